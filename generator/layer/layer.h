@@ -1,0 +1,99 @@
+// A transposed convolution as the user describes it: plain values, no behaviour.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace convtgen {
+
+enum class Dtype { kF64, kF32, kF16, kBf16 };
+
+/// How products are formed. Accumulation is fp32, or fp64 for kF64.
+enum class Compute { kF64, kF32, kTf32, kF32x3, kF16, kBf16 };
+
+/// Memory order of x and y. Weights are always (Cin, Cout/groups, KH, KW), contiguous.
+enum class Layout { kNchw, kNhwc };
+
+enum class Direction { kForward, kGradInput, kGradWeight };
+
+enum class ActivationKind {
+  kRelu,
+  kLeakyRelu,  // a = negative slope
+  kGelu,
+  kGeluTanh,
+  kSilu,
+  kMish,
+  kTanh,
+  kSigmoid,
+  kHardtanh,  // a = lowest, b = highest
+  kClamp,     // a = lowest, b = highest
+  kScale,     // a = factor
+  kAdd,       // a = summand
+};
+
+/// One step of the fuse chain, with its arguments (unused ones are 0).
+struct Activation {
+  ActivationKind kind = ActivationKind::kRelu;
+  double a = 0;
+  double b = 0;
+  bool operator==(const Activation&) const = default;
+};
+
+/// A value for each spatial axis: rows, then columns. conv_transpose1d has height 1.
+struct Pair {
+  std::int64_t h = 1;
+  std::int64_t w = 1;
+  bool operator==(const Pair&) const = default;
+};
+
+/// A size that is known now, or only at run time ("?").
+using Size = std::optional<std::int64_t>;
+
+/// A layer. Equal layers give equal kernels: the name is no part of a layer, it stands beside it.
+/// The default values are PyTorch's.
+struct Layer {
+  int dimensions = 2;  // 1 or 2, as in conv_transpose1d / conv_transpose2d
+  std::int64_t in_channels = 1;
+  std::int64_t out_channels = 1;
+  Pair kernel;
+  Pair stride;
+  Pair padding{0, 0};
+  Pair output_padding{0, 0};
+  Pair dilation;
+  std::int64_t groups = 1;
+  Size batch;
+  Size height;
+  Size width;
+  bool bias = false;
+  std::vector<Activation> fuse;
+  Dtype dtype = Dtype::kF32;
+  Compute compute = Compute::kF32;
+  Layout layout = Layout::kNchw;
+  std::vector<Direction> directions{Direction::kForward};
+  bool operator==(const Layer&) const = default;
+};
+
+/// A layer and the name its user gave it.
+struct NamedLayer {
+  std::string name;
+  Layer layer;
+  bool operator==(const NamedLayer&) const = default;
+};
+
+/// The language's own words for the enumerations ("f32", "nchw", "leaky_relu", ...).
+[[nodiscard]] std::string_view name_of(Dtype dtype);
+[[nodiscard]] std::string_view name_of(Compute compute);
+[[nodiscard]] std::string_view name_of(Layout layout);
+[[nodiscard]] std::string_view name_of(Direction direction);
+[[nodiscard]] std::string_view name_of(ActivationKind kind);
+/// How many arguments the activation takes: 0, 1 or 2.
+[[nodiscard]] int argument_count(ActivationKind kind);
+/// Bytes of one element.
+[[nodiscard]] int bytes_of(Dtype dtype);
+/// The compute mode that goes with a dtype when the layer names none.
+[[nodiscard]] Compute default_compute(Dtype dtype);
+
+}  // namespace convtgen

@@ -1,0 +1,54 @@
+// Shape arithmetic of a layer, in 64 bits, and the limits that PyTorch checks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "generator/layer/layer.h"
+#include "generator/support/error.h"
+
+namespace convtgen {
+
+/// A broken limit: the language's word for the property at fault ("output_padding"), and the sentence for the user.
+struct Violation {
+  std::string property;
+  std::string message;
+};
+
+/// Every limit the layer breaks; empty for a legal layer. Sizes given as "?" are not judged.
+[[nodiscard]] std::vector<Violation> check_limits(const Layer& layer);
+
+/// The sizes of the input at run time.
+struct InputSizes {
+  std::int64_t batch = 0;
+  std::int64_t height = 1;
+  std::int64_t width = 1;
+  bool operator==(const InputSizes&) const = default;
+};
+
+/// All extents of one call of the layer, in elements.
+struct Shape {
+  std::int64_t batch = 0;
+  std::int64_t in_channels = 0, in_height = 0, in_width = 0;
+  std::int64_t out_channels = 0, out_height = 0, out_width = 0;
+  std::int64_t input_elements = 0, weight_elements = 0, output_elements = 0;
+  bool operator==(const Shape&) const = default;
+};
+
+/// out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 (PyTorch, ConvTranspose2d).
+[[nodiscard]] std::int64_t output_extent(std::int64_t in, std::int64_t kernel, std::int64_t stride,
+                                         std::int64_t padding, std::int64_t output_padding, std::int64_t dilation);
+
+/// The layer's own sizes, where all are known.
+/// Errors: a size is "?" (names it).
+[[nodiscard]] Result<InputSizes> known_sizes(const Layer& layer);
+
+/// The shape for given input sizes. A batch of zero is legal.
+/// Errors: a size that contradicts the layer, is negative, gives a non-positive output, or overflows 64 bits.
+[[nodiscard]] Result<Shape> shape_of(const Layer& layer, const InputSizes& sizes);
+
+/// Multiply-adds of one forward call: every (input, tap, output channel) pair that lands inside the output, exactly.
+[[nodiscard]] std::int64_t multiply_adds(const Layer& layer, const Shape& shape);
+
+}  // namespace convtgen

@@ -1,0 +1,55 @@
+// A plan: one template and the values of its static parameters, for one problem.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "generator/layer/layer.h"
+#include "generator/layer/shape.h"
+#include "generator/planner/target.h"
+#include "generator/support/error.h"
+
+namespace convtgen {
+
+/// What a kernel is wanted for.
+struct Problem {
+  Layer layer;
+  Direction direction = Direction::kForward;
+  Target target;
+};
+
+/// The spelling of a C++ type ("float", "unsigned short"), as a parameter's value.
+struct TypeName {
+  std::string spelling;
+  bool operator==(const TypeName&) const = default;
+};
+
+/// The value of one static parameter: it takes the place of the template's own default.
+using ParameterValue =
+    std::variant<bool, std::int64_t, double, TypeName, std::vector<std::int64_t>, std::vector<double>>;
+
+/// By the name of the member of the template's parameter struct; ordered, so that equal plans print alike.
+using Parameters = std::map<std::string, ParameterValue, std::less<>>;
+
+struct Plan {
+  std::string template_name;  // "direct"
+  Parameters parameters;
+  int threads = 0;                // a block
+  std::int64_t shared_bytes = 0;  // dynamic shared memory of a block
+  std::string summary;            // "a block makes 16x64 pixels of 16 channels; 21 taps; 26.1 KiB shared"
+  std::string reason;             // why this plan
+};
+
+/// Plans for the problem, best first; at least one.
+/// Errors: the direction has no kernels yet, the layer breaks a limit, or nothing fits the target.
+[[nodiscard]] Result<std::vector<Plan>> plan(const Problem& problem);
+
+/// Blocks of the launch for a call of this shape (a 1-D grid; 0 when there is nothing to do).
+/// Errors: more blocks than a grid can have, or an extent the kernel's 32-bit coordinates can't hold.
+[[nodiscard]] Result<std::int64_t> grid_blocks(const Problem& problem, const Plan& plan, const Shape& shape);
+
+}  // namespace convtgen

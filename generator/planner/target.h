@@ -1,0 +1,32 @@
+// The chips that kernels are made for: an exact architecture name and the limits and ceilings that plans depend on.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "generator/support/error.h"
+
+namespace convtgen {
+
+struct Target {
+  std::string architecture;     // exact: "sm_90a", not 90
+  int capability = 0;           // 10 * major + minor: 75 ... 120
+  int multiprocessors = 0;      // of the largest chip of this architecture
+  int max_shared_bytes = 0;     // dynamic shared memory one block may ask for
+  int shared_bytes_per_sm = 0;  // shared memory all blocks of an SM share
+  double bytes_per_second = 0;  // device memory
+  double f32_flops = 0;         // ceilings, in flop/s; a multiply-add is two
+  double f64_flops = 0;
+};
+
+/// Every known target, oldest first: sm_75, sm_80, sm_86, sm_89, sm_90a, sm_100, sm_120.
+[[nodiscard]] std::span<const Target> known_targets();
+
+/// Errors: unknown architecture; the message lists the known ones.
+[[nodiscard]] Result<Target> target_named(std::string_view architecture);
+
+/// The known target for a device of this compute capability (10 * major + minor), if any.
+[[nodiscard]] Result<Target> target_for_capability(int capability);
+
+}  // namespace convtgen

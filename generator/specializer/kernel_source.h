@@ -1,0 +1,31 @@
+// The product: CUDA source for one layer, and what a launcher must know of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/planner/plan.h"
+#include "generator/support/error.h"
+
+namespace convtgen {
+
+/// One parameter of the kernel. Unused ones are gone from the source, so launchers bind by name.
+struct KernelParameter {
+  std::string name;  // "x", "weight", "bias", "y", "batch", "height", "width"
+  std::string type;  // as in the source: "const float*", "int"
+  bool operator==(const KernelParameter&) const = default;
+};
+
+struct KernelSource {
+  std::string text;                         // the whole .cu, the same bytes in every use
+  std::string symbol;                       // extern "C" name of the kernel
+  std::vector<KernelParameter> parameters;  // in the order of the kernel's signature
+  std::vector<int> template_lines;          // for each line of text, the template's line it came from, or 0
+  int threads = 0;
+  std::int64_t shared_bytes = 0;
+};
+
+/// Errors: a template's static assertion does not hold for the plan, or the plan names no such template or parameter.
+[[nodiscard]] Result<KernelSource> specialize(const Problem& problem, const Plan& plan);
+
+}  // namespace convtgen

@@ -1,0 +1,67 @@
+// What kernels run on: a GPU through the CUDA driver, or the host device, behind one interface.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "generator/specializer/kernel_source.h"
+#include "generator/support/error.h"
+#include "runtime/compile/binary.h"
+
+namespace convtgen {
+
+enum class DeviceKind { kCuda, kHost };
+
+/// A compiled kernel, loaded and ready to launch. It must not outlive its device.
+class LoadedKernel {
+ public:
+  virtual ~LoadedKernel() = default;
+};
+
+/// Memory of a device; freed with the object. It must not outlive its device.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  [[nodiscard]] virtual std::uint64_t address() const = 0;
+  [[nodiscard]] virtual std::size_t bytes() const = 0;
+};
+
+struct Launch {
+  std::int64_t blocks = 0;  // a 1-D grid
+  int threads = 0;
+  std::int64_t shared_bytes = 0;
+  /// One 8-byte slot for each kernel parameter, in the order of KernelSource::parameters: a device address, or an
+  /// integer whose low bytes are the parameter's (little-endian).
+  std::vector<std::uint64_t> arguments;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  [[nodiscard]] virtual DeviceKind kind() const = 0;
+  [[nodiscard]] virtual std::string name() const = 0;
+
+  /// Turns source into what load() takes. `architecture` is exact ("sm_90a"); the host device ignores it.
+  [[nodiscard]] virtual Result<Binary> compile(const KernelSource& source, const std::string& architecture) = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary) = 0;
+
+  [[nodiscard]] virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
+  [[nodiscard]] virtual Result<void> upload(Buffer& to, std::span<const std::byte> from) = 0;
+  [[nodiscard]] virtual Result<void> download(std::span<std::byte> to, const Buffer& from) = 0;
+  /// Copies part of a buffer out, from a byte offset: verification reads samples of large results.
+  [[nodiscard]] virtual Result<void> download_part(std::span<std::byte> to, const Buffer& from, std::size_t offset) = 0;
+  /// Sets every byte. The host device then counts the buffer as never written: it is how outputs are poisoned.
+  [[nodiscard]] virtual Result<void> poison(Buffer& buffer, std::byte value) = 0;
+
+  /// Runs the kernel to its end. Errors: a fault of the kernel, with thread and source line where the device knows
+  /// them.
+  [[nodiscard]] virtual Result<void> run(LoadedKernel& kernel, const Launch& launch) = 0;
+  /// Median milliseconds of `repeats` runs after one more to warm up, the L2 cache flushed before each on a GPU.
+  [[nodiscard]] virtual Result<double> time(LoadedKernel& kernel, const Launch& launch, int repeats) = 0;
+};
+
+}  // namespace convtgen

@@ -1,0 +1,28 @@
+// What every template may use besides CUDA C++ itself.
+#pragma once
+
+// Before a loop: templatec unrolls it in the source. Compiled as it stands, the template keeps the loop.
+#ifdef CONVTGEN_TEMPLATEC
+#define CONVTGEN_UNROLL _Pragma("convtgen unroll")
+#else
+#define CONVTGEN_UNROLL
+#endif
+
+__host__ __device__ constexpr int ceil_div(int a, int b) {
+  return (a + b - 1) / b;
+}
+__host__ __device__ constexpr int floor_div(int a, int b) {
+  return a >= 0 ? a / b : -((b - 1 - a) / b);
+}
+__host__ __device__ constexpr int floor_mod(int a, int b) {
+  return a - b * floor_div(a, b);
+}
+
+// Phases of an axis (generator/layer/phases.h): a tap makes the outputs of one phase, o = stride * m + phase, from the
+// input at m + offset.
+__host__ __device__ constexpr int phase_of_tap(int k, int stride, int padding, int dilation) {
+  return floor_mod(dilation * k - padding, stride);
+}
+__host__ __device__ constexpr int offset_of_tap(int k, int stride, int padding, int dilation) {
+  return -floor_div(dilation * k - padding, stride);
+}

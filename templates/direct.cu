@@ -1,0 +1,293 @@
+// Forward transposed convolution by definition: FMA arithmetic, input rows and weights in shared memory.
+//
+// A block makes a tile of positions m = output / stride, for some output channels of one group, in all phases of a
+// phase group. Each tap serves exactly one phase and reads the input at a constant offset from m, so no tap is tested
+// and none multiplies in vain.
+#ifndef CONVTGEN_PARAMETERS
+#define CONVTGEN_PARAMETERS "direct.parameters.h"
+#endif
+#include CONVTGEN_PARAMETERS
+#include "device/activation.h"
+#include "device/convert.h"
+#include "device/memory.h"
+#include "device/template.h"
+
+using P = Parameters;
+using Element = P::Element;
+using Sum = P::Sum;
+using Offset = P::Offset;
+
+enum ElementKind { kPlain, kF16, kBf16 };
+
+constexpr int kThreads = P::threads_x * P::threads_y * P::threads_z;
+constexpr int kTaps = P::kernel_h * P::kernel_w;
+constexpr int kGroupIn = P::in_channels / P::groups;
+constexpr int kGroupOut = P::out_channels / P::groups;
+constexpr int kTileColumns = P::threads_x * P::columns_per_thread;
+constexpr int kTileRows = P::threads_y * P::rows_per_thread;
+constexpr int kTileChannels = P::threads_z * P::channels_per_thread;
+constexpr int kChannelTiles = ceil_div(kGroupOut, kTileChannels);  // of one group
+constexpr int kPhases = P::group_phases_h * P::group_phases_w;
+constexpr int kPhaseGroupsH = ceil_div(P::stride_h, P::group_phases_h);
+constexpr int kPhaseGroupsW = ceil_div(P::stride_w, P::group_phases_w);
+constexpr int kPhaseGroups = kPhaseGroupsH * kPhaseGroupsW;
+constexpr bool kWholeTiles = kGroupOut % kTileChannels == 0;  // no channel tile is ragged
+constexpr bool kWholeChunks = kGroupIn % P::chunk == 0;
+
+// The halo: offsets fall as taps grow.
+constexpr int kLeastOffsetH = offset_of_tap(P::kernel_h - 1, P::stride_h, P::padding_h, P::dilation_h);
+constexpr int kLeastOffsetW = offset_of_tap(P::kernel_w - 1, P::stride_w, P::padding_w, P::dilation_w);
+constexpr int kStagedRows = kTileRows + offset_of_tap(0, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
+constexpr int kStagedColumns =
+    kTileColumns + offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w) - kLeastOffsetW;
+constexpr int kPitch = ceil_div(kStagedColumns, 4) * 4;
+
+static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
+static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
+
+struct Stage {
+  Sum rows[P::chunk][kStagedRows][kPitch];
+  Sum weights[P::chunk][kTaps][kTileChannels];
+};
+
+// What one thread accumulates for one phase.
+using Sums = Sum[P::channels_per_thread][P::rows_per_thread][P::columns_per_thread];
+
+__device__ __forceinline__ Sum widen(Element value) {
+  if constexpr (P::element_kind == kF16) {
+    return half_to_float(value);
+  } else if constexpr (P::element_kind == kBf16) {
+    return bfloat16_to_float(value);
+  } else {
+    return value;
+  }
+}
+
+__device__ __forceinline__ Element narrow(Sum value) {
+  if constexpr (P::element_kind == kF16) {
+    return float_to_half(value);
+  } else if constexpr (P::element_kind == kBf16) {
+    return float_to_bfloat16(value);
+  } else {
+    return value;
+  }
+}
+
+// Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
+// `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
+__device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restrict__ x, int first_channel,
+                                           int first_row, int first_column, const int in_h, const int in_w) {
+  for (int i = threadIdx.x; i < P::chunk * kStagedRows * kStagedColumns; i += kThreads) {
+    // Threads go along what lies together in memory.
+    const int channel = P::channels_last ? i % P::chunk : i / (kStagedRows * kStagedColumns);
+    const int row = P::channels_last ? i / (P::chunk * kStagedColumns) : i / kStagedColumns % kStagedRows;
+    const int column = P::channels_last ? i / P::chunk % kStagedColumns : i % kStagedColumns;
+    const int ci = first_channel + channel;
+    const int iy = first_row + row;
+    const int ix = first_column + column;
+    Sum value = 0;
+    if ((kWholeChunks || ci < kGroupIn) && iy >= 0 && iy < in_h && ix >= 0 && ix < in_w) {
+      if (P::channels_last) {
+        value = widen(x[(static_cast<Offset>(iy) * in_w + ix) * P::in_channels + ci]);
+      } else {
+        value = widen(x[(static_cast<Offset>(ci) * in_h + iy) * in_w + ix]);
+      }
+    }
+    stage.rows[channel][row][column] = value;
+  }
+}
+
+// Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
+// ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
+__device__ __forceinline__ void stage_weights(Stage& stage, const Element* __restrict__ weight, int first_channel,
+                                              int first_out) {
+  for (int i = threadIdx.x; i < P::chunk * kTileChannels * kTaps; i += kThreads) {
+    const int tap = i % kTaps;
+    const int channel = i / kTaps % kTileChannels;
+    const int chunk_channel = i / (kTaps * kTileChannels);
+    const int ci = first_channel + chunk_channel;
+    const int co = first_out + channel;
+    Sum value = 0;
+    if ((kWholeChunks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut)) {
+      value = widen(weight[(static_cast<Offset>(ci) * kGroupOut + co) * kTaps + tap]);
+    }
+    stage.weights[chunk_channel][tap][channel] = value;
+  }
+}
+
+// One tap: a rectangle of staged input times one weight for each channel.
+__device__ __forceinline__ void multiply_add(Sums& sums, const Sum* x, const Sum* weights) {
+#pragma unroll
+  for (int channel = 0; channel < P::channels_per_thread; ++channel) {
+#pragma unroll
+    for (int row = 0; row < P::rows_per_thread; ++row) {
+#pragma unroll
+      for (int column = 0; column < P::columns_per_thread; ++column) {
+        sums[channel][row][column] = fma(x[row * kPitch + column], weights[channel], sums[channel][row][column]);
+      }
+    }
+  }
+}
+
+// One tap of one input channel whose rows are not staged: every read is checked against the image.
+// `x` is the channel's first element, (iy, ix) the input of the thread's first position.
+__device__ __forceinline__ void multiply_add_unstaged(Sums& sums, const Element* __restrict__ x, int iy, int ix,
+                                                      const int in_h, const int in_w,
+                                                      const Element* __restrict__ weights, const int channels) {
+#pragma unroll
+  for (int row = 0; row < P::rows_per_thread; ++row) {
+#pragma unroll
+    for (int column = 0; column < P::columns_per_thread; ++column) {
+      const int y_in = iy + row;
+      const int x_in = ix + column;
+      if (y_in >= 0 && y_in < in_h && x_in >= 0 && x_in < in_w) {
+        const Sum value = widen(x[(static_cast<Offset>(y_in) * in_w + x_in) * (P::channels_last ? P::in_channels : 1)]);
+#pragma unroll
+        for (int channel = 0; channel < P::channels_per_thread; ++channel) {
+          if (kWholeTiles || channel < channels) {
+            sums[channel][row][column] = fma(value, widen(weights[channel * kTaps]), sums[channel][row][column]);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Adds the bias, applies the fuse chain and stores one thread's outputs of one phase. `y` is the image, co the first
+// channel, `channels` how many of them exist; (oy, ox) is the output of the first position.
+__device__ __forceinline__ void store(const Sums& sums, Element* __restrict__ y, const Element* __restrict__ bias,
+                                      int co, const int channels, int oy, int ox, const int out_h, const int out_w) {
+#pragma unroll
+  for (int channel = 0; channel < P::channels_per_thread; ++channel) {
+    if (kWholeTiles || channel < channels) {
+      Sum shift = 0;
+      if (P::has_bias) {
+        shift = widen(bias[co + channel]);
+      }
+#pragma unroll
+      for (int row = 0; row < P::rows_per_thread; ++row) {
+#pragma unroll
+        for (int column = 0; column < P::columns_per_thread; ++column) {
+          const int out_row = oy + row * P::stride_h;
+          const int out_column = ox + column * P::stride_w;
+          if (out_row < out_h && out_column < out_w) {
+            const Sum value = activate(sums[channel][row][column] + shift);
+            if (P::channels_last) {
+              y[(static_cast<Offset>(out_row) * out_w + out_column) * P::out_channels + co + channel] = narrow(value);
+            } else {
+              y[(static_cast<Offset>(co + channel) * out_h + out_row) * out_w + out_column] = narrow(value);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    direct(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
+           Element* __restrict__ y, int height, int width) {
+  const int in_h = P::height >= 0 ? P::height : height;
+  const int in_w = P::width >= 0 ? P::width : width;
+  const int out_h =
+      (in_h - 1) * P::stride_h + (P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 - 2 * P::padding_h);
+  const int out_w =
+      (in_w - 1) * P::stride_w + (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);
+  const int tiles_y = (out_h + (P::stride_h * kTileRows - 1)) / (P::stride_h * kTileRows);
+  const int tiles_x = (out_w + (P::stride_w * kTileColumns - 1)) / (P::stride_w * kTileColumns);
+
+  // The block's place: channels vary fastest, so that blocks which read the same input run together.
+  const int block = blockIdx.x;
+  const int channel_tile = block % (P::groups * kChannelTiles);
+  const int phase_group = block / (P::groups * kChannelTiles) % kPhaseGroups;
+  const int tile = block / (P::groups * kChannelTiles * kPhaseGroups);
+  const int tile_x = tile % tiles_x;
+  const int tile_y = tile / tiles_x % tiles_y;
+  const int image = tile / tiles_x / tiles_y;
+  const int group = P::groups == 1 ? 0 : channel_tile / kChannelTiles;
+
+  // The thread's place in the block: first column and row of its positions, first of its channels.
+  const int thread = threadIdx.x;
+  const int column = thread % P::threads_x * P::columns_per_thread;
+  const int row = thread / P::threads_x % P::threads_y * P::rows_per_thread;
+  const int channel = thread / (P::threads_x * P::threads_y) * P::channels_per_thread;
+  const int first_out = (P::groups == 1 ? channel_tile : channel_tile % kChannelTiles) * kTileChannels;
+  const int m_y = tile_y * kTileRows + row;
+  const int m_x = tile_x * kTileColumns + column;
+  const int channels = kWholeTiles ? P::channels_per_thread : kGroupOut - (first_out + channel);
+
+  // 64-bit bases; offsets from them fit `Offset`.
+  const long long in_pixels = static_cast<long long>(in_h) * in_w;
+  const long long out_pixels = static_cast<long long>(out_h) * out_w;
+  const long long image_channel = static_cast<long long>(image) * P::in_channels;
+  const Element* x_group = x + (P::channels_last ? image_channel * in_pixels + group * kGroupIn
+                                                 : (image_channel + group * kGroupIn) * in_pixels);
+  const Element* weight_group =
+      weight + static_cast<long long>(group) * (static_cast<long long>(kGroupIn) * kGroupOut * kTaps);
+  Element* y_image = y + static_cast<long long>(image) * P::out_channels * out_pixels;
+
+  Sums sums[kPhases] = {};
+  Stage& stage = *static_cast<Stage*>(shared_memory());
+  for (int first_in = 0; first_in < kGroupIn; first_in += P::chunk) {
+    if (P::staged) {
+      __syncthreads();  // the chunk before has been read by all
+      stage_rows(stage, x_group, first_in, tile_y * kTileRows + kLeastOffsetH, tile_x * kTileColumns + kLeastOffsetW,
+                 in_h, in_w);
+      stage_weights(stage, weight_group, first_in, first_out);
+      __syncthreads();  // the chunk is there
+    }
+#pragma unroll 1
+    for (int c = 0; c < P::chunk; ++c) {
+      CONVTGEN_UNROLL
+      for (int g = 0; g < kPhaseGroups; ++g) {
+        if (kPhaseGroups == 1 || phase_group == g) {
+          CONVTGEN_UNROLL
+          for (int kh = 0; kh < P::kernel_h; ++kh) {
+            const int phase_h = phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
+            const int offset_h = offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
+            if (phase_h / P::group_phases_h == g / kPhaseGroupsW) {
+              // Kernel row {kh} makes output rows of phase {phase_h} from the input row at {offset_h}.
+              CONVTGEN_UNROLL
+              for (int kw = 0; kw < P::kernel_w; ++kw) {
+                const int phase_w = phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
+                const int offset_w = offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
+                const int tap = kh * P::kernel_w + kw;
+                const int phase = phase_h % P::group_phases_h * P::group_phases_w + phase_w % P::group_phases_w;
+                if (phase_w / P::group_phases_w == g % kPhaseGroupsW) {
+                  if (P::staged) {
+                    multiply_add(sums[phase],
+                                 &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
+                                 &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
+                  } else {
+                    multiply_add_unstaged(
+                        sums[phase], x_group + (first_in + c) * (P::channels_last ? 1 : in_pixels), m_y + offset_h,
+                        m_x + offset_w, in_h, in_w,
+                        weight_group +
+                            ((first_in + c) * static_cast<long long>(kGroupOut) + first_out + channel) * kTaps + tap,
+                        channels);  // tap ({kh}, {kw})
+                  }
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+
+  const int co = group * kGroupOut + first_out + channel;
+  CONVTGEN_UNROLL
+  for (int g = 0; g < kPhaseGroups; ++g) {
+    if (kPhaseGroups == 1 || phase_group == g) {
+      CONVTGEN_UNROLL
+      for (int phase = 0; phase < kPhases; ++phase) {
+        const int phase_h = g / kPhaseGroupsW * P::group_phases_h + phase / P::group_phases_w;
+        const int phase_w = g % kPhaseGroupsW * P::group_phases_w + phase % P::group_phases_w;
+        if (phase_h < P::stride_h && phase_w < P::stride_w) {
+          store(sums[phase], y_image, bias, co, channels, m_y * P::stride_h + phase_h, m_x * P::stride_w + phase_w,
+                out_h, out_w);
+        }
+      }
+    }
+  }
+}

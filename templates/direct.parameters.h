@@ -1,0 +1,54 @@
+// Static parameters of the template `direct`, with the values that it has when compiled as it stands: DCGAN's last
+// layer. A plan names a value for each of them (generator/planner/direct.cpp says how they are chosen).
+#pragma once
+
+struct Parameters {
+  // The layer.
+  static constexpr int kernel_h = 4;
+  static constexpr int kernel_w = 4;
+  static constexpr int stride_h = 2;
+  static constexpr int stride_w = 2;
+  static constexpr int padding_h = 1;
+  static constexpr int padding_w = 1;
+  static constexpr int output_padding_h = 0;
+  static constexpr int output_padding_w = 0;
+  static constexpr int dilation_h = 1;
+  static constexpr int dilation_w = 1;
+  static constexpr int in_channels = 64;
+  static constexpr int out_channels = 3;
+  static constexpr int groups = 1;
+  static constexpr bool has_bias = false;
+  static constexpr bool channels_last = false;  // x and y are NHWC
+
+  // Sizes of the input; -1: an argument of the kernel.
+  static constexpr int batch = -1;
+  static constexpr int height = 32;
+  static constexpr int width = 32;
+
+  // Types. Element is what memory holds (f16 and bf16 as bits in an unsigned short), Sum what products are added in.
+  using Element = float;
+  using Sum = float;
+  using Offset = long long;               // counts elements inside one image: int where every offset fits
+  static constexpr int element_kind = 0;  // ElementKind
+
+  // Steps of the fuse chain; the arrays below hold their kinds and arguments.
+  static constexpr int fuse_count = 1;
+
+  // The block: threads along columns, rows and output channels, and what each thread makes: a rectangle of positions
+  // for some channels, in every phase of a phase group.
+  static constexpr int threads_x = 16;
+  static constexpr int threads_y = 8;
+  static constexpr int threads_z = 1;
+  static constexpr int columns_per_thread = 2;
+  static constexpr int rows_per_thread = 2;
+  static constexpr int channels_per_thread = 3;
+  static constexpr int group_phases_h = 2;
+  static constexpr int group_phases_w = 2;
+  static constexpr int chunk = 8;       // input channels that are staged at a time
+  static constexpr bool staged = true;  // false: a halo too large for shared memory is read where it lies
+};
+
+// ActivationKind and arguments of each step of the fuse chain.
+__constant__ constexpr int fuse_kind[] = {6};
+__constant__ constexpr double fuse_a[] = {0};
+__constant__ constexpr double fuse_b[] = {0};
