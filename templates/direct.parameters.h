@@ -20,8 +20,7 @@ struct Parameters {
   static constexpr bool has_bias = false;
   static constexpr bool channels_last = false;  // x and y are NHWC
 
-  // Sizes of the input; -1: an argument of the kernel.
-  static constexpr int batch = -1;
+  // Rows and columns of the input; -1: an argument of the kernel. The grid gives the batch.
   static constexpr int height = 32;
   static constexpr int width = 32;
 

@@ -1,0 +1,18 @@
+// What a call must cost at the least: the work, the traffic, and the time a chip needs for the larger of them.
+#pragma once
+
+#include "generator/layer/shape.h"
+#include "generator/planner/plan.h"
+
+namespace convtgen {
+
+struct Cost {
+  double flops = 0;          // a multiply-add is two; only terms that land inside the output
+  double bytes = 0;          // x, weights, bias and y moved once
+  double floor_seconds = 0;  // max(bytes / memory rate, flops / arithmetic rate of a SIMT kernel)
+  bool memory_bound = false;
+};
+
+[[nodiscard]] Cost cost_of(const Problem& problem, const Shape& shape);
+
+}  // namespace convtgen

@@ -1,0 +1,304 @@
+#include "generator/planner/direct.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "generator/layer/phases.h"
+
+namespace convtgen {
+namespace {
+
+constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
+constexpr std::int64_t kMaxThreads = 256;            // two blocks an SM leave each thread 128 registers
+constexpr std::int64_t kPixelThreads = 128;          // of them along rows and columns, the rest along channels
+constexpr std::int64_t kMaxPhases = 16;              // of a phase group: what a thread can accumulate side by side
+constexpr std::int64_t kPreferredStage = 32 * 1024;  // bytes; leaves room for several blocks an SM
+constexpr std::int64_t kMaxChunk = 16;
+constexpr std::int64_t kMaxUnrolled = 12288;  // multiply-adds in the unrolled body: bounds code size and compile time
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+/// The size of each part when `total` is cut into as few even parts of at most `most` as possible.
+std::int64_t even_part(std::int64_t total, std::int64_t most) {
+  return ceil_div(total, ceil_div(total, most));
+}
+
+std::int64_t power_of_two_at_least(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
+}
+std::int64_t power_of_two_at_most(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
+}
+
+/// What the choice depends on, in one place.
+struct Facts {
+  Axis rows, columns;
+  std::int64_t taps = 0, group_in = 0, group_out = 0;
+  std::int64_t halo_h = 0, halo_w = 0;
+  Size positions_h, positions_w;  // ceil(output / stride), where the sizes are known
+  std::int64_t sum_bytes = 4;
+  std::int64_t max_shared = 0;
+};
+
+/// The block, as the template's parameters of the same names.
+struct Block {
+  std::int64_t threads_x = 1, threads_y = 1, threads_z = 1;
+  std::int64_t columns_per_thread = 1, rows_per_thread = 1, channels_per_thread = 1;
+  std::int64_t group_phases_h = 1, group_phases_w = 1;
+  std::int64_t chunk = 1;
+  bool staged = true;
+
+  [[nodiscard]] std::int64_t threads() const { return threads_x * threads_y * threads_z; }
+  [[nodiscard]] std::int64_t tile_rows() const { return threads_y * rows_per_thread; }
+  [[nodiscard]] std::int64_t tile_columns() const { return threads_x * columns_per_thread; }
+  [[nodiscard]] std::int64_t tile_channels() const { return threads_z * channels_per_thread; }
+};
+
+Size positions(const Size& in, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+               std::int64_t output_padding, std::int64_t dilation) {
+  if (!in) {
+    return std::nullopt;
+  }
+  return ceil_div(output_extent(*in, kernel, stride, padding, output_padding, dilation), stride);
+}
+
+Facts facts_of(const Problem& problem) {
+  const Layer& l = problem.layer;
+  Facts f;
+  f.rows = {l.kernel.h, l.stride.h, l.padding.h, l.dilation.h};
+  f.columns = {l.kernel.w, l.stride.w, l.padding.w, l.dilation.w};
+  f.taps = l.kernel.h * l.kernel.w;
+  f.group_in = l.in_channels / l.groups;
+  f.group_out = l.out_channels / l.groups;
+  f.halo_h = greatest_offset(f.rows) - least_offset(f.rows);
+  f.halo_w = greatest_offset(f.columns) - least_offset(f.columns);
+  f.positions_h = positions(l.height, l.kernel.h, l.stride.h, l.padding.h, l.output_padding.h, l.dilation.h);
+  f.positions_w = positions(l.width, l.kernel.w, l.stride.w, l.padding.w, l.output_padding.w, l.dilation.w);
+  f.sum_bytes = l.dtype == Dtype::kF64 ? 8 : 4;
+  f.max_shared = problem.target.max_shared_bytes;
+  return f;
+}
+
+/// Bytes of one staged input channel: its rows with the halo, and its weights (struct Stage of the template).
+std::int64_t channel_bytes(const Facts& f, const Block& b) {
+  const std::int64_t pitch = ceil_div(b.tile_columns() + f.halo_w, 4) * 4;
+  return f.sum_bytes * ((b.tile_rows() + f.halo_h) * pitch + f.taps * b.tile_channels());
+}
+
+/// What a thread makes: 64 sums (32 in fp64), first phases, then channels (they share the input), then columns and
+/// rows.
+void choose_thread_tile(const Facts& f, Block& b) {
+  b.group_phases_w = even_part(f.columns.stride, kMaxPhases);
+  b.group_phases_h = even_part(f.rows.stride, std::max<std::int64_t>(1, kMaxPhases / b.group_phases_w));
+  const std::int64_t sums = (f.sum_bytes == 8 ? 32 : 64) / (b.group_phases_h * b.group_phases_w);
+  b.channels_per_thread = even_part(f.group_out, std::min<std::int64_t>(8, sums));
+  std::int64_t pixels = power_of_two_at_most(std::max<std::int64_t>(1, sums / b.channels_per_thread));
+  // A narrow image wants threads before it wants pixels for each.
+  const std::int64_t widest = f.positions_w ? std::max<std::int64_t>(1, power_of_two_at_most(*f.positions_w) / 8) : 4;
+  b.columns_per_thread = std::min<std::int64_t>({4, pixels, widest});
+  pixels /= b.columns_per_thread;
+  const std::int64_t highest = f.positions_h ? std::max<std::int64_t>(1, power_of_two_at_most(*f.positions_h) / 8) : 4;
+  b.rows_per_thread = std::min<std::int64_t>({4, pixels, highest});
+  for (std::int64_t* part : {&b.rows_per_thread, &b.columns_per_thread, &b.channels_per_thread}) {
+    while (*part > 1 && f.taps * b.rows_per_thread * b.columns_per_thread * b.channels_per_thread > kMaxUnrolled) {
+      *part /= 2;
+    }
+  }
+}
+
+/// Threads along columns, rows and channels: whole warps, no more than the image and the group can use.
+void choose_threads(const Facts& f, Block& b) {
+  const bool flat = f.positions_h && *f.positions_h == 1;
+  const auto wanted = [](const Size& extent, std::int64_t each, std::int64_t most) {
+    return extent ? std::min(most, power_of_two_at_least(ceil_div(*extent, each))) : most;
+  };
+  b.threads_x = wanted(f.positions_w, b.columns_per_thread, flat ? kPixelThreads : 16);
+  b.threads_y = wanted(f.positions_h, b.rows_per_thread, kPixelThreads / b.threads_x);
+  const std::int64_t pixel_threads = b.threads_x * b.threads_y;
+  b.threads_z = even_part(ceil_div(f.group_out, b.channels_per_thread), kMaxThreads / pixel_threads);
+  if (pixel_threads < 32) {
+    b.threads_z = ceil_div(b.threads_z, 32 / pixel_threads) * (32 / pixel_threads);
+  }
+}
+
+/// Makes the block smaller until one channel fits in shared memory; a halo that never fits is read where it lies.
+void choose_stage(const Facts& f, Block& b) {
+  while (channel_bytes(f, b) > f.max_shared) {
+    if (b.threads_z > 1 && b.threads_x * b.threads_y * (b.threads_z / 2) % 32 == 0) {
+      b.threads_z /= 2;
+    } else if (b.rows_per_thread > 1) {
+      b.rows_per_thread /= 2;
+    } else if (b.threads_y > 1 && b.threads() / 2 % 32 == 0) {
+      b.threads_y /= 2;
+    } else if (b.columns_per_thread > 1) {
+      b.columns_per_thread /= 2;
+    } else {
+      b.staged = false;
+      b.chunk = 1;
+      return;
+    }
+  }
+  const std::int64_t most =
+      std::clamp<std::int64_t>(kPreferredStage / channel_bytes(f, b), 1, std::min(kMaxChunk, f.group_in));
+  b.chunk = even_part(f.group_in, most);
+  for (std::int64_t divisor = most; 2 * divisor > most; --divisor) {
+    if (f.group_in % divisor == 0) {
+      b.chunk = divisor;  // whole chunks need no check
+      break;
+    }
+  }
+}
+
+/// Whether every offset inside one image, and inside the weights of one group, fits an int.
+bool offsets_fit_int(const Layer& layer, const Facts& f) {
+  if (f.group_in > kIntMax / f.group_out || f.group_in * f.group_out > kIntMax / f.taps || !layer.height ||
+      !layer.width) {
+    return false;
+  }
+  const Result<Shape> shape = shape_of(layer, {1, *layer.height, *layer.width});
+  return shape && shape->input_elements <= kIntMax && shape->output_elements <= kIntMax;
+}
+
+Parameters parameters_of(const Layer& l, const Facts& f, const Block& b) {
+  const bool half = l.dtype == Dtype::kF16 || l.dtype == Dtype::kBf16;
+  const std::string sum = l.dtype == Dtype::kF64 ? "double" : "float";
+  std::vector<std::int64_t> kinds;
+  std::vector<double> as, bs;
+  for (const Activation& step : l.fuse) {
+    kinds.push_back(static_cast<std::int64_t>(step.kind));
+    as.push_back(step.a);
+    bs.push_back(step.b);
+  }
+  Parameters p{
+      {"kernel_h", l.kernel.h},
+      {"kernel_w", l.kernel.w},
+      {"stride_h", l.stride.h},
+      {"stride_w", l.stride.w},
+      {"padding_h", l.padding.h},
+      {"padding_w", l.padding.w},
+      {"output_padding_h", l.output_padding.h},
+      {"output_padding_w", l.output_padding.w},
+      {"dilation_h", l.dilation.h},
+      {"dilation_w", l.dilation.w},
+      {"in_channels", l.in_channels},
+      {"out_channels", l.out_channels},
+      {"groups", l.groups},
+      {"has_bias", l.bias},
+      {"channels_last", l.layout == Layout::kNhwc},
+      {"height", l.height.value_or(-1)},
+      {"width", l.width.value_or(-1)},
+      {"Element", TypeName{half ? "unsigned short" : sum}},
+      {"Sum", TypeName{sum}},
+      {"Offset", TypeName{offsets_fit_int(l, f) ? "int" : "long long"}},
+      {"element_kind", std::int64_t{l.dtype == Dtype::kF16    ? 1
+                                    : l.dtype == Dtype::kBf16 ? 2
+                                                              : 0}},
+      {"fuse_count", static_cast<std::int64_t>(l.fuse.size())},
+      {"fuse_kind", kinds},
+      {"fuse_a", as},
+      {"fuse_b", bs},
+      {"threads_x", b.threads_x},
+      {"threads_y", b.threads_y},
+      {"threads_z", b.threads_z},
+      {"columns_per_thread", b.columns_per_thread},
+      {"rows_per_thread", b.rows_per_thread},
+      {"channels_per_thread", b.channels_per_thread},
+      {"group_phases_h", b.group_phases_h},
+      {"group_phases_w", b.group_phases_w},
+      {"chunk", b.chunk},
+      {"staged", b.staged},
+  };
+  return p;
+}
+
+std::int64_t integer(const Plan& plan, std::string_view name) {
+  return std::get<std::int64_t>(plan.parameters.find(name)->second);
+}
+
+/// The constant part of output_extent on one axis; the kernel computes it in an int.
+std::int64_t extent_constant(std::int64_t kernel, std::int64_t padding, std::int64_t output_padding,
+                             std::int64_t dilation) {
+  return dilation * (kernel - 1) + output_padding + 1 - 2 * padding;
+}
+
+}  // namespace
+
+Result<Plan> plan_direct(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  for (const auto& [axis, constant] :
+       {std::pair{"height", extent_constant(layer.kernel.h, layer.padding.h, layer.output_padding.h, layer.dilation.h)},
+        std::pair{"width",
+                  extent_constant(layer.kernel.w, layer.padding.w, layer.output_padding.w, layer.dilation.w)}}) {
+    if (constant > kIntMax || constant < -kIntMax) {
+      return fail(fmt::format("padding and dilation move the output's {} by {}; at most 2^31 - 1 is supported", axis,
+                              constant));
+    }
+  }
+  const Facts facts = facts_of(problem);
+  Block block;
+  choose_thread_tile(facts, block);
+  choose_threads(facts, block);
+  choose_stage(facts, block);
+
+  const std::int64_t phase_groups =
+      ceil_div(layer.stride.h, block.group_phases_h) * ceil_div(layer.stride.w, block.group_phases_w);
+  const std::int64_t channel_tiles = layer.groups * ceil_div(facts.group_out, block.tile_channels());
+  if (channel_tiles > kIntMax / phase_groups) {
+    return fail(fmt::format("{} output channels and a stride of {}x{} need more blocks than a grid can have (2^31 - 1)",
+                            layer.out_channels, layer.stride.h, layer.stride.w));
+  }
+
+  Plan plan;
+  plan.template_name = "direct";
+  plan.parameters = parameters_of(layer, facts, block);
+  plan.threads = static_cast<int>(block.threads());
+  plan.shared_bytes = block.staged ? block.chunk * channel_bytes(facts, block) : 0;
+  plan.summary =
+      fmt::format("a block makes {}x{} outputs of {} channels; {} taps; ", block.tile_rows() * layer.stride.h,
+                  block.tile_columns() * layer.stride.w, std::min(block.tile_channels(), facts.group_out), facts.taps);
+  plan.summary += block.staged ? fmt::format("{:.1f} KiB shared", static_cast<double>(plan.shared_bytes) / 1024.0)
+                               : "nothing shared";
+  plan.reason = fmt::format(
+      "direct takes every forward layer; each thread accumulates {} phases x {} channels x {} rows x {} columns, and "
+      "{}",
+      block.group_phases_h * block.group_phases_w, block.channels_per_thread, block.rows_per_thread,
+      block.columns_per_thread,
+      block.staged ? fmt::format("{} input channels are staged at a time", block.chunk)
+                   : std::string("the halo is too large for shared memory, so the input is read where it lies"));
+  return plan;
+}
+
+Result<std::int64_t> direct_blocks(const Layer& layer, const Plan& plan, const Shape& shape) {
+  const std::int64_t tile_rows = layer.stride.h * integer(plan, "threads_y") * integer(plan, "rows_per_thread");
+  const std::int64_t tile_columns = layer.stride.w * integer(plan, "threads_x") * integer(plan, "columns_per_thread");
+  for (const auto& [name, extent, slack] : {std::tuple{"input height", shape.in_height, std::int64_t{0}},
+                                            std::tuple{"input width", shape.in_width, std::int64_t{0}},
+                                            std::tuple{"output height", shape.out_height, tile_rows},
+                                            std::tuple{"output width", shape.out_width, tile_columns}}) {
+    if (extent > kIntMax - slack) {
+      return fail(fmt::format("{} {} is too large for the kernel's 32-bit coordinates; at most {}", name, extent,
+                              kIntMax - slack));
+    }
+  }
+  const std::int64_t tile_channels = integer(plan, "threads_z") * integer(plan, "channels_per_thread");
+  const std::int64_t channel_tiles = layer.groups * ceil_div(layer.out_channels / layer.groups, tile_channels);
+  const std::int64_t phase_groups = ceil_div(layer.stride.h, integer(plan, "group_phases_h")) *
+                                    ceil_div(layer.stride.w, integer(plan, "group_phases_w"));
+  std::int64_t blocks = channel_tiles * phase_groups;
+  for (const std::int64_t factor :
+       {ceil_div(shape.out_height, tile_rows), ceil_div(shape.out_width, tile_columns), shape.batch}) {
+    if (blocks > kIntMax / factor) {
+      return fail(fmt::format("a batch of {} with outputs of {}x{} needs more blocks than a grid can have (2^31 - 1)",
+                              shape.batch, shape.out_height, shape.out_width));
+    }
+    blocks *= factor;
+  }
+  return blocks;
+}
+
+}  // namespace convtgen

@@ -1,0 +1,15 @@
+// Plans for the template `direct` (templates/direct.cu): which rectangle of outputs a thread and a block make.
+#pragma once
+
+#include "generator/planner/plan.h"
+
+namespace convtgen {
+
+/// The one plan of `direct` for a forward problem; it takes every legal layer.
+/// Errors: a number that the kernel's 32-bit coordinates can't hold.
+[[nodiscard]] Result<Plan> plan_direct(const Problem& problem);
+
+/// Blocks of a launch of that plan; shape is not empty.
+[[nodiscard]] Result<std::int64_t> direct_blocks(const Layer& layer, const Plan& plan, const Shape& shape);
+
+}  // namespace convtgen

@@ -1,0 +1,58 @@
+#include "generator/planner/target.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <vector>
+
+namespace convtgen {
+namespace {
+
+// Shared-memory limits: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Ceilings of
+// sm_90a were measured on an H200 (a large copy; an fp32 matrix product); the others are the data sheets' of the
+// largest chip.
+const std::array kTargets = {
+    Target{"sm_75", 75, 72, 64 * 1024, 64 * 1024, 0.672e12, 16.3e12, 0.51e12},    // Quadro RTX 8000
+    Target{"sm_80", 80, 108, 163 * 1024, 164 * 1024, 2.04e12, 19.5e12, 9.7e12},   // A100 80 GB
+    Target{"sm_86", 86, 84, 99 * 1024, 100 * 1024, 0.936e12, 35.6e12, 0.56e12},   // RTX 3090
+    Target{"sm_89", 89, 142, 99 * 1024, 100 * 1024, 0.864e12, 91.6e12, 1.4e12},   // L40S
+    Target{"sm_90a", 90, 132, 227 * 1024, 228 * 1024, 4.2e12, 51e12, 34e12},      // H200
+    Target{"sm_100", 100, 148, 227 * 1024, 228 * 1024, 8.0e12, 75e12, 37e12},     // B200
+    Target{"sm_120", 120, 188, 99 * 1024, 100 * 1024, 1.79e12, 125e12, 1.95e12},  // RTX PRO 6000 Blackwell
+};
+
+std::string all_names() {
+  std::vector<std::string> names;
+  for (const Target& target : kTargets) {
+    names.push_back(target.architecture);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::span<const Target> known_targets() {
+  return kTargets;
+}
+
+Result<Target> target_named(std::string_view architecture) {
+  for (const Target& target : kTargets) {
+    if (target.architecture == architecture) {
+      return target;
+    }
+  }
+  return fail(fmt::format("unknown architecture '{}'; known are {}", architecture, all_names()));
+}
+
+Result<Target> target_for_capability(int capability) {
+  for (const Target& target : kTargets) {
+    if (target.capability == capability) {
+      return target;
+    }
+  }
+  return fail(fmt::format("no target for compute capability {}.{}; known are {}", capability / 10, capability % 10,
+                          all_names()));
+}
+
+}  // namespace convtgen
