@@ -1,9 +1,11 @@
 // What every template may use besides CUDA C++ itself.
 #pragma once
 
-// Before a loop: templatec unrolls it in the source. Compiled as it stands, the template keeps the loop.
-#ifdef CONVTGEN_TEMPLATEC
+// Before a loop: templatec unrolls it in the source. Where the template is compiled as it stands, nvcc unrolls it.
+#if defined(CONVTGEN_TEMPLATEC)
 #define CONVTGEN_UNROLL _Pragma("convtgen unroll")
+#elif defined(__CUDACC__)
+#define CONVTGEN_UNROLL _Pragma("unroll")
 #else
 #define CONVTGEN_UNROLL
 #endif
