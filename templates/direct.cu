@@ -184,7 +184,7 @@ __device__ __forceinline__ void store(const Sums& sums, Element* __restrict__ y,
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads)
+extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     direct(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
            Element* __restrict__ y, int height, int width) {
   const int in_h = P::height >= 0 ? P::height : height;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,7 +73,7 @@ struct Layer {
   Dtype dtype = Dtype::kF32;
   Compute compute = Compute::kF32;
   Layout layout = Layout::kNchw;
-  std::vector<Direction> directions{Direction::kForward};
+  std::vector<Direction> directions{Direction::kForward};  // each once, in the enumeration's order
   bool operator==(const Layer&) const = default;
 };
 
@@ -89,11 +90,28 @@ struct NamedLayer {
 [[nodiscard]] std::string_view name_of(Layout layout);
 [[nodiscard]] std::string_view name_of(Direction direction);
 [[nodiscard]] std::string_view name_of(ActivationKind kind);
+
+/// The inverse lookups: the value that the language calls by this word, if any.
+[[nodiscard]] std::optional<Dtype> dtype_named(std::string_view name);
+[[nodiscard]] std::optional<Compute> compute_named(std::string_view name);
+[[nodiscard]] std::optional<Layout> layout_named(std::string_view name);
+[[nodiscard]] std::optional<Direction> direction_named(std::string_view name);
+[[nodiscard]] std::optional<ActivationKind> activation_named(std::string_view name);
+
+/// Every value of an enumeration, in its order.
+[[nodiscard]] std::span<const Dtype> all_dtypes();
+[[nodiscard]] std::span<const Compute> all_computes();
+[[nodiscard]] std::span<const Layout> all_layouts();
+[[nodiscard]] std::span<const Direction> all_directions();
+[[nodiscard]] std::span<const ActivationKind> all_activations();
+
 /// How many arguments the activation takes: 0, 1 or 2.
 [[nodiscard]] int argument_count(ActivationKind kind);
 /// Bytes of one element.
 [[nodiscard]] int bytes_of(Dtype dtype);
 /// The compute mode that goes with a dtype when the layer names none.
 [[nodiscard]] Compute default_compute(Dtype dtype);
+/// The compute modes that a dtype can have, its default first.
+[[nodiscard]] std::span<const Compute> computes_of(Dtype dtype);
 
 }  // namespace convtgen

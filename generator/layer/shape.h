@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "generator/layer/layer.h"
@@ -14,9 +15,15 @@ namespace convtgen {
 struct Violation {
   std::string property;
   std::string message;
+  std::vector<std::string> involved;  // the other properties that the judgement rests on ("stride", "dilation")
 };
 
+/// Limits of our own, beside PyTorch's.
+inline constexpr std::int64_t kMaxTaps = 4096;          // KH * KW
+inline constexpr std::int64_t kMaxExtent = 2147483647;  // any single number of a layer, any extent of a tensor
+
 /// Every limit the layer breaks; empty for a legal layer. Sizes given as "?" are not judged.
+/// A layer of conv_transpose1d has height 1 and the neutral value of every property on that axis.
 [[nodiscard]] std::vector<Violation> check_limits(const Layer& layer);
 
 /// The sizes of the input at run time.
@@ -36,7 +43,11 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
-/// out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 (PyTorch, ConvTranspose2d).
+/// The word of the property that names the channels: "conv_transpose1d" or "conv_transpose2d".
+[[nodiscard]] std::string_view operator_name(const Layer& layer);
+
+/// out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 (PyTorch, ConvTranspose2d);
+/// not positive where the padding eats everything, and the nearest 64-bit number where the result has more bits.
 [[nodiscard]] std::int64_t output_extent(std::int64_t in, std::int64_t kernel, std::int64_t stride,
                                          std::int64_t padding, std::int64_t output_padding, std::int64_t dilation);
 
@@ -48,7 +59,8 @@ struct Shape {
 /// Errors: a size that contradicts the layer, is negative, gives a non-positive output, or overflows 64 bits.
 [[nodiscard]] Result<Shape> shape_of(const Layer& layer, const InputSizes& sizes);
 
-/// Multiply-adds of one forward call: every (input, tap, output channel) pair that lands inside the output, exactly.
+/// Multiply-adds of one forward call: every (input, tap, output channel) pair that lands inside the output, exactly
+/// (2^63 - 1 where there are more). The time it takes grows with the kernel, not with the sizes.
 [[nodiscard]] std::int64_t multiply_adds(const Layer& layer, const Shape& shape);
 
 }  // namespace convtgen

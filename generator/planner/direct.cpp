@@ -12,8 +12,9 @@ namespace convtgen {
 namespace {
 
 constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
-constexpr std::int64_t kMaxThreads = 256;            // two blocks an SM leave each thread 128 registers
-constexpr std::int64_t kPixelThreads = 128;          // of them along rows and columns, the rest along channels
+constexpr std::int64_t kMaxThreads = 256;            // of a block
+constexpr std::int64_t kThreadsPerSm = 512;          // leaves each thread 128 registers
+constexpr std::int64_t kChannelThreads = 4;          // of a block: as many threads as this share the staged input
 constexpr std::int64_t kMaxPhases = 16;              // of a phase group: what a thread can accumulate side by side
 constexpr std::int64_t kPreferredStage = 32 * 1024;  // bytes; leaves room for several blocks an SM
 constexpr std::int64_t kMaxChunk = 16;
@@ -50,6 +51,7 @@ struct Block {
   std::int64_t threads_x = 1, threads_y = 1, threads_z = 1;
   std::int64_t columns_per_thread = 1, rows_per_thread = 1, channels_per_thread = 1;
   std::int64_t group_phases_h = 1, group_phases_w = 1;
+  std::int64_t blocks_per_sm = 1;
   std::int64_t chunk = 1;
   bool staged = true;
 
@@ -111,18 +113,20 @@ void choose_thread_tile(const Facts& f, Block& b) {
   }
 }
 
-/// Threads along columns, rows and channels: whole warps, no more than the image and the group can use.
+/// Threads along channels, columns and rows: whole warps, no more than the group and the image can use.
 void choose_threads(const Facts& f, Block& b) {
-  const bool flat = f.positions_h && *f.positions_h == 1;
   const auto wanted = [](const Size& extent, std::int64_t each, std::int64_t most) {
     return extent ? std::min(most, power_of_two_at_least(ceil_div(*extent, each))) : most;
   };
-  b.threads_x = wanted(f.positions_w, b.columns_per_thread, flat ? kPixelThreads : 16);
-  b.threads_y = wanted(f.positions_h, b.rows_per_thread, kPixelThreads / b.threads_x);
-  const std::int64_t pixel_threads = b.threads_x * b.threads_y;
-  b.threads_z = even_part(ceil_div(f.group_out, b.channels_per_thread), kMaxThreads / pixel_threads);
-  if (pixel_threads < 32) {
-    b.threads_z = ceil_div(b.threads_z, 32 / pixel_threads) * (32 / pixel_threads);
+  const std::int64_t channel_threads = ceil_div(f.group_out, b.channels_per_thread);
+  const std::int64_t pixel_threads = kMaxThreads / power_of_two_at_least(std::min(channel_threads, kChannelThreads));
+  const bool flat = f.positions_h && *f.positions_h == 1;
+  b.threads_x = wanted(f.positions_w, b.columns_per_thread, flat ? pixel_threads : 16);
+  b.threads_y = wanted(f.positions_h, b.rows_per_thread, pixel_threads / b.threads_x);
+  b.threads_z = even_part(channel_threads, kMaxThreads / (b.threads_x * b.threads_y));
+  if (b.threads_x * b.threads_y < 32) {
+    const std::int64_t whole_warps = 32 / (b.threads_x * b.threads_y);
+    b.threads_z = ceil_div(b.threads_z, whole_warps) * whole_warps;
   }
 }
 
@@ -210,6 +214,7 @@ Parameters parameters_of(const Layer& l, const Facts& f, const Block& b) {
       {"channels_per_thread", b.channels_per_thread},
       {"group_phases_h", b.group_phases_h},
       {"group_phases_w", b.group_phases_w},
+      {"blocks_per_sm", b.blocks_per_sm},
       {"chunk", b.chunk},
       {"staged", b.staged},
   };
@@ -244,6 +249,7 @@ Result<Plan> plan_direct(const Problem& problem) {
   choose_thread_tile(facts, block);
   choose_threads(facts, block);
   choose_stage(facts, block);
+  block.blocks_per_sm = std::max<std::int64_t>(1, kThreadsPerSm / block.threads());
 
   const std::int64_t phase_groups =
       ceil_div(layer.stride.h, block.group_phases_h) * ceil_div(layer.stride.w, block.group_phases_w);
