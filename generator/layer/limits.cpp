@@ -1,0 +1,312 @@
+// check_limits: what PyTorch checks, and the few limits of our own.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <utility>
+
+#include "generator/layer/shape.h"
+
+namespace convtgen {
+
+namespace {
+
+// One axis of the layer, as the messages see it.
+struct AxisView {
+  std::string_view name;  // "height", "width", "length"
+  std::int64_t kernel, stride, padding, output_padding, dilation;
+  Size in;
+};
+
+AxisView rows_of(const Layer& layer) {
+  return {"height",         layer.kernel.h, layer.stride.h, layer.padding.h, layer.output_padding.h,
+          layer.dilation.h, layer.height};
+}
+
+AxisView columns_of(const Layer& layer) {
+  return {layer.dimensions == 1 ? "length" : "width",
+          layer.kernel.w,
+          layer.stride.w,
+          layer.padding.w,
+          layer.output_padding.w,
+          layer.dilation.w,
+          layer.width};
+}
+
+class Checker {
+ public:
+  explicit Checker(const Layer& layer) : layer_(layer) {}
+
+  std::vector<Violation> check() {
+    check_dimensions();
+    check_channels();
+    each_axis(&Checker::judge_axis);
+    check_taps();
+    check_sizes();
+    check_fuse();
+    check_types();
+    check_directions();
+    return std::move(violations_);
+  }
+
+ private:
+  using Found = std::vector<Violation>;
+
+  void add(std::string_view property, std::string message, std::vector<std::string> involved = {}) {
+    violations_.push_back({std::string(property), std::move(message), std::move(involved)});
+  }
+
+  // Judges both axes. What holds for both in the same words is said once; else the axis is named.
+  void each_axis(Found (Checker::*judge)(const AxisView&) const) {
+    Found columns = (this->*judge)(columns_of(layer_));
+    if (layer_.dimensions == 1) {
+      std::ranges::move(columns, std::back_inserter(violations_));
+      return;
+    }
+    for (Violation& violation : (this->*judge)(rows_of(layer_))) {
+      const auto same = [&violation](const Violation& other) { return other.message == violation.message; };
+      if (std::erase_if(columns, same) == 0) {
+        violation.message += " (height)";
+      }
+      violations_.push_back(std::move(violation));
+    }
+    for (Violation& violation : columns) {
+      violation.message += " (width)";
+      violations_.push_back(std::move(violation));
+    }
+  }
+
+  static bool in_range(Found& found, std::string_view property, std::int64_t value, std::int64_t least) {
+    if (value < least) {
+      found.push_back({std::string(property), fmt::format("{} {} must be at least {}", property, value, least), {}});
+    } else if (value > kMaxExtent) {
+      found.push_back({std::string(property),
+                       fmt::format("{} {} is too large: at most {} is supported", property, value, kMaxExtent),
+                       {}});
+    } else {
+      return true;
+    }
+    return false;
+  }
+
+  Found judge_axis(const AxisView& axis) const {
+    Found found;
+    in_range(found, "kernel", axis.kernel, 1);
+    const bool stride = in_range(found, "stride", axis.stride, 1);
+    in_range(found, "padding", axis.padding, 0);
+    const bool dilation = in_range(found, "dilation", axis.dilation, 1);
+    if (in_range(found, "output_padding", axis.output_padding, 0) && stride && dilation &&
+        axis.output_padding >= std::max(axis.stride, axis.dilation)) {
+      found.push_back({"output_padding",
+                       fmt::format("output_padding {} must be smaller than stride {} or dilation {}",
+                                   axis.output_padding, axis.stride, axis.dilation),
+                       {"stride", "dilation"}});
+    }
+    return found;
+  }
+
+  void check_dimensions() {
+    if (layer_.dimensions != 1 && layer_.dimensions != 2) {
+      add(operator_name(layer_), fmt::format("dimensions {} must be 1 or 2", layer_.dimensions));
+    }
+    if (layer_.dimensions == 1) {
+      const AxisView rows = rows_of(layer_);
+      if (rows.kernel != 1 || rows.stride != 1 || rows.padding != 0 || rows.output_padding != 0 || rows.dilation != 1 ||
+          rows.in != 1) {
+        add(operator_name(layer_),
+            "conv_transpose1d must have height 1, with kernel 1, stride 1, dilation 1 and no padding on that axis");
+      }
+    }
+  }
+
+  void check_channels() {
+    const std::string_view op = operator_name(layer_);
+    const auto channels = [&](std::string_view name, std::int64_t value) {
+      if (value < 1) {
+        add(op, fmt::format("{} {} must be at least 1", name, value));
+      } else if (value > kMaxExtent) {
+        add(op, fmt::format("{} {} is too large: at most {} is supported", name, value, kMaxExtent));
+      } else {
+        return true;
+      }
+      return false;
+    };
+    const bool in = channels("in_channels", layer_.in_channels);
+    const bool out = channels("out_channels", layer_.out_channels);
+    if (layer_.groups < 1) {
+      add("groups", fmt::format("groups {} must be at least 1", layer_.groups));
+      return;
+    }
+    if (in && layer_.in_channels % layer_.groups != 0) {
+      add("groups", fmt::format("groups {} must divide in_channels {}", layer_.groups, layer_.in_channels),
+          {std::string(op)});
+    }
+    if (out && layer_.out_channels % layer_.groups != 0) {
+      add("groups", fmt::format("groups {} must divide out_channels {}", layer_.groups, layer_.out_channels),
+          {std::string(op)});
+    }
+  }
+
+  [[nodiscard]] bool broken(std::string_view property) const {
+    return std::ranges::any_of(violations_, [&](const Violation& v) { return v.property == property; });
+  }
+
+  void check_taps() {
+    if (broken("kernel")) {
+      return;
+    }
+    const Pair& kernel = layer_.kernel;
+    if (kernel.h * kernel.w > kMaxTaps) {
+      add("kernel", layer_.dimensions == 1
+                        ? fmt::format("kernel {} has {} taps; at most {} are supported", kernel.w, kernel.w, kMaxTaps)
+                        : fmt::format("kernel {}x{} has {} taps; at most {} are supported", kernel.h, kernel.w,
+                                      kernel.h * kernel.w, kMaxTaps));
+      return;
+    }
+    if (broken(operator_name(layer_)) || broken("groups")) {
+      return;
+    }
+    // At most 2^62 channels pairs times 2^12 taps.
+    std::int64_t weights = layer_.in_channels * (layer_.out_channels / layer_.groups);
+    if (__builtin_mul_overflow(weights, kernel.h * kernel.w, &weights)) {
+      add(operator_name(layer_), "the weights have more elements than 64 bits can count", {"kernel", "groups"});
+    }
+  }
+
+  void check_sizes() {
+    const auto size = [this](std::string_view name, const Size& value, std::int64_t least) {
+      if (value && *value < least) {
+        add("input", fmt::format("{} {} must be at least {}", name, *value, least));
+      } else if (value && *value > kMaxExtent) {
+        add("input", fmt::format("{} {} is too large: at most {} is supported", name, *value, kMaxExtent));
+      }
+    };
+    size("batch", layer_.batch, 0);
+    if (layer_.dimensions != 1) {
+      size("height", layer_.height, 1);
+    }
+    size(columns_of(layer_).name, layer_.width, 1);
+    constexpr std::string_view kUsed[] = {"input", "kernel", "stride", "padding", "output_padding", "dilation"};
+    if (std::ranges::any_of(kUsed, [this](std::string_view property) { return broken(property); })) {
+      return;
+    }
+    const bool rows = layer_.dimensions == 1 || check_output(rows_of(layer_));
+    const bool columns = check_output(columns_of(layer_));
+    if (rows && columns && !broken(operator_name(layer_))) {
+      check_elements();
+    }
+  }
+
+  bool check_output(const AxisView& axis) {
+    if (!axis.in) {
+      return true;
+    }
+    const std::int64_t out =
+        output_extent(*axis.in, axis.kernel, axis.stride, axis.padding, axis.output_padding, axis.dilation);
+    if (out < 1) {
+      add("padding",
+          fmt::format("padding {} makes the output {} {} for input {} {}; it must be at least 1", axis.padding,
+                      axis.name, out, axis.name, *axis.in),
+          {"input", "kernel", "stride", "output_padding", "dilation"});
+      return false;
+    }
+    if (out > kMaxExtent) {
+      add("input", fmt::format("output {} {} is too large: at most {} is supported", axis.name, out, kMaxExtent),
+          {"padding", "kernel", "stride", "output_padding", "dilation"});
+      return false;
+    }
+    return true;
+  }
+
+  void check_elements() {
+    const auto count = [this](std::string_view tensor, std::int64_t channels, const Size& height, const Size& width,
+                              std::vector<std::string> involved) {
+      std::int64_t elements = channels;
+      for (const Size& size : {height, width, layer_.batch}) {
+        if (size == 0) {
+          return true;
+        }
+      }
+      for (const Size& size : {height, width, layer_.batch}) {
+        if (__builtin_mul_overflow(elements, size.value_or(1), &elements)) {
+          add("input", fmt::format("the {} has more elements than 64 bits can count", tensor), std::move(involved));
+          return false;
+        }
+      }
+      return true;
+    };
+    const auto out_size = [](const AxisView& axis) -> Size {
+      if (!axis.in) {
+        return std::nullopt;
+      }
+      return output_extent(*axis.in, axis.kernel, axis.stride, axis.padding, axis.output_padding, axis.dilation);
+    };
+    const std::string op(operator_name(layer_));
+    if (count("input", layer_.in_channels, layer_.height, layer_.width, {op})) {
+      count("output", layer_.out_channels, out_size(rows_of(layer_)), out_size(columns_of(layer_)),
+            {op, "padding", "kernel", "stride", "output_padding", "dilation"});
+    }
+  }
+
+  void check_fuse() {
+    for (const Activation& step : layer_.fuse) {
+      const int count = argument_count(step.kind);
+      const std::string_view name = name_of(step.kind);
+      if ((count < 2 && step.b != 0) || (count < 1 && step.a != 0)) {
+        add("fuse", fmt::format("{} takes {} argument{}", name, count, count == 1 ? "" : "s"));
+      }
+      for (const double argument : {step.a, step.b}) {
+        if (!std::isfinite(argument)) {
+          add("fuse", fmt::format("{}: the argument {} must be finite", name, argument));
+        } else if (layer_.dtype != Dtype::kF64 && std::abs(argument) > static_cast<double>(FLT_MAX)) {
+          add("fuse",
+              fmt::format("{}: the argument {} is beyond fp32, in which dtype {} is summed", name, argument,
+                          name_of(layer_.dtype)),
+              {"dtype"});
+        }
+      }
+      // As torch.nn.functional.hardtanh checks it; torch.clamp takes crossed limits, and the upper one wins.
+      if (step.kind == ActivationKind::kHardtanh && step.a > step.b) {
+        add("fuse", fmt::format("hardtanh: the lowest value {} must not be above the highest, {}", step.a, step.b));
+      }
+    }
+  }
+
+  void check_types() {
+    const auto legal = computes_of(layer_.dtype);
+    if (std::ranges::find(legal, layer_.compute) == legal.end()) {
+      std::string names;
+      for (const Compute compute : legal) {
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(compute));
+      }
+      add("compute",
+          fmt::format("compute {} does not go with dtype {}, which takes {}", name_of(layer_.compute),
+                      name_of(layer_.dtype), names),
+          {"dtype"});
+    }
+  }
+
+  void check_directions() {
+    if (layer_.directions.empty()) {
+      add("directions", "directions must name at least one of forward, grad_input, grad_weight");
+    }
+    for (std::size_t i = 1; i < layer_.directions.size(); ++i) {
+      if (layer_.directions[i - 1] >= layer_.directions[i]) {
+        add("directions", "directions must stand once each, in the order forward, grad_input, grad_weight");
+        return;
+      }
+    }
+  }
+
+  const Layer& layer_;
+  std::vector<Violation> violations_;
+};
+
+}  // namespace
+
+std::vector<Violation> check_limits(const Layer& layer) {
+  return Checker(layer).check();
+}
+
+}  // namespace convtgen
