@@ -160,10 +160,7 @@ __device__ __forceinline__ void store(const Sums& sums, Element* __restrict__ y,
 #pragma unroll
   for (int channel = 0; channel < P::channels_per_thread; ++channel) {
     if (kWholeTiles || channel < channels) {
-      Sum shift = 0;
-      if (P::has_bias) {
-        shift = widen(bias[co + channel]);
-      }
+      const Sum shift = P::has_bias ? widen(bias[co + channel]) : static_cast<Sum>(0);
 #pragma unroll
       for (int row = 0; row < P::rows_per_thread; ++row) {
 #pragma unroll
@@ -171,7 +168,8 @@ __device__ __forceinline__ void store(const Sums& sums, Element* __restrict__ y,
           const int out_row = oy + row * P::stride_h;
           const int out_column = ox + column * P::stride_w;
           if (out_row < out_h && out_column < out_w) {
-            const Sum value = activate(sums[channel][row][column] + shift);
+            const Sum sum = P::has_bias ? sums[channel][row][column] + shift : sums[channel][row][column];
+            const Sum value = P::fuse_count > 0 ? activate(sum) : sum;
             if (P::channels_last) {
               y[(static_cast<Offset>(out_row) * out_w + out_column) * P::out_channels + co + channel] = narrow(value);
             } else {

@@ -1,0 +1,37 @@
+#include "generator/planner/cost.h"
+
+#include <gtest/gtest.h>
+
+namespace convtgen {
+namespace {
+
+TEST(Cost, CountsTermsThatLandAndTensorsOnce) {
+  Problem problem;
+  problem.layer.in_channels = 2;
+  problem.layer.out_channels = 3;
+  problem.layer.kernel = {1, 2};
+  problem.layer.bias = true;
+  problem.target = target_named("sm_90a").value();
+  const Shape shape = shape_of(problem.layer, {5, 4, 7}).value();
+  const Cost cost = cost_of(problem, shape);
+  // Without padding every (input, tap) pair lands: 5 * 2 * 3 * 4 * 7 inputs and channels, 2 taps, 2 flops.
+  EXPECT_EQ(cost.flops, 2.0 * 5 * 2 * 3 * 4 * 7 * 2);
+  EXPECT_EQ(cost.bytes, 4.0 * (5 * 2 * 4 * 7 + 2 * 3 * 2 + 5 * 3 * 4 * 8 + 3));
+  EXPECT_TRUE(cost.memory_bound);
+  EXPECT_DOUBLE_EQ(cost.floor_seconds, cost.bytes / problem.target.bytes_per_second);
+}
+
+TEST(Cost, TheReferenceLayerIsBoundByArithmetic) {
+  Problem problem;
+  problem.layer.in_channels = problem.layer.out_channels = 32;
+  problem.layer.kernel = {3, 7};
+  problem.layer.padding = {1, 3};
+  problem.target = target_named("sm_90a").value();
+  const Cost cost = cost_of(problem, shape_of(problem.layer, {8, 512, 1024}).value());
+  EXPECT_NEAR(cost.flops, 180e9, 1e9);  // less the terms that padding cuts off
+  EXPECT_FALSE(cost.memory_bound);
+  EXPECT_NEAR(cost.floor_seconds, 3.5e-3, 0.1e-3);
+}
+
+}  // namespace
+}  // namespace convtgen

@@ -1,0 +1,109 @@
+#include "generator/planner/direct.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/end_to_end/random_layers.h"
+
+namespace convtgen {
+namespace {
+
+Problem problem_of(const Layer& layer, std::string_view architecture = "sm_90a") {
+  return {layer, Direction::kForward, target_named(architecture).value()};
+}
+
+Layer layer_a() {
+  Layer layer;
+  layer.in_channels = layer.out_channels = 32;
+  layer.kernel = {3, 7};
+  layer.padding = {1, 3};
+  layer.batch = 8;
+  layer.height = 512;
+  layer.width = 1024;
+  return layer;
+}
+
+std::int64_t integer(const Plan& plan, const char* name) {
+  return std::get<std::int64_t>(plan.parameters.at(name));
+}
+
+TEST(PlanDirect, TheReferenceLayerTakesTheBlockThatMeasuredFastest) {
+  const Plan plan = plan_direct(problem_of(layer_a())).value();
+  EXPECT_EQ(plan.threads, 256);
+  EXPECT_EQ(integer(plan, "threads_z"), 4);
+  EXPECT_EQ(integer(plan, "channels_per_thread"), 8);
+  EXPECT_EQ(integer(plan, "columns_per_thread") * integer(plan, "rows_per_thread"), 8);
+  EXPECT_EQ(std::get<TypeName>(plan.parameters.at("Offset")).spelling, "int");
+  EXPECT_EQ(direct_blocks(layer_a(), plan, shape_of(layer_a(), {8, 512, 1024}).value()).value(), 8 * 64 * 16);
+}
+
+TEST(PlanDirect, EveryRandomLayerGetsALegalBlockOnEveryTarget) {
+  testing::LayerSource source(7);
+  for (int i = 0; i < 400; ++i) {
+    const testing::RandomLayer random = source.next();
+    for (const Target& target : known_targets()) {
+      const Result<std::vector<Plan>> plans = plan({random.layer, Direction::kForward, target});
+      ASSERT_TRUE(plans) << plans.error().message;
+      const Plan& best = plans->front();
+      EXPECT_EQ(best.threads % 32, 0);
+      EXPECT_LE(best.threads, 1024);
+      EXPECT_GE(best.threads, 32);
+      EXPECT_LE(best.shared_bytes, target.max_shared_bytes);
+      const Shape shape = shape_of(random.layer, random.sizes).value();
+      const Result<std::int64_t> blocks = grid_blocks({random.layer, Direction::kForward, target}, best, shape);
+      ASSERT_TRUE(blocks);
+      EXPECT_EQ(*blocks == 0, random.sizes.batch == 0);
+    }
+  }
+}
+
+TEST(PlanDirect, HaloLargerThanSharedMemoryIsReadUnstaged) {
+  Layer layer = layer_a();
+  layer.kernel = {7, 7};
+  layer.dilation = {100, 100};
+  layer.padding = {0, 0};
+  const Plan plan = plan_direct(problem_of(layer)).value();
+  EXPECT_FALSE(std::get<bool>(plan.parameters.at("staged")));
+  EXPECT_EQ(plan.shared_bytes, 0);
+}
+
+TEST(PlanDirect, OffsetsAre64BitWhereSizesAreOpenOrLarge) {
+  Layer open = layer_a();
+  open.height.reset();
+  EXPECT_EQ(std::get<TypeName>(plan_direct(problem_of(open))->parameters.at("Offset")).spelling, "long long");
+  EXPECT_EQ(integer(*plan_direct(problem_of(open)), "height"), -1);
+  Layer large = layer_a();
+  large.height = large.width = 16384;  // 32 * 2^28 outputs an image
+  EXPECT_EQ(std::get<TypeName>(plan_direct(problem_of(large))->parameters.at("Offset")).spelling, "long long");
+}
+
+TEST(Plan, BackwardDirectionsAreAClearError) {
+  Problem problem = problem_of(layer_a());
+  problem.direction = Direction::kGradInput;
+  const Result<std::vector<Plan>> plans = plan(problem);
+  ASSERT_FALSE(plans);
+  EXPECT_EQ(plans.error().message, "directions: there are no kernels for grad_input yet; legal is forward");
+}
+
+TEST(Plan, AnIllegalLayerIsRefused) {
+  Layer layer = layer_a();
+  layer.groups = 5;
+  const Result<std::vector<Plan>> plans = plan(problem_of(layer));
+  ASSERT_FALSE(plans);
+  EXPECT_NE(plans.error().message.find("groups"), std::string::npos);
+}
+
+TEST(Plan, AGridThatIsTooLargeNamesTheSizes) {
+  Layer layer;  // 1 -> 1, kernel 1x1
+  const Problem problem = problem_of(layer);
+  const Plan best = plan(problem)->front();
+  const Result<std::int64_t> blocks =
+      grid_blocks(problem, best, shape_of(layer, {std::int64_t{1} << 33, 1, 1}).value());
+  ASSERT_FALSE(blocks);
+  EXPECT_NE(blocks.error().message.find("a batch of 8589934592"), std::string::npos);
+  const Result<std::int64_t> wide = grid_blocks(problem, best, shape_of(layer, {1, 1, 2147483647}).value());
+  ASSERT_FALSE(wide);
+  EXPECT_NE(wide.error().message.find("output width 2147483647"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace convtgen
