@@ -1,0 +1,190 @@
+#include "runtime/reference/compare.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <vector>
+
+#include "runtime/reference/fuse.h"
+#include "runtime/reference/numbers.h"
+#include "runtime/reference/parallel.h"
+
+namespace convtgen {
+namespace {
+
+constexpr double kSafety = 6;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Relative error of one product or addition.
+double eps_of(Compute compute) {
+  switch (compute) {
+    case Compute::kF64:
+      return 0x1p-53;
+    case Compute::kTf32:
+      return 0x1p-11;
+    case Compute::kF32x3:
+      return 0x1p-22;  // what three tf32 products leave out
+    case Compute::kF32:
+    case Compute::kF16:  // exact inputs, fp32 sums
+    case Compute::kBf16:
+      return 0x1p-24;
+  }
+  return 0;
+}
+
+/// What a slice of the elements adds to the comparison.
+struct Tally {
+  std::int64_t wrong = 0;
+  double error2 = 0, want2 = 0, typical2 = 0;  // sums of squares
+  double worst_ratio = -1;
+  std::int64_t worst_index = -1;
+  ComparedElement worst;
+
+  void add(const Tally& other) {
+    wrong += other.wrong;
+    error2 += other.error2;
+    want2 += other.want2;
+    typical2 += other.typical2;
+    const bool worse =
+        other.worst_ratio > worst_ratio || (other.worst_ratio == worst_ratio && other.worst_index < worst_index);
+    if (other.worst_index >= 0 && (worst_index < 0 || worse)) {
+      worst_ratio = other.worst_ratio;
+      worst_index = other.worst_index;
+      worst = other.worst;
+    }
+  }
+};
+
+class Judge {
+ public:
+  explicit Judge(const Layer& layer)
+      : layer_(layer),
+        eps_(eps_of(layer.compute)),
+        limit_(relative_l2_limit(layer.compute)),
+        sum_(layer.dtype == Dtype::kF64 ? Dtype::kF64 : Dtype::kF32) {}
+
+  /// Judges one element; position is left to the caller.
+  [[nodiscard]] Tally judge(double sum, double magnitude, std::int64_t terms, double got, std::int64_t index) const {
+    const double root = std::sqrt(static_cast<double>(std::max<std::int64_t>(terms, 1)));
+    const double underflow = static_cast<double>(terms) * least_subnormal(sum_);
+    const Ball ball = carry(sum, kSafety * root * eps_ * magnitude + underflow);
+    const Ball typical = carry(sum, limit_ * magnitude / root);
+
+    Tally tally;
+    tally.worst = {{}, got, ball.value, ball.radius};
+    tally.worst_index = index;
+    if (!std::isfinite(ball.value)) {
+      // Which NaN does not matter; an infinity has a sign.
+      const bool same = std::isnan(ball.value) ? std::isnan(got) : got == ball.value;
+      tally.wrong = same ? 0 : 1;
+      tally.worst_ratio = same ? 0 : kInfinity;
+      return tally;
+    }
+    // Rounding is monotone: what may come out of the ball lies between its rounded ends.
+    const bool legal = got >= round_to(layer_.dtype, ball.value - ball.radius) &&
+                       got <= round_to(layer_.dtype, ball.value + ball.radius);
+    tally.wrong = legal ? 0 : 1;
+    const double rounding = unit_roundoff(layer_.dtype) * std::abs(ball.value) + least_subnormal(layer_.dtype) / 2;
+    const double error = std::isfinite(got) ? std::abs(got - ball.value) : kInfinity;
+    tally.worst_ratio = error / (ball.radius + rounding);
+    if (legal) {
+      tally.worst_ratio = std::min(tally.worst_ratio, 1.0);
+    } else {
+      tally.worst_ratio = std::max(tally.worst_ratio, std::nextafter(1.0, 2.0));
+    }
+    if (legal && !std::isfinite(got)) {
+      return tally;  // the finite sum rounds to infinity in the dtype: nothing to measure
+    }
+    tally.error2 = error * error;
+    tally.want2 = ball.value * ball.value;
+    const double floor = typical.radius + least_subnormal(layer_.dtype) / 2;
+    tally.typical2 = floor * floor;
+    return tally;
+  }
+
+ private:
+  [[nodiscard]] Ball carry(double sum, double radius) const {
+    return carry_fuse(layer_.fuse, {sum, std::isfinite(sum) ? radius : 0}, sum_);
+  }
+
+  const Layer& layer_;
+  double eps_;
+  double limit_;
+  Dtype sum_;
+};
+
+}  // namespace
+
+double relative_l2_limit(Compute compute) {
+  switch (compute) {
+    case Compute::kF64:
+      return 1e-14;
+    case Compute::kF32:
+    case Compute::kF32x3:
+      return 2e-6;
+    case Compute::kTf32:
+    case Compute::kF16:
+      return 1e-3;
+    case Compute::kBf16:
+      return 8e-3;
+  }
+  return 0;
+}
+
+Comparison compare(const Layer& layer, const Shape& shape, const Definition& definition, const HostArray& got,
+                   std::span<const std::int64_t> outputs) {
+  const Judge judge(layer);
+  const auto count = static_cast<std::int64_t>(definition.sum.size());
+  constexpr std::int64_t kGrain = 1 << 14;
+  // One tally a slice, added in order: the sums are the same whatever thread does what.
+  std::vector<Tally> slices(static_cast<std::size_t>((count + kGrain - 1) / kGrain));
+  parallel_for(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    Tally& slice = slices[static_cast<std::size_t>(begin / kGrain)];
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      slice.add(judge.judge(definition.sum[at], definition.magnitude[at], definition.terms[at], got.at(i), i));
+    }
+  });
+  Tally total;
+  for (const Tally& slice : slices) {
+    total.add(slice);
+  }
+
+  Comparison result;
+  result.checked = count;
+  result.wrong = total.wrong;
+  result.relative_l2_limit = relative_l2_limit(layer.compute);
+  const double error = std::sqrt(total.error2);
+  const double want = std::sqrt(total.want2);
+  if (error > 0) {
+    result.relative_l2 = want > 0 ? error / want : kInfinity;
+    if (want > 0) {
+      result.relative_l2_limit = std::max(result.relative_l2_limit, std::sqrt(total.typical2) / want);
+    } else if (error <= std::sqrt(total.typical2)) {
+      result.relative_l2 = 0;  // all of the reference is zero, and the result as near to it as rounding lets it be
+    }
+  }
+  if (total.worst_index >= 0) {
+    result.worst = total.worst;
+    const auto index = static_cast<std::size_t>(total.worst_index);
+    result.worst->at = output_position(layer, shape, outputs.empty() ? total.worst_index : outputs[index]);
+  }
+  return result;
+}
+
+std::string describe(const Comparison& comparison, const Layer& layer) {
+  std::string text = fmt::format("relative L2 error {:.3g} (at most {:.3g} for {}); {} of {} checked outputs are wrong",
+                                 comparison.relative_l2, comparison.relative_l2_limit, name_of(layer.compute),
+                                 comparison.wrong, comparison.checked);
+  if (comparison.worst && (comparison.wrong > 0 || !comparison.passed())) {
+    const ComparedElement& worst = *comparison.worst;
+    text += fmt::format("\nworst: y[n={}, c={}, y={}, x={}] is {:.9g}, should be {:.9g} within {:.3g}", worst.at.n,
+                        worst.at.c, worst.at.y, worst.at.x, worst.got, worst.want, worst.bound);
+  }
+  return text;
+}
+
+}  // namespace convtgen

@@ -1,0 +1,52 @@
+// Is a result right? By two measures at once: all of it, and every element by itself.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "generator/layer/layer.h"
+#include "generator/layer/shape.h"
+#include "runtime/reference/definition.h"
+#include "runtime/reference/host_array.h"
+
+namespace convtgen {
+
+/// Largest relative L2 error of a compute mode: f32 and f32x3 2e-6, tf32 and f16 1e-3, bf16 8e-3, f64 1e-14.
+[[nodiscard]] double relative_l2_limit(Compute compute);
+
+/// An element that is off, or came nearest to it.
+struct ComparedElement {
+  OutputPosition at;
+  double got = 0;
+  double want = 0;
+  double bound = 0;  // the largest |got - want| that passes, the rounding to the output's dtype not counted
+};
+
+struct Comparison {
+  std::int64_t checked = 0;
+  std::int64_t wrong = 0;        // elements beyond their bound
+  double relative_l2 = 0;        // |y - ref| / |ref| over the finite elements
+  double relative_l2_limit = 0;  // of this data: the compute mode's, or more where sums cancel (see compare())
+  std::optional<ComparedElement> worst;
+  [[nodiscard]] bool passed() const { return wrong == 0 && relative_l2 <= relative_l2_limit; }
+};
+
+/// Compares `got` (of the layer's dtype) with the definition. `outputs` are the offsets in y's memory that both hold,
+/// in order; empty means all of them.
+///
+/// Each element must lie within c * sqrt(K) * eps * magnitude of the sum, K being its number of terms, c = 6 and eps
+/// the unit roundoff of the sum (f32, f64) or of the product's inputs (tf32), carried through the fuse chain and
+/// rounded to the dtype; NaN matches only NaN, infinities only themselves.
+///
+/// The relative L2 error is judged against the compute mode's bound. Where sums cancel much more than sums of random
+/// signs do (a single output near zero, or `fuse add(-c)`), |ref| is no measure of the errors: there it is the size
+/// that the sums would have with random signs, magnitude / sqrt(K), carried through the chain.
+[[nodiscard]] Comparison compare(const Layer& layer, const Shape& shape, const Definition& definition,
+                                 const HostArray& got, std::span<const std::int64_t> outputs = {});
+
+/// One or two lines for the user: the errors, the bounds, and the worst element.
+[[nodiscard]] std::string describe(const Comparison& comparison, const Layer& layer);
+
+}  // namespace convtgen

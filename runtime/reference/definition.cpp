@@ -1,0 +1,175 @@
+#include "runtime/reference/definition.h"
+
+#include <cmath>
+
+#include "runtime/reference/parallel.h"
+
+namespace convtgen {
+namespace {
+
+std::int64_t offset_in(Layout layout, std::int64_t channels, std::int64_t height, std::int64_t width,
+                       const OutputPosition& at) {
+  return layout == Layout::kNhwc ? ((at.n * height + at.y) * width + at.x) * channels + at.c
+                                 : ((at.n * channels + at.c) * height + at.y) * width + at.x;
+}
+
+std::vector<double> decode_all(const HostArray& array) {
+  std::vector<double> values(static_cast<std::size_t>(array.size()));
+  parallel_for(array.size(), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      values[static_cast<std::size_t>(i)] = array.at(i);
+    }
+  });
+  return values;
+}
+
+/// How many (input, tap) pairs of one axis reach each output of that axis.
+std::vector<std::int64_t> count_pairs(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
+                                      std::int64_t padding, std::int64_t dilation) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(out));
+  for (std::int64_t i = 0; i < in; ++i) {
+    for (std::int64_t k = 0; k < kernel; ++k) {
+      const std::int64_t o = i * stride - padding + k * dilation;
+      if (o >= 0 && o < out) {
+        ++counts[static_cast<std::size_t>(o)];
+      }
+    }
+  }
+  return counts;
+}
+
+/// One image and output channel of the result, rows by columns.
+struct Plane {
+  std::vector<double> sum, magnitude;
+};
+
+/// Adds w times one input plane to the output plane, shifted by the tap (kh, kw).
+void scatter_tap(const Layer& layer, const Shape& shape, const OutputPosition& source, const std::vector<double>& x,
+                 double w, std::int64_t kh, std::int64_t kw, Plane& plane) {
+  for (std::int64_t iy = 0; iy < shape.in_height; ++iy) {
+    const std::int64_t oy = iy * layer.stride.h - layer.padding.h + kh * layer.dilation.h;
+    if (oy < 0 || oy >= shape.out_height) {
+      continue;
+    }
+    for (std::int64_t ix = 0; ix < shape.in_width; ++ix) {
+      const std::int64_t ox = ix * layer.stride.w - layer.padding.w + kw * layer.dilation.w;
+      if (ox < 0 || ox >= shape.out_width) {
+        continue;
+      }
+      const std::int64_t from =
+          offset_in(layer.layout, shape.in_channels, shape.in_height, shape.in_width, {source.n, source.c, iy, ix});
+      const double term = x[static_cast<std::size_t>(from)] * w;
+      const auto to = static_cast<std::size_t>(oy * shape.out_width + ox);
+      plane.sum[to] += term;
+      plane.magnitude[to] += std::abs(term);
+    }
+  }
+}
+
+}  // namespace
+
+OutputPosition output_position(const Layer& layer, const Shape& shape, std::int64_t offset) {
+  OutputPosition at;
+  if (layer.layout == Layout::kNhwc) {
+    at.c = offset % shape.out_channels;
+    at.x = offset / shape.out_channels % shape.out_width;
+    at.y = offset / shape.out_channels / shape.out_width % shape.out_height;
+  } else {
+    at.x = offset % shape.out_width;
+    at.y = offset / shape.out_width % shape.out_height;
+    at.c = offset / shape.out_width / shape.out_height % shape.out_channels;
+  }
+  at.n = offset / shape.out_width / shape.out_height / shape.out_channels;
+  return at;
+}
+
+std::int64_t output_offset(const Layer& layer, const Shape& shape, const OutputPosition& position) {
+  return offset_in(layer.layout, shape.out_channels, shape.out_height, shape.out_width, position);
+}
+
+Definition define_all(const Layer& layer, const Shape& shape, const LayerInputs& inputs) {
+  const std::vector<double> x = decode_all(inputs.x);
+  const std::int64_t group_in = layer.in_channels / layer.groups;
+  const std::int64_t group_out = layer.out_channels / layer.groups;
+  const std::vector<std::int64_t> pairs_h =
+      count_pairs(shape.in_height, shape.out_height, layer.kernel.h, layer.stride.h, layer.padding.h, layer.dilation.h);
+  const std::vector<std::int64_t> pairs_w =
+      count_pairs(shape.in_width, shape.out_width, layer.kernel.w, layer.stride.w, layer.padding.w, layer.dilation.w);
+  const auto outputs = static_cast<std::size_t>(shape.output_elements);
+  Definition result{std::vector<double>(outputs), std::vector<double>(outputs), std::vector<std::int64_t>(outputs)};
+
+  // Each task owns one output plane, so that threads never add to the same element.
+  parallel_for(shape.batch * shape.out_channels, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t task = begin; task < end; ++task) {
+      const std::int64_t n = task / shape.out_channels;
+      const std::int64_t co = task % shape.out_channels;
+      const double bias = inputs.bias ? inputs.bias->at(co) : 0.0;
+      const auto pixels = static_cast<std::size_t>(shape.out_height * shape.out_width);
+      Plane plane{std::vector<double>(pixels, bias), std::vector<double>(pixels, std::abs(bias))};
+      for (std::int64_t ci = co / group_out * group_in; ci < (co / group_out + 1) * group_in; ++ci) {
+        for (std::int64_t kh = 0; kh < layer.kernel.h; ++kh) {
+          for (std::int64_t kw = 0; kw < layer.kernel.w; ++kw) {
+            const double w =
+                inputs.weight.at(((ci * group_out + co % group_out) * layer.kernel.h + kh) * layer.kernel.w + kw);
+            scatter_tap(layer, shape, {n, ci, 0, 0}, x, w, kh, kw, plane);
+          }
+        }
+      }
+      for (std::int64_t oy = 0; oy < shape.out_height; ++oy) {
+        for (std::int64_t ox = 0; ox < shape.out_width; ++ox) {
+          const auto from = static_cast<std::size_t>(oy * shape.out_width + ox);
+          const auto to = static_cast<std::size_t>(output_offset(layer, shape, {n, co, oy, ox}));
+          result.sum[to] = plane.sum[from];
+          result.magnitude[to] = plane.magnitude[from];
+          result.terms[to] = group_in * pairs_h[static_cast<std::size_t>(oy)] * pairs_w[static_cast<std::size_t>(ox)] +
+                             (inputs.bias ? 1 : 0);
+        }
+      }
+    }
+  });
+  return result;
+}
+
+Definition define_at(const Layer& layer, const Shape& shape, const LayerInputs& inputs,
+                     std::span<const std::int64_t> outputs) {
+  const std::int64_t group_in = layer.in_channels / layer.groups;
+  const std::int64_t group_out = layer.out_channels / layer.groups;
+  Definition result{std::vector<double>(outputs.size()), std::vector<double>(outputs.size()),
+                    std::vector<std::int64_t>(outputs.size())};
+  parallel_for(static_cast<std::int64_t>(outputs.size()), 256, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      const OutputPosition at = output_position(layer, shape, outputs[i]);
+      double sum = inputs.bias ? inputs.bias->at(at.c) : 0.0;
+      double magnitude = std::abs(sum);
+      std::int64_t terms = inputs.bias ? 1 : 0;
+      for (std::int64_t kh = 0; kh < layer.kernel.h; ++kh) {
+        const std::int64_t from_y = at.y + layer.padding.h - kh * layer.dilation.h;
+        if (from_y < 0 || from_y % layer.stride.h != 0 || from_y / layer.stride.h >= shape.in_height) {
+          continue;
+        }
+        for (std::int64_t kw = 0; kw < layer.kernel.w; ++kw) {
+          const std::int64_t from_x = at.x + layer.padding.w - kw * layer.dilation.w;
+          if (from_x < 0 || from_x % layer.stride.w != 0 || from_x / layer.stride.w >= shape.in_width) {
+            continue;
+          }
+          for (std::int64_t c = 0; c < group_in; ++c) {
+            const std::int64_t ci = at.c / group_out * group_in + c;
+            const double x = inputs.x.at(offset_in(layer.layout, shape.in_channels, shape.in_height, shape.in_width,
+                                                   {at.n, ci, from_y / layer.stride.h, from_x / layer.stride.w}));
+            const double w =
+                inputs.weight.at(((ci * group_out + at.c % group_out) * layer.kernel.h + kh) * layer.kernel.w + kw);
+            sum += x * w;
+            magnitude += std::abs(x * w);
+            ++terms;
+          }
+        }
+      }
+      result.sum[i] = sum;
+      result.magnitude[i] = magnitude;
+      result.terms[i] = terms;
+    }
+  });
+  return result;
+}
+
+}  // namespace convtgen
