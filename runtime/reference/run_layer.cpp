@@ -1,0 +1,259 @@
+#include "runtime/reference/run_layer.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "runtime/reference/definition.h"
+
+namespace convtgen {
+namespace {
+
+constexpr std::byte kPoison{0xff};  // every float of these bytes is a NaN
+constexpr std::int64_t kPieceBytes = std::int64_t{256} << 20;
+
+Result<std::unique_ptr<Buffer>> allocate_for(Device& device, const char* name, std::int64_t bytes) {
+  // A buffer of no bytes still needs an address.
+  auto buffer = device.allocate(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)));
+  if (!buffer) {
+    return fail(fmt::format("{}: no {} bytes on {}: {}", name, bytes, device.name(), buffer.error().message));
+  }
+  return buffer;
+}
+
+Result<std::unique_ptr<Buffer>> upload_array(Device& device, const char* name, const HostArray& array) {
+  auto buffer = allocate_for(device, name, static_cast<std::int64_t>(array.bytes.size()));
+  if (!buffer || array.bytes.empty()) {
+    return buffer;
+  }
+  if (auto uploaded = device.upload(**buffer, array.bytes); !uploaded) {
+    return fail(fmt::format("{}: {}", name, uploaded.error().message));
+  }
+  return buffer;
+}
+
+/// The slot of one kernel parameter, by its name.
+Result<std::uint64_t> bind(const KernelParameter& parameter, const LayerCall& call) {
+  const auto address = [&](const std::unique_ptr<Buffer>& buffer) -> Result<std::uint64_t> {
+    if (!buffer) {
+      return fail(fmt::format("the kernel reads '{}', and the layer has none", parameter.name));
+    }
+    return buffer->address();
+  };
+  const auto integer = [&](std::int64_t value) -> Result<std::uint64_t> {
+    if (parameter.type == "int" && value > std::numeric_limits<int>::max()) {
+      return fail(fmt::format("{}: {} does not fit the kernel's int; at most {} is legal", parameter.name, value,
+                              std::numeric_limits<int>::max()));
+    }
+    return static_cast<std::uint64_t>(value);
+  };
+  if (parameter.name == "x") {
+    return address(call.x);
+  }
+  if (parameter.name == "weight") {
+    return address(call.weight);
+  }
+  if (parameter.name == "bias") {
+    return address(call.bias);
+  }
+  if (parameter.name == "y") {
+    return address(call.y);
+  }
+  if (parameter.name == "batch") {
+    return integer(call.sizes.batch);
+  }
+  if (parameter.name == "height") {
+    return integer(call.sizes.height);
+  }
+  if (parameter.name == "width") {
+    return integer(call.sizes.width);
+  }
+  return fail(fmt::format("the kernel has a parameter '{} {}' that no caller knows", parameter.type, parameter.name));
+}
+
+Result<Verification> verify_all(Device& device, const Layer& layer, const LayerCall& call, const LayerInputs& inputs) {
+  const Result<HostArray> y = read_output(device, layer, call);
+  if (!y) {
+    return std::unexpected(y.error());
+  }
+  return Verification{compare(layer, call.shape, define_all(layer, call.shape, inputs), *y), false, true};
+}
+
+Result<Verification> verify_samples(Device& device, const Layer& layer, const LayerCall& call,
+                                    const LayerInputs& inputs, const VerifyOptions& options) {
+  const Samples samples = choose_samples(layer, call.shape, options.samples);
+  const Result<HostArray> got = read_samples(device, layer, call, samples.outputs);
+  if (!got) {
+    return std::unexpected(got.error());
+  }
+  // Slices, so that progress can be told between them.
+  Definition definition;
+  const std::size_t count = samples.outputs.size();
+  const std::size_t slice = std::max<std::size_t>(count / 50, 4096);
+  for (std::size_t begin = 0; begin < count; begin += slice) {
+    const std::span<const std::int64_t> outputs(&samples.outputs[begin], std::min(slice, count - begin));
+    const Definition part = define_at(layer, call.shape, inputs, outputs);
+    definition.sum.insert(definition.sum.end(), part.sum.begin(), part.sum.end());
+    definition.magnitude.insert(definition.magnitude.end(), part.magnitude.begin(), part.magnitude.end());
+    definition.terms.insert(definition.terms.end(), part.terms.begin(), part.terms.end());
+    if (options.progress) {
+      options.progress(static_cast<double>(definition.sum.size()) / static_cast<double>(count));
+    }
+  }
+  return Verification{compare(layer, call.shape, definition, *got, samples.outputs), true, samples.all_borders};
+}
+
+}  // namespace
+
+Result<LoadedLayer> load_layer(Device& device, const Problem& problem, const Plan& plan) {
+  LoadedLayer layer{problem, plan, {}, {}, nullptr};
+  auto source = specialize(problem, plan);
+  if (!source) {
+    return std::unexpected(source.error());
+  }
+  layer.source = *std::move(source);
+  auto binary = device.compile(layer.source, problem.target.architecture);
+  if (!binary) {
+    return std::unexpected(binary.error());
+  }
+  layer.binary = *std::move(binary);
+  auto kernel = device.load(layer.binary);
+  if (!kernel) {
+    return std::unexpected(kernel.error());
+  }
+  layer.kernel = *std::move(kernel);
+  return layer;
+}
+
+Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, const InputSizes& sizes,
+                            const LayerInputs& inputs) {
+  const Layer& described = layer.problem.layer;
+  auto shape = shape_of(described, sizes);
+  if (!shape) {
+    return std::unexpected(shape.error());
+  }
+  if (auto checked = check_inputs(described, *shape, inputs); !checked) {
+    return std::unexpected(checked.error());
+  }
+  LayerCall call;
+  call.sizes = sizes;
+  call.shape = *shape;
+  if (shape->output_elements > 0) {
+    auto blocks = grid_blocks(layer.problem, layer.plan, *shape);
+    if (!blocks) {
+      return std::unexpected(blocks.error());
+    }
+    call.launch.blocks = *blocks;
+  }
+  call.launch.threads = layer.source.threads;
+  call.launch.shared_bytes = layer.source.shared_bytes;
+
+  const auto put = [&](const char* name, const HostArray& array, std::unique_ptr<Buffer>& into) -> Result<void> {
+    auto buffer = upload_array(device, name, array);
+    if (!buffer) {
+      return std::unexpected(buffer.error());
+    }
+    into = *std::move(buffer);
+    return {};
+  };
+  if (auto done = put("x", inputs.x, call.x); !done) {
+    return std::unexpected(done.error());
+  }
+  if (auto done = put("weight", inputs.weight, call.weight); !done) {
+    return std::unexpected(done.error());
+  }
+  if (inputs.bias) {
+    if (auto done = put("bias", *inputs.bias, call.bias); !done) {
+      return std::unexpected(done.error());
+    }
+  }
+  auto y = allocate_for(device, "y", shape->output_elements * bytes_of(described.dtype));
+  if (!y) {
+    return std::unexpected(y.error());
+  }
+  call.y = *std::move(y);
+  if (auto poisoned = device.poison(*call.y, kPoison); !poisoned) {
+    return std::unexpected(poisoned.error());
+  }
+  for (const KernelParameter& parameter : layer.source.parameters) {
+    const Result<std::uint64_t> slot = bind(parameter, call);
+    if (!slot) {
+      return std::unexpected(slot.error());
+    }
+    call.launch.arguments.push_back(*slot);
+  }
+  return call;
+}
+
+Result<void> run_call(Device& device, LoadedLayer& layer, const LayerCall& call) {
+  if (call.launch.blocks == 0) {
+    return {};
+  }
+  return device.run(*layer.kernel, call.launch);
+}
+
+Result<HostArray> read_output(Device& device, const Layer& layer, const LayerCall& call) {
+  HostArray y = make_array(layer.dtype, output_shape(layer, call.shape));
+  if (!y.bytes.empty()) {
+    if (auto downloaded = device.download(y.bytes, *call.y); !downloaded) {
+      return fail(fmt::format("y: {}", downloaded.error().message));
+    }
+  }
+  return y;
+}
+
+Result<HostArray> read_samples(Device& device, const Layer& layer, const LayerCall& call,
+                               std::span<const std::int64_t> offsets) {
+  const std::int64_t element = bytes_of(layer.dtype);
+  const std::int64_t piece = kPieceBytes / element;
+  HostArray samples = make_array(layer.dtype, {static_cast<std::int64_t>(offsets.size())});
+  std::vector<std::byte> bytes;
+  std::int64_t loaded = -1;  // the piece that `bytes` holds
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    const std::int64_t begin = offsets[i] / piece * piece;
+    if (begin != loaded) {
+      bytes.resize(static_cast<std::size_t>(std::min(piece, call.shape.output_elements - begin) * element));
+      auto downloaded = device.download_part(bytes, *call.y, static_cast<std::size_t>(begin * element));
+      if (!downloaded) {
+        return fail(fmt::format("y: {}", downloaded.error().message));
+      }
+      loaded = begin;
+    }
+    std::copy_n(bytes.begin() + (offsets[i] - begin) * element, element,
+                samples.bytes.begin() + static_cast<std::int64_t>(i) * element);
+  }
+  return samples;
+}
+
+Result<Verification> verify_call(Device& device, const Layer& layer, const LayerCall& call, const LayerInputs& inputs,
+                                 const VerifyOptions& options) {
+  return multiply_adds(layer, call.shape) <= options.most_for_all
+             ? verify_all(device, layer, call, inputs)
+             : verify_samples(device, layer, call, inputs, options);
+}
+
+Result<LayerRun> run_layer(Device& device, const Problem& problem, const Plan& plan, const InputSizes& sizes,
+                           const LayerInputs& inputs, const VerifyOptions& options) {
+  auto layer = load_layer(device, problem, plan);
+  if (!layer) {
+    return std::unexpected(layer.error());
+  }
+  auto call = make_call(device, *layer, sizes, inputs);
+  if (!call) {
+    return std::unexpected(call.error());
+  }
+  if (auto done = run_call(device, *layer, *call); !done) {
+    return std::unexpected(done.error());
+  }
+  auto verification = verify_call(device, problem.layer, *call, inputs, options);
+  if (!verification) {
+    return std::unexpected(verification.error());
+  }
+  return LayerRun{*std::move(layer), *std::move(call), *std::move(verification)};
+}
+
+}  // namespace convtgen

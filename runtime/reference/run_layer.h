@@ -1,0 +1,82 @@
+// A layer on a device, from plan to verified numbers: what `convtgen run` and the end-to-end tests do.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "generator/planner/plan.h"
+#include "generator/specializer/kernel_source.h"
+#include "runtime/device/device.h"
+#include "runtime/reference/compare.h"
+#include "runtime/reference/host_array.h"
+#include "runtime/reference/samples.h"
+
+namespace convtgen {
+
+/// A kernel that is compiled and loaded. It must not outlive the device.
+struct LoadedLayer {
+  Problem problem;
+  Plan plan;
+  KernelSource source;
+  Binary binary;
+  std::unique_ptr<LoadedKernel> kernel;
+};
+
+/// Specializes, compiles and loads. Errors: those of these steps.
+[[nodiscard]] Result<LoadedLayer> load_layer(Device& device, const Problem& problem, const Plan& plan);
+
+/// One call of a layer: its arrays on the device and the launch that binds them. It must not outlive the device.
+struct LayerCall {
+  InputSizes sizes;
+  Shape shape;
+  std::unique_ptr<Buffer> x, weight, bias, y;
+  Launch launch;  // zero blocks where there is nothing to compute
+};
+
+/// Allocates and uploads; y is poisoned, so that an output which is never written is NaN.
+/// Errors: sizes or arrays that don't go with the layer, memory, or a kernel parameter that nobody knows how to bind.
+[[nodiscard]] Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, const InputSizes& sizes,
+                                          const LayerInputs& inputs);
+
+/// Runs the kernel to its end; nothing is launched where there is nothing to compute.
+[[nodiscard]] Result<void> run_call(Device& device, LoadedLayer& layer, const LayerCall& call);
+
+/// y in the layer's memory order.
+[[nodiscard]] Result<HostArray> read_output(Device& device, const Layer& layer, const LayerCall& call);
+
+/// The elements of y at these ascending offsets, as a vector; y is read in pieces, so it may be larger than memory.
+[[nodiscard]] Result<HostArray> read_samples(Device& device, const Layer& layer, const LayerCall& call,
+                                             std::span<const std::int64_t> offsets);
+
+struct VerifyOptions {
+  /// The most multiply-adds for which every output is checked; above it samples are.
+  std::int64_t most_for_all = std::int64_t{1} << 31;
+  SampleOptions samples;
+  /// Told now and then which part of the work is done, from 0 to 1. May be empty.
+  std::function<void(double)> progress;
+};
+
+struct Verification {
+  Comparison comparison;
+  bool sampled = false;
+  bool all_borders = true;  // where sampled: every border output was among the samples
+};
+
+/// Compares y on the device with the definition.
+[[nodiscard]] Result<Verification> verify_call(Device& device, const Layer& layer, const LayerCall& call,
+                                               const LayerInputs& inputs, const VerifyOptions& options = {});
+
+/// All of it at once: load, call, run, verify.
+struct LayerRun {
+  LoadedLayer layer;
+  LayerCall call;
+  Verification verification;
+};
+[[nodiscard]] Result<LayerRun> run_layer(Device& device, const Problem& problem, const Plan& plan,
+                                         const InputSizes& sizes, const LayerInputs& inputs,
+                                         const VerifyOptions& options = {});
+
+}  // namespace convtgen
