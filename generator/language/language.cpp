@@ -1,0 +1,81 @@
+#include "generator/language/language.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "generator/language/lexer.h"
+#include "generator/language/syntax.h"
+#include "generator/language/text.h"
+
+namespace convtgen {
+
+namespace {
+
+// In the order of the text, each once (a wrong default is found again by every layer).
+std::vector<Diagnostic> in_order(std::vector<Diagnostic> diagnostics) {
+  const auto key = [](const Diagnostic& d) { return std::tie(d.line, d.column, d.message); };
+  std::ranges::stable_sort(diagnostics, {}, key);
+  const auto [first, last] = std::ranges::unique(diagnostics);
+  diagnostics.erase(first, last);
+  return diagnostics;
+}
+
+}  // namespace
+
+std::expected<std::vector<NamedLayer>, std::vector<Diagnostic>> parse_file(std::string_view text) {
+  std::vector<Diagnostic> diagnostics;
+  const std::vector<Token> tokens = lex(text, diagnostics);
+  const std::vector<Item> items = parse_items(tokens, diagnostics);
+
+  std::vector<NamedLayer> layers;
+  std::map<std::string_view, int> lines;  // of the layers' names
+  Block defaults;
+  for (const Item& item : items) {
+    if (item.is_defaults) {
+      for (std::size_t i = 0; i < defaults.properties.size(); ++i) {
+        if (item.block.properties[i]) {
+          defaults.properties[i] = item.block.properties[i];
+        }
+      }
+      continue;
+    }
+    layers.push_back({std::string(item.name), resolve(item, defaults, diagnostics)});
+    if (item.name.empty()) {
+      continue;
+    }
+    if (const auto [first, is_new] = lines.emplace(item.name, item.place.line); !is_new) {
+      report(diagnostics, item.place,
+             fmt::format("duplicate layer name {}: it stands on line {} already", quoted(item.name), first->second));
+    }
+  }
+  if (layers.empty() && diagnostics.empty()) {
+    report(diagnostics, {},
+           "the file has no layer; expected one, as in 'layer up1 { conv_transpose2d 8 -> 8; kernel 3x3 }'");
+  }
+  if (!diagnostics.empty()) {
+    return std::unexpected(in_order(std::move(diagnostics)));
+  }
+  return layers;
+}
+
+std::expected<Layer, std::vector<Diagnostic>> parse_layer(std::string_view text) {
+  std::vector<Diagnostic> diagnostics;
+  const std::vector<Token> tokens = lex(text, diagnostics);
+  Item item;
+  item.block = parse_one_line(tokens, diagnostics);
+  if (diagnostics.empty() && std::ranges::none_of(tokens, [](const Token& t) { return t.kind == TokenKind::kAtom; })) {
+    report(diagnostics, {}, "there is no layer; expected one, as in 'conv_transpose2d 8 -> 8; kernel 3x3'");
+    return std::unexpected(std::move(diagnostics));
+  }
+  Layer layer = resolve(item, {}, diagnostics);
+  if (!diagnostics.empty()) {
+    return std::unexpected(in_order(std::move(diagnostics)));
+  }
+  return layer;
+}
+
+}  // namespace convtgen

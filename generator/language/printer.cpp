@@ -1,0 +1,121 @@
+// Layers back to text.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "generator/language/language.h"
+#include "generator/layer/shape.h"
+
+namespace convtgen {
+
+namespace {
+
+struct Line {
+  std::string_view word;
+  std::string value;  // empty for a flag
+};
+
+std::string print_pair(const Layer& layer, const Pair& pair) {
+  return layer.dimensions == 1 ? fmt::format("{}", pair.w) : fmt::format("{}x{}", pair.h, pair.w);
+}
+
+std::string print_size(const Size& size) {
+  return size ? fmt::format("{}", *size) : "?";
+}
+
+std::string print_fuse(const std::vector<Activation>& chain) {
+  std::string text;
+  for (const Activation& step : chain) {
+    text += text.empty() ? "" : ", ";
+    text += name_of(step.kind);
+    // fmt prints the shortest digits that read back as the same number.
+    switch (argument_count(step.kind)) {
+      case 1:
+        text += fmt::format("({})", step.a);
+        break;
+      case 2:
+        text += fmt::format("({}, {})", step.a, step.b);
+        break;
+      default:
+        break;
+    }
+  }
+  return text;
+}
+
+// The properties in their fixed order: what is required and what tells the arithmetic always, others where they differ
+// from their defaults.
+std::vector<Line> lines_of(const Layer& layer) {
+  const Layer plain;
+  std::vector<Line> lines;
+  lines.push_back({operator_name(layer), fmt::format("{} -> {}", layer.in_channels, layer.out_channels)});
+  lines.push_back({"kernel", print_pair(layer, layer.kernel)});
+  const auto pair = [&](std::string_view word, const Pair& value, const Pair& usual) {
+    if (value != usual) {
+      lines.push_back({word, print_pair(layer, value)});
+    }
+  };
+  pair("stride", layer.stride, plain.stride);
+  pair("padding", layer.padding, plain.padding);
+  pair("output_padding", layer.output_padding, plain.output_padding);
+  pair("dilation", layer.dilation, plain.dilation);
+  if (layer.groups != plain.groups) {
+    lines.push_back({"groups", fmt::format("{}", layer.groups)});
+  }
+  const bool one = layer.dimensions == 1;
+  if (layer.batch || layer.width || (layer.height && !one)) {
+    lines.push_back({"input", fmt::format("{}x{}{}", print_size(layer.batch), one ? "" : print_size(layer.height) + "x",
+                                          print_size(layer.width))});
+  }
+  if (layer.bias) {
+    lines.push_back({"bias", ""});
+  }
+  if (!layer.fuse.empty()) {
+    lines.push_back({"fuse", print_fuse(layer.fuse)});
+  }
+  lines.push_back({"dtype", std::string(name_of(layer.dtype))});
+  lines.push_back({"compute", std::string(name_of(layer.compute))});
+  lines.push_back({"layout", std::string(name_of(layer.layout))});
+  if (layer.directions != plain.directions) {
+    std::string names;
+    for (const Direction direction : layer.directions) {
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(direction));
+    }
+    lines.push_back({"directions", std::move(names)});
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string canonical_form(const Layer& layer) {
+  std::string text;
+  for (const Line& line : lines_of(layer)) {
+    text += text.empty() ? "" : "; ";
+    text += line.word;
+    text += line.value.empty() ? "" : " " + line.value;
+  }
+  return text;
+}
+
+std::string print_layer(const NamedLayer& named) {
+  const std::vector<Line> lines = lines_of(named.layer);
+  std::size_t width = 0;  // of the words that have a value in the column; the operator stands apart
+  for (const Line& line : lines) {
+    if (!line.value.empty() && line.word != operator_name(named.layer)) {
+      width = std::max(width, line.word.size());
+    }
+  }
+  std::string text = fmt::format("layer {} {{\n", named.name);
+  for (const Line& line : lines) {
+    if (line.value.empty()) {
+      text += fmt::format("  {}\n", line.word);
+    } else {
+      text += fmt::format("  {:<{}} {}\n", line.word, line.word == operator_name(named.layer) ? 0 : width, line.value);
+    }
+  }
+  return text + "}\n";
+}
+
+}  // namespace convtgen

@@ -1,0 +1,181 @@
+// Syntax to a layer: defaults, what is required, and the limits.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "generator/language/syntax.h"
+#include "generator/language/text.h"
+#include "generator/layer/shape.h"
+
+namespace convtgen {
+
+namespace {
+
+class Resolver {
+ public:
+  Resolver(const Item& item, const Block& defaults, std::vector<Diagnostic>& diagnostics)
+      : item_(item), defaults_(defaults), diagnostics_(diagnostics) {}
+
+  Layer resolve() {
+    if (const auto* channels = value<Channels>(PropertyKind::kChannels)) {
+      layer_.in_channels = channels->in;
+      layer_.out_channels = channels->out;
+    }
+    if (const Property* property = find(PropertyKind::kChannels)) {
+      layer_.dimensions = property->dimensions;
+    } else {
+      missing(PropertyKind::kChannels, "conv_transpose2d or conv_transpose1d");
+    }
+    if (find(PropertyKind::kKernel) == nullptr) {
+      missing(PropertyKind::kKernel, "kernel");
+    }
+    pair(PropertyKind::kKernel, layer_.kernel);
+    pair(PropertyKind::kStride, layer_.stride);
+    pair(PropertyKind::kPadding, layer_.padding);
+    pair(PropertyKind::kOutputPadding, layer_.output_padding);
+    pair(PropertyKind::kDilation, layer_.dilation);
+    input();
+    take(PropertyKind::kGroups, layer_.groups);
+    take(PropertyKind::kBias, layer_.bias);
+    take(PropertyKind::kFuse, layer_.fuse);
+    take(PropertyKind::kDtype, layer_.dtype);
+    layer_.compute = default_compute(layer_.dtype);
+    take(PropertyKind::kCompute, layer_.compute);
+    take(PropertyKind::kLayout, layer_.layout);
+    take(PropertyKind::kDirections, layer_.directions);
+    for (const Violation& violation : check_limits(layer_)) {
+      judge(violation);
+    }
+    return std::move(layer_);
+  }
+
+ private:
+  [[nodiscard]] bool own(PropertyKind kind) const { return item_.block.get(kind).has_value(); }
+
+  // The layer's own property, else the default, else null.
+  [[nodiscard]] const Property* find(PropertyKind kind) const {
+    const auto& property = own(kind) ? item_.block.get(kind) : defaults_.get(kind);
+    return property ? &*property : nullptr;
+  }
+
+  void mark_wrong(PropertyKind kind) { wrong_[static_cast<std::size_t>(kind)] = true; }
+  [[nodiscard]] bool is_wrong(PropertyKind kind) const { return wrong_[static_cast<std::size_t>(kind)]; }
+
+  template <typename T>
+  const T* value(PropertyKind kind) {
+    const Property* property = find(kind);
+    const T* value = property != nullptr ? std::get_if<T>(&property->value) : nullptr;
+    if (property != nullptr && value == nullptr) {
+      mark_wrong(kind);
+    }
+    return value;
+  }
+
+  template <typename T>
+  void take(PropertyKind kind, T& field) {
+    if (const T* found = value<T>(kind)) {
+      field = *found;
+    }
+  }
+
+  [[nodiscard]] std::string layer_words() const {
+    return item_.name.empty() ? "the layer" : fmt::format("layer {}", quoted(item_.name));
+  }
+
+  void missing(PropertyKind kind, std::string_view words) {
+    report(diagnostics_, item_.place, fmt::format("{} has no {}", layer_words(), words));
+    mark_wrong(kind);
+  }
+
+  void pair(PropertyKind kind, Pair& field) {
+    const auto* extents = value<Extents>(kind);
+    if (extents == nullptr) {
+      return;
+    }
+    if (layer_.dimensions == 1 && extents->size() != 1) {
+      wrong_count(kind, *extents, "conv_transpose1d takes one number");
+    } else if (layer_.dimensions == 1) {
+      field.w = *extents->front();
+    } else {
+      field = {*extents->front(), *extents->back()};
+    }
+  }
+
+  void input() {
+    if (layer_.dimensions == 1) {
+      layer_.height = 1;
+    }
+    const auto* extents = value<Extents>(PropertyKind::kInput);
+    if (extents == nullptr) {
+      return;
+    }
+    const std::size_t expected = layer_.dimensions == 1 ? 2 : 3;
+    if (extents->size() != expected) {
+      wrong_count(PropertyKind::kInput, *extents,
+                  layer_.dimensions == 1 ? "conv_transpose1d takes batch x length"
+                                         : "conv_transpose2d takes batch x height x width");
+      return;
+    }
+    layer_.batch = extents->front();
+    layer_.width = extents->back();
+    if (layer_.dimensions == 2) {
+      layer_.height = (*extents)[1];
+    }
+  }
+
+  void wrong_count(PropertyKind kind, const Extents& extents, std::string_view expected) {
+    mark_wrong(kind);
+    if (find(PropertyKind::kChannels) == nullptr) {
+      return;  // it is not known which of the two the layer is
+    }
+    std::string written;
+    for (const Size& size : extents) {
+      written += written.empty() ? "" : "x";
+      written += size ? fmt::format("{}", *size) : "?";
+    }
+    at_property(kind, own(kind), fmt::format("{} {} does not fit: {}", word_of(kind), written, expected));
+  }
+
+  // At the property where that alone is wrong; else, for a default, at the layer that it does not go with.
+  void at_property(PropertyKind kind, bool here, std::string message) {
+    const Property* property = find(kind);
+    if (property == nullptr) {
+      report(diagnostics_, item_.place, std::move(message));
+    } else if (here) {
+      report(diagnostics_, property->place, std::move(message));
+    } else {
+      report(diagnostics_, item_.place,
+             fmt::format("{} ({} is set by the defaults, on line {})", message, word_of(kind), property->place.line));
+    }
+  }
+
+  void judge(const Violation& violation) {
+    const PropertyKind kind = *property_named(violation.property);
+    // A default is wrong in itself where nothing of the layer's own has a part in it.
+    bool here = true;
+    bool blind = is_wrong(kind);
+    for (const std::string& name : violation.involved) {
+      const PropertyKind other = *property_named(name);
+      blind = blind || is_wrong(other);
+      here = here && (own(kind) || !own(other));
+    }
+    if (!blind) {
+      at_property(kind, here, violation.message);
+    }
+  }
+
+  const Item& item_;
+  const Block& defaults_;
+  std::vector<Diagnostic>& diagnostics_;
+  Layer layer_;
+  std::array<bool, kPropertyKinds> wrong_{};  // reported already: what rests on these is not judged
+};
+
+}  // namespace
+
+Layer resolve(const Item& item, const Block& defaults, std::vector<Diagnostic>& diagnostics) {
+  return Resolver(item, defaults, diagnostics).resolve();
+}
+
+}  // namespace convtgen

@@ -1,0 +1,17 @@
+// What the user may have meant.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace convtgen {
+
+/// The number of insertions, deletions, replacements and swaps of neighbours that make `b` of `a`, letter case aside.
+[[nodiscard]] int edit_distance(std::string_view a, std::string_view b);
+
+/// The candidate that the word is most likely a slip of, or another name of ("float32" for "f32"); empty if none is
+/// near.
+[[nodiscard]] std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+}  // namespace convtgen

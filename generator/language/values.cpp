@@ -1,0 +1,418 @@
+#include "generator/language/values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "generator/language/suggest.h"
+#include "generator/language/text.h"
+#include "generator/layer/shape.h"
+
+namespace convtgen {
+
+namespace {
+
+template <typename Enum>
+std::vector<std::string_view> names_of(std::span<const Enum> values) {
+  std::vector<std::string_view> names;
+  std::ranges::transform(values, std::back_inserter(names), [](Enum value) { return name_of(value); });
+  return names;
+}
+
+// "f64, f32, f16 or bf16"
+std::string alternatives(std::span<const std::string_view> names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    text += i == 0 ? "" : i + 1 == names.size() ? " or " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+class ValueParser {
+ public:
+  ValueParser(Cursor& cursor, std::string_view name, const Token& word, std::vector<Diagnostic>& diagnostics)
+      : cursor_(cursor), name_(name), word_(word), diagnostics_(diagnostics) {}
+
+  PropertyValue parse(PropertyKind kind) {
+    switch (kind) {
+      case PropertyKind::kChannels:
+        return channels();
+      case PropertyKind::kKernel:
+      case PropertyKind::kStride:
+      case PropertyKind::kPadding:
+      case PropertyKind::kOutputPadding:
+      case PropertyKind::kDilation:
+        return extents(false);
+      case PropertyKind::kInput:
+        return extents(true);
+      case PropertyKind::kGroups:
+        return groups();
+      case PropertyKind::kBias:
+        return bias();
+      case PropertyKind::kFuse:
+        return fuse();
+      case PropertyKind::kDtype:
+        return choice(all_dtypes(), dtype_named);
+      case PropertyKind::kCompute:
+        return choice(all_computes(), compute_named);
+      case PropertyKind::kLayout:
+        return choice(all_layouts(), layout_named);
+      case PropertyKind::kDirections:
+        return directions();
+    }
+    return {};
+  }
+
+ private:
+  void error(const Token& token, std::string message, std::string_view suggestion = {}) {
+    // Stray characters have been reported by the lexer.
+    if (token.kind != TokenKind::kStray) {
+      report(diagnostics_, place_of(token), std::move(message), suggestion);
+    }
+  }
+
+  // The next token, if it is an atom; else an error: at that token, or at the word where the property just ends.
+  std::optional<Token> atom(std::string_view expected) {
+    if (cursor_.at(TokenKind::kAtom)) {
+      return cursor_.next();
+    }
+    if (cursor_.at_property_end()) {
+      error(word_, fmt::format("'{}' is not complete; expected {}", name_, expected));
+    } else {
+      error(cursor_.peek(), fmt::format("unexpected {}; expected {}", quoted(cursor_.peek().text), expected));
+    }
+    return std::nullopt;
+  }
+
+  // A whole number, `part` of the token's text.
+  std::optional<std::int64_t> whole(const Token& token, std::string_view part, std::string_view what) {
+    std::int64_t value = 0;
+    const auto [end, code] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (end != part.data() + part.size() || code == std::errc::invalid_argument) {
+      error(token, fmt::format("{} is no {}", quoted(token.text), what));
+      return std::nullopt;
+    }
+    if (code == std::errc::result_out_of_range) {
+      error(token, fmt::format("the number {} is too large: at most {} is supported", quoted(part), kMaxExtent));
+      return std::nullopt;
+    }
+    return value;
+  }
+
+  PropertyValue channels() {
+    constexpr std::string_view kExpected = "the channels, as in '512 -> 256'";
+    Channels result;
+    const auto in = atom(kExpected);
+    if (!in) {
+      return {};
+    }
+    const auto in_value = whole(*in, in->text, "number of channels");
+    if (!cursor_.at(TokenKind::kArrow)) {
+      if (in_value && cursor_.at_property_end()) {
+        error(word_, fmt::format("'{}' is not complete; expected {}", name_, kExpected));
+      } else if (in_value) {
+        error(cursor_.peek(),
+              fmt::format("unexpected {}; expected '->' between the channels", quoted(cursor_.peek().text)));
+      }
+      return {};
+    }
+    cursor_.next();
+    const auto out = atom(kExpected);
+    const auto out_value = out ? whole(*out, out->text, "number of channels") : std::nullopt;
+    if (!in_value || !out_value) {
+      return {};
+    }
+    result.in = *in_value;
+    result.out = *out_value;
+    result.dimensions = name_.ends_with("1d") ? 1 : 2;
+    return result;
+  }
+
+  PropertyValue extents(bool is_input) {
+    const std::string_view expected =
+        is_input ? "batch x height x width, as in 8x64x64 (batch x length for conv_transpose1d)" : "a size, as in 3x7";
+    const auto token = atom(expected);
+    if (!token) {
+      return {};
+    }
+    Extents extents;
+    std::string_view rest = token->text;
+    while (true) {
+      const std::size_t end = std::min(rest.find('x'), rest.size());
+      const std::string_view part = rest.substr(0, end);
+      if (part == "?") {
+        if (!is_input) {
+          error(*token, fmt::format("'?' can't stand in {}: only the sizes of the input may be open", name_));
+          return {};
+        }
+        extents.emplace_back();
+      } else if (!number_like(part)) {
+        malformed(*token, expected);
+        return {};
+      } else if (const auto value = whole(*token, part, "size")) {
+        extents.emplace_back(*value);
+      } else {
+        return {};
+      }
+      if (end == rest.size()) {
+        break;
+      }
+      rest.remove_prefix(end + 1);
+    }
+    const std::size_t least = is_input ? 2 : 1;
+    const std::size_t most = is_input ? 3 : 2;
+    if (extents.size() < least || extents.size() > most) {
+      error(*token, fmt::format("{} has {} number{}; expected {}", quoted(token->text), extents.size(),
+                                extents.size() == 1 ? "" : "s", expected));
+      return {};
+    }
+    return extents;
+  }
+
+  static bool number_like(std::string_view part) {
+    if (part.starts_with('-')) {
+      part.remove_prefix(1);
+    }
+    return !part.empty() && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
+  }
+
+  void malformed(const Token& token, std::string_view expected) {
+    std::string lower(token.text);
+    std::ranges::replace(lower, 'X', 'x');
+    const bool cased = lower != token.text && std::ranges::all_of(lower, [](char c) {
+                         return c == 'x' || c == '?' || (c >= '0' && c <= '9');
+                       });
+    if (cased && lower.size() <= 40) {
+      error(token, fmt::format("{} is no size", quoted(token.text)), lower);
+    } else {
+      error(token, fmt::format("{} is no size; expected {}", quoted(token.text), expected));
+    }
+  }
+
+  PropertyValue groups() {
+    const auto token = atom("a number of groups");
+    const auto value = token ? whole(*token, token->text, "number of groups") : std::nullopt;
+    return value ? PropertyValue(*value) : PropertyValue();
+  }
+
+  PropertyValue bias() {
+    if (cursor_.at_property_end()) {
+      return true;
+    }
+    const Token& token = cursor_.peek();
+    if (token.kind == TokenKind::kAtom && (token.text == "on" || token.text == "off")) {
+      cursor_.next();
+      return token.text == "on";
+    }
+    // A property's word that stands here for want of a separator is the caller's to report.
+    if (token.kind == TokenKind::kComma || (token.kind == TokenKind::kAtom && property_named(token.text))) {
+      return true;
+    }
+    constexpr std::array kWords = std::to_array<std::string_view>({"on", "off"});
+    const std::string_view suggestion =
+        token.kind == TokenKind::kAtom ? nearest(token.text, kWords) : std::string_view();
+    error(token,
+          fmt::format("unexpected {} after 'bias'{}", quoted(token.text),
+                      suggestion.empty() ? "; expected 'on', 'off' or nothing" : ""),
+          suggestion);
+    return {};
+  }
+
+  template <typename Enum>
+  std::optional<Enum> word(const Token& token, std::string_view what, std::span<const Enum> values,
+                           std::optional<Enum> (*named)(std::string_view)) {
+    const auto value = named(token.text);
+    if (!value) {
+      const auto names = names_of(values);
+      const std::string_view suggestion = nearest(token.text, names);
+      error(token,
+            fmt::format("unknown {} {}{}", what, quoted(token.text),
+                        suggestion.empty() ? "; expected " + alternatives(names) : std::string()),
+            suggestion);
+    }
+    return value;
+  }
+
+  template <typename Enum>
+  PropertyValue choice(std::span<const Enum> values, std::optional<Enum> (*named)(std::string_view)) {
+    const auto token = atom(alternatives(names_of(values)));
+    const auto value = token ? word(*token, name_, values, named) : std::nullopt;
+    return value ? PropertyValue(*value) : PropertyValue();
+  }
+
+  PropertyValue directions() {
+    std::vector<Direction> result;
+    bool good = true;
+    while (true) {
+      const auto token = atom(alternatives(names_of(all_directions())));
+      if (!token) {
+        return {};
+      }
+      const auto direction = word(*token, "direction", all_directions(), direction_named);
+      if (!direction) {
+        good = false;
+      } else if (std::ranges::find(result, *direction) != result.end()) {
+        error(*token, fmt::format("duplicate direction '{}'", token->text));
+        good = false;
+      } else {
+        result.push_back(*direction);
+      }
+      if (!separated_by_comma("directions", good,
+                              [](std::string_view text) { return direction_named(text).has_value(); })) {
+        break;
+      }
+    }
+    std::ranges::sort(result);
+    return good ? PropertyValue(std::move(result)) : PropertyValue();
+  }
+
+  PropertyValue fuse() {
+    std::vector<Activation> chain;
+    if (cursor_.at_word("none")) {
+      cursor_.next();
+      return chain;
+    }
+    bool good = true;
+    while (true) {
+      const auto token = atom("an activation, as in 'relu' or 'scale(0.5)'");
+      if (!token) {
+        return {};
+      }
+      const auto kind = word(*token, "activation", all_activations(), activation_named);
+      const auto arguments = parenthesised(*token);
+      if (!arguments) {
+        return {};
+      }
+      if (kind && arguments->good) {
+        const int count = argument_count(*kind);
+        if (count != arguments->count) {
+          error(*token, fmt::format("{}; got {}", signature(*kind), arguments->count));
+          good = false;
+        } else {
+          chain.push_back({*kind, arguments->values[0], arguments->values[1]});
+        }
+      }
+      good = good && kind && arguments->good;
+      if (!separated_by_comma("activations", good,
+                              [](std::string_view text) { return activation_named(text).has_value(); })) {
+        break;
+      }
+    }
+    return good ? PropertyValue(std::move(chain)) : PropertyValue();
+  }
+
+  // True at a list's next element. Where its comma is missing, that is reported and the element taken all the same.
+  bool separated_by_comma(std::string_view what, bool& good, bool (*is_element)(std::string_view)) {
+    if (cursor_.at(TokenKind::kComma)) {
+      // A property's word behind the comma: the comma was meant as a separator of properties.
+      if (cursor_.peek(1).kind == TokenKind::kAtom && property_named(cursor_.peek(1).text)) {
+        return false;
+      }
+      cursor_.next();
+      return true;
+    }
+    if (cursor_.at(TokenKind::kAtom) && is_element(cursor_.peek().text)) {
+      error(cursor_.peek(),
+            fmt::format("expected ',' before '{}': {} are separated by commas", cursor_.peek().text, what));
+      good = false;
+      return true;
+    }
+    return false;
+  }
+
+  static std::string signature(ActivationKind kind) {
+    switch (argument_count(kind)) {
+      case 0:
+        return fmt::format("'{}' takes no arguments", name_of(kind));
+      case 1:
+        return fmt::format("'{}' takes 1 argument, as in '{}(0.5)'", name_of(kind), name_of(kind));
+      default:
+        return fmt::format("'{}' takes 2 arguments, as in '{}(-1, 1)'", name_of(kind), name_of(kind));
+    }
+  }
+
+  struct Arguments {
+    std::array<double, 2> values{};
+    int count = 0;
+    bool good = true;
+  };
+
+  // "(0.5, 1)", or nothing. Null where the parser has lost its way.
+  std::optional<Arguments> parenthesised(const Token& name) {
+    Arguments arguments;
+    if (!cursor_.at(TokenKind::kOpenParenthesis)) {
+      return arguments;
+    }
+    const Token open = cursor_.next();
+    if (cursor_.at(TokenKind::kCloseParenthesis)) {
+      cursor_.next();
+      return arguments;
+    }
+    while (true) {
+      if (!cursor_.at(TokenKind::kAtom)) {
+        unclosed(open, fmt::format("a number in the arguments of {}", quoted(name.text)));
+        return std::nullopt;
+      }
+      const Token token = cursor_.next();
+      if (const auto value = number(token); !value) {
+        arguments.good = false;
+      } else if (arguments.count < 2) {
+        arguments.values[static_cast<std::size_t>(arguments.count)] = *value;
+      }
+      ++arguments.count;
+      if (cursor_.at(TokenKind::kComma)) {
+        cursor_.next();
+      } else if (cursor_.at(TokenKind::kCloseParenthesis)) {
+        cursor_.next();
+        return arguments;
+      } else {
+        unclosed(open, "',' or ')'");
+        return std::nullopt;
+      }
+    }
+  }
+
+  void unclosed(const Token& open, std::string_view expected) {
+    if (cursor_.at_property_end()) {
+      error(open, "'(' is never closed; expected ')' on the same line");
+    } else {
+      error(cursor_.peek(), fmt::format("unexpected {}; expected {}", quoted(cursor_.peek().text), expected));
+    }
+  }
+
+  std::optional<double> number(const Token& token) {
+    double value = 0;
+    const char* end = token.text.data() + token.text.size();
+    const auto [stop, code] = std::from_chars(token.text.data(), end, value);
+    if (code == std::errc::result_out_of_range && stop == end) {
+      error(token, fmt::format("the number {} is beyond the range of a 64-bit float", quoted(token.text)));
+    } else if (code != std::errc() || stop != end) {
+      error(token, fmt::format("{} is no number", quoted(token.text)));
+    } else if (!std::isfinite(value)) {
+      error(token, fmt::format("{} must be finite", quoted(token.text)));
+    } else {
+      return value;
+    }
+    return std::nullopt;
+  }
+
+  Cursor& cursor_;
+  std::string_view name_;
+  const Token& word_;
+  std::vector<Diagnostic>& diagnostics_;
+};
+
+}  // namespace
+
+PropertyValue parse_value(Cursor& cursor, PropertyKind kind, std::string_view name, const Token& word,
+                          std::vector<Diagnostic>& diagnostics) {
+  return ValueParser(cursor, name, word, diagnostics).parse(kind);
+}
+
+}  // namespace convtgen
