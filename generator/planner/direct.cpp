@@ -164,7 +164,9 @@ bool offsets_fit_int(const Layer& layer, const Facts& f) {
       !layer.width) {
     return false;
   }
-  const Result<Shape> shape = shape_of(layer, {1, *layer.height, *layer.width});
+  Layer one_image = layer;
+  one_image.batch = 1;
+  const Result<Shape> shape = shape_of(one_image, {1, *layer.height, *layer.width});
   return shape && shape->input_elements <= kIntMax && shape->output_elements <= kIntMax;
 }
 
