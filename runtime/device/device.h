@@ -44,6 +44,8 @@ class Device {
   virtual ~Device() = default;
   [[nodiscard]] virtual DeviceKind kind() const = 0;
   [[nodiscard]] virtual std::string name() const = 0;
+  /// What kernels for it are compiled for ("sm_90a"); empty where that does not matter, as on the host device.
+  [[nodiscard]] virtual std::string architecture() const { return {}; }
 
   /// Turns source into what load() takes. `architecture` is exact ("sm_90a"); the host device ignores it.
   [[nodiscard]] virtual Result<Binary> compile(const KernelSource& source, const std::string& architecture) = 0;

@@ -1,0 +1,325 @@
+#include "runtime/compile/nvrtc_search.h"
+
+#include <fmt/format.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+namespace convtgen {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kLibrary = "libnvrtc.so";
+constexpr std::string_view kBuiltins = "libnvrtc-builtins.so";
+
+// "" when the variable is not set, or empty.
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+std::vector<fs::path> entries(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    found.push_back(it->path());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+std::vector<fs::path> entries_starting(const fs::path& folder, std::string_view prefix) {
+  std::vector<fs::path> found = entries(folder);
+  std::erase_if(found, [&](const fs::path& path) { return !path.filename().string().starts_with(prefix); });
+  return found;
+}
+
+// The number after "libnvrtc.so."; the plain name counts as the least.
+int version_in_name(const fs::path& file) {
+  const std::string name = file.filename().string();
+  int version = 0;
+  for (std::size_t i = kLibrary.size() + 1; i < name.size() && std::isdigit(static_cast<unsigned char>(name[i])); ++i) {
+    version = version * 10 + (name[i] - '0');
+  }
+  return version;
+}
+
+// The libraries of a folder, newest first.
+std::vector<fs::path> libraries_in(const fs::path& folder) {
+  std::vector<fs::path> files = entries_starting(folder, kLibrary);
+  std::ranges::stable_sort(files, std::greater{}, version_in_name);
+  return files;
+}
+
+// NVRTC opens libnvrtc-builtins by its bare name. Loaded before, it is found wherever it is.
+void load_builtins_beside(const fs::path& library) {
+  for (const fs::path& file : entries_starting(library.parent_path(), kBuiltins)) {
+    (void)SharedLibrary::open(file.string());  // if it can't be loaded, NVRTC itself says so when it compiles
+  }
+}
+
+// Goes through the places and stops at the first that has a usable library.
+class Search {
+ public:
+  bool try_file(const std::string& origin, const fs::path& file) {
+    std::error_code error;
+    if (!fs::exists(file, error)) {
+      return miss(origin, file, "not there");
+    }
+    return try_library(origin, file);
+  }
+
+  bool try_library(const std::string& origin, const fs::path& name) {
+    Result<Nvrtc> nvrtc = open_nvrtc(name.string());
+    if (!nvrtc) {
+      return miss(origin, name, nvrtc.error().message);
+    }
+    result_.path = nvrtc->path;
+    result_.major = nvrtc->major;
+    result_.minor = nvrtc->minor;
+    result_.places.push_back({origin, nvrtc->path, "found"});
+    return true;
+  }
+
+  bool try_folder(const std::string& origin, const fs::path& folder) {
+    std::error_code error;
+    const fs::path real = fs::weakly_canonical(folder, error);
+    if (!seen_.insert(error ? folder : real).second) {
+      return false;
+    }
+    const std::vector<fs::path> files = libraries_in(folder);
+    if (files.empty()) {
+      return miss(origin, folder, "not there");
+    }
+    return std::ranges::any_of(files, [&](const fs::path& file) { return try_library(origin, file); });
+  }
+
+  // A folder that Python packages were installed in. Those that do not hold the package go unreported: they are many.
+  bool try_site_packages(const std::string& origin, const fs::path& site) {
+    for (const fs::path& package : entries(site / "nvidia")) {
+      if (!libraries_in(package / "lib").empty() && try_folder(origin, package / "lib")) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // A folder with lib/python3.*/site-packages below it.
+  bool try_python_prefix(const std::string& origin, const fs::path& prefix) {
+    for (const char* lib : {"lib", "lib64"}) {
+      for (const fs::path& python : entries_starting(prefix / lib, "python3")) {
+        if (try_site_packages(origin, python / "site-packages") ||
+            try_site_packages(origin, python / "dist-packages")) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  bool miss(const std::string& origin, const fs::path& path, std::string why) {
+    result_.places.push_back({origin, path.string(), std::move(why)});
+    return false;
+  }
+
+  NvrtcSearch take() { return std::move(result_); }
+
+ private:
+  NvrtcSearch result_;
+  std::set<fs::path> seen_;
+};
+
+bool search_build_folder(Search& search) {
+  std::error_code error;
+  fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (int level = 0; !error && level < 3 && folder.has_relative_path(); ++level, folder = folder.parent_path()) {
+    const fs::path place = folder / "nvrtc";
+    if (fs::is_directory(place, error) &&
+        (search.try_site_packages("the build folder", place) || search.try_folder("the build folder", place))) {
+      return true;
+    }
+    error.clear();
+  }
+  return false;
+}
+
+bool search_toolkit(Search& search, const std::string& origin, const fs::path& root) {
+  if (search.try_folder(origin, root / "lib64")) {
+    return true;
+  }
+  return std::ranges::any_of(entries(root / "targets"),
+                             [&](const fs::path& target) { return search.try_folder(origin, target / "lib"); });
+}
+
+// Newest first; "cuda" itself, which is the machine's own choice, before all.
+bool search_usr_local(Search& search) {
+  std::vector<fs::path> roots = entries_starting("/usr/local", "cuda");
+  std::ranges::reverse(roots);
+  std::ranges::stable_partition(roots, [](const fs::path& root) { return root.filename() == "cuda"; });
+  if (roots.empty()) {
+    return search.miss("the CUDA toolkit", "/usr/local/cuda*/lib64", "not there");
+  }
+  return std::ranges::any_of(roots,
+                             [&](const fs::path& root) { return search_toolkit(search, "the CUDA toolkit", root); });
+}
+
+// The first python3 on PATH, as it is named there.
+fs::path python_on_path() {
+  const std::string path = environment("PATH");
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    const fs::path program = fs::path(path.substr(begin, end - begin)) / "python3";
+    std::error_code error;
+    if (end > begin && fs::exists(program, error)) {
+      return program;
+    }
+    begin = end + 1;
+  }
+  return {};
+}
+
+// Finds what only Python itself knows: pyenv's shims, .pth files, unusual prefixes.
+std::vector<fs::path> ask_python() {
+  std::vector<fs::path> folders;
+  FILE* pipe = popen("python3 -c 'import sys; print(\"\\n\".join(sys.path))' 2>/dev/null </dev/null", "re");
+  if (pipe == nullptr) {
+    return folders;
+  }
+  std::string text;
+  std::array<char, 4096> part;
+  while (const std::size_t count = fread(part.data(), 1, part.size(), pipe)) {
+    text.append(part.data(), count);
+  }
+  pclose(pipe);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    if (end > begin) {
+      folders.emplace_back(text.substr(begin, end - begin));
+    }
+    begin = end + 1;
+  }
+  return folders;
+}
+
+bool search_python(Search& search) {
+  const std::string origin = "Python's nvidia-cuda-nvrtc";
+  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    const std::string prefix = environment(variable);
+    if (!prefix.empty() && (search.try_python_prefix(origin, prefix) ||
+                            search.try_folder(fmt::format("${}", variable), fs::path(prefix) / "lib"))) {
+      return true;
+    }
+  }
+  const fs::path python = python_on_path();
+  if (!python.empty()) {
+    std::error_code error;
+    const fs::path real = fs::canonical(python, error);
+    if (search.try_python_prefix(origin, python.parent_path().parent_path()) ||
+        (!error && search.try_python_prefix(origin, real.parent_path().parent_path()))) {
+      return true;
+    }
+  }
+  const std::string home = environment("HOME");
+  if ((!home.empty() && search.try_python_prefix(origin, fs::path(home) / ".local")) ||
+      search.try_python_prefix(origin, "/usr/local") || search.try_python_prefix(origin, "/usr") ||
+      search.try_site_packages(origin, "/usr/lib/python3/dist-packages")) {
+    return true;
+  }
+  if (!python.empty()) {
+    for (const fs::path& folder : ask_python()) {
+      if (search.try_site_packages(origin, folder)) {
+        return true;
+      }
+    }
+  }
+  return search.miss(origin, python.empty() ? "no python3 on PATH" : python.string(), "not there");
+}
+
+// True when a library was found.
+bool search_everywhere(Search& search) {
+  if (const std::string file = environment("CONVTGEN_NVRTC"); !file.empty()) {
+    return search.try_file("$CONVTGEN_NVRTC", file);
+  }
+  if (const std::string folder = environment("CONVTGEN_NVRTC_DIR"); !folder.empty()) {
+    if (search.try_site_packages("$CONVTGEN_NVRTC_DIR", folder) || search.try_folder("$CONVTGEN_NVRTC_DIR", folder)) {
+      return true;
+    }
+  }
+  if (search_build_folder(search)) {
+    return true;
+  }
+  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
+    if (search.try_library("the loader's path", name)) {
+      return true;
+    }
+  }
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+    const std::string root = environment(variable);
+    if (!root.empty() && search_toolkit(search, fmt::format("${}", variable), root)) {
+      return true;
+    }
+  }
+  return search_usr_local(search) || search_python(search);
+}
+
+}  // namespace
+
+Result<Nvrtc> open_nvrtc(const std::string& file) {
+  load_builtins_beside(file);
+  Result<SharedLibrary> library = SharedLibrary::open(file);
+  if (!library) {
+    return std::unexpected(library.error());
+  }
+  Nvrtc nvrtc;
+  nvrtc.path = library->path();
+  nvrtc::Api& api = nvrtc.api;
+  const bool whole =
+      library->bind("nvrtcGetErrorString", api.GetErrorString) && library->bind("nvrtcVersion", api.Version) &&
+      library->bind("nvrtcGetNumSupportedArchs", api.GetNumSupportedArchs) &&
+      library->bind("nvrtcGetSupportedArchs", api.GetSupportedArchs) &&
+      library->bind("nvrtcCreateProgram", api.CreateProgram) &&
+      library->bind("nvrtcDestroyProgram", api.DestroyProgram) &&
+      library->bind("nvrtcCompileProgram", api.CompileProgram) && library->bind("nvrtcGetPTXSize", api.GetPTXSize) &&
+      library->bind("nvrtcGetPTX", api.GetPTX) && library->bind("nvrtcGetCUBINSize", api.GetCUBINSize) &&
+      library->bind("nvrtcGetCUBIN", api.GetCUBIN) && library->bind("nvrtcGetProgramLogSize", api.GetProgramLogSize) &&
+      library->bind("nvrtcGetProgramLog", api.GetProgramLog);
+  if (!whole) {
+    return fail(fmt::format("{}: no NVRTC of version 11.2 or later", nvrtc.path));
+  }
+  int count = 0;
+  if (api.Version(&nvrtc.major, &nvrtc.minor) != nvrtc::kSuccess ||
+      api.GetNumSupportedArchs(&count) != nvrtc::kSuccess || count <= 0) {
+    return fail(fmt::format("{}: does not tell its version and architectures", nvrtc.path));
+  }
+  nvrtc.architectures.resize(static_cast<std::size_t>(count));
+  if (api.GetSupportedArchs(nvrtc.architectures.data()) != nvrtc::kSuccess) {
+    return fail(fmt::format("{}: does not tell its architectures", nvrtc.path));
+  }
+  return nvrtc;
+}
+
+NvrtcSearch find_nvrtc() {
+  Search search;
+  (void)search_everywhere(search);
+  return search.take();
+}
+
+std::string describe_missing_nvrtc(const NvrtcSearch& search) {
+  std::string text =
+      "NVRTC, which compiles kernels, was not found. Install the CUDA toolkit or `pip install nvidia-cuda-nvrtc`, or "
+      "name the library with $CONVTGEN_NVRTC or its folder with $CONVTGEN_NVRTC_DIR. Looked at:";
+  for (const NvrtcPlace& place : search.places) {
+    text += fmt::format("\n  {} ({}): {}", place.origin, place.path, place.outcome);
+  }
+  return text;
+}
+
+}  // namespace convtgen

@@ -1,0 +1,51 @@
+// Where NVRTC is on this machine, and where it was looked for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/compile/nvrtc_api.h"
+#include "runtime/compile/shared_library.h"
+
+namespace convtgen {
+
+/// A place that was looked at.
+struct NvrtcPlace {
+  std::string origin;   // "$CUDA_HOME", "the loader's path", ...
+  std::string path;     // the file or the folder
+  std::string outcome;  // "found", "not there", or why it could not be used
+  bool operator==(const NvrtcPlace&) const = default;
+};
+
+/// NVRTC as it was found, or not.
+struct NvrtcSearch {
+  std::string path;  // of the library; empty when there is none
+  int major = 0, minor = 0;
+  std::vector<NvrtcPlace> places;  // in the order tried, up to the one that was taken
+  [[nodiscard]] bool found() const { return !path.empty(); }
+};
+
+/// An NVRTC library that is open.
+struct Nvrtc {
+  nvrtc::Api api{};
+  std::string path;
+  int major = 0, minor = 0;
+  std::vector<int> architectures;  // 75, 80, ... as nvrtcGetSupportedArchs tells them
+};
+
+/// Looks anew each time, in this order; nothing is cached:
+/// $CONVTGEN_NVRTC (a file; when set, nothing else is looked at), $CONVTGEN_NVRTC_DIR (a folder, or one that
+/// `pip install --target` filled), `nvrtc` beside this program or up to two folders above it (the build folder), the
+/// loader's path, $CUDA_HOME, $CUDA_PATH, /usr/local/cuda*, and the nvidia-cuda-nvrtc package of Python: virtual and
+/// Conda environments, the python3 on PATH, the home and the system; at the very last python3 is run and asked.
+[[nodiscard]] NvrtcSearch find_nvrtc();
+
+/// Opens a library file and checks that it has the functions that are used.
+/// Errors: it can't be loaded, or is no NVRTC of 11.2 or later.
+[[nodiscard]] Result<Nvrtc> open_nvrtc(const std::string& file);
+
+/// What the user reads when there is none: how to get it, and the places tried.
+[[nodiscard]] std::string describe_missing_nvrtc(const NvrtcSearch& search);
+
+}  // namespace convtgen

@@ -1,0 +1,204 @@
+#include "runtime/device/cuda/driver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "generator/planner/target.h"
+#include "runtime/compile/shared_library.h"
+
+namespace convtgen {
+namespace {
+
+// Where the driver is when the loader doesn't know of it: NVIDIA's containers, and Windows' Linux.
+constexpr std::array kDriverFiles = {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
+                                     "/usr/lib/wsl/lib/libcuda.so.1"};
+
+Result<SharedLibrary> open_library() {
+  if (const char* file = std::getenv("CONVTGEN_CUDA_DRIVER"); file != nullptr && *file != '\0') {
+    Result<SharedLibrary> library = SharedLibrary::open(file);
+    if (!library) {
+      return fail(fmt::format("$CONVTGEN_CUDA_DRIVER names no usable library: {}", library.error().message));
+    }
+    return library;
+  }
+  std::string why;
+  for (const char* file : kDriverFiles) {
+    Result<SharedLibrary> library = SharedLibrary::open(file);
+    if (library) {
+      return library;
+    }
+    why = why.empty() ? library.error().message : why;
+  }
+  return fail(
+      fmt::format("no NVIDIA driver: libcuda.so.1 was not found ({}); kernels can still be emitted and compiled "
+                  "here, and run on the host device",
+                  why));
+}
+
+// The name of the first function that the library lacks, or null.
+const char* bind_all(const SharedLibrary& library, cuda::Api& api) {
+  const char* missing = nullptr;
+  const auto need = [&](const char* name, auto& function) {
+    if (!library.bind(name, function) && missing == nullptr) {
+      missing = name;
+    }
+  };
+  need("cuInit", api.Init);
+  need("cuDriverGetVersion", api.DriverGetVersion);
+  need("cuGetErrorName", api.GetErrorName);
+  need("cuGetErrorString", api.GetErrorString);
+  need("cuDeviceGetCount", api.DeviceGetCount);
+  need("cuDeviceGet", api.DeviceGet);
+  need("cuDeviceGetName", api.DeviceGetName);
+  need("cuDeviceGetAttribute", api.DeviceGetAttribute);
+  need("cuDeviceTotalMem_v2", api.DeviceTotalMem);
+  need("cuDevicePrimaryCtxRetain", api.DevicePrimaryCtxRetain);
+  need("cuDevicePrimaryCtxRelease_v2", api.DevicePrimaryCtxRelease);
+  need("cuCtxPushCurrent_v2", api.CtxPushCurrent);
+  need("cuCtxPopCurrent_v2", api.CtxPopCurrent);
+  need("cuModuleLoadDataEx", api.ModuleLoadDataEx);
+  need("cuModuleUnload", api.ModuleUnload);
+  need("cuModuleGetFunction", api.ModuleGetFunction);
+  need("cuFuncGetAttribute", api.FuncGetAttribute);
+  need("cuFuncSetAttribute", api.FuncSetAttribute);
+  need("cuMemAlloc_v2", api.MemAlloc);
+  need("cuMemFree_v2", api.MemFree);
+  need("cuMemcpyHtoDAsync_v2", api.MemcpyHtoDAsync);
+  need("cuMemcpyDtoHAsync_v2", api.MemcpyDtoHAsync);
+  need("cuMemsetD8Async", api.MemsetD8Async);
+  need("cuStreamCreate", api.StreamCreate);
+  need("cuStreamDestroy_v2", api.StreamDestroy);
+  need("cuStreamSynchronize", api.StreamSynchronize);
+  need("cuEventCreate", api.EventCreate);
+  need("cuEventDestroy_v2", api.EventDestroy);
+  need("cuEventRecord", api.EventRecord);
+  need("cuEventSynchronize", api.EventSynchronize);
+  need("cuEventElapsedTime", api.EventElapsedTime);
+  need("cuLaunchKernel", api.LaunchKernel);
+  (void)library.bind("cuFuncGetParamInfo", api.FuncGetParamInfo);  // since CUDA 12.4
+  return missing;
+}
+
+}  // namespace
+
+Result<std::string> architecture_for_capability(int capability) {
+  if (const Result<Target> exact = target_for_capability(capability)) {
+    return exact->architecture;
+  }
+  std::string nearest;
+  for (const Target& target : known_targets()) {
+    if (target.capability / 10 == capability / 10 && target.capability < capability &&
+        !target.architecture.ends_with('a')) {
+      nearest = target.architecture;  // oldest first, so the last one is the nearest
+    }
+  }
+  if (nearest.empty()) {
+    return fail(target_for_capability(capability).error().message);
+  }
+  return nearest;
+}
+
+Result<std::shared_ptr<const CudaDriver>> CudaDriver::open() {
+  const Result<SharedLibrary> library = open_library();
+  if (!library) {
+    return std::unexpected(library.error());
+  }
+  const std::shared_ptr<CudaDriver> driver(new CudaDriver);
+  driver->path_ = library->path();
+  if (const char* missing = bind_all(*library, driver->api_)) {
+    return fail(fmt::format("{} is no CUDA driver of this age: it has no {}", driver->path_, missing));
+  }
+  const cuda::Status status = driver->api_.Init(0);
+  if (status != cuda::kErrorNoDevice) {
+    if (const Result<void> started = driver->check(status, "starting the driver"); !started) {
+      return fail(fmt::format("{} ({})", started.error().message, driver->path_));
+    }
+  }
+  if (const Result<void> told = driver->check(driver->api_.DriverGetVersion(&driver->version_), "asking its version");
+      !told) {
+    return std::unexpected(told.error());
+  }
+  return driver;
+}
+
+Result<void> CudaDriver::check(cuda::Status status, std::string_view what) const {
+  if (status == cuda::kSuccess) {
+    return {};
+  }
+  const char* name = nullptr;
+  const char* words = nullptr;
+  if (api_.GetErrorName(status, &name) != cuda::kSuccess || name == nullptr) {
+    return fail(fmt::format("CUDA: {}: unknown error {}", what, static_cast<int>(status)));
+  }
+  if (api_.GetErrorString(status, &words) != cuda::kSuccess || words == nullptr) {
+    words = "no words for it";
+  }
+  return fail(fmt::format("CUDA: {}: {} ({})", what, words, name));
+}
+
+Result<int> CudaDriver::device_count() const {
+  int count = 0;
+  const cuda::Status status = api_.DeviceGetCount(&count);
+  if (status == cuda::kErrorNoDevice) {
+    return 0;
+  }
+  if (const Result<void> counted = check(status, "counting the GPUs"); !counted) {
+    return std::unexpected(counted.error());
+  }
+  return count;
+}
+
+Result<CudaDeviceInfo> CudaDriver::device_info(int ordinal) const {
+  cuda::DeviceOrdinal device = 0;
+  if (const Result<void> got = check(api_.DeviceGet(&device, ordinal), fmt::format("opening GPU {}", ordinal)); !got) {
+    return std::unexpected(got.error());
+  }
+  CudaDeviceInfo info;
+  info.ordinal = ordinal;
+  std::array<char, 256> name{};
+  int major = 0, minor = 0, l2 = 0;
+  const std::array<cuda::Status, 7> asked = {
+      api_.DeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device),
+      api_.DeviceGetAttribute(&major, cuda::kCapabilityMajor, device),
+      api_.DeviceGetAttribute(&minor, cuda::kCapabilityMinor, device),
+      api_.DeviceGetAttribute(&info.multiprocessors, cuda::kMultiprocessorCount, device),
+      api_.DeviceGetAttribute(&l2, cuda::kL2CacheSize, device),
+      api_.DeviceGetAttribute(&info.max_shared_bytes, cuda::kMaxSharedMemoryPerBlockOptin, device),
+      api_.DeviceTotalMem(&info.memory_bytes, device),
+  };
+  for (const cuda::Status status : asked) {
+    if (const Result<void> told = check(status, fmt::format("asking what GPU {} is", ordinal)); !told) {
+      return std::unexpected(told.error());
+    }
+  }
+  info.name = name.data();
+  info.capability = 10 * major + minor;
+  info.l2_bytes = static_cast<std::size_t>(std::max(l2, 0));
+  info.architecture = architecture_for_capability(info.capability).value_or("");
+  return info;
+}
+
+Result<CudaDriverInfo> find_cuda_driver() {
+  const Result<std::shared_ptr<const CudaDriver>> driver = CudaDriver::open();
+  if (!driver) {
+    return std::unexpected(driver.error());
+  }
+  CudaDriverInfo info{.path = (*driver)->path(), .version = (*driver)->version(), .devices = {}};
+  const Result<int> count = (*driver)->device_count();
+  if (!count) {
+    return std::unexpected(count.error());
+  }
+  for (int ordinal = 0; ordinal < *count; ++ordinal) {
+    Result<CudaDeviceInfo> device = (*driver)->device_info(ordinal);
+    if (!device) {
+      return std::unexpected(device.error());
+    }
+    info.devices.push_back(std::move(*device));
+  }
+  return info;
+}
+
+}  // namespace convtgen

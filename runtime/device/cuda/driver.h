@@ -1,0 +1,72 @@
+// The CUDA driver, opened at run time, and what it tells of the machine.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generator/support/error.h"
+#include "runtime/device/cuda/cuda_api.h"
+
+namespace convtgen {
+
+/// One GPU.
+struct CudaDeviceInfo {
+  int ordinal = 0;
+  std::string name;          // "NVIDIA H200"
+  int capability = 0;        // 10 * major + minor
+  std::string architecture;  // what kernels for it are compiled for ("sm_90a"); empty when there are none for it
+  std::size_t memory_bytes = 0;
+  int multiprocessors = 0;
+  std::size_t l2_bytes = 0;
+  int max_shared_bytes = 0;  // dynamic shared memory that a block may ask for
+  bool operator==(const CudaDeviceInfo&) const = default;
+};
+
+/// The driver and its GPUs.
+struct CudaDriverInfo {
+  std::string path;  // of the library
+  int version = 0;   // the newest CUDA it supports: 1000 * major + 10 * minor
+  std::vector<CudaDeviceInfo> devices;
+};
+
+/// The driver of this machine, for `doctor`.
+/// Errors: no driver, or one that doesn't start, and why; no GPU is no error here, but an empty list.
+[[nodiscard]] Result<CudaDriverInfo> find_cuda_driver();
+
+/// The architecture whose cubins run on a device of this compute capability: the known target of that number, else the
+/// nearest one below of the same major number, unless it is for its own chip only ("sm_90a").
+/// Errors: none is known.
+[[nodiscard]] Result<std::string> architecture_for_capability(int capability);
+
+/// An open driver, initialised.
+class CudaDriver {
+ public:
+  /// Opens $CONVTGEN_CUDA_DRIVER (a file) where that is set, else libcuda.so.1 where the loader and NVIDIA's containers
+  /// and WSL have it.
+  /// Errors: not found, a function is missing, or it does not start.
+  [[nodiscard]] static Result<std::shared_ptr<const CudaDriver>> open();
+
+  [[nodiscard]] const cuda::Api& api() const { return api_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] int version() const { return version_; }
+
+  /// Errors: unless `status` is success: `what` ("allocating 12 bytes") and the driver's own words.
+  [[nodiscard]] Result<void> check(cuda::Status status, std::string_view what) const;
+
+  /// Errors: the driver's own.
+  [[nodiscard]] Result<int> device_count() const;
+  /// Errors: no such device.
+  [[nodiscard]] Result<CudaDeviceInfo> device_info(int ordinal) const;
+
+ private:
+  CudaDriver() = default;
+
+  cuda::Api api_{};
+  std::string path_;
+  int version_ = 0;
+};
+
+}  // namespace convtgen
