@@ -231,9 +231,9 @@ Result<HostArray> read_samples(Device& device, const Layer& layer, const LayerCa
 
 Result<Verification> verify_call(Device& device, const Layer& layer, const LayerCall& call, const LayerInputs& inputs,
                                  const VerifyOptions& options) {
-  return multiply_adds(layer, call.shape) <= options.most_for_all
-             ? verify_all(device, layer, call, inputs)
-             : verify_samples(device, layer, call, inputs, options);
+  const bool all = multiply_adds(layer, call.shape) <= options.most_for_all &&
+                   call.shape.output_elements <= options.most_outputs_for_all;
+  return all ? verify_all(device, layer, call, inputs) : verify_samples(device, layer, call, inputs, options);
 }
 
 Result<LayerRun> run_layer(Device& device, const Problem& problem, const Plan& plan, const InputSizes& sizes,

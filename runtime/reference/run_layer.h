@@ -52,8 +52,10 @@ struct LayerCall {
                                              std::span<const std::int64_t> offsets);
 
 struct VerifyOptions {
-  /// The most multiply-adds for which every output is checked; above it samples are.
-  std::int64_t most_for_all = std::int64_t{1} << 31;
+  /// The most multiply-adds and outputs (32 bytes of memory each) for which every output is checked; above either,
+  /// samples are.
+  std::int64_t most_for_all = std::int64_t{1} << 30;
+  std::int64_t most_outputs_for_all = std::int64_t{1} << 26;
   SampleOptions samples;
   /// Told now and then which part of the work is done, from 0 to 1. May be empty.
   std::function<void(double)> progress;

@@ -1,0 +1,186 @@
+#include "runtime/reference/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "runtime/reference/fuse.h"
+#include "runtime/reference/numbers.h"
+
+namespace convtgen {
+namespace {
+
+struct Case {
+  Layer layer;
+  Shape shape;
+  LayerInputs inputs;
+  Definition definition;
+  HostArray y;  // the definition, rounded
+};
+
+Case make_case(Dtype dtype, std::vector<Activation> fuse = {}, Compute compute = Compute::kF32) {
+  Case c;
+  c.layer.in_channels = 4;
+  c.layer.out_channels = 3;
+  c.layer.kernel = {3, 3};
+  c.layer.stride = {2, 1};
+  c.layer.bias = true;
+  c.layer.fuse = std::move(fuse);
+  c.layer.dtype = dtype;
+  c.layer.compute = dtype == Dtype::kF32 ? compute : default_compute(dtype);
+  c.shape = *shape_of(c.layer, {2, 9, 11});
+  c.inputs = random_inputs(c.layer, c.shape, 11);
+  c.definition = define_all(c.layer, c.shape, c.inputs);
+  std::vector<double> values = c.definition.sum;
+  for (double& value : values) {
+    value = apply_fuse(c.layer.fuse, value);
+  }
+  c.y = make_array(dtype, output_shape(c.layer, c.shape), values);
+  return c;
+}
+
+Comparison compare(const Case& c) {
+  return convtgen::compare(c.layer, c.shape, c.definition, c.y);
+}
+
+TEST(Compare, TheRoundedDefinitionPasses) {
+  for (const Dtype dtype : {Dtype::kF64, Dtype::kF32, Dtype::kF16, Dtype::kBf16}) {
+    for (const std::vector<Activation>& fuse : {std::vector<Activation>{},
+                                                {{ActivationKind::kGelu}},
+                                                {{ActivationKind::kScale, 1e-6}},
+                                                {{ActivationKind::kScale, 1e6}, {ActivationKind::kTanh}},
+                                                {{ActivationKind::kAdd, 1e5}}}) {
+      const Case c = make_case(dtype, fuse);
+      const Comparison result = compare(c);
+      EXPECT_TRUE(result.passed()) << name_of(dtype) << ": " << describe(result, c.layer);
+      EXPECT_EQ(result.checked, c.shape.output_elements);
+    }
+  }
+}
+
+TEST(Compare, OneElementOffIsFoundAndNamed) {
+  for (const Dtype dtype : {Dtype::kF64, Dtype::kF32, Dtype::kF16, Dtype::kBf16}) {
+    Case c = make_case(dtype);
+    const OutputPosition at{1, 2, 7, 4};
+    const std::int64_t offset = output_offset(c.layer, c.shape, at);
+    const double right = c.y.at(offset);
+    c.y.set(offset, right + (dtype == Dtype::kF64 ? 1e-12 : dtype == Dtype::kF32 ? 1e-4 : 0.1));
+    const Comparison result = compare(c);
+    EXPECT_FALSE(result.passed());
+    EXPECT_EQ(result.wrong, 1);
+    ASSERT_TRUE(result.worst);
+    EXPECT_EQ(result.worst->at, at);
+    EXPECT_EQ(result.worst->got, c.y.at(offset));
+    EXPECT_NE(describe(result, c.layer).find("y[n=1, c=2, y=7, x=4]"), std::string::npos);
+  }
+}
+
+TEST(Compare, PoisonNeverPasses) {
+  for (const Dtype dtype : {Dtype::kF64, Dtype::kF32, Dtype::kF16, Dtype::kBf16}) {
+    Case c = make_case(dtype);
+    const auto element = static_cast<std::size_t>(bytes_of(dtype));
+    std::memset(c.y.bytes.data() + 17 * element, 0xff, element);
+    const Comparison result = compare(c);
+    EXPECT_EQ(result.wrong, 1);
+    EXPECT_FALSE(result.passed());
+    ASSERT_TRUE(result.worst);
+    EXPECT_TRUE(std::isnan(result.worst->got));
+  }
+}
+
+TEST(Compare, InfinitiesAndNanMustMatch) {
+  Case c = make_case(Dtype::kF32);
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  c.definition.sum[3] = kInf;
+  c.definition.magnitude[3] = kInf;
+  c.definition.sum[5] = std::nan("");
+  c.definition.magnitude[5] = std::nan("");
+  c.y.set(3, kInf);
+  c.y.set(5, std::nan(""));
+  EXPECT_TRUE(compare(c).passed()) << describe(compare(c), c.layer);
+  c.y.set(3, -kInf);
+  EXPECT_EQ(compare(c).wrong, 1);
+  c.y.set(3, 1e38);
+  EXPECT_EQ(compare(c).wrong, 1);
+  c.y.set(3, kInf);
+  c.y.set(5, 0);
+  EXPECT_EQ(compare(c).wrong, 1);
+  c.y.set(5, std::nan(""));
+  c.y.set(6, kInf);  // where a number should be
+  EXPECT_EQ(compare(c).wrong, 1);
+  EXPECT_FALSE(compare(c).passed());
+}
+
+TEST(Compare, OverflowOfTheDtypeIsInfinity) {
+  Case c = make_case(Dtype::kF16, {{ActivationKind::kScale, 1e6}});
+  EXPECT_TRUE(compare(c).passed()) << describe(compare(c), c.layer);
+  bool any = false;
+  for (std::int64_t i = 0; i < c.y.size(); ++i) {
+    if (std::isinf(c.y.at(i))) {
+      any = true;
+      c.y.set(i, 65504);
+      break;
+    }
+  }
+  EXPECT_TRUE(any);
+  EXPECT_EQ(compare(c).wrong, 1);
+}
+
+TEST(Compare, ErrorsOfTheComputeModePassAndLargerOnesDoNot) {
+  const auto perturbed = [](Compute compute, double relative) {
+    Case c = make_case(Dtype::kF32, {}, compute);
+    for (std::int64_t i = 0; i < c.y.size(); ++i) {
+      c.y.set(i, c.definition.sum[static_cast<std::size_t>(i)] * (1 + (i % 2 == 0 ? relative : -relative)));
+    }
+    return compare(c);
+  };
+  EXPECT_TRUE(perturbed(Compute::kTf32, 3e-4).passed());
+  EXPECT_FALSE(perturbed(Compute::kTf32, 2e-3).passed());
+  EXPECT_FALSE(perturbed(Compute::kF32, 3e-4).passed());
+  EXPECT_FALSE(perturbed(Compute::kF32x3, 3e-4).passed());
+  EXPECT_TRUE(perturbed(Compute::kF32x3, 2e-7).passed());
+  // Inside every element's own bound, but too much for all of them together.
+  const Comparison creeping = perturbed(Compute::kTf32, 1.2e-3);
+  EXPECT_EQ(creeping.wrong, 0);
+  EXPECT_FALSE(creeping.passed());
+}
+
+TEST(Compare, CancellationIsNotAnError) {
+  // A single output near zero: one rounding of the sum is large against it.
+  Layer layer;
+  layer.in_channels = 3;
+  const Shape shape = *shape_of(layer, {1, 1, 1});
+  const LayerInputs inputs{make_array(Dtype::kF32, {1, 3, 1, 1}, {1, 1, 1}),
+                           make_array(Dtype::kF32, {3, 1, 1, 1}, {1.0, 0x1p-24 + 0x1p-40, -1.0}), std::nullopt};
+  const Definition definition = define_all(layer, shape, inputs);
+  const HostArray y = make_array(Dtype::kF32, {1, 1, 1, 1}, {0x1p-23});  // 1 + 2^-24.. rounds up to 1 + 2^-23
+  EXPECT_TRUE(convtgen::compare(layer, shape, definition, y).passed());
+  const HostArray far = make_array(Dtype::kF32, {1, 1, 1, 1}, {1e-4});
+  EXPECT_FALSE(convtgen::compare(layer, shape, definition, far).passed());
+}
+
+TEST(Compare, NothingToCheckPasses) {
+  Layer layer;
+  const Shape shape = *shape_of(layer, {0, 4, 4});
+  const LayerInputs inputs = random_inputs(layer, shape, 1);
+  const Definition definition = define_all(layer, shape, inputs);
+  const Comparison result = convtgen::compare(layer, shape, definition, make_array(Dtype::kF32, {0, 1, 4, 4}));
+  EXPECT_TRUE(result.passed());
+  EXPECT_EQ(result.checked, 0);
+  EXPECT_FALSE(result.worst);
+}
+
+TEST(Compare, SamplesAreNamedByTheirOffsets) {
+  Case c = make_case(Dtype::kF32);
+  const std::vector<std::int64_t> offsets{3, 17, 40};
+  const Definition definition = define_at(c.layer, c.shape, c.inputs, offsets);
+  HostArray y = make_array(Dtype::kF32, {3}, {c.y.at(3), c.y.at(17) + 1, c.y.at(40)});
+  const Comparison result = convtgen::compare(c.layer, c.shape, definition, y, offsets);
+  EXPECT_EQ(result.wrong, 1);
+  EXPECT_EQ(output_offset(c.layer, c.shape, result.worst->at), 17);
+}
+
+}  // namespace
+}  // namespace convtgen

@@ -1,0 +1,104 @@
+#include "runtime/reference/definition.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <random>
+
+namespace convtgen {
+namespace {
+
+Layer random_layer(std::mt19937& random) {
+  const auto draw = [&](std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+  };
+  for (;;) {
+    Layer layer;
+    layer.groups = draw(1, 3);
+    layer.in_channels = layer.groups * draw(1, 3);
+    layer.out_channels = layer.groups * draw(1, 3);
+    layer.kernel = {draw(1, 4), draw(1, 5)};
+    layer.stride = {draw(1, 3), draw(1, 4)};
+    layer.padding = {draw(0, 3), draw(0, 3)};
+    layer.dilation = {draw(1, 3), draw(1, 3)};
+    layer.output_padding = {draw(0, 2), draw(0, 2)};
+    layer.bias = draw(0, 1) == 1;
+    layer.layout = draw(0, 1) == 1 ? Layout::kNhwc : Layout::kNchw;
+    layer.dtype = static_cast<Dtype>(draw(0, 3));
+    layer.compute = default_compute(layer.dtype);
+    layer.batch = draw(0, 3);
+    layer.height = draw(1, 5);
+    layer.width = draw(1, 6);
+    if (check_limits(layer).empty()) {
+      return layer;
+    }
+  }
+}
+
+TEST(Definition, ScatterAndGatherAgree) {
+  std::mt19937 random(20'261'121);
+  int with_outputs = 0;
+  for (int i = 0; i < 300; ++i) {
+    const Layer layer = random_layer(random);
+    const Shape shape = *shape_of(layer, *known_sizes(layer));
+    const LayerInputs inputs = random_inputs(layer, shape, static_cast<std::uint64_t>(i));
+    const Definition all = define_all(layer, shape, inputs);
+    std::vector<std::int64_t> offsets(static_cast<std::size_t>(shape.output_elements));
+    std::iota(offsets.begin(), offsets.end(), 0);
+    std::shuffle(offsets.begin(), offsets.end(), random);
+    const Definition some = define_at(layer, shape, inputs, offsets);
+    ASSERT_EQ(all.sum.size(), offsets.size());
+    with_outputs += offsets.empty() ? 0 : 1;
+    std::int64_t terms = 0;
+    for (std::size_t k = 0; k < offsets.size(); ++k) {
+      const auto at = static_cast<std::size_t>(offsets[k]);
+      ASSERT_NEAR(some.sum[k], all.sum[at], 1e-14 * all.magnitude[at]) << "layer " << i;
+      ASSERT_NEAR(some.magnitude[k], all.magnitude[at], 1e-14 * all.magnitude[at]) << "layer " << i;
+      ASSERT_EQ(some.terms[k], all.terms[at]) << "layer " << i;
+      ASSERT_LE(std::abs(all.sum[at]), all.magnitude[at] * (1 + 1e-14));
+      terms += all.terms[at];
+    }
+    EXPECT_EQ(terms - (layer.bias ? shape.output_elements : 0), multiply_adds(layer, shape)) << "layer " << i;
+  }
+  EXPECT_GT(with_outputs, 150);
+}
+
+TEST(Definition, AWorkedExample) {
+  // x = [1 2], kernel 3, stride 2, padding 1, output_padding 1: y[o] gathers x[i] w[k] with o = 2 i - 1 + k.
+  Layer layer;
+  layer.dimensions = 1;
+  layer.height = 1;
+  layer.kernel = {1, 3};
+  layer.stride = {1, 2};
+  layer.padding = {0, 1};
+  layer.output_padding = {0, 1};
+  layer.bias = true;
+  const Shape shape = *shape_of(layer, {1, 1, 2});
+  const LayerInputs inputs{make_array(Dtype::kF32, {1, 1, 1, 2}, {1, 2}),
+                           make_array(Dtype::kF32, {1, 1, 1, 3}, {10, 200, -3000}),
+                           make_array(Dtype::kF32, {1}, {0.5})};
+  const Definition result = define_all(layer, shape, inputs);
+  EXPECT_EQ(result.sum, (std::vector<double>{200.5, -3000 + 20 + 0.5, 400.5, -6000 + 0.5}));
+  EXPECT_EQ(result.magnitude, (std::vector<double>{200.5, 3020.5, 400.5, 6000.5}));
+  EXPECT_EQ(result.terms, (std::vector<std::int64_t>{2, 3, 2, 2}));
+}
+
+TEST(Definition, PositionsAndOffsetsAreInverse) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 50; ++i) {
+    const Layer layer = random_layer(random);
+    const Shape shape = *shape_of(layer, *known_sizes(layer));
+    for (std::int64_t offset = 0; offset < shape.output_elements; ++offset) {
+      const OutputPosition at = output_position(layer, shape, offset);
+      ASSERT_EQ(output_offset(layer, shape, at), offset);
+      ASSERT_LT(at.n, shape.batch);
+      ASSERT_LT(at.c, shape.out_channels);
+      ASSERT_LT(at.y, shape.out_height);
+      ASSERT_LT(at.x, shape.out_width);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace convtgen

@@ -1,0 +1,117 @@
+// The definition against results that PyTorch made (make_pytorch_results.py).
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "generator/language/language.h"
+#include "runtime/reference/definition.h"
+#include "runtime/reference/fuse.h"
+#include "runtime/reference/numbers.h"
+
+namespace convtgen {
+namespace {
+
+const nlohmann::json& results() {
+  static const nlohmann::json json = nlohmann::json::parse(std::ifstream(CONVTGEN_PYTORCH_RESULTS));
+  return json;
+}
+
+/// NaN and infinities are strings in the file.
+double number(const nlohmann::json& json) {
+  return json.is_string() ? std::stod(json.get<std::string>()) : json.get<double>();
+}
+
+/// values() of the script.
+std::vector<double> values(std::int64_t count, std::uint32_t salt) {
+  std::vector<double> numbers;
+  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(count); ++i) {
+    std::uint32_t bits = (i + 1) * 2654435761U + salt * 2246822519U;
+    bits = (bits ^ bits >> 15) * 2246822519U;
+    numbers.push_back((static_cast<double>(bits >> 24) - 128) / 64);
+  }
+  return numbers;
+}
+
+HostArray array(Dtype dtype, const std::vector<std::int64_t>& shape, std::uint32_t salt) {
+  HostArray made = make_array(dtype, shape);
+  return make_array(dtype, shape, values(made.size(), salt));
+}
+
+TEST(PyTorch, LayersAgreeWithTheDefinition) {
+  ASSERT_GE(results().at("layers").size(), 40U);
+  for (const nlohmann::json& entry : results().at("layers")) {
+    const std::string text = entry.at("layer");
+    SCOPED_TRACE(text);
+    const auto layer = parse_layer(text);
+    ASSERT_TRUE(layer) << (layer ? "" : layer.error().front().message);
+    const Shape shape = *shape_of(*layer, *known_sizes(*layer));
+    LayerInputs inputs{array(layer->dtype, input_shape(*layer, shape), 1), array(layer->dtype, weight_shape(*layer), 2),
+                       std::nullopt};
+    if (layer->bias) {
+      inputs.bias = array(layer->dtype, {layer->out_channels}, 3);
+    }
+    ASSERT_TRUE(check_inputs(*layer, shape, inputs));
+
+    auto wanted_shape = output_shape(*layer, shape);
+    if (layer->dimensions == 1) {
+      wanted_shape.erase(wanted_shape.begin() + (layer->layout == Layout::kNhwc ? 1 : 2));
+    }
+    ASSERT_EQ(entry.at("y_shape").get<std::vector<std::int64_t>>(), wanted_shape);
+    const Definition definition = define_all(*layer, shape, inputs);
+    ASSERT_EQ(entry.at("y").size(), definition.sum.size());
+    for (std::size_t i = 0; i < definition.sum.size(); ++i) {
+      const double want = number(entry.at("y")[i]);
+      ASSERT_NEAR(apply_fuse(layer->fuse, definition.sum[i]), want, 1e-14 * (std::abs(want) + definition.magnitude[i]))
+          << "output " << i;
+    }
+  }
+}
+
+TEST(PyTorch, ActivationsAgreeAtSpecialValues) {
+  const nlohmann::json& points = results().at("activation_inputs");
+  std::set<std::string> names;
+  for (const nlohmann::json& entry : results().at("activations")) {
+    const nlohmann::json& step = entry.at("step");
+    SCOPED_TRACE(step.dump());
+    names.insert(step[0]);
+    Activation activation;
+    for (int kind = 0; kind <= static_cast<int>(ActivationKind::kAdd); ++kind) {
+      if (name_of(static_cast<ActivationKind>(kind)) == step[0].get<std::string>()) {
+        activation.kind = static_cast<ActivationKind>(kind);
+      }
+    }
+    ASSERT_EQ(step.size() - 1, static_cast<std::size_t>(argument_count(activation.kind)));
+    activation.a = step.size() > 1 ? step[1].get<double>() : 0;
+    activation.b = step.size() > 2 ? step[2].get<double>() : 0;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const double point = number(points[i]);
+      const double want = number(entry.at("y")[i]);
+      const double got = activate(activation, point);
+      if (std::isnan(want)) {
+        EXPECT_TRUE(std::isnan(got)) << "at " << point << " is " << got;
+      } else if (std::isinf(want)) {
+        EXPECT_EQ(got, want) << "at " << point;
+      } else {
+        EXPECT_NEAR(got, want, 2e-15 * std::max(std::abs(want), std::min(std::abs(point), 1.0))) << "at " << point;
+      }
+    }
+  }
+  EXPECT_EQ(names.size(), 12U);
+}
+
+TEST(PyTorch, RoundingTo16BitsAgrees) {
+  const nlohmann::json& floats = results().at("floats");
+  ASSERT_GE(floats.size(), 80U);
+  for (std::size_t i = 0; i < floats.size(); ++i) {
+    const double value = number(floats[i]);
+    EXPECT_EQ(encode_f16(value), results().at("f16_bits")[i].get<int>()) << value;
+    EXPECT_EQ(encode_bf16(value), results().at("bf16_bits")[i].get<int>()) << value;
+  }
+}
+
+}  // namespace
+}  // namespace convtgen
