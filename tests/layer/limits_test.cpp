@@ -1,0 +1,230 @@
+// check_limits: every limit, its property and its words.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "generator/layer/shape.h"
+
+namespace convtgen {
+namespace {
+
+Layer legal_layer() {
+  Layer layer;
+  layer.in_channels = 32;
+  layer.out_channels = 48;
+  layer.kernel = {3, 7};
+  return layer;
+}
+
+std::vector<std::string> broken(const std::function<void(Layer&)>& change, Layer layer = legal_layer()) {
+  change(layer);
+  std::vector<std::string> found;
+  for (const Violation& violation : check_limits(layer)) {
+    found.push_back(violation.property + " | " + violation.message);
+  }
+  return found;
+}
+
+using Lines = std::vector<std::string>;
+
+TEST(Limits, LegalLayers) {
+  EXPECT_EQ(broken([](Layer&) {}), Lines{});
+  EXPECT_EQ(broken([](Layer& l) {
+              l.stride = {2, 3};
+              l.output_padding = {1, 2};
+              l.groups = 16;
+              l.batch = 0;
+              l.height = 1;
+              l.width = 1;
+            }),
+            Lines{});
+  // output_padding may reach the stride where the dilation is larger.
+  EXPECT_EQ(broken([](Layer& l) {
+              l.dilation = {4, 4};
+              l.output_padding = {3, 3};
+            }),
+            Lines{});
+  EXPECT_EQ(broken([](Layer& l) { l.kernel = {64, 64}; }), Lines{});
+  EXPECT_EQ(broken([](Layer& l) {
+              l.dimensions = 1;
+              l.kernel = {1, 4096};
+              l.height = 1;
+            }),
+            Lines{});
+}
+
+TEST(Limits, OfAnAxis) {
+  EXPECT_EQ(broken([](Layer& l) { l.kernel = {0, 3}; }), Lines{"kernel | kernel 0 must be at least 1 (height)"});
+  EXPECT_EQ(broken([](Layer& l) { l.stride = {1, 0}; }), Lines{"stride | stride 0 must be at least 1 (width)"});
+  EXPECT_EQ(broken([](Layer& l) { l.padding = {-1, -1}; }), Lines{"padding | padding -1 must be at least 0"});
+  EXPECT_EQ(broken([](Layer& l) { l.dilation = {-2, 0}; }),
+            (Lines{"dilation | dilation -2 must be at least 1 (height)",
+                   "dilation | dilation 0 must be at least 1 (width)"}));
+  EXPECT_EQ(broken([](Layer& l) { l.output_padding = {0, -1}; }),
+            Lines{"output_padding | output_padding -1 must be at least 0 (width)"});
+  EXPECT_EQ(broken([](Layer& l) {
+              l.stride = {2, 2};
+              l.output_padding = {2, 1};
+            }),
+            Lines{"output_padding | output_padding 2 must be smaller than stride 2 or dilation 1 (height)"});
+  EXPECT_EQ(broken([](Layer& l) {
+              l.dimensions = 1;
+              l.kernel.h = 1;
+              l.height = 1;
+              l.output_padding.w = 1;
+            }),
+            Lines{"output_padding | output_padding 1 must be smaller than stride 1 or dilation 1"});
+  EXPECT_EQ(broken([](Layer& l) { l.padding = {0, 1LL << 31}; }),
+            Lines{"padding | padding 2147483648 is too large: at most 2147483647 is supported (width)"});
+}
+
+TEST(Limits, OfChannelsAndGroups) {
+  EXPECT_EQ(broken([](Layer& l) { l.in_channels = 0; }), Lines{"conv_transpose2d | in_channels 0 must be at least 1"});
+  EXPECT_EQ(broken([](Layer& l) { l.out_channels = -4; }),
+            Lines{"conv_transpose2d | out_channels -4 must be at least 1"});
+  EXPECT_EQ(broken([](Layer& l) { l.groups = 0; }), Lines{"groups | groups 0 must be at least 1"});
+  EXPECT_EQ(broken([](Layer& l) { l.groups = 5; }),
+            (Lines{"groups | groups 5 must divide in_channels 32", "groups | groups 5 must divide out_channels 48"}));
+  EXPECT_EQ(broken([](Layer& l) { l.groups = 32; }), Lines{"groups | groups 32 must divide out_channels 48"});
+  EXPECT_EQ(broken([](Layer& l) {
+              l.in_channels = l.out_channels = 2147483647;
+              l.kernel = {64, 64};
+            }),
+            Lines{"conv_transpose2d | the weights have more elements than 64 bits can count"});
+}
+
+TEST(Limits, OfTaps) {
+  EXPECT_EQ(broken([](Layer& l) { l.kernel = {128, 128}; }),
+            Lines{"kernel | kernel 128x128 has 16384 taps; at most 4096 are supported"});
+  EXPECT_EQ(broken([](Layer& l) {
+              l.dimensions = 1;
+              l.kernel = {1, 4097};
+              l.height = 1;
+            }),
+            Lines{"kernel | kernel 4097 has 4097 taps; at most 4096 are supported"});
+}
+
+TEST(Limits, OfSizes) {
+  EXPECT_EQ(broken([](Layer& l) { l.batch = -1; }), Lines{"input | batch -1 must be at least 0"});
+  EXPECT_EQ(broken([](Layer& l) {
+              l.height = 0;
+              l.width = -3;
+            }),
+            (Lines{"input | height 0 must be at least 1", "input | width -3 must be at least 1"}));
+  EXPECT_EQ(broken([](Layer& l) {
+              l.padding = {5, 0};
+              l.height = 8;
+            }),
+            Lines{"padding | padding 5 makes the output height 0 for input height 8; it must be at least 1"});
+  EXPECT_EQ(broken([](Layer& l) { l.padding = {5, 0}; }), Lines{}) << "a height of '?' can't be judged";
+  EXPECT_EQ(broken([](Layer& l) {
+              l.width = 2147483647;
+              l.stride.w = 2;
+            }),
+            Lines{"input | output width 4294967299 is too large: at most 2147483647 is supported"});
+  EXPECT_EQ(broken([](Layer& l) {
+              l.width = l.height = 2000000000;
+              l.batch = 100;
+            }),
+            Lines{"input | the input has more elements than 64 bits can count"});
+  EXPECT_EQ(broken([](Layer& l) {
+              l.in_channels = 1;
+              l.width = l.height = 2000000000;
+              l.batch = 2;
+            }),
+            Lines{"input | the output has more elements than 64 bits can count"});
+  EXPECT_EQ(broken([](Layer& l) {
+              l.width = l.height = 2000000000;
+              l.batch = 0;
+            }),
+            Lines{});
+}
+
+TEST(Limits, OneDimensionalLayersHaveNeutralRows) {
+  const std::string message =
+      "conv_transpose1d | conv_transpose1d must have height 1, with kernel 1, stride 1, dilation 1 and no padding on "
+      "that axis";
+  Layer layer = legal_layer();
+  layer.dimensions = 1;
+  layer.kernel = {1, 3};
+  layer.height = 1;
+  EXPECT_EQ(broken([](Layer&) {}, layer), Lines{});
+  EXPECT_EQ(broken([](Layer& l) { l.kernel.h = 3; }, layer), Lines{message});
+  EXPECT_EQ(broken([](Layer& l) { l.stride.h = 2; }, layer), Lines{message});
+  EXPECT_EQ(broken([](Layer& l) { l.padding.h = 1; }, layer), Lines{message});
+  EXPECT_EQ(broken([](Layer& l) { l.output_padding.h = 1; }, layer), Lines{message});
+  EXPECT_EQ(broken([](Layer& l) { l.dilation.h = 2; }, layer), Lines{message});
+  EXPECT_EQ(broken([](Layer& l) { l.height.reset(); }, layer), Lines{message});
+  EXPECT_EQ(broken([](Layer& l) { l.dimensions = 3; }), Lines{"conv_transpose2d | dimensions 3 must be 1 or 2"});
+}
+
+TEST(Limits, OfTheFuseChain) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(broken([](Layer& l) {
+              l.fuse = {
+                  {ActivationKind::kClamp, 2, 1}, {ActivationKind::kHardtanh, -1, -1}, {ActivationKind::kRelu, 0, 0}};
+            }),
+            Lines{})
+      << "torch.clamp takes crossed limits";
+  EXPECT_EQ(broken([](Layer& l) { l.fuse = {{ActivationKind::kHardtanh, 2, 1}}; }),
+            Lines{"fuse | hardtanh: the lowest value 2 must not be above the highest, 1"});
+  EXPECT_EQ(broken([&](Layer& l) { l.fuse = {{ActivationKind::kScale, infinity, 0}}; }),
+            Lines{"fuse | scale: the argument inf must be finite"});
+  EXPECT_EQ(broken([](Layer& l) { l.fuse = {{ActivationKind::kAdd, std::nan(""), 0}}; }),
+            Lines{"fuse | add: the argument nan must be finite"});
+  EXPECT_EQ(broken([](Layer& l) { l.fuse = {{ActivationKind::kAdd, 1e300, 0}}; }),
+            Lines{"fuse | add: the argument 1e+300 is beyond fp32, in which dtype f32 is summed"});
+  EXPECT_EQ(broken([](Layer& l) {
+              l.dtype = Dtype::kF64;
+              l.compute = Compute::kF64;
+              l.fuse = {{ActivationKind::kAdd, 1e300, 0}};
+            }),
+            Lines{});
+  EXPECT_EQ(broken([](Layer& l) { l.fuse = {{ActivationKind::kRelu, 1, 0}}; }), Lines{"fuse | relu takes 0 arguments"});
+  EXPECT_EQ(broken([](Layer& l) { l.fuse = {{ActivationKind::kAdd, 1, 2}}; }), Lines{"fuse | add takes 1 argument"});
+}
+
+TEST(Limits, OfTypesAndDirections) {
+  EXPECT_EQ(broken([](Layer& l) { l.compute = Compute::kTf32; }), Lines{});
+  EXPECT_EQ(broken([](Layer& l) { l.compute = Compute::kF32x3; }), Lines{});
+  EXPECT_EQ(broken([](Layer& l) { l.compute = Compute::kF16; }),
+            Lines{"compute | compute f16 does not go with dtype f32, which takes f32, tf32, f32x3"});
+  EXPECT_EQ(broken([](Layer& l) { l.dtype = Dtype::kBf16; }),
+            Lines{"compute | compute f32 does not go with dtype bf16, which takes bf16"});
+  EXPECT_EQ(broken([](Layer& l) { l.directions.clear(); }),
+            Lines{"directions | directions must name at least one of forward, grad_input, grad_weight"});
+  const std::string order =
+      "directions | directions must stand once each, in the order forward, grad_input, grad_weight";
+  EXPECT_EQ(broken([](Layer& l) { l.directions = {Direction::kForward, Direction::kForward}; }), Lines{order});
+  EXPECT_EQ(broken([](Layer& l) { l.directions = {Direction::kGradInput, Direction::kForward}; }), Lines{order});
+}
+
+TEST(Limits, AllViolationsAreFound) {
+  EXPECT_EQ(broken([](Layer& l) {
+              l.in_channels = 0;
+              l.kernel = {0, 0};
+              l.stride = {0, 0};
+              l.groups = 0;
+              l.batch = -1;
+              l.directions.clear();
+            }).size(),
+            6U);
+}
+
+TEST(Limits, ExtremeNumbersAreJudgedWithoutOverflow) {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t value : {kLeast, kMost}) {
+    EXPECT_GE(broken([value](Layer& l) {
+                l.in_channels = l.out_channels = l.groups = value;
+                l.kernel = l.stride = l.padding = l.output_padding = l.dilation = {value, value};
+                l.batch = l.height = l.width = value;
+              }).size(),
+              5U);
+  }
+}
+
+}  // namespace
+}  // namespace convtgen
