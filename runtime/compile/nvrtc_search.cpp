@@ -1,16 +1,16 @@
 #include "runtime/compile/nvrtc_search.h"
 
 #include <fmt/format.h>
-#include <stdio.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string_view>
 #include <system_error>
+
+#include "runtime/compile/files.h"
+#include "runtime/compile/python_packages.h"
 
 namespace convtgen {
 namespace {
@@ -19,28 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kLibrary = "libnvrtc.so";
 constexpr std::string_view kBuiltins = "libnvrtc-builtins.so";
-
-// "" when the variable is not set, or empty.
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
-std::vector<fs::path> entries(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    found.push_back(it->path());
-  }
-  std::ranges::sort(found);
-  return found;
-}
-
-std::vector<fs::path> entries_starting(const fs::path& folder, std::string_view prefix) {
-  std::vector<fs::path> found = entries(folder);
-  std::erase_if(found, [&](const fs::path& path) { return !path.filename().string().starts_with(prefix); });
-  return found;
-}
 
 // The number after "libnvrtc.so."; the plain name counts as the least.
 int version_in_name(const fs::path& file) {
@@ -61,7 +39,9 @@ std::vector<fs::path> libraries_in(const fs::path& folder) {
 
 // NVRTC opens libnvrtc-builtins by its bare name. Loaded before, it is found wherever it is.
 void load_builtins_beside(const fs::path& library) {
-  for (const fs::path& file : entries_starting(library.parent_path(), kBuiltins)) {
+  std::error_code error;
+  const fs::path real = fs::canonical(library, error);
+  for (const fs::path& file : entries_starting((error ? library : real).parent_path(), kBuiltins)) {
     (void)SharedLibrary::open(file.string());  // if it can't be loaded, NVRTC itself says so when it compiles
   }
 }
@@ -102,27 +82,10 @@ class Search {
     return std::ranges::any_of(files, [&](const fs::path& file) { return try_library(origin, file); });
   }
 
-  // A folder that Python packages were installed in. Those that do not hold the package go unreported: they are many.
-  bool try_site_packages(const std::string& origin, const fs::path& site) {
-    for (const fs::path& package : entries(site / "nvidia")) {
-      if (!libraries_in(package / "lib").empty() && try_folder(origin, package / "lib")) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  // A folder with lib/python3.*/site-packages below it.
-  bool try_python_prefix(const std::string& origin, const fs::path& prefix) {
-    for (const char* lib : {"lib", "lib64"}) {
-      for (const fs::path& python : entries_starting(prefix / lib, "python3")) {
-        if (try_site_packages(origin, python / "site-packages") ||
-            try_site_packages(origin, python / "dist-packages")) {
-          return true;
-        }
-      }
-    }
-    return false;
+  // Those of the folders that hold the library; the others go unreported: Python's packages have many.
+  bool try_packages(const std::string& origin, const std::vector<fs::path>& folders) {
+    return std::ranges::any_of(
+        folders, [&](const fs::path& folder) { return !libraries_in(folder).empty() && try_folder(origin, folder); });
   }
 
   bool miss(const std::string& origin, const fs::path& path, std::string why) {
@@ -142,8 +105,8 @@ bool search_build_folder(Search& search) {
   fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
   for (int level = 0; !error && level < 3 && folder.has_relative_path(); ++level, folder = folder.parent_path()) {
     const fs::path place = folder / "nvrtc";
-    if (fs::is_directory(place, error) &&
-        (search.try_site_packages("the build folder", place) || search.try_folder("the build folder", place))) {
+    if (fs::is_directory(place, error) && (search.try_packages("the build folder", nvidia_libraries_in(place)) ||
+                                           search.try_folder("the build folder", place))) {
       return true;
     }
     error.clear();
@@ -155,7 +118,7 @@ bool search_toolkit(Search& search, const std::string& origin, const fs::path& r
   if (search.try_folder(origin, root / "lib64")) {
     return true;
   }
-  return std::ranges::any_of(entries(root / "targets"),
+  return std::ranges::any_of(entries_of(root / "targets"),
                              [&](const fs::path& target) { return search.try_folder(origin, target / "lib"); });
 }
 
@@ -171,76 +134,16 @@ bool search_usr_local(Search& search) {
                              [&](const fs::path& root) { return search_toolkit(search, "the CUDA toolkit", root); });
 }
 
-// The first python3 on PATH, as it is named there.
-fs::path python_on_path() {
-  const std::string path = environment("PATH");
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    const fs::path program = fs::path(path.substr(begin, end - begin)) / "python3";
-    std::error_code error;
-    if (end > begin && fs::exists(program, error)) {
-      return program;
-    }
-    begin = end + 1;
-  }
-  return {};
-}
-
-// Finds what only Python itself knows: pyenv's shims, .pth files, unusual prefixes.
-std::vector<fs::path> ask_python() {
-  std::vector<fs::path> folders;
-  FILE* pipe = popen("python3 -c 'import sys; print(\"\\n\".join(sys.path))' 2>/dev/null </dev/null", "re");
-  if (pipe == nullptr) {
-    return folders;
-  }
-  std::string text;
-  std::array<char, 4096> part;
-  while (const std::size_t count = fread(part.data(), 1, part.size(), pipe)) {
-    text.append(part.data(), count);
-  }
-  pclose(pipe);
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    if (end > begin) {
-      folders.emplace_back(text.substr(begin, end - begin));
-    }
-    begin = end + 1;
-  }
-  return folders;
-}
-
 bool search_python(Search& search) {
   const std::string origin = "Python's nvidia-cuda-nvrtc";
-  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    const std::string prefix = environment(variable);
-    if (!prefix.empty() && (search.try_python_prefix(origin, prefix) ||
-                            search.try_folder(fmt::format("${}", variable), fs::path(prefix) / "lib"))) {
-      return true;
-    }
-  }
-  const fs::path python = python_on_path();
-  if (!python.empty()) {
-    std::error_code error;
-    const fs::path real = fs::canonical(python, error);
-    if (search.try_python_prefix(origin, python.parent_path().parent_path()) ||
-        (!error && search.try_python_prefix(origin, real.parent_path().parent_path()))) {
-      return true;
-    }
-  }
-  const std::string home = environment("HOME");
-  if ((!home.empty() && search.try_python_prefix(origin, fs::path(home) / ".local")) ||
-      search.try_python_prefix(origin, "/usr/local") || search.try_python_prefix(origin, "/usr") ||
-      search.try_site_packages(origin, "/usr/lib/python3/dist-packages")) {
+  const std::string conda = environment("CONDA_PREFIX");
+  if ((!conda.empty() && search.try_folder("$CONDA_PREFIX", fs::path(conda) / "lib")) ||
+      search.try_packages(origin, nvidia_libraries_of_python())) {
     return true;
   }
-  if (!python.empty()) {
-    for (const fs::path& folder : ask_python()) {
-      if (search.try_site_packages(origin, folder)) {
-        return true;
-      }
-    }
-  }
-  return search.miss(origin, python.empty() ? "no python3 on PATH" : python.string(), "not there");
+  const fs::path python = python_on_path();
+  return (!python.empty() && search.try_packages(origin, nvidia_libraries_asking_python())) ||
+         search.miss(origin, python.empty() ? "no python3 on PATH" : python.string(), "not there");
 }
 
 // True when a library was found.
@@ -249,7 +152,8 @@ bool search_everywhere(Search& search) {
     return search.try_file("$CONVTGEN_NVRTC", file);
   }
   if (const std::string folder = environment("CONVTGEN_NVRTC_DIR"); !folder.empty()) {
-    if (search.try_site_packages("$CONVTGEN_NVRTC_DIR", folder) || search.try_folder("$CONVTGEN_NVRTC_DIR", folder)) {
+    if (search.try_packages("$CONVTGEN_NVRTC_DIR", nvidia_libraries_in(folder)) ||
+        search.try_folder("$CONVTGEN_NVRTC_DIR", folder)) {
       return true;
     }
   }

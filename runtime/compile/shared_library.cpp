@@ -11,10 +11,11 @@ Result<SharedLibrary> SharedLibrary::open(const std::string& name) {
     const char* why = dlerror();
     return fail(why != nullptr ? why : name + ": could not be loaded");
   }
+  // A file goes by the name it was asked for, though it may be open under another.
   std::string path = name;
   link_map* map = nullptr;
-  if (dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr && map->l_name != nullptr &&
-      *map->l_name != '\0') {
+  if (name.find('/') == std::string::npos && dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 &&
+      map != nullptr && map->l_name != nullptr && *map->l_name != '\0') {
     path = map->l_name;
   }
   return SharedLibrary(handle, std::move(path));

@@ -1,0 +1,19 @@
+// Looking around in the file system without errors: what can't be read is not there.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace convtgen {
+
+/// What is in a folder, by name; empty when it can't be read.
+[[nodiscard]] std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
+/// Those whose names begin so.
+[[nodiscard]] std::vector<std::filesystem::path> entries_starting(const std::filesystem::path& folder,
+                                                                  std::string_view prefix);
+/// The value of an environment variable; "" when it is not set.
+[[nodiscard]] std::string environment(const char* name);
+
+}  // namespace convtgen
