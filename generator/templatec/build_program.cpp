@@ -1,0 +1,105 @@
+#include "generator/templatec/build_program.h"
+
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/DeclTemplate.h>
+#include <fmt/format.h>
+
+#include "generator/templatec/context.h"
+#include "generator/templatec/declarations.h"
+#include "generator/templatec/expressions.h"
+
+namespace convtgen::templatec {
+namespace {
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(clang::ASTContext& ast, const SourceText& text) : context_(ast, text) {}
+
+  Program build() {
+    program_.name = context_.template_name;
+    scope(*context_.ast.getTranslationUnitDecl());
+    if (!has_parameters_) {
+      context_.error(
+          context_.sources.getLocForStartOfFile(context_.sources.getMainFileID()),
+          fmt::format("a template includes \"{}\", which defines struct Parameters", context_.parameters_file));
+    }
+    return std::move(program_);
+  }
+
+ private:
+  void scope(const clang::DeclContext& scope) {
+    for (const clang::Decl* declaration : scope.decls()) {
+      if (declaration->isImplicit() || context_.file_of(declaration->getLocation()).empty()) {
+        continue;
+      }
+      if (const auto* linkage = llvm::dyn_cast<clang::LinkageSpecDecl>(declaration)) {
+        this->scope(*linkage);
+      } else if (context_.file_of(declaration->getLocation()) == context_.parameters_file) {
+        parameters(*declaration);
+      } else {
+        item(*declaration);
+      }
+    }
+  }
+
+  void parameters(const clang::Decl& declaration) {
+    if (const auto* record = llvm::dyn_cast<clang::CXXRecordDecl>(&declaration);
+        record != nullptr && record->getName() == "Parameters") {
+      has_parameters_ = true;
+      for (const clang::Decl* member : record->decls()) {
+        if (!member->isImplicit()) {
+          parameter(*member);
+        }
+      }
+      return;
+    }
+    if (llvm::isa<clang::VarDecl>(declaration)) {
+      parameter(declaration);
+    } else if (!llvm::isa<clang::EmptyDecl, clang::StaticAssertDecl>(declaration)) {
+      context_.error(declaration.getLocation(),
+                     "the parameters' header holds struct Parameters and constexpr arrays, nothing else");
+    }
+  }
+
+  void parameter(const clang::Decl& declaration) {
+    if (const auto* alias = llvm::dyn_cast<clang::TypedefNameDecl>(&declaration)) {
+      program_.parameters.push_back({.is_type = true,
+                                     .name = alias->getName().str(),
+                                     .type = build_type(context_, alias->getTypeSourceInfo()->getTypeLoc())});
+      return;
+    }
+    const auto* variable = llvm::dyn_cast<clang::VarDecl>(&declaration);
+    if (variable == nullptr || !variable->isConstexpr() || variable->getInit() == nullptr) {
+      context_.error(declaration.getLocation(),
+                     "a static parameter is a `static constexpr` scalar, a type alias, or a constexpr array");
+      return;
+    }
+    ParameterDeclaration parameter{.name = variable->getName().str(),
+                                   .type = build_type(context_, *variable),
+                                   .default_value = build_expression(context_, *variable->getInit())};
+    Type& scalar = parameter.type.kind == Type::Kind::kArray ? parameter.type.element.front() : parameter.type;
+    scalar.is_const = false;
+    if (parameter.type.kind == Type::Kind::kArray) {
+      parameter.type.extent.clear();  // a plan's array has its own length
+    }
+    program_.parameters.push_back(std::move(parameter));
+  }
+
+  void item(const clang::Decl& declaration) {
+    if (std::optional<Item> item = build_item(context_, declaration)) {
+      program_.items.push_back(std::move(*item));
+    }
+  }
+
+  Context context_;
+  Program program_;
+  bool has_parameters_ = false;
+};
+
+}  // namespace
+
+Program build_program(clang::ASTContext& ast, const SourceText& text) {
+  return ProgramBuilder(ast, text).build();
+}
+
+}  // namespace convtgen::templatec

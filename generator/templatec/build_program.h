@@ -1,0 +1,14 @@
+// The whole of a template as a program: its parameters and, in the order of the text, everything at namespace scope.
+#pragma once
+
+#include <clang/AST/ASTContext.h>
+
+#include "generator/specializer/program.h"
+#include "generator/templatec/source_text.h"
+
+namespace convtgen::templatec {
+
+/// Where errors were reported, the program is not whole. The digest is left empty.
+[[nodiscard]] Program build_program(clang::ASTContext& ast, const SourceText& text);
+
+}  // namespace convtgen::templatec

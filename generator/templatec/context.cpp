@@ -1,0 +1,58 @@
+#include "generator/templatec/context.h"
+
+#include <clang/Lex/Lexer.h>
+
+#include <filesystem>
+
+#include "generator/templatec/diagnose.h"
+
+namespace convtgen::templatec {
+
+namespace fs = std::filesystem;
+
+Context::Context(clang::ASTContext& context, const SourceText& source_text)
+    : ast(context), sources(context.getSourceManager()), text(source_text), layout(context, source_text) {
+  const auto file = sources.getFileEntryRefForID(sources.getMainFileID());
+  const fs::path path = fs::path(file->getName().str()).lexically_normal();
+  folder = path.parent_path().string();
+  template_name = path.stem().string();
+  parameters_file = template_name + ".parameters.h";
+}
+
+void Context::error(clang::SourceLocation location, std::string_view message) const {
+  error_at(ast.getDiagnostics(), sources.getExpansionLoc(location), message);
+}
+
+std::string Context::file_of(clang::SourceLocation location) const {
+  const auto file = sources.getFileEntryRefForID(sources.getFileID(sources.getExpansionLoc(location)));
+  if (!file || file->getName().starts_with("/convtgen/")) {
+    return "";
+  }
+  const fs::path path = fs::path(file->getName().str()).lexically_normal();
+  return folder.empty() ? path.string() : path.lexically_relative(folder).string();
+}
+
+int Context::line_of(clang::SourceLocation location) const {
+  return static_cast<int>(sources.getExpansionLineNumber(location));
+}
+
+std::string Context::text_of(clang::SourceRange range) const {
+  const clang::SourceRange expanded(sources.getExpansionLoc(range.getBegin()),
+                                    sources.getExpansionRange(range.getEnd()).getEnd());
+  return clang::Lexer::getSourceText(clang::CharSourceRange::getTokenRange(expanded), sources, ast.getLangOpts()).str();
+}
+
+bool Context::is_parameter(const clang::Decl& declaration) const {
+  if (const auto* record = llvm::dyn_cast<clang::RecordDecl>(declaration.getDeclContext())) {
+    return record->getName() == "Parameters";
+  }
+  return declaration.getDeclContext()->getRedeclContext()->isFileContext() &&
+         file_of(declaration.getLocation()) == parameters_file;
+}
+
+bool Context::in_primitives_header(const clang::Decl& declaration) const {
+  const clang::FileID file = sources.getFileID(sources.getExpansionLoc(declaration.getLocation()));
+  return sources.getBufferData(file).starts_with("// Device primitives");
+}
+
+}  // namespace convtgen::templatec

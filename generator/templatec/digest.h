@@ -1,0 +1,25 @@
+// The identity of a template's sources, by which a committed program that is stale is noticed without LLVM.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace convtgen::templatec {
+
+/// Texts by name; names are relative to the template's folder ("device/memory.h").
+using SourceFiles = std::map<std::string, std::string>;
+
+/// The text of a file by its name; nothing where there is none.
+using ReadSource = std::function<std::optional<std::string>(const std::string& name)>;
+
+/// The files that make the template `name`: "<name>.cu", "<name>.parameters.h", and what these include as "...",
+/// to the end.
+[[nodiscard]] SourceFiles sources_of(const std::string& name, const ReadSource& read);
+
+/// SHA-256 over the files in the order of their names, each name and text preceded by its length in 8 bytes, least
+/// significant first; 64 lower-case hexadecimal digits.
+[[nodiscard]] std::string digest_of(const SourceFiles& files);
+
+}  // namespace convtgen::templatec

@@ -1,0 +1,115 @@
+// Runs Clang over a template with our prelude in place of the CUDA toolkit.
+#include <clang/AST/ASTConsumer.h>
+#include <clang/Basic/FileManager.h>
+#include <clang/Frontend/CompilerInstance.h>
+#include <clang/Frontend/FrontendAction.h>
+#include <clang/Frontend/TextDiagnosticPrinter.h>
+#include <clang/Tooling/Tooling.h>
+#include <llvm/Support/VirtualFileSystem.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <filesystem>
+
+#include "convtgen_templatec_embedded.h"
+#include "generator/specializer/program_text.h"
+#include "generator/templatec/build_program.h"
+#include "generator/templatec/digest.h"
+#include "generator/templatec/source_text.h"
+#include "generator/templatec/templatec.h"
+
+namespace convtgen::templatec {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kPreludePath = "/convtgen/prelude.cuh";
+
+/// Parses one template and builds its program where there was no error.
+class Action : public clang::ASTFrontendAction {
+ public:
+  Action(std::optional<Program>& program) : program_(program) {}
+
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler, llvm::StringRef) override {
+    comment_handler_ = record_source_text(compiler, text_);
+    return std::make_unique<Consumer>(*this, compiler);
+  }
+
+ private:
+  class Consumer : public clang::ASTConsumer {
+   public:
+    Consumer(Action& action, clang::CompilerInstance& compiler) : action_(action), compiler_(compiler) {}
+    void HandleTranslationUnit(clang::ASTContext& context) override {
+      if (compiler_.getDiagnostics().hasErrorOccurred()) {
+        return;
+      }
+      check_unroll_pragmas(compiler_, action_.text_);
+      Program program = build_program(context, action_.text_);
+      if (!compiler_.getDiagnostics().hasErrorOccurred()) {
+        action_.program_ = std::move(program);
+      }
+    }
+
+   private:
+    Action& action_;
+    clang::CompilerInstance& compiler_;
+  };
+
+  SourceText text_;
+  std::unique_ptr<clang::CommentHandler> comment_handler_;
+  std::optional<Program>& program_;
+};
+
+std::vector<std::string> arguments(const std::string& path) {
+  return {"templatec",
+          "-x",
+          "cuda",
+          "--cuda-device-only",
+          "--cuda-gpu-arch=sm_80",
+          "-nocudainc",
+          "-nocudalib",
+          "-nostdinc",
+          "-std=c++17",
+          "-fsyntax-only",
+          "-Wno-unknown-cuda-version",
+          "-DCONVTGEN_TEMPLATEC",
+          "-include",
+          kPreludePath,
+          "-I",
+          fs::path(path).parent_path().empty() ? "." : fs::path(path).parent_path().string(),
+          path};
+}
+
+}  // namespace
+
+Output compile_template(const Input& input) {
+  auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
+  const std::string_view prelude = embedded::prelude();
+  memory->addFile(kPreludePath, 0, llvm::MemoryBuffer::getMemBufferCopy({prelude.data(), prelude.size()}));
+  for (const auto& [path, text] : input.files) {
+    memory->addFile(path, 0, llvm::MemoryBuffer::getMemBufferCopy(text));
+  }
+  auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
+  overlay->pushOverlay(memory);
+  auto files = llvm::makeIntrusiveRefCnt<clang::FileManager>(clang::FileSystemOptions{}, overlay);
+
+  Output output;
+  llvm::raw_string_ostream stream(output.diagnostics);
+  auto options = llvm::makeIntrusiveRefCnt<clang::DiagnosticOptions>();
+  clang::TextDiagnosticPrinter printer(stream, options.get());
+  std::optional<Program> program;
+  clang::tooling::ToolInvocation invocation(arguments(input.path), std::make_unique<Action>(program), files.get());
+  invocation.setDiagnosticConsumer(&printer);
+  output.ok = invocation.run() && program.has_value();
+  if (output.ok) {
+    const fs::path folder = fs::path(input.path).parent_path();
+    program->digest = digest_of(sources_of(program->name, [&](const std::string& name) -> std::optional<std::string> {
+      const auto buffer = overlay->getBufferForFile((folder / name).string());
+      return buffer ? std::optional((*buffer)->getBuffer().str()) : std::nullopt;
+    }));
+    output.program = write_program(*program);
+  }
+  return output;
+}
+
+}  // namespace convtgen::templatec
