@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <mutex>
 #include <string_view>
@@ -132,6 +131,11 @@ Result<std::string> checked_suffix(const Nvrtc& nvrtc, const std::string& archit
   return suffix;
 }
 
+// From CUDA 12.9 on, NVRTC keeps what it compiled on a machine with a driver, and gives it back without the log.
+bool has_own_cache(const Nvrtc& nvrtc) {
+  return nvrtc.major > 12 || (nvrtc.major == 12 && nvrtc.minor >= 9);
+}
+
 Result<Nvrtc> find_and_open() {
   const NvrtcSearch search = find_nvrtc();
   if (!search.found()) {
@@ -153,8 +157,13 @@ Result<Binary> compile_with_nvrtc(const Nvrtc& nvrtc, const KernelSource& source
   }
   const bool cubin = kind == BinaryKind::kCubin;
   const std::string target = fmt::format("--gpu-architecture={}{}", cubin ? "sm_" : "compute_", *suffix);
-  // The verbose log of ptxas is where resource_usage reads registers and spills.
-  const std::array<const char*, 3> options{target.c_str(), "--std=c++17", "--ptxas-options=--verbose"};
+  std::vector<const char*> options{target.c_str(), "--std=c++17"};
+  if (cubin) {
+    options.push_back("--ptxas-options=--verbose");  // resource_usage reads registers and spills in the log
+  }
+  if (has_own_cache(nvrtc)) {
+    options.push_back("--no-cache");
+  }
   const std::string file = source.symbol + ".cu";
 
   const nvrtc::Api& api = nvrtc.api;
@@ -164,7 +173,7 @@ Result<Binary> compile_with_nvrtc(const Nvrtc& nvrtc, const KernelSource& source
     return fail(fmt::format("NVRTC could not take the source of {}: {}", source.symbol, api.GetErrorString(status)));
   }
   const ProgramGuard guard(api, program);
-  status = api.CompileProgram(program, cubin ? 3 : 2, options.data());
+  status = api.CompileProgram(program, static_cast<int>(options.size()), options.data());
   const Result<std::string> log = fetch_log(api, program);
   if (!log) {
     return std::unexpected(log.error());

@@ -152,6 +152,8 @@ TEST_P(NvrtcTest, GivesTheSameBytesAgain) {
     ASSERT_TRUE(first && second);
     EXPECT_EQ(first->bytes, second->bytes);
     EXPECT_EQ(first->log, second->log);
+    // Not out of a cache of NVRTC's own, which has no log.
+    EXPECT_EQ(resource_usage(*second).has_value(), kind == BinaryKind::kCubin);
   }
 }
 
