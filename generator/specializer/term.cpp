@@ -1,0 +1,168 @@
+#include "generator/specializer/term.h"
+
+#include <algorithm>
+
+#include "generator/specializer/layout.h"
+
+namespace convtgen {
+namespace {
+
+using Kind = Expression::Kind;
+
+constexpr int kPrimary = 16, kPostfix = 15, kUnary = 14, kConditional = 3;
+
+/// Calls that only compute.
+bool is_pure_call(std::string_view name) {
+  constexpr std::string_view kNames[] = {"fma",
+                                         "fmaf",
+                                         "fabs",
+                                         "fabsf",
+                                         "fmin",
+                                         "fmax",
+                                         "fminf",
+                                         "fmaxf",
+                                         "sqrt",
+                                         "exp",
+                                         "expf",
+                                         "expm1",
+                                         "log",
+                                         "log1p",
+                                         "tanh",
+                                         "tanhf",
+                                         "erf",
+                                         "min",
+                                         "max",
+                                         "half_to_float",
+                                         "bfloat16_to_float",
+                                         "float_to_half",
+                                         "float_to_bfloat16",
+                                         "__float_as_uint",
+                                         "__uint_as_float",
+                                         "__float_as_int",
+                                         "__int_as_float"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
+}  // namespace
+
+Type scalar_type(Scalar type) {
+  Type out;
+  out.name = spelling_of(type);
+  return out;
+}
+
+Term literal(const Value& value) {
+  Term out;
+  out.value = value;
+  out.type = scalar_type(value.type);
+  out.scalar = value.type;
+  return out;
+}
+
+Term name_term(std::string name, const Type& type) {
+  return node(Kind::kName, name, type, {});
+}
+
+Term node(Kind kind, std::string_view text, const Type& type, std::vector<Term> operands) {
+  Term out;
+  out.kind = kind;
+  out.text = text;
+  out.type = type;
+  out.type.is_const = false;
+  out.operands = std::move(operands);
+  if (type.kind == Type::Kind::kNamed) {
+    out.scalar = scalar_named(type.name);
+  }
+  return out;
+}
+
+bool is_pure(const Term& term) {
+  const bool changes = (term.kind == Kind::kUnary && (term.text.ends_with("++") || term.text.ends_with("--"))) ||
+                       (term.kind == Kind::kBinary && precedence_of(term.text) == 2) ||
+                       (term.kind == Kind::kCall && !is_pure_call(term.text)) || term.kind == Kind::kText;
+  return !changes && std::ranges::all_of(term.operands, is_pure);
+}
+
+int precedence_of(std::string_view op) {
+  if (op == "*" || op == "/" || op == "%") {
+    return 13;
+  }
+  if (op == "+" || op == "-") {
+    return 12;
+  }
+  if (op == "<<" || op == ">>") {
+    return 11;
+  }
+  if (op == "<" || op == ">" || op == "<=" || op == ">=") {
+    return 10;
+  }
+  if (op == "==" || op == "!=") {
+    return 9;
+  }
+  if (op == "&") {
+    return 8;
+  }
+  if (op == "^") {
+    return 7;
+  }
+  if (op == "|") {
+    return 6;
+  }
+  if (op == "&&") {
+    return 5;
+  }
+  if (op == "||") {
+    return 4;
+  }
+  return op == "," ? 1 : 2;
+}
+
+int precedence_of(const Term& term) {
+  switch (term.kind) {
+    case Kind::kLiteral:
+      return literal_text(*term.value).starts_with('-') ? kUnary : kPrimary;
+    case Kind::kUnary:
+      return term.text.starts_with("post") ? kPostfix : kUnary;
+    case Kind::kBinary:
+      return precedence_of(term.text);
+    case Kind::kConditional:
+      return kConditional;
+    case Kind::kText:
+      return 1;
+    default:
+      return kPrimary;
+  }
+}
+
+std::string text_of(const Term& term) {
+  Pieces pieces;
+  add_term(pieces, term);
+  return flat_text(pieces);
+}
+
+std::string text_of_type(const Type& type) {
+  return declaration_text(type, "");
+}
+
+std::string declaration_text(const Type& type, std::string_view name) {
+  // Arrays write their extents behind the name; a pointer to an array would need parentheses that no template has.
+  std::string behind;
+  const Type* inner = &type;
+  while (inner->kind == Type::Kind::kArray) {
+    const std::string extent =
+        inner->extent.empty() || inner->extent[0].kind != Kind::kLiteral ? "" : literal_text(inner->extent[0].value);
+    behind += "[" + extent + "]";
+    inner = &inner->element.at(0);
+  }
+  std::string before;
+  if (inner->kind == Type::Kind::kNamed) {
+    before = (inner->is_const ? "const " : "") + inner->name;
+  } else {
+    before = text_of_type(inner->element.at(0)) + (inner->kind == Type::Kind::kPointer ? "*" : "&");
+    before += inner->is_const ? " const" : "";
+    before += inner->is_restrict ? " __restrict__" : "";
+  }
+  return name.empty() ? before + behind : before + " " + std::string(name) + behind;
+}
+
+}  // namespace convtgen
