@@ -1,0 +1,25 @@
+// One door to whichever device there is.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "generator/support/error.h"
+#include "runtime/device/device.h"
+#include "runtime/device/host/host_device.h"
+
+namespace convtgen {
+
+struct DeviceOptions {
+  int gpu = 0;  // the GPU's ordinal
+  HostOptions host;
+};
+
+/// Opens "cuda", "host", or with "auto" the GPU when there is one that can be used here, NVRTC included, else the host
+/// device; `*why_host` then says what the GPU was missing, and is empty otherwise.
+/// Errors: another word; the device that was asked for by name can't be opened.
+[[nodiscard]] Result<std::unique_ptr<Device>> open_device(std::string_view which, const DeviceOptions& options = {},
+                                                          std::string* why_host = nullptr);
+
+}  // namespace convtgen
