@@ -48,9 +48,9 @@ class Collector {
         continue;
       }
       if (cursor_.at(TokenKind::kComment) && line_ends == 0) {
-        std::string* place = !pieces.empty()    ? &pieces.back().trailing
-                             : block != nullptr ? &block->head_comment
-                                                : nullptr;
+        std::string* place = block != nullptr && pieces.empty()             ? &block->head_comment
+                             : !pieces.empty() && !pieces.back().is_comment ? &pieces.back().trailing
+                                                                            : nullptr;
         if (place != nullptr && place->empty()) {
           *place = cursor_.next().text;
           continue;

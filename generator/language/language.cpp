@@ -17,11 +17,19 @@ namespace {
 
 // In the order of the text, each once (a wrong default is found again by every layer).
 std::vector<Diagnostic> in_order(std::vector<Diagnostic> diagnostics) {
-  const auto key = [](const Diagnostic& d) { return std::tie(d.line, d.column, d.message); };
-  std::ranges::stable_sort(diagnostics, {}, key);
-  const auto [first, last] = std::ranges::unique(diagnostics);
-  diagnostics.erase(first, last);
-  return diagnostics;
+  const auto place = [](const Diagnostic& d) { return std::tie(d.line, d.column); };
+  std::ranges::stable_sort(diagnostics, {}, place);
+  std::vector<Diagnostic> result;
+  std::size_t group = 0;  // where the errors of this place start
+  for (Diagnostic& diagnostic : diagnostics) {
+    if (result.empty() || place(result.back()) != place(diagnostic)) {
+      group = result.size();
+    }
+    if (std::find(result.begin() + static_cast<std::ptrdiff_t>(group), result.end(), diagnostic) == result.end()) {
+      result.push_back(std::move(diagnostic));
+    }
+  }
+  return result;
 }
 
 }  // namespace
@@ -65,8 +73,12 @@ std::expected<std::vector<NamedLayer>, std::vector<Diagnostic>> parse_file(std::
 std::expected<Layer, std::vector<Diagnostic>> parse_layer(std::string_view text) {
   std::vector<Diagnostic> diagnostics;
   const std::vector<Token> tokens = lex(text, diagnostics);
+  auto block = parse_one_line(tokens, diagnostics);
+  if (!block) {
+    return std::unexpected(in_order(std::move(diagnostics)));
+  }
   Item item;
-  item.block = parse_one_line(tokens, diagnostics);
+  item.block = std::move(*block);
   if (diagnostics.empty() && std::ranges::none_of(tokens, [](const Token& t) { return t.kind == TokenKind::kAtom; })) {
     report(diagnostics, {}, "there is no layer; expected one, as in 'conv_transpose2d 8 -> 8; kernel 3x3'");
     return std::unexpected(std::move(diagnostics));

@@ -137,6 +137,14 @@ class Lexer {
       first = first == 0 ? length : first;
       end += length;
     }
+    // A quoted word is one mistake, not two.
+    const char quote = text_[start];
+    const std::size_t closing =
+        quote == '"' || quote == '\'' ? text_.find_first_of("\"\'\n", start + 1) : std::string_view::npos;
+    const bool is_quoted = closing != std::string_view::npos && text_[closing] == quote;
+    if (is_quoted) {
+      end = closing + 1;
+    }
     const std::string_view run = text_.substr(start, end - start);
     std::string suggestion;
     if (run == "\xC3\x97" || run == "*") {
@@ -151,6 +159,8 @@ class Lexer {
       message += ": a comment starts with '#'";
     } else if (run == "=>") {
       message = "unexpected '=>'";
+    } else if (is_quoted) {
+      message = "unexpected quotes: words stand without them";
     }
     report(start, end - start, std::move(message), std::move(suggestion));
     add(TokenKind::kStray, end - start);

@@ -80,14 +80,14 @@ class Parser {
     return items;
   }
 
-  Block one_line() {
+  std::optional<Block> one_line() {
     Block block;
     while (skip_separators(), !cursor_.at(TokenKind::kEnd)) {
       const Token token = cursor_.peek();
       if (token.kind == TokenKind::kOpenBrace || token.kind == TokenKind::kCloseBrace || starts_item()) {
         error(token,
               "the one-line form of a layer has no name and no braces, as in 'conv_transpose2d 8 -> 8; kernel 3x3'");
-        return block;
+        return std::nullopt;
       }
       property_or_error(block, false);
     }
@@ -301,16 +301,20 @@ class Parser {
 
   // The property that was meant, if one is near.
   std::optional<PropertyKind> unknown_property(const Token& word, std::string_view& name) {
-    if (word.text.starts_with("conv") && word.text.ends_with("3d")) {
+    if (word.text == "conv_transpose3d" || word.text == "ConvTranspose3d") {
       error(word, fmt::format("{} is not supported; expected conv_transpose1d or conv_transpose2d", quoted(word.text)));
-      return std::nullopt;
+      name = kPropertyNames.front();
+      return PropertyKind::kChannels;
     }
     if (activation_named(word.text)) {
       error(word, fmt::format("'{}' is an activation: it stands in a chain, as in 'fuse {}'", word.text, word.text));
       return std::nullopt;
     }
     const std::string_view suggestion = nearest(word.text, kPropertyNames);
-    error(word, fmt::format("unknown property {}", quoted(word.text)), suggestion);
+    error(word,
+          fmt::format("unknown property {}{}", quoted(word.text),
+                      suggestion.empty() ? "; expected " + alternatives(kPropertyNames) : std::string()),
+          suggestion);
     name = suggestion;
     return property_named(suggestion);
   }
@@ -363,7 +367,7 @@ std::vector<Item> parse_items(const std::vector<Token>& tokens, std::vector<Diag
   return Parser(tokens, diagnostics).items();
 }
 
-Block parse_one_line(const std::vector<Token>& tokens, std::vector<Diagnostic>& diagnostics) {
+std::optional<Block> parse_one_line(const std::vector<Token>& tokens, std::vector<Diagnostic>& diagnostics) {
   return Parser(tokens, diagnostics).one_line();
 }
 

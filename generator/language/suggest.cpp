@@ -37,7 +37,6 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"channels_first", "nchw"},
     {"contiguous", "nchw"},
     {"swish", "silu"},
-    {"relu6", "clamp"},
     {"mul", "scale"},
     {"bias_add", "add"},
     {"kernel_size", "kernel"},
@@ -88,17 +87,32 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
       return ours;
     }
   }
+  const auto common_start = [word](std::string_view candidate) {
+    return std::ranges::mismatch(word, candidate).in1 - word.begin();
+  };
   std::string_view best;
   int best_distance = std::max(1, static_cast<int>(word.size()) / 3) + 1;
   for (const std::string_view candidate : candidates) {
     const int distance = edit_distance(word, candidate);
-    // A slip leaves most of a word standing: "x" is not near "on".
-    if (distance < best_distance && distance < static_cast<int>(std::max(word.size(), candidate.size()))) {
+    // A slip leaves some of a word standing: "x" is not near "on".
+    const bool near = distance < static_cast<int>(std::max(word.size(), candidate.size()));
+    const bool better = distance < best_distance ||
+                        (distance == best_distance && !best.empty() && common_start(candidate) > common_start(best));
+    if (near && better) {
       best = candidate;
       best_distance = distance;
     }
   }
   return best;
+}
+
+std::string alternatives(std::span<const std::string_view> words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += i == 0 ? "" : i + 1 == words.size() ? " or " : ", ";
+    text += words[i];
+  }
+  return text;
 }
 
 }  // namespace convtgen

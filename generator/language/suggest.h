@@ -14,4 +14,7 @@ namespace convtgen {
 /// near.
 [[nodiscard]] std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 
+/// "f64, f32, f16 or bf16"
+[[nodiscard]] std::string alternatives(std::span<const std::string_view> words);
+
 }  // namespace convtgen

@@ -87,8 +87,9 @@ struct Item {
 /// The items of a file. Errors are added to `diagnostics`; the parser goes on behind each.
 [[nodiscard]] std::vector<Item> parse_items(const std::vector<Token>& tokens, std::vector<Diagnostic>& diagnostics);
 
-/// The properties of a one-line form.
-[[nodiscard]] Block parse_one_line(const std::vector<Token>& tokens, std::vector<Diagnostic>& diagnostics);
+/// The properties of a one-line form; null where it has braces, and so is none.
+[[nodiscard]] std::optional<Block> parse_one_line(const std::vector<Token>& tokens,
+                                                  std::vector<Diagnostic>& diagnostics);
 
 /// The layer that an item describes, with the defaults that stand before it.
 /// Errors: missing properties, and limits, each at the property at fault; where that is a default which only this layer

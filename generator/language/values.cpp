@@ -24,16 +24,6 @@ std::vector<std::string_view> names_of(std::span<const Enum> values) {
   return names;
 }
 
-// "f64, f32, f16 or bf16"
-std::string alternatives(std::span<const std::string_view> names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    text += i == 0 ? "" : i + 1 == names.size() ? " or " : ", ";
-    text += names[i];
-  }
-  return text;
-}
-
 class ValueParser {
  public:
   ValueParser(Cursor& cursor, std::string_view name, const Token& word, std::vector<Diagnostic>& diagnostics)
@@ -98,7 +88,7 @@ class ValueParser {
       error(token, fmt::format("{} is no {}", quoted(token.text), what));
       return std::nullopt;
     }
-    if (code == std::errc::result_out_of_range) {
+    if (code == std::errc::result_out_of_range || value > kMaxExtent) {
       error(token, fmt::format("the number {} is too large: at most {} is supported", quoted(part), kMaxExtent));
       return std::nullopt;
     }
@@ -136,7 +126,8 @@ class ValueParser {
 
   PropertyValue extents(bool is_input) {
     const std::string_view expected =
-        is_input ? "batch x height x width, as in 8x64x64 (batch x length for conv_transpose1d)" : "a size, as in 3x7";
+        is_input ? "batch x height x width, as in 8x64x64 (batch x length for conv_transpose1d)"
+                 : "height x width, as in 3x7, or one number";
     const auto token = atom(expected);
     if (!token) {
       return {};
@@ -284,6 +275,10 @@ class ValueParser {
       if (!token) {
         return {};
       }
+      if (token->text == "none") {
+        error(*token, "'none' stands alone: it means that there is no chain");
+        return {};
+      }
       const auto kind = word(*token, "activation", all_activations(), activation_named);
       const auto arguments = parenthesised(*token);
       if (!arguments) {
@@ -304,7 +299,8 @@ class ValueParser {
         break;
       }
     }
-    return good ? PropertyValue(std::move(chain)) : PropertyValue();
+    // What could be read of a wrong chain is still judged by the limits.
+    return good || cursor_.at_property_end() ? PropertyValue(std::move(chain)) : PropertyValue();
   }
 
   // True at a list's next element. Where its comma is missing, that is reported and the element taken all the same.

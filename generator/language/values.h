@@ -30,7 +30,15 @@ class Cursor {
   }
   void skip_property() {
     while (!at_property_end()) {
-      next();
+      if (next().kind == TokenKind::kOpenBrace) {
+        // Braces within a property: its own '}' does not end the block.
+        while (!at_property_end()) {
+          next();
+        }
+        if (at(TokenKind::kCloseBrace)) {
+          next();
+        }
+      }
     }
   }
 

@@ -1,0 +1,184 @@
+// What the parser makes of right text; wrong text is in wrong/.
+#include <gtest/gtest.h>
+
+#include "generator/language/language.h"
+
+namespace convtgen {
+namespace {
+
+std::vector<NamedLayer> layers_of(std::string_view text) {
+  auto layers = parse_file(text);
+  EXPECT_TRUE(layers) << render_text(layers.error(), text, "file", false);
+  return layers ? *layers : std::vector<NamedLayer>();
+}
+
+Layer layer_of(std::string_view text) {
+  auto layer = parse_layer(text);
+  EXPECT_TRUE(layer) << render_text(layer.error(), text, "layer", false);
+  return layer ? *layer : Layer();
+}
+
+std::string errors_of(std::string_view text) {
+  const auto layer = parse_layer(text);
+  std::string found;
+  for (const Diagnostic& d : layer ? std::vector<Diagnostic>() : layer.error()) {
+    found += std::to_string(d.line) + ":" + std::to_string(d.column) + " " + d.message + "\n";
+  }
+  return found;
+}
+
+TEST(Parser, TheDesignsFile) {
+  const auto layers = layers_of(R"(# dcgan.convt
+defaults { dtype f16; layout nhwc }
+
+layer up1 {
+  conv_transpose2d 512 -> 256
+  kernel  4x4
+  stride  2x2
+  padding 1x1
+  input   128x4x4            # batch x height x width; "?" = known only at run time
+  bias
+  fuse    relu
+}
+)");
+  Layer expected;
+  expected.in_channels = 512;
+  expected.out_channels = 256;
+  expected.kernel = {4, 4};
+  expected.stride = {2, 2};
+  expected.padding = {1, 1};
+  expected.batch = 128;
+  expected.height = 4;
+  expected.width = 4;
+  expected.bias = true;
+  expected.fuse = {{ActivationKind::kRelu, 0, 0}};
+  expected.dtype = Dtype::kF16;
+  expected.compute = Compute::kF16;
+  expected.layout = Layout::kNhwc;
+  ASSERT_EQ(layers.size(), 1U);
+  EXPECT_EQ(layers[0], (NamedLayer{"up1", expected}));
+}
+
+TEST(Parser, OneNumberIsASquareAndPairsAreRowsFirst) {
+  const Layer layer =
+      layer_of("conv_transpose2d 1 -> 1; kernel 3; stride 2x3; padding 1x0; dilation 4; output_padding 3x1");
+  EXPECT_EQ(layer.kernel, (Pair{3, 3}));
+  EXPECT_EQ(layer.stride, (Pair{2, 3}));
+  EXPECT_EQ(layer.padding, (Pair{1, 0}));
+  EXPECT_EQ(layer.dilation, (Pair{4, 4}));
+  EXPECT_EQ(layer.output_padding, (Pair{3, 1}));
+}
+
+TEST(Parser, OneDimensionIsHeightOne) {
+  const Layer layer = layer_of("conv_transpose1d 4 -> 8; kernel 5; stride 2; padding 1; input 3x?");
+  EXPECT_EQ(layer.dimensions, 1);
+  EXPECT_EQ(layer.kernel, (Pair{1, 5}));
+  EXPECT_EQ(layer.stride, (Pair{1, 2}));
+  EXPECT_EQ(layer.padding, (Pair{0, 1}));
+  EXPECT_EQ(layer.batch, 3);
+  EXPECT_EQ(layer.height, 1);
+  EXPECT_EQ(layer.width, std::nullopt);
+}
+
+TEST(Parser, OpenSizes) {
+  EXPECT_EQ(layer_of("conv_transpose2d 1 -> 1; kernel 1").batch, std::nullopt);
+  const Layer layer = layer_of("conv_transpose2d 1 -> 1; kernel 1; input ?x7x?");
+  EXPECT_EQ(layer.batch, std::nullopt);
+  EXPECT_EQ(layer.height, 7);
+  EXPECT_EQ(layer.width, std::nullopt);
+  EXPECT_EQ(layer_of("conv_transpose2d 1 -> 1; kernel 1; input 0x1x1").batch, 0);
+}
+
+TEST(Parser, ComputeFollowsTheDtype) {
+  EXPECT_EQ(layer_of("conv_transpose2d 1 -> 1; kernel 1; dtype bf16").compute, Compute::kBf16);
+  EXPECT_EQ(layer_of("conv_transpose2d 1 -> 1; kernel 1").compute, Compute::kF32);
+  EXPECT_EQ(layer_of("conv_transpose2d 1 -> 1; kernel 1; compute f32x3").compute, Compute::kF32x3);
+}
+
+TEST(Parser, FuseChainsKeepTheirOrder) {
+  const Layer layer = layer_of(
+      "conv_transpose2d 1 -> 1; kernel 1; fuse scale(2), relu, scale(2), leaky_relu(0.01), hardtanh(-1,1), "
+      "gelu_tanh()");
+  const std::vector<Activation> expected{{ActivationKind::kScale, 2, 0},     {ActivationKind::kRelu, 0, 0},
+                                         {ActivationKind::kScale, 2, 0},     {ActivationKind::kLeakyRelu, 0.01, 0},
+                                         {ActivationKind::kHardtanh, -1, 1}, {ActivationKind::kGeluTanh, 0, 0}};
+  EXPECT_EQ(layer.fuse, expected);
+}
+
+TEST(Parser, DirectionsAreASet) {
+  const Layer layer = layer_of("conv_transpose2d 1 -> 1; kernel 1; directions grad_weight, grad_input, forward");
+  EXPECT_EQ(layer.directions, (std::vector{Direction::kForward, Direction::kGradInput, Direction::kGradWeight}));
+}
+
+TEST(Parser, DefaultsHoldForTheLayersBehindThem) {
+  const auto layers = layers_of(R"(
+layer plain { conv_transpose2d 1 -> 1; kernel 2 }
+defaults { kernel 3; bias; dtype f16; fuse relu; input 4x?x?; directions forward, grad_input }
+layer first { conv_transpose2d 1 -> 1 }
+layer undone { conv_transpose2d 1 -> 1; kernel 5x1; bias off; dtype f32; fuse none; input ?x?x?; directions forward }
+defaults { kernel 7; groups 1 }
+layer second { conv_transpose2d 1 -> 1 }
+)");
+  ASSERT_EQ(layers.size(), 4U);
+  EXPECT_EQ(canonical_form(layers[0].layer),
+            "conv_transpose2d 1 -> 1; kernel 2x2; dtype f32; compute f32; layout nchw");
+  EXPECT_EQ(canonical_form(layers[1].layer),
+            "conv_transpose2d 1 -> 1; kernel 3x3; input 4x?x?; bias; fuse relu; dtype f16; compute f16; layout nchw; "
+            "directions forward, grad_input");
+  EXPECT_EQ(canonical_form(layers[2].layer),
+            "conv_transpose2d 1 -> 1; kernel 5x1; dtype f32; compute f32; layout nchw");
+  EXPECT_EQ(canonical_form(layers[3].layer),
+            "conv_transpose2d 1 -> 1; kernel 7x7; input 4x?x?; bias; fuse relu; dtype f16; compute f16; layout nchw; "
+            "directions forward, grad_input");
+}
+
+TEST(Parser, OneDefaultServesBothDimensions) {
+  const auto layers = layers_of(
+      "defaults { kernel 3; padding 1 }\nlayer a { conv_transpose1d 1 -> 1 }\nlayer b { conv_transpose2d 1 -> 1 }");
+  ASSERT_EQ(layers.size(), 2U);
+  EXPECT_EQ(layers[0].layer.kernel, (Pair{1, 3}));
+  EXPECT_EQ(layers[0].layer.padding, (Pair{0, 1}));
+  EXPECT_EQ(layers[1].layer.kernel, (Pair{3, 3}));
+}
+
+TEST(Parser, LinesAndBlanksAreFree) {
+  const auto layers = layers_of(
+      "\xEF\xBB\xBF;;layer a\r\n# between\r\n{;conv_transpose2d 4->8;;kernel\t3 # c\r\n}layer b{conv_transpose2d 4 "
+      "->8\n\n kernel 3;}");
+  ASSERT_EQ(layers.size(), 2U);
+  EXPECT_EQ(layers[0].layer, layers[1].layer);
+  EXPECT_EQ(layers[0].name, "a");
+  EXPECT_EQ(layers[1].name, "b");
+}
+
+TEST(Parser, OneLineFormsHaveNoBraces) {
+  const std::string message =
+      "the one-line form of a layer has no name and no braces, as in 'conv_transpose2d 8 -> 8; kernel 3x3'\n";
+  EXPECT_EQ(errors_of("layer a { conv_transpose2d 1 -> 1; kernel 1 }"), "1:1 " + message);
+  EXPECT_EQ(errors_of("conv_transpose2d 1 -> 1; kernel 1 }"), "1:35 " + message);
+  EXPECT_EQ(errors_of(""), "1:1 there is no layer; expected one, as in 'conv_transpose2d 8 -> 8; kernel 3x3'\n");
+  EXPECT_EQ(errors_of("kernel 0"),
+            "1:1 the layer has no conv_transpose2d or conv_transpose1d\n1:1 kernel 0 must be at least 1\n");
+}
+
+TEST(Parser, GradientsParse) {
+  EXPECT_EQ(layer_of("conv_transpose2d 1 -> 1; kernel 1; directions grad_input").directions,
+            std::vector{Direction::kGradInput});
+}
+
+TEST(Parser, LongTextTakesLinearTime) {
+  // Quadratic behaviour would take minutes here.
+  std::string text;
+  for (int i = 0; i < 20000; ++i) {
+    text += "layer a" + std::to_string(i) + " { conv_transpose2d 8 -> 8; kernel 3; } layer\n";
+  }
+  const auto layers = parse_file(text);
+  ASSERT_FALSE(layers);
+  EXPECT_GE(layers.error().size(), 20000U);
+  EXPECT_FALSE(parse_file(std::string(200000, '{')));
+  EXPECT_FALSE(parse_file("layer a {" + std::string(200000, '(')));
+  EXPECT_FALSE(parse_file("layer a { kernel " + std::string(200000, '1') + "}"));
+}
+
+}  // namespace
+}  // namespace convtgen

@@ -1,0 +1,143 @@
+#include "tests/language/random_layer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cfloat>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "generator/layer/shape.h"
+
+namespace convtgen::testing_support {
+
+namespace {
+
+class Maker {
+ public:
+  explicit Maker(const Pick& pick) : pick_(pick) {}
+
+  Layer make() {
+    Layer layer;
+    layer.dimensions = one_in(4) ? 1 : 2;
+    types(layer);
+    layer.kernel = one_in(20) ? Pair{pick_(1, 64), pick_(1, 64)} : pair(1, 7);
+    layer.stride = spread_pair(1, 4);
+    layer.padding = spread_pair(0, 4);
+    layer.dilation = spread_pair(1, 4);
+    layer.output_padding = {pick_(0, std::min<std::int64_t>(5, std::max(layer.stride.h, layer.dilation.h) - 1)),
+                            pick_(0, std::min<std::int64_t>(5, std::max(layer.stride.w, layer.dilation.w) - 1))};
+    layer.groups = one_in(3) ? pick_(1, 16) : 1;
+    layer.in_channels = layer.groups * spread(1, 64, 1 << 20);
+    layer.out_channels = layer.groups * spread(1, 64, 1 << 20);
+    layer.batch = size(0, 256);
+    layer.height = size(1, 600);
+    layer.width = size(1, 600);
+    layer.bias = one_in(2);
+    fuse(layer);
+    directions(layer);
+    if (layer.dimensions == 1) {
+      layer.kernel.h = layer.stride.h = layer.dilation.h = 1;
+      layer.padding.h = layer.output_padding.h = 0;
+      layer.height = 1;
+    }
+    make_legal(layer);
+    return layer;
+  }
+
+ private:
+  bool one_in(std::int64_t n) { return pick_(1, n) == 1; }
+
+  // Mostly small, at times up to the largest.
+  std::int64_t spread(std::int64_t least, std::int64_t usual, std::int64_t most) {
+    return one_in(12) ? pick_(least, most) : pick_(least, usual);
+  }
+  Pair pair(std::int64_t least, std::int64_t most) {
+    const std::int64_t h = pick_(least, most);
+    return {h, one_in(3) ? h : pick_(least, most)};
+  }
+  Pair spread_pair(std::int64_t least, std::int64_t usual) {
+    return one_in(12) ? pair(least, kMaxExtent) : pair(least, usual);
+  }
+  Size size(std::int64_t least, std::int64_t usual) {
+    return one_in(3) ? Size() : Size(spread(least, usual, kMaxExtent));
+  }
+
+  void types(Layer& layer) {
+    layer.dtype = all_dtypes()[index(all_dtypes().size())];
+    const auto computes = computes_of(layer.dtype);
+    layer.compute = computes[index(computes.size())];
+    layer.layout = all_layouts()[index(all_layouts().size())];
+  }
+
+  void fuse(Layer& layer) {
+    const std::int64_t steps = one_in(2) ? 0 : pick_(1, 6);
+    for (std::int64_t i = 0; i < steps; ++i) {
+      Activation step;
+      step.kind = all_activations()[index(all_activations().size())];
+      const int count = argument_count(step.kind);
+      step.a = count > 0 ? number(layer.dtype) : 0;
+      step.b = count > 1 ? number(layer.dtype) : 0;
+      if (step.kind == ActivationKind::kHardtanh && step.a > step.b) {
+        std::swap(step.a, step.b);
+      }
+      layer.fuse.push_back(step);
+    }
+  }
+
+  // Any finite double that the sums can hold: half of them by their bits.
+  double number(Dtype dtype) {
+    const std::int64_t bits = pick_(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
+    const auto value = std::bit_cast<double>(bits);
+    const double largest = dtype == Dtype::kF64 ? DBL_MAX : static_cast<double>(FLT_MAX);
+    if (one_in(2) || !std::isfinite(value) || std::abs(value) > largest) {
+      return static_cast<double>(bits % 2000) / 100;
+    }
+    return value;
+  }
+
+  void directions(Layer& layer) {
+    const std::int64_t subset = one_in(2) ? 1 : pick_(1, 7);
+    layer.directions.clear();
+    for (std::size_t i = 0; i < all_directions().size(); ++i) {
+      if ((subset >> i & 1) != 0) {
+        layer.directions.push_back(all_directions()[i]);
+      }
+    }
+  }
+
+  // What is left to break is the size of the output and of the tensors: open sizes can't.
+  static void make_legal(Layer& layer) {
+    if (!check_limits(layer).empty()) {
+      layer.batch.reset();
+      layer.width.reset();
+      if (layer.dimensions == 2) {
+        layer.height.reset();
+      }
+    }
+  }
+
+  std::size_t index(std::size_t count) {
+    return static_cast<std::size_t>(pick_(0, static_cast<std::int64_t>(count) - 1));
+  }
+
+  const Pick& pick_;
+};
+
+}  // namespace
+
+Layer random_layer(const Pick& pick) {
+  return Maker(pick).make();
+}
+
+Pick seeded(std::uint64_t seed) {
+  auto engine = std::make_shared<std::mt19937_64>(seed);
+  return [engine](std::int64_t least, std::int64_t most) {
+    // Unsigned, since the span of all 64-bit numbers is 2^64: then every word is fine as it comes.
+    const std::uint64_t span = static_cast<std::uint64_t>(most) - static_cast<std::uint64_t>(least) + 1;
+    const std::uint64_t word = (*engine)();
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(least) + (span == 0 ? word : word % span));
+  };
+}
+
+}  // namespace convtgen::testing_support
