@@ -1,0 +1,170 @@
+// convtgen explain: what would run for a layer, what it costs, and why.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "cli/command.h"
+#include "cli/layers.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+#include "generator/language/language.h"
+#include "generator/planner/cost.h"
+#include "generator/specializer/kernel_source.h"
+#include "runtime/compile/nvrtc.h"
+#include "runtime/reference/host_array.h"
+
+namespace convtgen::cli {
+namespace {
+
+struct ExplainOptions {
+  LayerSource source;
+  std::string architecture;
+  std::string direction;
+  InputOption input;
+  bool parameters = false;
+};
+
+void print_row(std::string_view word, std::string_view text) {
+  fmt::print("  {:<11} {}\n", word, text);
+}
+
+std::string value_text(const ParameterValue& value) {
+  struct Printer {
+    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+    std::string operator()(std::int64_t number) const { return fmt::format("{}", number); }
+    std::string operator()(double number) const { return fmt::format("{}", number); }
+    std::string operator()(const TypeName& type) const { return type.spelling; }
+    std::string operator()(const std::vector<std::int64_t>& list) const {
+      return fmt::format("{{{}}}", fmt::join(list, ", "));
+    }
+    std::string operator()(const std::vector<double>& list) const {
+      return fmt::format("{{{}}}", fmt::join(list, ", "));
+    }
+  };
+  return std::visit(Printer{}, value);
+}
+
+std::string registers_text(const KernelSource& source, const std::string& architecture) {
+  const NvrtcSearch search = find_nvrtc();
+  if (!search.found()) {
+    return "not known: NVRTC, which counts them, is not here ('convtgen doctor' says more)";
+  }
+  Progress progress("compiling with NVRTC");
+  const Result<Binary> binary = compile_with_nvrtc(source, architecture, BinaryKind::kCubin);
+  if (!binary) {
+    return fmt::format("not known: {}", binary.error().message);
+  }
+  const std::optional<ResourceUsage> usage = resource_usage(*binary);
+  if (!usage) {
+    return "not known: NVRTC's log does not tell them";
+  }
+  return fmt::format("{} a thread, {}", usage->registers,
+                     usage->spill_bytes == 0 ? "none spilled" : fmt::format("{} bytes spilled", usage->spill_bytes));
+}
+
+/// What a call costs, where its sizes are known.
+Exit print_cost(const PlannedLayer& planned, const Result<SizedLayer>& sized) {
+  if (!sized) {
+    print_row("cost", sized.error().message);
+    return Exit::kOk;
+  }
+  const Result<Shape> shape = shape_of(sized->layer, sized->sizes);
+  if (!shape) {
+    print_layer_error(planned.name, shape.error());
+    return Exit::kWrong;
+  }
+  print_row("shapes",
+            fmt::format("x {}, weight {}, y {}", shape_text(input_shape(sized->layer, *shape)),
+                        shape_text(weight_shape(sized->layer)), shape_text(output_shape(sized->layer, *shape))));
+  if (shape->output_elements == 0) {
+    print_row("launch", "none: the batch is empty");
+    return Exit::kOk;
+  }
+  const Result<std::int64_t> blocks = grid_blocks(planned.problem, planned.plan, *shape);
+  if (!blocks) {
+    print_layer_error(planned.name, blocks.error());
+    return Exit::kWrong;
+  }
+  print_row("launch", fmt::format("{} blocks of {} threads", *blocks, planned.plan.threads));
+  const Cost cost = cost_of(planned.problem, *shape);
+  print_row("flops", fmt::format("{}flop (a multiply-add is two)", count_text(cost.flops)));
+  print_row("bytes", fmt::format("{} (x, weights, bias and y once)", bytes_text(cost.bytes)));
+  print_row("floor",
+            fmt::format("{} on {}: no SIMT kernel is faster, for its {}", seconds_text(cost.floor_seconds),
+                        planned.problem.target.architecture, cost.memory_bound ? "memory traffic" : "arithmetic"));
+  return Exit::kOk;
+}
+
+Exit explain(const ExplainOptions& options) {
+  Exit exit = Exit::kOk;
+  auto layers = load_layers(options.source, exit);
+  if (!layers) {
+    return exit;
+  }
+  for (NamedLayer& layer : *layers) {
+    Result<SizedLayer> sized = apply_input(layer.layer, options.input);
+    if (!sized && !options.input.text.empty()) {
+      print_layer_error(layer.name, sized.error());
+      return Exit::kUsage;
+    }
+    if (sized) {
+      layer.layer = sized->layer;
+    }
+  }
+  const auto planned = plan_layers(*layers, options.direction, options.architecture, exit);
+  if (!planned) {
+    return exit;
+  }
+  bool first = true;
+  for (const PlannedLayer& layer : *planned) {
+    const auto source = specialize(layer.problem, layer.plan);
+    if (!source) {
+      print_layer_error(layer.name, source.error());
+      exit = Exit::kWrong;
+      continue;
+    }
+    if (!first) {
+      fmt::print("\n");
+    }
+    first = false;
+    fmt::print("{}\n", bold(stdout, layer.name));
+    print_row("layer", canonical_form(layer.problem.layer));
+    print_row("template", fmt::format("{}, {}, for {}", layer.plan.template_name, name_of(layer.problem.direction),
+                                      layer.problem.target.architecture));
+    print_row("tile", layer.plan.summary);
+    print_row("why", layer.plan.reason);
+    print_row("registers", registers_text(*source, layer.problem.target.architecture));
+    print_row("shared", fmt::format("{} a block", bytes_text(static_cast<double>(source->shared_bytes))));
+    print_row("source", fmt::format("{} lines, kernel {}", std::count(source->text.begin(), source->text.end(), '\n'),
+                                    source->symbol));
+    exit = worse(exit, print_cost(layer, apply_input(layer.problem.layer, options.input)));
+    if (options.parameters) {
+      for (const auto& [name, value] : layer.plan.parameters) {
+        print_row("", fmt::format("{} = {}", name, value_text(value)));
+      }
+    }
+  }
+  return exit;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Exit& exit) {
+  auto options = std::make_shared<ExplainOptions>();
+  CLI::App* verb = app.add_subcommand("explain", "Tell which kernel a layer gets, what it costs, and why.");
+  add_layer_options(*verb, options->source);
+  add_architecture_option(*verb, options->architecture);
+  add_direction_option(*verb, options->direction);
+  add_input_option(*verb, options->input);
+  verb->add_flag("--parameters", options->parameters, "Also every parameter of the template.");
+  verb->footer(R"(
+Registers are counted by compiling with NVRTC, where it is found; all else needs neither CUDA nor a GPU.
+Examples:
+  convtgen explain layers.convt --arch sm_80
+  convtgen explain layers.convt --layer up --input 8x64x64 --parameters)");
+  verb->callback([options, &exit] { exit = explain(*options); });
+}
+
+}  // namespace convtgen::cli

@@ -1,0 +1,27 @@
+// Files as the command line reads and writes them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "generator/support/error.h"
+
+namespace convtgen::cli {
+
+/// All of a file, or of standard input for "-". Errors: it can't be read, and why.
+[[nodiscard]] Result<std::string> read_file(const std::string& path);
+
+/// Beside it first, then renamed: a reader sees the old bytes or the new ones. Errors: it can't be written, and why.
+[[nodiscard]] Result<void> write_file(const std::filesystem::path& path, const std::string& bytes);
+
+struct OutputFile {
+  std::filesystem::path path;
+  std::string bytes;
+};
+
+/// Makes the folders that are missing, then writes every file. Errors: two files of one name (then nothing is
+/// written), or one that can't be written.
+[[nodiscard]] Result<void> write_files(const std::vector<OutputFile>& files);
+
+}  // namespace convtgen::cli

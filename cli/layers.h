@@ -1,0 +1,68 @@
+// Which layers a verb is for: files, or text on the command line, and how their errors are told.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "generator/layer/layer.h"
+#include "generator/layer/shape.h"
+#include "generator/planner/plan.h"
+
+namespace convtgen::cli {
+
+struct LayerSource {
+  std::vector<std::string> files;
+  std::vector<std::string> texts;  // canonical form, from -e
+  std::string only;                // --layer
+  std::string diagnostics = "text";
+};
+
+/// FILE..., -e, --layer and --diagnostics.
+void add_layer_options(CLI::App& verb, LayerSource& source);
+
+/// All chosen layers. Where there is none, the errors have been told and `exit` is set.
+[[nodiscard]] std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Exit& exit);
+
+/// --arch, one of the known ones, sm_90a unless given.
+void add_architecture_option(CLI::App& verb, std::string& architecture);
+
+/// --direction: one of the layer's own unless given.
+void add_direction_option(CLI::App& verb, std::string& direction);
+/// The direction of one of the names that the option takes.
+[[nodiscard]] Direction direction_named(const std::string& name);
+
+/// A layer, one of its directions, and the best plan for it.
+struct PlannedLayer {
+  std::string name;  // "up", or "up_grad_input": what its files are called
+  Problem problem;
+  Plan plan;
+};
+
+/// The best plan of each layer in each of its directions, or in the one that is given ("" = its own). Where a plan
+/// is not to be had, the errors of all layers have been told and `exit` is set.
+[[nodiscard]] std::optional<std::vector<PlannedLayer>> plan_layers(const std::vector<NamedLayer>& layers,
+                                                                   const std::string& direction,
+                                                                   const std::string& architecture, Exit& exit);
+
+/// "error: layer 'up': ..." on stderr.
+void print_layer_error(const std::string& name, const Error& error);
+
+/// --input: batch, height and width; 1-D layers have no height.
+struct InputOption {
+  std::string text;  // "8x32x64", or empty
+};
+void add_input_option(CLI::App& verb, InputOption& option);
+
+/// A layer and sizes to run it at. What the layer leaves open stays open, so that its dynamic kernel runs; what it
+/// fixes otherwise is changed in it.
+struct SizedLayer {
+  Layer layer;
+  InputSizes sizes;
+};
+/// Errors: the option's form, and sizes that neither the layer nor the option names.
+[[nodiscard]] Result<SizedLayer> apply_input(const Layer& layer, const InputOption& option);
+
+}  // namespace convtgen::cli

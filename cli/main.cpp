@@ -1,0 +1,81 @@
+// convtgen: the command line. Each verb has a file of its own.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/terminal.h"
+#include "generator/language/suggest.h"
+
+namespace {
+
+using namespace convtgen::cli;
+
+constexpr const char* kFooter = R"(
+Examples:
+  convtgen check layers.convt                    every error of a file, with line and column
+  convtgen emit layers.convt -o out/             one .cu a layer, for sm_90a
+  convtgen explain layers.convt --arch sm_80     what would run there, and why
+  convtgen run layers.convt --input 1x32x64      on a GPU, else on the host device; verified in fp64
+  convtgen run -e "conv_transpose2d 8 -> 4; kernel 3; stride 2; input 1x16x16"
+  convtgen doctor                                what works on this machine, and what does not, and why
+
+A layer file reads like this (docs/language.md):
+  layer up {
+    conv_transpose2d 64 -> 32
+    kernel 4x4; stride 2x2; padding 1x1
+    input 8x32x32            # batch x height x width; "?" = known only at run time
+  }
+
+Exit codes: 0 all is well; 1 the input or a result is wrong; 2 wrong usage, or this machine lacks something.
+'convtgen VERB --help' tells all of a verb.)";
+
+/// "; did you mean 'check'?" for a word that no verb has.
+std::string verb_suggestion(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands(nullptr)) {
+    names.push_back(verb->get_name());
+  }
+  const std::vector<std::string_view> verbs(names.begin(), names.end());
+  if (argc < 2 || argv[1][0] == '-' || std::find(verbs.begin(), verbs.end(), argv[1]) != verbs.end()) {
+    return "";
+  }
+  const std::string_view near = convtgen::nearest(argv[1], verbs);
+  return fmt::format("there is no verb '{}'{}", argv[1], near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"convtgen turns descriptions of transposed convolutions into CUDA source specialised for each of them."};
+  app.name("convtgen");
+  app.footer(kFooter);
+  app.set_version_flag("--version", "convtgen " CONVTGEN_VERSION, "Print the version and stop.");
+  app.set_help_flag("-h,--help", "Print this help and stop.");
+  app.require_subcommand(1);
+
+  Exit exit = Exit::kOk;
+  add_check(app, exit);
+  add_fmt(app, exit);
+  add_emit(app, exit);
+  add_explain(app, exit);
+  add_compile(app, exit);
+  add_run(app, exit);
+  add_doctor(app, exit);
+  add_completion(app, exit);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      return app.exit(error);  // help or version
+    }
+    const std::string suggestion = verb_suggestion(app, argc, argv);
+    print_error(suggestion.empty() ? error.what() : suggestion);
+    fmt::print(stderr, "'convtgen {}--help' tells what is legal.\n",
+               app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");
+    return static_cast<int>(Exit::kUsage);
+  }
+  return static_cast<int>(exit);
+}

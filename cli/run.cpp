@@ -1,0 +1,233 @@
+// convtgen run: a layer on a device, verified against its definition.
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "cli/command.h"
+#include "cli/files.h"
+#include "cli/layers.h"
+#include "cli/npy.h"
+#include "cli/progress.h"
+#include "cli/run_inputs.h"
+#include "cli/terminal.h"
+#include "runtime/device/open.h"
+#include "runtime/reference/run_layer.h"
+
+namespace convtgen::cli {
+namespace {
+
+struct RunOptions {
+  LayerSource source;
+  std::string architecture;
+  std::string direction;
+  InputOption input;
+  ArrayFiles arrays;
+  std::string out;
+  std::string device = "auto";
+  int gpu = 0;
+  std::uint64_t seed = 1;
+  int repeats = 20;
+};
+
+/// The host device makes about this many multiply-adds a second, all its checks included.
+constexpr double kHostRate = 20e6;
+
+struct Outcome {
+  Exit exit = Exit::kOk;
+  std::string problem;  // for the user, where exit is not kOk and nothing more was printed
+};
+
+Outcome wrong(const Error& error, Exit exit = Exit::kWrong) {
+  return {exit, error.message};
+}
+
+/// Milliseconds of one call.
+Result<double> measure(Device& device, LoadedLayer& layer, const LayerCall& call, int repeats, double first_run_ms) {
+  if (call.launch.blocks == 0 || device.kind() == DeviceKind::kHost || repeats == 0) {
+    return first_run_ms;
+  }
+  return device.time(*layer.kernel, call.launch, repeats);
+}
+
+Result<void> write_output(const RunOptions& options, Device& device, const Layer& layer, const LayerCall& call) {
+  Result<HostArray> y = read_output(device, layer, call);
+  if (!y) {
+    return std::unexpected(y.error());
+  }
+  y->shape = user_shape(layer, y->shape);
+  return write_file(options.out, npy_bytes(*y));
+}
+
+Outcome run_one(const RunOptions& options, Device& device, const NamedLayer& named, Direction direction,
+                const Target& target) {
+  std::optional<Progress> progress(std::in_place, fmt::format("{}: making inputs", named.name));
+  const Result<RunInputs> inputs = make_inputs(named.layer, options.input, options.arrays, options.seed);
+  if (!inputs) {
+    return wrong(inputs.error(), Exit::kUsage);
+  }
+  const Problem problem{inputs->sized.layer, direction, target};
+  const auto plans = plan(problem);
+  if (!plans) {
+    return wrong(plans.error());
+  }
+  progress->update(fmt::format("{}: compiling", named.name));
+  auto layer = load_layer(device, problem, plans->front());
+  if (!layer) {
+    return wrong(layer.error());
+  }
+  progress->update(fmt::format("{}: running on {}", named.name, device.name()));
+  auto call = make_call(device, *layer, inputs->sized.sizes, inputs->arrays);
+  if (!call) {
+    return wrong(call.error());
+  }
+  const double multiplies = static_cast<double>(multiply_adds(problem.layer, call->shape));
+  if (device.kind() == DeviceKind::kHost && multiplies > 120 * kHostRate) {
+    print_warning(
+        fmt::format("layer '{}': {} multiply-adds take the host device some {} minutes; --input makes it less",
+                    named.name, count_text(multiplies), static_cast<int>(multiplies / kHostRate / 60)));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  if (auto done = run_call(device, *layer, *call); !done) {
+    return wrong(done.error());
+  }
+  const std::chrono::duration<double, std::milli> first_run = std::chrono::steady_clock::now() - start;
+  if (!options.out.empty()) {
+    if (auto written = write_output(options, device, problem.layer, *call); !written) {
+      return wrong(written.error(), Exit::kUsage);
+    }
+  }
+  progress->update(fmt::format("{}: computing the definition in fp64", named.name));
+  VerifyOptions verify;
+  verify.samples.seed = options.seed;
+  verify.progress = [&](double fraction) { progress->update(fraction); };
+  const auto verification = verify_call(device, problem.layer, *call, inputs->arrays, verify);
+  if (!verification) {
+    return wrong(verification.error());
+  }
+  progress->update(fmt::format("{}: timing", named.name));
+  const Result<double> milliseconds = measure(device, *layer, *call, options.repeats, first_run.count());
+  if (!milliseconds) {
+    return wrong(milliseconds.error());
+  }
+
+  progress.reset();  // off the terminal before anything is printed
+  const bool passed = verification->comparison.passed();
+  fmt::print("{} on {}: {}\n", bold(stdout, named.name), device.name(),
+             passed ? green(stdout, "verified") : red(stdout, "WRONG"));
+  fmt::print("  inputs   {}\n", inputs->origin);
+  fmt::print("  shapes   x {}, weight {}, y {}\n", shape_text(user_shape(problem.layer, inputs->arrays.x.shape)),
+             shape_text(inputs->arrays.weight.shape),
+             shape_text(user_shape(problem.layer, output_shape(problem.layer, call->shape))));
+  std::string error = describe(verification->comparison, problem.layer);
+  if (const std::size_t line = error.find('\n'); line != std::string::npos) {
+    error.replace(line, 1, "\n           ");
+  }
+  fmt::print("  error    {}\n", error);
+  if (verification->sampled) {
+    fmt::print("  checked  random outputs and {} of every image and channel\n",
+               verification->all_borders ? "all border rows and columns" : "samples of the border rows and columns");
+  }
+  if (call->launch.blocks == 0) {
+    fmt::print("  time     none: there is nothing to compute\n");
+  } else {
+    fmt::print("  time     {}, {:.4g} GFLOP/s{}\n", seconds_text(*milliseconds / 1e3),
+               2 * multiplies / (*milliseconds * 1e6),
+               device.kind() == DeviceKind::kHost ? " (the host device is made to find faults, not to be fast)"
+                                                  : fmt::format(" (median of {} runs)", options.repeats));
+  }
+  if (!options.out.empty()) {
+    fmt::print("  output   {}\n", options.out);
+  }
+  return {passed ? Exit::kOk : Exit::kWrong, ""};
+}
+
+Exit run(const RunOptions& options) {
+  Exit exit = Exit::kOk;
+  const auto layers = load_layers(options.source, exit);
+  if (!layers) {
+    return exit;
+  }
+  if ((options.arrays.any() || !options.out.empty()) && layers->size() > 1) {
+    print_error(fmt::format("--x, --w, --bias and --out are for one layer, and there are {}; choose one with --layer",
+                            layers->size()));
+    return Exit::kUsage;
+  }
+  std::string why_host;
+  DeviceOptions device_options;
+  device_options.gpu = options.gpu;
+  device_options.host.seed = options.seed;
+  const auto device = open_device(options.device, device_options, &why_host);
+  if (!device) {
+    print_error(device.error().message);
+    return Exit::kUsage;
+  }
+  if (!why_host.empty()) {
+    // The first line says what is missing; doctor tells the rest.
+    fmt::print(stderr, "convtgen: no GPU is used: {}\n", why_host.substr(0, why_host.find('\n')));
+  }
+  const std::string own = (*device)->architecture();
+  const Result<Target> target = target_named(own.empty() ? options.architecture : own);
+  if (!target) {
+    print_error(target.error().message);
+    return Exit::kUsage;
+  }
+  int runs = 0, failures = 0;
+  for (const NamedLayer& layer : *layers) {
+    std::vector<Direction> directions = layer.layer.directions;
+    if (!options.direction.empty()) {
+      directions = {direction_named(options.direction)};
+    }
+    for (const Direction direction : directions) {
+      const Outcome outcome = run_one(options, **device, layer, direction, *target);
+      if (!outcome.problem.empty()) {
+        print_layer_error(layer.name, {outcome.problem});
+      }
+      exit = worse(exit, outcome.exit);
+      ++runs;
+      failures += outcome.exit == Exit::kOk ? 0 : 1;
+    }
+  }
+  if (runs > 1) {
+    fmt::print("{} of {} verified\n", runs - failures, runs);
+  }
+  return exit;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Exit& exit) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* verb = app.add_subcommand("run", "Run each layer, verify it against its definition in fp64, and time it.");
+  add_layer_options(*verb, options->source);
+  add_input_option(*verb, options->input);
+  verb->add_option("--device", options->device, "auto takes the GPU where there is one that can be used.")
+      ->check(CLI::IsMember({"auto", "cuda", "host"}))
+      ->capture_default_str();
+  verb->add_option("--gpu", options->gpu, "Which GPU, in the driver's order.")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  add_architecture_option(*verb, options->architecture);
+  verb->get_option("--arch")->description("Whose kernel the host device runs; a GPU runs its own.");
+  add_direction_option(*verb, options->direction);
+  verb->add_option("--x", options->arrays.x, "Input, (N, C, H, W), or (N, H, W, C) for layout nhwc.")->type_name("NPY");
+  verb->add_option("--w", options->arrays.weight, "Weights, (Cin, Cout/groups, KH, KW) in either layout.")
+      ->type_name("NPY");
+  verb->add_option("--bias", options->arrays.bias, "Bias, (Cout).")->type_name("NPY");
+  verb->add_option("--out", options->out, "Writes y here.")->type_name("NPY");
+  verb->add_option("--seed", options->seed, "Of random inputs, samples, and the host device's order of threads.")
+      ->capture_default_str();
+  verb->add_option("--repeat", options->repeats, "Timed runs on a GPU.")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->footer(R"(
+Arrays are .npy files of the layer's dtype, in C order: float64, float32, float16, and uint16 with the bits of bf16.
+Those that are not given are random. Every output is compared; of large layers 100,000 random ones and all borders.
+Examples:
+  convtgen run layers.convt --input 1x32x64
+  convtgen run layers.convt --layer up --x x.npy --w w.npy --out y.npy
+  convtgen run -e "conv_transpose2d 8 -> 4; kernel 3; stride 2; input 1x16x16" --device host --seed 7
+Exit codes: 0 verified; 1 a result or a layer is wrong; 2 wrong usage, or there is no such device.)");
+  verb->callback([options, &exit] { exit = run(*options); });
+}
+
+}  // namespace convtgen::cli
