@@ -1,0 +1,139 @@
+#include "runtime/device/host/compiler.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include "convtgen_host_device_embedded.h"
+#include "runtime/device/host/process.h"
+
+namespace convtgen::host {
+namespace {
+
+std::vector<std::string> flags_for(bool clang) {
+  std::vector<std::string> flags = {
+      "-std=c++20",
+      "-O1",
+      "-fno-optimize-sibling-calls",  // a return address is one in the kernel
+      "-g1",                          // lines for faults
+      "-fPIC",
+      "-shared",
+      "-nostdlib",
+      "-fvisibility=hidden",
+      "-fno-exceptions",
+      "-fno-rtti",
+      "-fno-math-errno",
+      "-ffp-contract=off",  // only what is written as fma is fused
+      "-fno-strict-aliasing",
+      "-fstack-clash-protection",
+      "-Wno-unknown-pragmas",
+      "-Werror=frame-larger-than=98304",  // a frame that would not fit a thread's stack
+      "-fsanitize=thread",                // a call before every access
+  };
+  if (clang) {
+    for (const char* option : {"-tsan-instrument-func-entry-exit=0", "-tsan-instrument-read-before-write=1"}) {
+      flags.insert(flags.end(), {"-mllvm", option});
+    }
+  } else {
+    flags.insert(flags.end(), {"--param", "tsan-instrument-func-entry-exit=0"});
+  }
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("fma")) {
+    flags.emplace_back("-mfma");
+  }
+#endif
+  return flags;
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> result;
+  for (std::string word; in >> word;) {
+    result.push_back(word);
+  }
+  return result;
+}
+
+Result<HostCompiler> try_compiler(const std::string& name) {
+  HostCompiler compiler;
+  compiler.command = words(name);
+  if (compiler.command.empty()) {
+    return fail("no name");
+  }
+  std::vector<std::string> arguments = compiler.command;
+  arguments.emplace_back("--version");
+  auto said = run_process(arguments);
+  if (!said) {
+    return std::unexpected(said.error());
+  }
+  compiler.version = said->output.substr(0, said->output.find('\n'));
+  const bool clang = said->output.find("clang") != std::string::npos;
+  if (said->status != 0 || (!clang && said->output.find("Free Software Foundation") == std::string::npos)) {
+    return fail(fmt::format("{} is neither GCC nor Clang", name));
+  }
+  compiler.flags = flags_for(clang);
+  return compiler;
+}
+
+}  // namespace
+
+Result<HostCompiler> find_host_compiler(const std::string& wanted) {
+  if (!wanted.empty()) {
+    return try_compiler(wanted);
+  }
+  std::vector<std::string> names = {"g++", "c++", "clang++"};
+  if (const char* cxx = std::getenv("CXX"); cxx != nullptr && *cxx != '\0') {
+    names.insert(names.begin(), cxx);
+  }
+  for (const std::string& name : names) {
+    if (auto compiler = try_compiler(name)) {
+      return compiler;
+    }
+  }
+  return fail(
+      fmt::format("the host device needs a C++ compiler, GCC 11 or Clang 14 or newer; tried {}. Install one, or "
+                  "name it in the environment variable CXX",
+                  fmt::join(names, ", ")));
+}
+
+std::string host_translation_unit(const KernelSource& source) {
+  return fmt::format(
+      "#define CONVTGEN_HOST_DEVICE 1\n{}{}#line 1 \"{}\"\n{}\n#line 1 \"entry.h\"\n"
+      "#define CONVTGEN_HOST_KERNEL {}\n{}",
+      host_sources::abi(), host_sources::twin(), kSourceName, source.text, source.symbol, host_sources::entry());
+}
+
+std::vector<std::string> host_library_key(const HostCompiler& compiler, const std::string& unit) {
+  std::vector<std::string> fields = {"convtgen host library 1", unit, compiler.version};
+  fields.insert(fields.end(), compiler.command.begin(), compiler.command.end());
+  fields.insert(fields.end(), compiler.flags.begin(), compiler.flags.end());
+  return fields;
+}
+
+Result<std::string> compile_host_library(const HostCompiler& compiler, const std::string& unit,
+                                         const std::string& symbol) {
+  auto folder = TemporaryFolder::make();
+  if (!folder) {
+    return std::unexpected(folder.error());
+  }
+  const std::string input = folder->path() + "/unit.cpp";
+  const std::string output = folder->path() + "/kernel.so";
+  if (auto written = write_file(input, unit); !written) {
+    return std::unexpected(written.error());
+  }
+  std::vector<std::string> arguments = compiler.command;
+  arguments.insert(arguments.end(), compiler.flags.begin(), compiler.flags.end());
+  arguments.insert(arguments.end(), {"-o", output, input, "-Wl,-z,defs", "-lm", "-lc"});
+  auto said = run_process(arguments);
+  if (!said) {
+    return std::unexpected(said.error());
+  }
+  if (said->status != 0) {
+    return fail(fmt::format("the host compiler ({}) refused kernel '{}':\n{}", compiler.version, symbol, said->output));
+  }
+  return read_file(output);
+}
+
+}  // namespace convtgen::host

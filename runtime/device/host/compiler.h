@@ -1,0 +1,35 @@
+// The system's C++ compiler, which turns an emitted kernel into a library for this machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/specializer/kernel_source.h"
+#include "generator/support/error.h"
+
+namespace convtgen::host {
+
+struct HostCompiler {
+  std::vector<std::string> command;  // the program, and words that stand after it in $CXX
+  std::string version;               // the first line of what --version prints
+  std::vector<std::string> flags;    // for every kernel, on this machine
+};
+
+/// `wanted` if it is not empty, else the first of $CXX, g++, c++ and clang++ that is GCC or Clang and runs.
+/// Errors: none is, with what was tried.
+[[nodiscard]] Result<HostCompiler> find_host_compiler(const std::string& wanted = {});
+
+/// The C++ that is compiled: the host device's header, the kernel, and the way in.
+[[nodiscard]] std::string host_translation_unit(const KernelSource& source);
+
+/// What a library depends on, for the key of a cache: the source, the header and the compiler.
+[[nodiscard]] std::vector<std::string> host_library_key(const HostCompiler& compiler, const std::string& unit);
+
+/// The bytes of a shared library. Errors: the compiler's log; its lines are those of the emitted source.
+[[nodiscard]] Result<std::string> compile_host_library(const HostCompiler& compiler, const std::string& unit,
+                                                       const std::string& symbol);
+
+/// The name that the emitted source has in the compiler's messages and in debug information.
+inline constexpr const char* kSourceName = "kernel.cu";
+
+}  // namespace convtgen::host

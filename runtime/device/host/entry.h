@@ -1,0 +1,49 @@
+// The end of a host library: how the runtime calls the kernel that stands above. CONVTGEN_HOST_KERNEL is its name.
+
+template <int... I>
+struct ConvtgenIndices {};
+
+template <typename T>
+__forceinline__ T convtgen_argument(unsigned long long slot) {
+  static_assert(sizeof(T) <= 8, "a kernel parameter of more than 8 bytes");
+  T value;
+  __builtin_memcpy(&value, &slot, sizeof(T));
+  return value;
+}
+
+template <typename... Parameter, int... I>
+CONVTGEN_HOST_UNCHECKED void convtgen_call(void (*kernel)(Parameter...), const unsigned long long* slots,
+                                           ConvtgenIndices<I...>) {
+  kernel(convtgen_argument<Parameter>(slots[I])...);
+}
+
+template <typename... Parameter>
+constexpr int convtgen_count(void (*)(Parameter...)) {
+  return sizeof...(Parameter);
+}
+
+#if defined(__clang__)
+template <typename T, T... I>
+using ConvtgenSequence = ConvtgenIndices<I...>;
+template <int kCount>
+using ConvtgenSlots = __make_integer_seq<ConvtgenSequence, int, kCount>;
+#else
+template <int kCount>
+using ConvtgenSlots = ConvtgenIndices<__integer_pack(kCount)...>;
+#endif
+
+#define CONVTGEN_HOST_EXPORT __attribute__((visibility("default"), no_sanitize_thread))
+extern "C" {
+constexpr int convtgen_parameters = convtgen_count(CONVTGEN_HOST_KERNEL);
+extern __attribute__((visibility("default"))) const int convtgen_host_version, convtgen_host_parameters;
+const int convtgen_host_version = CONVTGEN_HOST_ABI_VERSION;
+const int convtgen_host_parameters = convtgen_parameters;
+
+CONVTGEN_HOST_EXPORT void convtgen_host_attach(const ConvtgenHostTable* table) {
+  convtgen_host_table = *table;
+}
+
+CONVTGEN_HOST_EXPORT void convtgen_host_entry(const unsigned long long* slots) {
+  convtgen_call(CONVTGEN_HOST_KERNEL, slots, ConvtgenSlots<convtgen_parameters>{});
+}
+}

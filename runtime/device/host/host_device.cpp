@@ -1,0 +1,375 @@
+#include "runtime/device/host/host_device.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <thread>
+
+#include "runtime/device/host/block.h"
+#include "runtime/device/host/cache.h"
+#include "runtime/device/host/compiler.h"
+#include "runtime/device/host/library.h"
+#include "runtime/device/host/memory.h"
+#include "runtime/device/host/report.h"
+
+namespace convtgen {
+namespace host {
+namespace {
+
+constexpr std::int64_t kMostBlocks = 2147483647;
+constexpr std::int64_t kMostShared = 227 << 10;  // of sm_90
+// Every stack is two mappings, and a process has 65,530 by default.
+constexpr unsigned kMostStacks = 24000;
+
+class HostBuffer final : public Buffer {
+ public:
+  HostBuffer(std::shared_ptr<BufferTable> table, std::unique_ptr<BufferMemory> memory)
+      : table_(std::move(table)), memory_(std::move(memory)) {
+    table_->insert(memory_.get());
+  }
+  HostBuffer(const HostBuffer&) = delete;
+  HostBuffer& operator=(const HostBuffer&) = delete;
+  ~HostBuffer() override { table_->erase(memory_.get()); }
+
+  [[nodiscard]] std::uint64_t address() const override { return reinterpret_cast<std::uint64_t>(memory_->data()); }
+  [[nodiscard]] std::size_t bytes() const override { return memory_->bytes(); }
+  [[nodiscard]] BufferMemory& memory() const { return *memory_; }
+  [[nodiscard]] const BufferTable* table() const { return table_.get(); }
+
+ private:
+  std::shared_ptr<BufferTable> table_;
+  std::unique_ptr<BufferMemory> memory_;
+};
+
+class HostKernel final : public LoadedKernel {
+ public:
+  HostKernel(std::unique_ptr<Library> library, std::string symbol, int threads)
+      : library_(std::move(library)), symbol_(std::move(symbol)), threads_(threads) {}
+  [[nodiscard]] const Library& library() const { return *library_; }
+  [[nodiscard]] const std::string& symbol() const { return symbol_; }
+  [[nodiscard]] int threads() const { return threads_; }
+
+ private:
+  std::unique_ptr<Library> library_;
+  std::string symbol_;
+  int threads_ = 0;
+};
+
+// A permutation of the blocks of a launch: i -> (i * factor + shift) % count.
+class BlockOrder {
+ public:
+  BlockOrder(std::uint32_t count, std::uint64_t seed) : count_(count) {
+    Random random(seed ^ 0x626c6f636b73ULL);
+    shift_ = random.below(count);
+    factor_ = random.below(count) | 1;
+    while (std::gcd(factor_, std::uint64_t{count}) != 1) {
+      ++factor_;
+    }
+  }
+  [[nodiscard]] std::uint32_t operator()(std::uint64_t i) const {
+    return static_cast<std::uint32_t>((i * factor_ + shift_) % count_);
+  }
+
+ private:
+  std::uint64_t count_;
+  std::uint64_t factor_ = 1;
+  std::uint64_t shift_ = 0;
+};
+
+class HostDeviceImpl final : public HostDevice {
+ public:
+  explicit HostDeviceImpl(HostOptions options) : options_(std::move(options)), seed_(options_.seed) {
+    workers_ =
+        options_.workers > 0 ? options_.workers : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    if (options_.cache) {
+      cache_.emplace(options_.cache_folder);
+    }
+  }
+
+  [[nodiscard]] DeviceKind kind() const override { return DeviceKind::kHost; }
+  [[nodiscard]] std::string name() const override { return fmt::format("host ({} workers)", workers_); }
+  void set_seed(std::uint64_t seed) override { seed_ = seed; }
+  [[nodiscard]] std::uint64_t seed() const override { return seed_; }
+  [[nodiscard]] int workers() const override { return workers_; }
+
+  [[nodiscard]] Result<Binary> compile(const KernelSource& source, const std::string& architecture) override;
+  [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary) override;
+  [[nodiscard]] Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
+  [[nodiscard]] Result<void> upload(Buffer& to, std::span<const std::byte> from) override;
+  [[nodiscard]] Result<void> download(std::span<std::byte> to, const Buffer& from) override;
+  [[nodiscard]] Result<void> download_part(std::span<std::byte> to, const Buffer& from, std::size_t offset) override;
+  [[nodiscard]] Result<void> poison(Buffer& buffer, std::byte value) override;
+  [[nodiscard]] Result<void> run(LoadedKernel& kernel, const Launch& launch) override;
+  [[nodiscard]] Result<double> time(LoadedKernel& kernel, const Launch& launch, int repeats) override;
+
+ private:
+  [[nodiscard]] Result<const HostCompiler*> compiler();
+  [[nodiscard]] Result<const HostBuffer*> own(const Buffer& buffer) const;
+  [[nodiscard]] static Result<void> check(const HostKernel& kernel, const Launch& launch);
+  [[nodiscard]] Result<void> run_blocks(const HostKernel& kernel, const LaunchContext& context,
+                                        std::span<const unsigned long long> slots);
+
+  HostOptions options_;
+  std::atomic<std::uint64_t> seed_;
+  int workers_ = 1;
+  std::optional<LibraryCache> cache_;
+  std::shared_ptr<BufferTable> buffers_ = std::make_shared<BufferTable>();
+
+  std::mutex compiler_mutex_;
+  std::optional<Result<HostCompiler>> compiler_;
+
+  std::mutex launch_mutex_;
+  std::vector<std::unique_ptr<Worker>> idle_;  // kept for their stacks
+};
+
+Result<const HostCompiler*> HostDeviceImpl::compiler() {
+  const std::lock_guard lock(compiler_mutex_);
+  if (!compiler_) {
+    compiler_ = find_host_compiler(options_.compiler);
+  }
+  if (!*compiler_) {
+    return std::unexpected(compiler_->error());
+  }
+  return &**compiler_;
+}
+
+Result<Binary> HostDeviceImpl::compile(const KernelSource& source, const std::string& /*architecture*/) {
+  const auto compiler = this->compiler();
+  if (!compiler) {
+    return std::unexpected(compiler.error());
+  }
+  const std::string unit = host_translation_unit(source);
+  const std::string key = LibraryCache::key(host_library_key(**compiler, unit));
+  std::optional<std::string> library = cache_ ? cache_->find(key) : std::nullopt;
+  if (!library) {
+    auto compiled = compile_host_library(**compiler, unit, source.symbol);
+    if (!compiled) {
+      return std::unexpected(compiled.error());
+    }
+    library = std::move(*compiled);
+    if (cache_) {
+      cache_->insert(key, *library);
+    }
+  }
+  Binary binary;
+  binary.kind = BinaryKind::kHostLibrary;
+  binary.symbol = source.symbol;
+  binary.bytes = pack_library(std::move(*library), source);
+  binary.threads = source.threads;
+  binary.shared_bytes = source.shared_bytes;
+  return binary;
+}
+
+Result<std::unique_ptr<LoadedKernel>> HostDeviceImpl::load(const Binary& binary) {
+  if (binary.kind != BinaryKind::kHostLibrary) {
+    return fail("the host device loads only what it compiled: this binary is for a GPU");
+  }
+  auto library = Library::load(binary.bytes);
+  if (!library) {
+    return std::unexpected(library.error());
+  }
+  return std::make_unique<HostKernel>(std::move(*library), binary.symbol, binary.threads);
+}
+
+Result<std::unique_ptr<Buffer>> HostDeviceImpl::allocate(std::size_t bytes) {
+  auto memory = BufferMemory::make(bytes);
+  if (!memory) {
+    return std::unexpected(memory.error());
+  }
+  return std::make_unique<HostBuffer>(buffers_, std::move(*memory));
+}
+
+Result<const HostBuffer*> HostDeviceImpl::own(const Buffer& buffer) const {
+  const auto* own = dynamic_cast<const HostBuffer*>(&buffer);
+  if (own == nullptr || own->table() != buffers_.get()) {
+    return fail("the buffer belongs to another device");
+  }
+  return own;
+}
+
+Result<void> HostDeviceImpl::upload(Buffer& to, std::span<const std::byte> from) {
+  const auto buffer = own(to);
+  if (!buffer) {
+    return std::unexpected(buffer.error());
+  }
+  if (from.size() > to.bytes()) {
+    return fail(fmt::format("an upload of {} bytes to a buffer of {}", from.size(), to.bytes()));
+  }
+  if (!from.empty()) {
+    std::memcpy((*buffer)->memory().data(), from.data(), from.size());
+    (*buffer)->memory().mark_written(0, from.size());
+  }
+  return {};
+}
+
+Result<void> HostDeviceImpl::download(std::span<std::byte> to, const Buffer& from) {
+  return download_part(to, from, 0);
+}
+
+Result<void> HostDeviceImpl::download_part(std::span<std::byte> to, const Buffer& from, std::size_t offset) {
+  const auto buffer = own(from);
+  if (!buffer) {
+    return std::unexpected(buffer.error());
+  }
+  if (offset > from.bytes() || to.size() > from.bytes() - offset) {
+    return fail(
+        fmt::format("a download of {} bytes at offset {} from a buffer of {}", to.size(), offset, from.bytes()));
+  }
+  if (!to.empty()) {
+    std::memcpy(to.data(), (*buffer)->memory().data() + offset, to.size());
+  }
+  return {};
+}
+
+Result<void> HostDeviceImpl::poison(Buffer& buffer, std::byte value) {
+  const auto mine = own(buffer);
+  if (!mine) {
+    return std::unexpected(mine.error());
+  }
+  std::memset((*mine)->memory().data(), static_cast<int>(value), buffer.bytes());
+  return (*mine)->memory().mark_never_written();
+}
+
+Result<void> HostDeviceImpl::check(const HostKernel& kernel, const Launch& launch) {
+  const auto wrong = [&](std::string what) { return fail(fmt::format("launch of '{}': {}", kernel.symbol(), what)); };
+  if (launch.blocks < 0 || launch.blocks > kMostBlocks) {
+    return wrong(fmt::format("{} blocks; a grid has 0 to {}", launch.blocks, kMostBlocks));
+  }
+  if (launch.threads < 1 || launch.threads > static_cast<int>(kMaxThreads)) {
+    return wrong(fmt::format("{} threads; a block has 1 to {}", launch.threads, kMaxThreads));
+  }
+  if (kernel.threads() > 0 && launch.threads > kernel.threads()) {
+    return wrong(
+        fmt::format("{} threads; the kernel is made for {} (its launch bounds)", launch.threads, kernel.threads()));
+  }
+  if (launch.shared_bytes < 0 || launch.shared_bytes > kMostShared) {
+    return wrong(fmt::format("{} bytes of shared memory; a block has 0 to {}", launch.shared_bytes, kMostShared));
+  }
+  if (launch.arguments.size() != static_cast<std::size_t>(kernel.library().parameter_count())) {
+    return wrong(fmt::format("{} arguments; the kernel has {} parameters", launch.arguments.size(),
+                             kernel.library().parameter_count()));
+  }
+  return {};
+}
+
+Result<void> HostDeviceImpl::run(LoadedKernel& loaded, const Launch& launch) {
+  const auto* kernel = dynamic_cast<const HostKernel*>(&loaded);
+  if (kernel == nullptr) {
+    return fail("the kernel was loaded on another device");
+  }
+  if (auto checked = check(*kernel, launch); !checked) {
+    return checked;
+  }
+  if (launch.blocks == 0) {
+    return {};
+  }
+  const std::vector<Region> regions = buffers_->snapshot();
+  const std::vector<unsigned long long> slots(launch.arguments.begin(), launch.arguments.end());
+  LaunchContext context;
+  context.entry = kernel->library().entry();
+  context.slots = slots.data();
+  context.blocks = static_cast<std::uint32_t>(launch.blocks);
+  context.threads = static_cast<std::uint32_t>(launch.threads);
+  context.shared_bytes = static_cast<std::uint32_t>(launch.shared_bytes);
+  context.races = options_.races;
+  context.seed = seed_;
+  context.regions = regions;
+  context.constants = kernel->library().constants();
+  context.library_base = kernel->library().base();
+  const std::lock_guard lock(launch_mutex_);
+  return run_blocks(*kernel, context, slots);
+}
+
+Result<void> HostDeviceImpl::run_blocks(const HostKernel& kernel, const LaunchContext& context,
+                                        std::span<const unsigned long long> slots) {
+  const std::uint32_t most = std::max(1u, kMostStacks / context.threads);
+  const std::uint32_t count = std::min({static_cast<std::uint32_t>(workers_), context.blocks, most});
+  while (idle_.size() < count) {
+    idle_.push_back(std::make_unique<Worker>());
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (auto begun = idle_[i]->begin_launch(context); !begun) {
+      return begun;
+    }
+  }
+  const BlockOrder order(context.blocks, context.seed);
+  std::atomic<std::uint64_t> next = 0;
+  std::atomic<bool> stopped = false;
+  std::vector<std::optional<Fault>> faults(count);
+  const auto work = [&](std::uint32_t i) {
+    while (!stopped.load(std::memory_order_relaxed)) {
+      const std::uint64_t turn = next.fetch_add(1, std::memory_order_relaxed);
+      if (turn >= context.blocks) {
+        return;
+      }
+      faults[i] = idle_[i]->run_block(order(turn));
+      if (faults[i]) {
+        stopped = true;
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint32_t i = 1; i < count; ++i) {
+      threads.emplace_back(work, i);
+    }
+    work(0);
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (faults[i]) {
+      const auto shared = reinterpret_cast<std::uintptr_t>(idle_[i]->shared());
+      return fail(describe(*faults[i], kernel.library(), context, shared, slots, kernel.symbol()));
+    }
+  }
+  return {};
+}
+
+Result<double> HostDeviceImpl::time(LoadedKernel& kernel, const Launch& launch, int repeats) {
+  if (repeats < 1) {
+    return fail(fmt::format("time() of {} repeats; at least 1", repeats));
+  }
+  std::vector<double> milliseconds;
+  for (int i = 0; i <= repeats; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    if (auto ran = run(kernel, launch); !ran) {
+      return std::unexpected(ran.error());
+    }
+    milliseconds.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  }
+  milliseconds.erase(milliseconds.begin());
+  const auto middle = milliseconds.begin() + repeats / 2;
+  std::ranges::nth_element(milliseconds, middle);
+  return *middle;
+}
+
+}  // namespace
+}  // namespace host
+
+Result<std::unique_ptr<HostDevice>> open_host_device(HostOptions options) {
+  if (options.workers < 0) {
+    return fail(fmt::format("a host device of {} workers; at least 1, or 0 for one a core", options.workers));
+  }
+  return std::make_unique<host::HostDeviceImpl>(std::move(options));
+}
+
+HostReport inspect_host(const HostOptions& options) {
+  HostReport report;
+  if (const auto compiler = host::find_host_compiler(options.compiler)) {
+    report.compiler = fmt::format("{} ({})", fmt::join(compiler->command, " "), compiler->version);
+  } else {
+    report.compiler_problem = compiler.error().message;
+  }
+  const host::LibraryCache cache(options.cache_folder);
+  report.cache_folder = cache.folder();
+  report.cache_problem = cache.why();
+  return report;
+}
+
+}  // namespace convtgen

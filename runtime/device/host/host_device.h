@@ -1,0 +1,48 @@
+// The host device: runs emitted kernels on the CPU, and finds what is wrong with them.
+//
+// The same bytes that NVRTC takes are compiled by the system's C++ compiler. Threads of a block run in a random order
+// that changes at every barrier, blocks in a random order, all from one seed. Every access to memory is checked: out of
+// bounds, misaligned, a read of what nothing has written, two threads at one byte of shared memory with no barrier
+// between. A fault is the error of run(), with the thread and the line of the emitted source; the device stays usable.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "generator/support/error.h"
+#include "runtime/device/device.h"
+
+namespace convtgen {
+
+struct HostOptions {
+  std::uint64_t seed = 0;         // of the orders of threads and blocks
+  int workers = 0;                // OS threads that run blocks; 0: one for each core
+  bool races = true;              // look for races in shared memory
+  std::string compiler = {};      // a command; empty: $CXX, g++, c++ or clang++
+  std::string cache_folder = {};  // empty: $CONVTGEN_CACHE_DIR, $XDG_CACHE_HOME/convtgen or ~/.cache/convtgen
+  bool cache = true;              // keep compiled kernels on disk
+};
+
+/// Thread-safe: calls from several threads take turns at launching.
+class HostDevice : public Device {
+ public:
+  /// For the launches that follow. A kernel without faults gives the same bits for every seed.
+  virtual void set_seed(std::uint64_t seed) = 0;
+  [[nodiscard]] virtual std::uint64_t seed() const = 0;
+  [[nodiscard]] virtual int workers() const = 0;
+};
+
+/// Errors: a negative number of workers. A missing compiler is an error of compile() only.
+[[nodiscard]] Result<std::unique_ptr<HostDevice>> open_host_device(HostOptions options = {});
+
+/// What the host device finds on this machine, for people.
+struct HostReport {
+  std::string compiler;          // command and version, or empty
+  std::string compiler_problem;  // why there is none
+  std::string cache_folder;      // or empty
+  std::string cache_problem;
+};
+[[nodiscard]] HostReport inspect_host(const HostOptions& options = {});
+
+}  // namespace convtgen

@@ -1,0 +1,198 @@
+#include "runtime/device/host/library.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+
+#include "runtime/device/host/abi.h"
+#include "runtime/device/host/block.h"
+#include "runtime/device/host/compiler.h"
+#include "runtime/device/host/process.h"
+
+namespace convtgen::host {
+namespace {
+
+// The end of a packed library: names one a line, the source, two lengths, this.
+constexpr std::string_view kMagic = "cvthost1";
+constexpr std::size_t kTail = 16 + kMagic.size();
+
+void append_length(std::string& bytes, std::uint64_t length) {
+  for (int i = 0; i < 8; ++i) {
+    bytes.push_back(static_cast<char>(length >> 8 * i & 0xff));
+  }
+}
+
+std::uint64_t length_at(std::string_view bytes) {
+  std::uint64_t length = 0;
+  for (int i = 0; i < 8; ++i) {
+    length |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)])) << 8 * i;
+  }
+  return length;
+}
+
+// A file in memory, or where there is none such, one without a name.
+int anonymous_file() {
+  const int file = memfd_create("convtgen-kernel", MFD_CLOEXEC);
+  if (file >= 0) {
+    return file;
+  }
+  char path[] = "/tmp/convtgen-kernel-XXXXXX";
+  const int fallback = mkostemp(path, O_CLOEXEC);
+  if (fallback >= 0) {
+    unlink(path);
+  }
+  return fallback;
+}
+
+bool write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = write(file, bytes.data(), bytes.size());
+    if (wrote < 0 && errno != EINTR) {
+      return false;
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(wrote, 0)));
+  }
+  return true;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) {
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+std::string_view line_of_text(std::string_view text, long line) {
+  for (; line > 1; --line) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) {
+      return {};
+    }
+    text.remove_prefix(end + 1);
+  }
+  return trimmed(text.substr(0, text.find('\n')));
+}
+
+}  // namespace
+
+std::string pack_library(std::string library, const KernelSource& source) {
+  std::string names;
+  for (const KernelParameter& parameter : source.parameters) {
+    names += parameter.name + "\n";
+  }
+  library += names;
+  library += source.text;
+  append_length(library, names.size());
+  append_length(library, source.text.size());
+  library += kMagic;
+  return library;
+}
+
+Result<std::unique_ptr<Library>> Library::load(const std::string& bytes) {
+  std::string_view rest = bytes;
+  if (rest.size() < kTail || !rest.ends_with(kMagic)) {
+    return fail("these bytes are no library for the host device: compile the kernel with this version of convtgen");
+  }
+  const std::uint64_t text_bytes = length_at(rest.substr(rest.size() - kMagic.size() - 8));
+  const std::uint64_t name_bytes = length_at(rest.substr(rest.size() - kTail));
+  rest.remove_suffix(kTail);
+  if (text_bytes > rest.size() || name_bytes > rest.size() - text_bytes) {
+    return fail("a library for the host device is cut short");
+  }
+  std::unique_ptr<Library> library(new Library);
+  library->source_ = rest.substr(rest.size() - text_bytes);
+  rest.remove_suffix(text_bytes);
+  std::string_view names = rest.substr(rest.size() - name_bytes);
+  rest.remove_suffix(name_bytes);
+  while (!names.empty()) {
+    const std::size_t end = names.find('\n');
+    library->parameter_names_.emplace_back(names.substr(0, end));
+    names.remove_prefix(end + 1);
+  }
+
+  library->file_ = anonymous_file();
+  if (library->file_ < 0 || !write_all(library->file_, rest)) {
+    return fail(fmt::format("no file for a kernel's library: {}", std::strerror(errno)));
+  }
+  const std::string path = fmt::format("/proc/self/fd/{}", library->file_);
+  library->handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library->handle_ == nullptr) {
+    return fail(fmt::format("a kernel's library can't be loaded: {}", dlerror()));
+  }
+  const auto* version = static_cast<const int*>(dlsym(library->handle_, "convtgen_host_version"));
+  const auto* parameters = static_cast<const int*>(dlsym(library->handle_, "convtgen_host_parameters"));
+  const auto attach =
+      reinterpret_cast<void (*)(const ConvtgenHostTable*)>(dlsym(library->handle_, "convtgen_host_attach"));
+  library->entry_ = reinterpret_cast<Entry>(dlsym(library->handle_, "convtgen_host_entry"));
+  if (version == nullptr || *version != CONVTGEN_HOST_ABI_VERSION || parameters == nullptr || attach == nullptr ||
+      library->entry_ == nullptr) {
+    return fail("a library of another version of the host device: compile the kernel again");
+  }
+  library->parameter_count_ = *parameters;
+  ConvtgenHostTable table = {};
+  add_access_checks(table);
+  add_collectives(table);
+  attach(&table);
+
+  link_map* map = nullptr;
+  if (dlinfo(library->handle_, RTLD_DI_LINKMAP, &map) != 0) {
+    return fail(fmt::format("a kernel's library has no address: {}", dlerror()));
+  }
+  library->base_ = map->l_addr;
+  // A library of one kernel is linked at 0: its headers stand at its base.
+  const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(library->base_);
+  const auto* segments = reinterpret_cast<const ElfW(Phdr)*>(library->base_ + header->e_phoff);
+  for (int i = 0; i < header->e_phnum; ++i) {
+    if (segments[i].p_type == PT_LOAD) {
+      library->constants_.push_back(
+          {.begin = library->base_ + segments[i].p_vaddr, .bytes = segments[i].p_memsz, .written = nullptr, .gap = 0});
+    }
+  }
+  return library;
+}
+
+Library::~Library() {
+  if (handle_ != nullptr) {
+    dlclose(handle_);
+  }
+  if (file_ >= 0) {
+    close(file_);
+  }
+}
+
+std::string_view Library::parameter_name(std::size_t index) const {
+  return index < parameter_names_.size() ? std::string_view(parameter_names_[index]) : std::string_view();
+}
+
+std::string Library::line_of(std::uintptr_t return_address) const {
+  constexpr const char* kUnknown = "an unknown line";
+  const std::string path = fmt::format("/proc/{}/fd/{}", getpid(), file_);
+  const std::string address = fmt::format("{:#x}", return_address - 1 - base_);
+  for (const char* program : {"addr2line", "llvm-addr2line"}) {
+    const auto said = run_process({program, "-i", "-e", path, address});
+    if (!said || said->status != 0) {
+      continue;
+    }
+    // One line for each level of inlining, the innermost first: "<folder>/kernel.cu:12 (discriminator 3)".
+    const std::string mark = std::string(kSourceName) + ":";
+    const std::size_t found = said->output.find(mark);
+    if (found == std::string::npos) {
+      return kUnknown;
+    }
+    const long line = std::strtol(said->output.c_str() + found + mark.size(), nullptr, 10);
+    return line > 0 ? fmt::format("line {} `{}`", line, line_of_text(source_, line)) : kUnknown;
+  }
+  return kUnknown;
+}
+
+}  // namespace convtgen::host

@@ -1,0 +1,55 @@
+// A compiled kernel in this process: the library, its way in, and the lines of its instructions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generator/specializer/kernel_source.h"
+#include "generator/support/error.h"
+#include "runtime/device/host/memory.h"
+
+namespace convtgen::host {
+
+/// The bytes of a Binary for the host device: a shared library, and behind it what messages need of the source.
+/// (Bytes after its end are nothing to a loader.)
+[[nodiscard]] std::string pack_library(std::string library, const KernelSource& source);
+
+class Library {
+ public:
+  /// Errors: the bytes are no library of this version of the host device, or the system won't load them.
+  [[nodiscard]] static Result<std::unique_ptr<Library>> load(const std::string& bytes);
+
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library();
+
+  using Entry = void (*)(const unsigned long long* slots);
+  [[nodiscard]] Entry entry() const { return entry_; }
+  [[nodiscard]] int parameter_count() const { return parameter_count_; }
+  /// Empty where the source did not name it.
+  [[nodiscard]] std::string_view parameter_name(std::size_t index) const;
+  [[nodiscard]] std::uintptr_t base() const { return base_; }
+  /// What the kernel may read of its own: constants.
+  [[nodiscard]] const std::vector<Region>& constants() const { return constants_; }
+
+  /// "line 12 `y[i] = x[i];`" of the emitted source for a return address; "an unknown line" where the system has no
+  /// addr2line. Slow: it runs that program.
+  [[nodiscard]] std::string line_of(std::uintptr_t return_address) const;
+
+ private:
+  Library() = default;
+
+  int file_ = -1;  // stays open: the loader knows libraries by their path, which names it
+  void* handle_ = nullptr;
+  Entry entry_ = nullptr;
+  int parameter_count_ = 0;
+  std::vector<std::string> parameter_names_;
+  std::uintptr_t base_ = 0;
+  std::vector<Region> constants_;
+  std::string source_;
+};
+
+}  // namespace convtgen::host

@@ -1,0 +1,105 @@
+#include "runtime/device/host/report.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+namespace convtgen::host {
+namespace {
+
+constexpr std::uintptr_t kSharedReach = std::uintptr_t{32} << 20;
+
+// "offset 4092 of the 4096 bytes of buffer 'x' in global memory"
+std::string place_in(std::int64_t offset, std::uint64_t bytes, const std::string& memory) {
+  return fmt::format("offset {} of {} ({} bytes)", offset, memory, bytes);
+}
+
+std::string buffer_name(const Region& region, const Library& library, std::span<const unsigned long long> slots) {
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i] >= region.begin && slots[i] - region.begin < std::max<std::uintptr_t>(region.bytes, 1)) {
+      const std::string_view name = library.parameter_name(i);
+      return name.empty() ? fmt::format("the global buffer of argument {}", i)
+                          : fmt::format("global buffer '{}'", name);
+    }
+  }
+  return "a global buffer that is no argument";
+}
+
+// The memory that an address lies in, or that it misses by least.
+std::string place_of(const Fault& fault, const Library& library, const LaunchContext& launch,
+                     std::uintptr_t shared_begin, std::span<const unsigned long long> slots) {
+  const auto offset_from = [&](std::uintptr_t begin) { return static_cast<std::int64_t>(fault.address - begin); };
+  if (fault.address + kSharedReach - shared_begin < 2 * kSharedReach) {
+    return place_in(offset_from(shared_begin), launch.shared_bytes, "shared memory");
+  }
+  const Region* nearest = nullptr;
+  std::uint64_t least = UINT64_MAX;
+  for (const Region& region : launch.regions) {
+    const std::uint64_t distance = fault.address < region.begin ? region.begin - fault.address
+                                   : fault.address - region.begin < region.bytes
+                                       ? 0
+                                       : fault.address - region.begin - region.bytes;
+    if (distance < least && distance <= region.gap) {
+      least = distance;
+      nearest = &region;
+    }
+  }
+  if (nearest != nullptr) {
+    return place_in(offset_from(nearest->begin), nearest->bytes, buffer_name(*nearest, library, slots));
+  }
+  for (const Region& constant : launch.constants) {
+    if (fault.address - constant.begin < constant.bytes) {
+      return "the kernel's constants";
+    }
+  }
+  return fmt::format("address {:#x}, in no memory of the kernel", fault.address);
+}
+
+std::string bytes_of(std::uint64_t size) {
+  return fmt::format("{} byte{}", size, size == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string describe(const Fault& fault, const Library& library, const LaunchContext& launch,
+                     std::uintptr_t shared_begin, std::span<const unsigned long long> slots,
+                     const std::string& symbol) {
+  const std::string who = fmt::format("block {}, thread {}, {}", fault.block, fault.thread, library.line_of(fault.pc));
+  const std::string access = fmt::format("{} of {}", fault.write ? "write" : "read", bytes_of(fault.size));
+  const std::string head = fmt::format("kernel '{}' on the host device: ", symbol);
+  const auto place = [&] { return place_of(fault, library, launch, shared_begin, slots); };
+  switch (fault.kind) {
+    case FaultKind::kOutOfBounds:
+      return fmt::format("{}out-of-bounds {} at {}: {}", head, access, place(), who);
+    case FaultKind::kReadOnly:
+      return fmt::format("{}{} in read-only memory, {}: {}", head, access, place(), who);
+    case FaultKind::kNeverWritten:
+      return fmt::format("{}{} that nothing has written, at {}: {}", head, access, place(), who);
+    case FaultKind::kMisaligned:
+      return fmt::format("{}misaligned {} at {}; the address must be a multiple of {}: {}", head, access, place(),
+                         fault.size, who);
+    case FaultKind::kRace: {
+      const std::string other = fault.other_known ? fmt::format("thread {}", fault.other_thread) : "another thread";
+      return fmt::format("{}race: {} at {} with no barrier since {} {} it: {}; the other: {}, {}", head, access,
+                         place(), other, fault.other_write ? "wrote" : "read", who, other,
+                         library.line_of(fault.other_pc));
+    }
+    case FaultKind::kDivergence: {
+      std::string other = "lanes of its mask do not exist in the block";
+      if (fault.other_known) {
+        other = fault.other_pc == 0 ? fmt::format("thread {} has ended", fault.other_thread)
+                                    : fmt::format("thread {} waits at {}, {}", fault.other_thread, fault.other_what,
+                                                  library.line_of(fault.other_pc));
+      }
+      return fmt::format("{}divergent {}: {} waits there for ever; {}", head, fault.what, who, other);
+    }
+    case FaultKind::kBadMask:
+      return fmt::format("{}{} with mask {:#010x}, which leaves out lane {} that takes part or is read: {}", head,
+                         fault.what, fault.address, fault.size, who);
+    case FaultKind::kBadWidth:
+      return fmt::format("{}{} of width {}; a width is 1, 2, 4, 8, 16 or 32: {}", head, fault.what, fault.size, who);
+  }
+  return head + who;
+}
+
+}  // namespace convtgen::host

@@ -1,0 +1,19 @@
+// Faults in words.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "runtime/device/host/block.h"
+#include "runtime/device/host/fault.h"
+#include "runtime/device/host/library.h"
+
+namespace convtgen::host {
+
+/// One message: what, where in memory, which thread, which line of the emitted source. `shared_begin` is the address of
+/// the faulting worker's shared memory, `slots` the launch's arguments.
+[[nodiscard]] std::string describe(const Fault& fault, const Library& library, const LaunchContext& launch,
+                                   std::uintptr_t shared_begin, std::span<const unsigned long long> slots,
+                                   const std::string& symbol);
+
+}  // namespace convtgen::host
