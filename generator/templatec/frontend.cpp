@@ -28,7 +28,7 @@ constexpr const char* kPreludePath = "/convtgen/prelude.cuh";
 /// Parses one template and builds its program where there was no error.
 class Action : public clang::ASTFrontendAction {
  public:
-  Action(std::optional<Program>& program) : program_(program) {}
+  explicit Action(std::optional<Program>& program) : program_(program) {}
 
   std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler, llvm::StringRef) override {
     comment_handler_ = record_source_text(compiler, text_);
@@ -58,6 +58,29 @@ class Action : public clang::ASTFrontendAction {
   SourceText text_;
   std::unique_ptr<clang::CommentHandler> comment_handler_;
   std::optional<Program>& program_;
+};
+
+/// Runs the action as Clang's tools do, but says nothing beside the diagnostics.
+class Runner : public clang::tooling::ToolAction {
+ public:
+  explicit Runner(std::optional<Program>& program) : action_(program) {}
+
+  bool runInvocation(std::shared_ptr<clang::CompilerInvocation> invocation, clang::FileManager* files,
+                     std::shared_ptr<clang::PCHContainerOperations> containers,
+                     clang::DiagnosticConsumer* diagnostics) override {
+    clang::CompilerInstance compiler(std::move(containers));
+    compiler.setVerboseOutputStream(llvm::nulls());
+    compiler.setInvocation(std::move(invocation));
+    compiler.setFileManager(files);
+    compiler.createDiagnostics(diagnostics, /*ShouldOwnClient=*/false);
+    compiler.createSourceManager(*files);
+    const bool ran = compiler.ExecuteAction(action_);
+    files->clearStatCache();
+    return ran;
+  }
+
+ private:
+  Action action_;
 };
 
 std::vector<std::string> arguments(const std::string& path) {
@@ -98,7 +121,9 @@ Output compile_template(const Input& input) {
   auto options = llvm::makeIntrusiveRefCnt<clang::DiagnosticOptions>();
   clang::TextDiagnosticPrinter printer(stream, options.get());
   std::optional<Program> program;
-  clang::tooling::ToolInvocation invocation(arguments(input.path), std::make_unique<Action>(program), files.get());
+  Runner runner(program);
+  clang::tooling::ToolInvocation invocation(arguments(input.path), &runner, files.get(),
+                                            std::make_shared<clang::PCHContainerOperations>());
   invocation.setDiagnosticConsumer(&printer);
   output.ok = invocation.run() && program.has_value();
   if (output.ok) {

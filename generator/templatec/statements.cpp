@@ -217,7 +217,8 @@ class BodyBuilder {
         unsupported(statement, "goto");
         return;
       case clang::Stmt::LabelStmtClass:
-        unsupported(statement, "a label");
+        // Only goto, which is reported, could come here.
+        add(*llvm::cast<clang::LabelStmt>(statement).getSubStmt(), out);
         return;
       case clang::Stmt::SwitchStmtClass:
         unsupported(statement, "switch", "write if and else");
@@ -442,6 +443,7 @@ void check_preprocessor(const Context& context, Position begin, Position end) {
     if (inside(directive)) {
       context.error(directive.location,
                     fmt::format("{} inside a function of a template; write if or if constexpr", directive.name));
+      break;  // what belongs to it need not be said
     }
   }
   for (const Mark& expansion : context.text.expansions) {

@@ -1,0 +1,81 @@
+// A committed program must come from the templates as they stand; this notices it without LLVM.
+#include "generator/templatec/digest.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "generator/specializer/program_text.h"
+
+namespace convtgen::templatec {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kTemplates = fs::path(CONVTGEN_SOURCE_DIR) / "templates";
+const fs::path kPrograms = fs::path(CONVTGEN_SOURCE_DIR) / "generator/specializer/programs";
+
+std::optional<std::string> read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return std::nullopt;
+  }
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::vector<std::string> names_in(const fs::path& folder, const std::string& extension) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == extension) {
+      names.push_back(entry.path().stem());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST(CommittedPrograms, EveryTemplateHasOne) {
+  EXPECT_EQ(names_in(kTemplates, ".cu"), names_in(kPrograms, ".sexp"));
+  EXPECT_FALSE(names_in(kTemplates, ".cu").empty());
+}
+
+TEST(CommittedPrograms, AreMadeFromTheTemplatesAsTheyStand) {
+  for (const std::string& name : names_in(kPrograms, ".sexp")) {
+    const Result<Program> program = read_program(read_file(kPrograms / (name + ".sexp")).value());
+    ASSERT_TRUE(program) << program.error().message;
+    EXPECT_EQ(program->name, name);
+    const SourceFiles files = sources_of(name, [](const std::string& file) { return read_file(kTemplates / file); });
+    EXPECT_EQ(program->digest, digest_of(files))
+        << "templates/" << name << ".cu or a file that it includes was changed; build with -DCONVTGEN_REGENERATE=ON "
+        << "and take over the new program with the target convtgen_update_programs";
+  }
+}
+
+TEST(CommittedPrograms, TheSourcesOfDirectAreAllOfItsFiles) {
+  const SourceFiles files = sources_of("direct", [](const std::string& file) { return read_file(kTemplates / file); });
+  std::vector<std::string> names;
+  for (const auto& [name, text] : files) {
+    names.push_back(name);
+    EXPECT_FALSE(text.empty()) << name;
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"device/activation.h", "device/convert.h", "device/memory.h",
+                                             "device/template.h", "direct.cu", "direct.parameters.h"}));
+}
+
+TEST(Digest, IsSha256OverLengthPrefixedFields) {
+  // Made with Python: hashlib.sha256(b"".join(struct.pack("<Q", len(f)) + f for f in fields)).
+  EXPECT_EQ(digest_of({}), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(digest_of({{"a.cu", "text\n"}, {"b.h", ""}}),
+            "4190cdf5fa413a0426fca745e12059f912851eaf8ae27777736cc8811d374ab2");
+}
+
+TEST(Digest, TellsApartWhatConcatenationWouldNot) {
+  EXPECT_NE(digest_of({{"a", "bc"}}), digest_of({{"ab", "c"}}));
+  EXPECT_NE(digest_of({{"a", "b"}, {"c", ""}}), digest_of({{"a", ""}, {"c", "b"}}));
+}
+
+}  // namespace
+}  // namespace convtgen::templatec
