@@ -77,8 +77,8 @@ std::string render_text(const std::vector<Diagnostic>& diagnostics, std::string_
     std::string_view after_dots;
     if (line.size() > kLongestLine) {
       std::size_t start = column > kBefore ? column - kBefore : 0;
-      while (start > 0 && continues_character(line[start])) {
-        --start;
+      for (int i = 0; i < 3 && start > 0 && continues_character(line[start]); ++i) {
+        --start;  // to the first byte of a character, of four at most
       }
       before_dots = start > 0 ? "..." : "";
       line.remove_prefix(start);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -17,12 +19,15 @@ namespace {
 
 // In the order of the text, each once (a wrong default is found again by every layer).
 std::vector<Diagnostic> in_order(std::vector<Diagnostic> diagnostics) {
-  const auto place = [](const Diagnostic& d) { return std::tie(d.line, d.column); };
-  std::ranges::stable_sort(diagnostics, {}, place);
+  std::vector<std::size_t> order(diagnostics.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(
+      order, {}, [&diagnostics](std::size_t i) { return std::tuple(diagnostics[i].line, diagnostics[i].column, i); });
   std::vector<Diagnostic> result;
   std::size_t group = 0;  // where the errors of this place start
-  for (Diagnostic& diagnostic : diagnostics) {
-    if (result.empty() || place(result.back()) != place(diagnostic)) {
+  for (const std::size_t i : order) {
+    Diagnostic& diagnostic = diagnostics[i];
+    if (result.empty() || result.back().line != diagnostic.line || result.back().column != diagnostic.column) {
       group = result.size();
     }
     if (std::find(result.begin() + static_cast<std::ptrdiff_t>(group), result.end(), diagnostic) == result.end()) {

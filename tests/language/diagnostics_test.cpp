@@ -46,6 +46,14 @@ TEST(RenderText, LongLinesAreCut) {
                        std::string(63, ' ') + "^~~~~\n");
 }
 
+TEST(RenderText, LongLinesOfStrayBytesAreCutToo) {
+  // Each byte looks like the middle of a character, so there is no first byte to go back to.
+  const std::string text(1000, '\xB1');
+  const std::string shown = render_text({{1, 501, 1, "here", ""}}, text, "f", false);
+  EXPECT_EQ(shown, "f:1:501: error: here\n    1 | ..." + std::string(160, '?') + "...\n      | " +
+                       std::string(66, ' ') + "^\n");
+}
+
 TEST(RenderText, EndOfLineAndOfText) {
   EXPECT_EQ(render_text({{1, 3, 1, "end", ""}}, "ab\r\n", "f", false), "f:1:3: error: end\n    1 | ab\n      |   ^\n");
   EXPECT_EQ(render_text({{1, 1, 1, "empty", ""}}, "", "f", false), "f:1:1: error: empty\n    1 | \n      | ^\n");
