@@ -29,13 +29,14 @@ std::string print_fuse(const std::vector<Activation>& chain) {
   for (const Activation& step : chain) {
     text += text.empty() ? "" : ", ";
     text += name_of(step.kind);
-    // fmt prints the shortest digits that read back as the same number.
+    // fmt prints the shortest digits that read back as the same number. Adding 0 makes 0 of -0: the two are equal, and
+    // equal layers must print alike.
     switch (argument_count(step.kind)) {
       case 1:
-        text += fmt::format("({})", step.a);
+        text += fmt::format("({})", step.a + 0.0);
         break;
       case 2:
-        text += fmt::format("({}, {})", step.a, step.b);
+        text += fmt::format("({}, {})", step.a + 0.0, step.b + 0.0);
         break;
       default:
         break;

@@ -393,7 +393,7 @@ class ValueParser {
     } else if (!std::isfinite(value)) {
       error(token, fmt::format("{} must be finite", quoted(token.text)));
     } else {
-      return value;
+      return value + 0.0;  // -0 is written as 0: the language has one zero
     }
     return std::nullopt;
   }

@@ -48,7 +48,7 @@ TEST(Canonical, OneDimension) {
 TEST(Canonical, NumbersAreTheShortestThatReadBack) {
   EXPECT_EQ(canonical("conv_transpose2d 1 -> 1; kernel 1; dtype f64; fuse add(0.1), add(1e22), add(-0.0), "
                       "add(0.30000000000000004), add(5e-324), add(1.7976931348623157e308), scale(100000)"),
-            "conv_transpose2d 1 -> 1; kernel 1x1; fuse add(0.1), add(1e+22), add(-0), add(0.30000000000000004), "
+            "conv_transpose2d 1 -> 1; kernel 1x1; fuse add(0.1), add(1e+22), add(0), add(0.30000000000000004), "
             "add(5e-324), add(1.7976931348623157e+308), scale(100000); dtype f64; compute f64; layout nchw");
 }
 
