@@ -82,7 +82,7 @@ std::string explained(std::string_view log, const std::string& file, const Kerne
 class ProgramGuard {
  public:
   ProgramGuard(const nvrtc::Api& api, nvrtc::Program program) : api_(api), program_(program) {}
-  ~ProgramGuard() { (void)api_.DestroyProgram(&program_); }
+  ~ProgramGuard() { (void)api_.destroy_program(&program_); }
   ProgramGuard(const ProgramGuard&) = delete;
   ProgramGuard& operator=(const ProgramGuard&) = delete;
 
@@ -102,13 +102,13 @@ Result<std::string> fetch(const nvrtc::Api& api, nvrtc::Program program, SizeFun
     status = get(program, text.data());
   }
   if (status != nvrtc::kSuccess) {
-    return fail(fmt::format("NVRTC: {}", api.GetErrorString(status)));
+    return fail(fmt::format("NVRTC: {}", api.get_error_string(status)));
   }
   return text;
 }
 
 Result<std::string> fetch_log(const nvrtc::Api& api, nvrtc::Program program) {
-  Result<std::string> log = fetch(api, program, api.GetProgramLogSize, api.GetProgramLog);
+  Result<std::string> log = fetch(api, program, api.get_program_log_size, api.get_program_log);
   if (log) {
     log->erase(std::min(log->find('\0'), log->size()));
   }
@@ -123,7 +123,7 @@ Result<std::string> checked_suffix(const Nvrtc& nvrtc, const std::string& archit
   if (!architecture.starts_with(kPrefix)) {
     return fail(fmt::format("architecture '{}' is no name of the form sm_90a; {}", architecture, supported));
   }
-  const std::string suffix = architecture.substr(kPrefix.size());
+  std::string suffix = architecture.substr(kPrefix.size());
   const std::optional<int> number = leading_number(suffix);
   if (!number || std::ranges::find(nvrtc.architectures, *number) == nvrtc.architectures.end()) {
     return fail(fmt::format("architecture '{}' is not known to this compiler; {}", architecture, supported));
@@ -168,12 +168,12 @@ Result<Binary> compile_with_nvrtc(const Nvrtc& nvrtc, const KernelSource& source
 
   const nvrtc::Api& api = nvrtc.api;
   nvrtc::Program program = nullptr;
-  nvrtc::Status status = api.CreateProgram(&program, source.text.c_str(), file.c_str(), 0, nullptr, nullptr);
+  nvrtc::Status status = api.create_program(&program, source.text.c_str(), file.c_str(), 0, nullptr, nullptr);
   if (status != nvrtc::kSuccess) {
-    return fail(fmt::format("NVRTC could not take the source of {}: {}", source.symbol, api.GetErrorString(status)));
+    return fail(fmt::format("NVRTC could not take the source of {}: {}", source.symbol, api.get_error_string(status)));
   }
   const ProgramGuard guard(api, program);
-  status = api.CompileProgram(program, static_cast<int>(options.size()), options.data());
+  status = api.compile_program(program, static_cast<int>(options.size()), options.data());
   const Result<std::string> log = fetch_log(api, program);
   if (!log) {
     return std::unexpected(log.error());
@@ -183,11 +183,11 @@ Result<Binary> compile_with_nvrtc(const Nvrtc& nvrtc, const KernelSource& source
                            ? "; libnvrtc-builtins, which belongs beside libnvrtc, may be missing"
                            : "";
     return fail(fmt::format("NVRTC {}.{} could not compile {} for {} ({}{}):\n{}", nvrtc.major, nvrtc.minor,
-                            source.symbol, architecture, api.GetErrorString(status), hint,
+                            source.symbol, architecture, api.get_error_string(status), hint,
                             explained(*log, file, source)));
   }
-  Result<std::string> bytes =
-      cubin ? fetch(api, program, api.GetCUBINSize, api.GetCUBIN) : fetch(api, program, api.GetPTXSize, api.GetPTX);
+  Result<std::string> bytes = cubin ? fetch(api, program, api.get_cubin_size, api.get_cubin)
+                                    : fetch(api, program, api.get_ptx_size, api.get_ptx);
   if (!bytes) {
     return std::unexpected(bytes.error());
   }

@@ -17,22 +17,22 @@ enum Status : int {
   kErrorBuiltinOperationFailure = 7,  // libnvrtc-builtins was not found, most often
 };
 
-/// The functions, by the names that the library exports without "nvrtc".
+/// The functions; get_ptx is nvrtcGetPTX, and so on.
 struct Api {
-  const char* (*GetErrorString)(Status);
-  Status (*Version)(int* major, int* minor);
-  Status (*GetNumSupportedArchs)(int* count);
-  Status (*GetSupportedArchs)(int* architectures);
-  Status (*CreateProgram)(Program*, const char* source, const char* name, int header_count, const char* const* headers,
-                          const char* const* include_names);
-  Status (*DestroyProgram)(Program*);
-  Status (*CompileProgram)(Program, int option_count, const char* const* options);
-  Status (*GetPTXSize)(Program, std::size_t*);
-  Status (*GetPTX)(Program, char*);
-  Status (*GetCUBINSize)(Program, std::size_t*);
-  Status (*GetCUBIN)(Program, char*);
-  Status (*GetProgramLogSize)(Program, std::size_t*);
-  Status (*GetProgramLog)(Program, char*);
+  const char* (*get_error_string)(Status);
+  Status (*version)(int* major, int* minor);
+  Status (*get_num_supported_archs)(int* count);
+  Status (*get_supported_archs)(int* architectures);
+  Status (*create_program)(Program*, const char* source, const char* name, int header_count, const char* const* headers,
+                           const char* const* include_names);
+  Status (*destroy_program)(Program*);
+  Status (*compile_program)(Program, int option_count, const char* const* options);
+  Status (*get_ptx_size)(Program, std::size_t*);
+  Status (*get_ptx)(Program, char*);
+  Status (*get_cubin_size)(Program, std::size_t*);
+  Status (*get_cubin)(Program, char*);
+  Status (*get_program_log_size)(Program, std::size_t*);
+  Status (*get_program_log)(Program, char*);
 };
 
 }  // namespace convtgen::nvrtc

@@ -186,25 +186,26 @@ Result<Nvrtc> open_nvrtc(const std::string& file) {
   nvrtc.path = library->path();
   nvrtc::Api& api = nvrtc.api;
   const bool whole =
-      library->bind("nvrtcGetErrorString", api.GetErrorString) && library->bind("nvrtcVersion", api.Version) &&
-      library->bind("nvrtcGetNumSupportedArchs", api.GetNumSupportedArchs) &&
-      library->bind("nvrtcGetSupportedArchs", api.GetSupportedArchs) &&
-      library->bind("nvrtcCreateProgram", api.CreateProgram) &&
-      library->bind("nvrtcDestroyProgram", api.DestroyProgram) &&
-      library->bind("nvrtcCompileProgram", api.CompileProgram) && library->bind("nvrtcGetPTXSize", api.GetPTXSize) &&
-      library->bind("nvrtcGetPTX", api.GetPTX) && library->bind("nvrtcGetCUBINSize", api.GetCUBINSize) &&
-      library->bind("nvrtcGetCUBIN", api.GetCUBIN) && library->bind("nvrtcGetProgramLogSize", api.GetProgramLogSize) &&
-      library->bind("nvrtcGetProgramLog", api.GetProgramLog);
+      library->bind("nvrtcGetErrorString", api.get_error_string) && library->bind("nvrtcVersion", api.version) &&
+      library->bind("nvrtcGetNumSupportedArchs", api.get_num_supported_archs) &&
+      library->bind("nvrtcGetSupportedArchs", api.get_supported_archs) &&
+      library->bind("nvrtcCreateProgram", api.create_program) &&
+      library->bind("nvrtcDestroyProgram", api.destroy_program) &&
+      library->bind("nvrtcCompileProgram", api.compile_program) && library->bind("nvrtcGetPTXSize", api.get_ptx_size) &&
+      library->bind("nvrtcGetPTX", api.get_ptx) && library->bind("nvrtcGetCUBINSize", api.get_cubin_size) &&
+      library->bind("nvrtcGetCUBIN", api.get_cubin) &&
+      library->bind("nvrtcGetProgramLogSize", api.get_program_log_size) &&
+      library->bind("nvrtcGetProgramLog", api.get_program_log);
   if (!whole) {
     return fail(fmt::format("{}: no NVRTC of version 11.2 or later", nvrtc.path));
   }
   int count = 0;
-  if (api.Version(&nvrtc.major, &nvrtc.minor) != nvrtc::kSuccess ||
-      api.GetNumSupportedArchs(&count) != nvrtc::kSuccess || count <= 0) {
+  if (api.version(&nvrtc.major, &nvrtc.minor) != nvrtc::kSuccess ||
+      api.get_num_supported_archs(&count) != nvrtc::kSuccess || count <= 0) {
     return fail(fmt::format("{}: does not tell its version and architectures", nvrtc.path));
   }
   nvrtc.architectures.resize(static_cast<std::size_t>(count));
-  if (api.GetSupportedArchs(nvrtc.architectures.data()) != nvrtc::kSuccess) {
+  if (api.get_supported_archs(nvrtc.architectures.data()) != nvrtc::kSuccess) {
     return fail(fmt::format("{}: does not tell its architectures", nvrtc.path));
   }
   return nvrtc;

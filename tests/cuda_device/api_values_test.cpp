@@ -55,41 +55,41 @@ TEST(ApiValuesTest, DriverSignatures) {
   const cuda::Api ours{};
 #define CONVTGEN_SAME(member, function) \
   EXPECT_TRUE((SameSignature<decltype(ours.member), decltype(&function)>::value)) << #function
-  CONVTGEN_SAME(Init, cuInit);
-  CONVTGEN_SAME(DriverGetVersion, cuDriverGetVersion);
-  CONVTGEN_SAME(GetErrorName, cuGetErrorName);
-  CONVTGEN_SAME(GetErrorString, cuGetErrorString);
-  CONVTGEN_SAME(DeviceGetCount, cuDeviceGetCount);
-  CONVTGEN_SAME(DeviceGet, cuDeviceGet);
-  CONVTGEN_SAME(DeviceGetName, cuDeviceGetName);
-  CONVTGEN_SAME(DeviceGetAttribute, cuDeviceGetAttribute);
-  CONVTGEN_SAME(DeviceTotalMem, cuDeviceTotalMem);
-  CONVTGEN_SAME(DevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain);
-  CONVTGEN_SAME(DevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease);
-  CONVTGEN_SAME(CtxPushCurrent, cuCtxPushCurrent);
-  CONVTGEN_SAME(CtxPopCurrent, cuCtxPopCurrent);
-  CONVTGEN_SAME(ModuleLoadDataEx, cuModuleLoadDataEx);
-  CONVTGEN_SAME(ModuleUnload, cuModuleUnload);
-  CONVTGEN_SAME(ModuleGetFunction, cuModuleGetFunction);
-  CONVTGEN_SAME(FuncGetAttribute, cuFuncGetAttribute);
-  CONVTGEN_SAME(FuncSetAttribute, cuFuncSetAttribute);
+  CONVTGEN_SAME(init, cuInit);
+  CONVTGEN_SAME(driver_get_version, cuDriverGetVersion);
+  CONVTGEN_SAME(get_error_name, cuGetErrorName);
+  CONVTGEN_SAME(get_error_string, cuGetErrorString);
+  CONVTGEN_SAME(device_get_count, cuDeviceGetCount);
+  CONVTGEN_SAME(device_get, cuDeviceGet);
+  CONVTGEN_SAME(device_get_name, cuDeviceGetName);
+  CONVTGEN_SAME(device_get_attribute, cuDeviceGetAttribute);
+  CONVTGEN_SAME(device_total_mem, cuDeviceTotalMem);
+  CONVTGEN_SAME(device_primary_ctx_retain, cuDevicePrimaryCtxRetain);
+  CONVTGEN_SAME(device_primary_ctx_release, cuDevicePrimaryCtxRelease);
+  CONVTGEN_SAME(ctx_push_current, cuCtxPushCurrent);
+  CONVTGEN_SAME(ctx_pop_current, cuCtxPopCurrent);
+  CONVTGEN_SAME(module_load_data_ex, cuModuleLoadDataEx);
+  CONVTGEN_SAME(module_unload, cuModuleUnload);
+  CONVTGEN_SAME(module_get_function, cuModuleGetFunction);
+  CONVTGEN_SAME(func_get_attribute, cuFuncGetAttribute);
+  CONVTGEN_SAME(func_set_attribute, cuFuncSetAttribute);
 #if CUDA_VERSION >= 12040
-  CONVTGEN_SAME(FuncGetParamInfo, cuFuncGetParamInfo);
+  CONVTGEN_SAME(func_get_param_info, cuFuncGetParamInfo);
 #endif
-  CONVTGEN_SAME(MemAlloc, cuMemAlloc);
-  CONVTGEN_SAME(MemFree, cuMemFree);
-  CONVTGEN_SAME(MemcpyHtoDAsync, cuMemcpyHtoDAsync);
-  CONVTGEN_SAME(MemcpyDtoHAsync, cuMemcpyDtoHAsync);
-  CONVTGEN_SAME(MemsetD8Async, cuMemsetD8Async);
-  CONVTGEN_SAME(StreamCreate, cuStreamCreate);
-  CONVTGEN_SAME(StreamDestroy, cuStreamDestroy);
-  CONVTGEN_SAME(StreamSynchronize, cuStreamSynchronize);
-  CONVTGEN_SAME(EventCreate, cuEventCreate);
-  CONVTGEN_SAME(EventDestroy, cuEventDestroy);
-  CONVTGEN_SAME(EventRecord, cuEventRecord);
-  CONVTGEN_SAME(EventSynchronize, cuEventSynchronize);
-  CONVTGEN_SAME(EventElapsedTime, cuEventElapsedTime);
-  CONVTGEN_SAME(LaunchKernel, cuLaunchKernel);
+  CONVTGEN_SAME(mem_alloc, cuMemAlloc);
+  CONVTGEN_SAME(mem_free, cuMemFree);
+  CONVTGEN_SAME(memcpy_to_device_async, cuMemcpyHtoDAsync);
+  CONVTGEN_SAME(memcpy_to_host_async, cuMemcpyDtoHAsync);
+  CONVTGEN_SAME(memset_d8_async, cuMemsetD8Async);
+  CONVTGEN_SAME(stream_create, cuStreamCreate);
+  CONVTGEN_SAME(stream_destroy, cuStreamDestroy);
+  CONVTGEN_SAME(stream_synchronize, cuStreamSynchronize);
+  CONVTGEN_SAME(event_create, cuEventCreate);
+  CONVTGEN_SAME(event_destroy, cuEventDestroy);
+  CONVTGEN_SAME(event_record, cuEventRecord);
+  CONVTGEN_SAME(event_synchronize, cuEventSynchronize);
+  CONVTGEN_SAME(event_elapsed_time, cuEventElapsedTime);
+  CONVTGEN_SAME(launch_kernel, cuLaunchKernel);
 }
 
 TEST(ApiValuesTest, NvrtcValuesAndSignatures) {
@@ -97,19 +97,19 @@ TEST(ApiValuesTest, NvrtcValuesAndSignatures) {
   EXPECT_EQ(int{nvrtc::kErrorCompilation}, int{NVRTC_ERROR_COMPILATION});
   EXPECT_EQ(int{nvrtc::kErrorBuiltinOperationFailure}, int{NVRTC_ERROR_BUILTIN_OPERATION_FAILURE});
   const nvrtc::Api ours{};
-  CONVTGEN_SAME(GetErrorString, nvrtcGetErrorString);
-  CONVTGEN_SAME(Version, nvrtcVersion);
-  CONVTGEN_SAME(GetNumSupportedArchs, nvrtcGetNumSupportedArchs);
-  CONVTGEN_SAME(GetSupportedArchs, nvrtcGetSupportedArchs);
-  CONVTGEN_SAME(CreateProgram, nvrtcCreateProgram);
-  CONVTGEN_SAME(DestroyProgram, nvrtcDestroyProgram);
-  CONVTGEN_SAME(CompileProgram, nvrtcCompileProgram);
-  CONVTGEN_SAME(GetPTXSize, nvrtcGetPTXSize);
-  CONVTGEN_SAME(GetPTX, nvrtcGetPTX);
-  CONVTGEN_SAME(GetCUBINSize, nvrtcGetCUBINSize);
-  CONVTGEN_SAME(GetCUBIN, nvrtcGetCUBIN);
-  CONVTGEN_SAME(GetProgramLogSize, nvrtcGetProgramLogSize);
-  CONVTGEN_SAME(GetProgramLog, nvrtcGetProgramLog);
+  CONVTGEN_SAME(get_error_string, nvrtcGetErrorString);
+  CONVTGEN_SAME(version, nvrtcVersion);
+  CONVTGEN_SAME(get_num_supported_archs, nvrtcGetNumSupportedArchs);
+  CONVTGEN_SAME(get_supported_archs, nvrtcGetSupportedArchs);
+  CONVTGEN_SAME(create_program, nvrtcCreateProgram);
+  CONVTGEN_SAME(destroy_program, nvrtcDestroyProgram);
+  CONVTGEN_SAME(compile_program, nvrtcCompileProgram);
+  CONVTGEN_SAME(get_ptx_size, nvrtcGetPTXSize);
+  CONVTGEN_SAME(get_ptx, nvrtcGetPTX);
+  CONVTGEN_SAME(get_cubin_size, nvrtcGetCUBINSize);
+  CONVTGEN_SAME(get_cubin, nvrtcGetCUBIN);
+  CONVTGEN_SAME(get_program_log_size, nvrtcGetProgramLogSize);
+  CONVTGEN_SAME(get_program_log, nvrtcGetProgramLog);
 #undef CONVTGEN_SAME
 }
 

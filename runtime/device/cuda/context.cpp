@@ -26,19 +26,19 @@ bool loses_context(cuda::Status status) {
 }  // namespace
 
 Result<std::shared_ptr<CudaContext>> CudaContext::open(std::shared_ptr<const CudaDriver> driver, int ordinal) {
-  const std::shared_ptr<CudaContext> context(new CudaContext(std::move(driver)));
+  std::shared_ptr<CudaContext> context(new CudaContext(std::move(driver)));
   const cuda::Api& api = context->api();
   const std::string what = fmt::format("opening GPU {}", ordinal);
-  if (const Result<void> got = context->check(api.DeviceGet(&context->device_, ordinal), what); !got) {
+  if (const Result<void> got = context->check(api.device_get(&context->device_, ordinal), what); !got) {
     return std::unexpected(got.error());
   }
   cuda::ContextHandle primary = nullptr;
-  if (const Result<void> got = context->check(api.DevicePrimaryCtxRetain(&primary, context->device_), what); !got) {
+  if (const Result<void> got = context->check(api.device_primary_ctx_retain(&primary, context->device_), what); !got) {
     return std::unexpected(got.error());
   }
   context->context_ = primary;
   const CurrentContext current(*context);
-  if (const Result<void> got = context->check(api.StreamCreate(&context->stream_, cuda::kStreamNonBlocking), what);
+  if (const Result<void> got = context->check(api.stream_create(&context->stream_, cuda::kStreamNonBlocking), what);
       !got) {
     return std::unexpected(got.error());
   }
@@ -49,10 +49,10 @@ CudaContext::~CudaContext() {
   // Failures here have nobody to go to; a context that a fault has lost fails all of them.
   if (stream_ != nullptr) {
     const CurrentContext current(*this);
-    (void)api().StreamDestroy(stream_);
+    (void)api().stream_destroy(stream_);
   }
   if (context_ != nullptr) {
-    (void)api().DevicePrimaryCtxRelease(device_);
+    (void)api().device_primary_ctx_release(device_);
   }
 }
 
@@ -65,16 +65,16 @@ Result<void> CudaContext::check(cuda::Status status, std::string_view what) cons
 }
 
 Result<void> CudaContext::synchronise(std::string_view what) const {
-  return check(api().StreamSynchronize(stream_), what);
+  return check(api().stream_synchronize(stream_), what);
 }
 
 CurrentContext::CurrentContext(const CudaContext& context)
-    : context_(context), pushed_(context.api().CtxPushCurrent(context.context_) == cuda::kSuccess) {}
+    : context_(context), pushed_(context.api().ctx_push_current(context.context_) == cuda::kSuccess) {}
 
 CurrentContext::~CurrentContext() {
   cuda::ContextHandle popped = nullptr;
   if (pushed_) {
-    (void)context_.api().CtxPopCurrent(&popped);
+    (void)context_.api().ctx_pop_current(&popped);
   }
 }
 

@@ -65,44 +65,44 @@ enum JitOption : int {
 constexpr unsigned int kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 constexpr unsigned int kEventDefault = 0;       // CU_EVENT_DEFAULT
 
-/// The functions, by the names that the library exports without "cu" and version.
+/// The functions; mem_alloc is cuMemAlloc in its newest version, and so on.
 struct Api {
-  Status (*Init)(unsigned int flags);
-  Status (*DriverGetVersion)(int* version);
-  Status (*GetErrorName)(Status, const char** text);
-  Status (*GetErrorString)(Status, const char** text);
-  Status (*DeviceGetCount)(int* count);
-  Status (*DeviceGet)(DeviceOrdinal*, int ordinal);
-  Status (*DeviceGetName)(char* name, int length, DeviceOrdinal);
-  Status (*DeviceGetAttribute)(int* value, DeviceAttribute, DeviceOrdinal);
-  Status (*DeviceTotalMem)(std::size_t* bytes, DeviceOrdinal);
-  Status (*DevicePrimaryCtxRetain)(ContextHandle*, DeviceOrdinal);
-  Status (*DevicePrimaryCtxRelease)(DeviceOrdinal);
-  Status (*CtxPushCurrent)(ContextHandle);
-  Status (*CtxPopCurrent)(ContextHandle*);
-  Status (*ModuleLoadDataEx)(ModuleHandle*, const void* image, unsigned int option_count, JitOption* options,
-                             void** values);
-  Status (*ModuleUnload)(ModuleHandle);
-  Status (*ModuleGetFunction)(FunctionHandle*, ModuleHandle, const char* name);
-  Status (*FuncGetAttribute)(int* value, FunctionAttribute, FunctionHandle);
-  Status (*FuncSetAttribute)(FunctionHandle, FunctionAttribute, int value);
-  Status (*FuncGetParamInfo)(FunctionHandle, std::size_t index, std::size_t* offset, std::size_t* size);
-  Status (*MemAlloc)(DevicePointer*, std::size_t bytes);
-  Status (*MemFree)(DevicePointer);
-  Status (*MemcpyHtoDAsync)(DevicePointer to, const void* from, std::size_t bytes, StreamHandle);
-  Status (*MemcpyDtoHAsync)(void* to, DevicePointer from, std::size_t bytes, StreamHandle);
-  Status (*MemsetD8Async)(DevicePointer, unsigned char value, std::size_t bytes, StreamHandle);
-  Status (*StreamCreate)(StreamHandle*, unsigned int flags);
-  Status (*StreamDestroy)(StreamHandle);
-  Status (*StreamSynchronize)(StreamHandle);
-  Status (*EventCreate)(EventHandle*, unsigned int flags);
-  Status (*EventDestroy)(EventHandle);
-  Status (*EventRecord)(EventHandle, StreamHandle);
-  Status (*EventSynchronize)(EventHandle);
-  Status (*EventElapsedTime)(float* milliseconds, EventHandle start, EventHandle end);
-  Status (*LaunchKernel)(FunctionHandle, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-                         unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
-                         StreamHandle, void** parameters, void** extra);
+  Status (*init)(unsigned int flags);
+  Status (*driver_get_version)(int* version);
+  Status (*get_error_name)(Status, const char** text);
+  Status (*get_error_string)(Status, const char** text);
+  Status (*device_get_count)(int* count);
+  Status (*device_get)(DeviceOrdinal*, int ordinal);
+  Status (*device_get_name)(char* name, int length, DeviceOrdinal);
+  Status (*device_get_attribute)(int* value, DeviceAttribute, DeviceOrdinal);
+  Status (*device_total_mem)(std::size_t* bytes, DeviceOrdinal);
+  Status (*device_primary_ctx_retain)(ContextHandle*, DeviceOrdinal);
+  Status (*device_primary_ctx_release)(DeviceOrdinal);
+  Status (*ctx_push_current)(ContextHandle);
+  Status (*ctx_pop_current)(ContextHandle*);
+  Status (*module_load_data_ex)(ModuleHandle*, const void* image, unsigned int option_count, JitOption* options,
+                                void** values);
+  Status (*module_unload)(ModuleHandle);
+  Status (*module_get_function)(FunctionHandle*, ModuleHandle, const char* name);
+  Status (*func_get_attribute)(int* value, FunctionAttribute, FunctionHandle);
+  Status (*func_set_attribute)(FunctionHandle, FunctionAttribute, int value);
+  Status (*func_get_param_info)(FunctionHandle, std::size_t index, std::size_t* offset, std::size_t* size);
+  Status (*mem_alloc)(DevicePointer*, std::size_t bytes);
+  Status (*mem_free)(DevicePointer);
+  Status (*memcpy_to_device_async)(DevicePointer to, const void* from, std::size_t bytes, StreamHandle);
+  Status (*memcpy_to_host_async)(void* to, DevicePointer from, std::size_t bytes, StreamHandle);
+  Status (*memset_d8_async)(DevicePointer, unsigned char value, std::size_t bytes, StreamHandle);
+  Status (*stream_create)(StreamHandle*, unsigned int flags);
+  Status (*stream_destroy)(StreamHandle);
+  Status (*stream_synchronize)(StreamHandle);
+  Status (*event_create)(EventHandle*, unsigned int flags);
+  Status (*event_destroy)(EventHandle);
+  Status (*event_record)(EventHandle, StreamHandle);
+  Status (*event_synchronize)(EventHandle);
+  Status (*event_elapsed_time)(float* milliseconds, EventHandle start, EventHandle end);
+  Status (*launch_kernel)(FunctionHandle, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                          unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
+                          StreamHandle, void** parameters, void** extra);
 };
 
 }  // namespace convtgen::cuda

@@ -24,7 +24,7 @@ class CudaBuffer final : public Buffer {
       : context_(std::move(context)), address_(address), bytes_(bytes) {}
   ~CudaBuffer() override {
     const CurrentContext current(*context_);
-    (void)context_->api().MemFree(address_);
+    (void)context_->api().mem_free(address_);
   }
   CudaBuffer(const CudaBuffer&) = delete;
   CudaBuffer& operator=(const CudaBuffer&) = delete;
@@ -43,7 +43,7 @@ class CudaKernel final : public LoadedKernel {
       : context_(std::move(context)), module_(module) {}
   ~CudaKernel() override {
     const CurrentContext current(*context_);
-    (void)context_->api().ModuleUnload(module_);
+    (void)context_->api().module_unload(module_);
   }
   CudaKernel(const CudaKernel&) = delete;
   CudaKernel& operator=(const CudaKernel&) = delete;
@@ -67,18 +67,18 @@ class EventPair {
   ~EventPair() {
     for (cuda::EventHandle event : {start, end}) {
       if (event != nullptr) {
-        (void)context_.api().EventDestroy(event);
+        (void)context_.api().event_destroy(event);
       }
     }
   }
   EventPair(const EventPair&) = delete;
   EventPair& operator=(const EventPair&) = delete;
   [[nodiscard]] Result<void> create() {
-    if (Result<void> made = context_.check(context_.api().EventCreate(&start, cuda::kEventDefault), "making an event");
+    if (Result<void> made = context_.check(context_.api().event_create(&start, cuda::kEventDefault), "making an event");
         !made) {
       return made;
     }
-    return context_.check(context_.api().EventCreate(&end, cuda::kEventDefault), "making an event");
+    return context_.check(context_.api().event_create(&end, cuda::kEventDefault), "making an event");
   }
 
   cuda::EventHandle start = nullptr;
@@ -132,7 +132,7 @@ class CudaDevice final : public Device {
 
 std::size_t count_parameters(const cuda::Api& api, cuda::FunctionHandle function) {
   std::size_t count = 0, offset = 0, size = 0;
-  while (api.FuncGetParamInfo(function, count, &offset, &size) == cuda::kSuccess) {
+  while (api.func_get_param_info(function, count, &offset, &size) == cuda::kSuccess) {
     ++count;
   }
   return count;
@@ -151,7 +151,7 @@ Result<std::unique_ptr<LoadedKernel>> CudaDevice::load(const Binary& binary) {
   std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
   cuda::ModuleHandle module = nullptr;
   const cuda::Status status =
-      api.ModuleLoadDataEx(&module, binary.bytes.c_str(), options.size(), options.data(), values.data());
+      api.module_load_data_ex(&module, binary.bytes.c_str(), options.size(), options.data(), values.data());
   if (const Result<void> loaded = context_->check(
           status, fmt::format("loading {}, compiled for {}, on {} ({}, driver for CUDA {}.{})", binary.symbol,
                               binary.architecture, info_.name, info_.architecture, context_->driver().version() / 1000,
@@ -162,12 +162,12 @@ Result<std::unique_ptr<LoadedKernel>> CudaDevice::load(const Binary& binary) {
   auto kernel = std::make_unique<CudaKernel>(context_, module);
   kernel->symbol = binary.symbol;
   if (const Result<void> found =
-          context_->check(api.ModuleGetFunction(&kernel->function, module, binary.symbol.c_str()),
+          context_->check(api.module_get_function(&kernel->function, module, binary.symbol.c_str()),
                           fmt::format("finding the kernel {}", binary.symbol));
       !found) {
     return std::unexpected(found.error());
   }
-  if (api.FuncGetParamInfo != nullptr) {
+  if (api.func_get_param_info != nullptr) {
     kernel->parameter_count = count_parameters(api, kernel->function);
   }
   if (const Result<void> allowed = allow_shared(*kernel, binary.shared_bytes); !allowed) {
@@ -182,7 +182,7 @@ Result<void> CudaDevice::allow_shared(CudaKernel& kernel, std::int64_t bytes) co
   }
   const cuda::Api& api = context_->api();
   int fixed = 0;
-  if (Result<void> asked = context_->check(api.FuncGetAttribute(&fixed, cuda::kSharedSizeBytes, kernel.function),
+  if (Result<void> asked = context_->check(api.func_get_attribute(&fixed, cuda::kSharedSizeBytes, kernel.function),
                                            fmt::format("asking for the shared memory of {}", kernel.symbol));
       !asked) {
     return asked;
@@ -191,9 +191,9 @@ Result<void> CudaDevice::allow_shared(CudaKernel& kernel, std::int64_t bytes) co
     return fail(fmt::format("{} needs {} bytes of shared memory a block; {} has {}", kernel.symbol, bytes + fixed,
                             info_.name, info_.max_shared_bytes));
   }
-  Result<void> set =
-      context_->check(api.FuncSetAttribute(kernel.function, cuda::kMaxDynamicSharedSizeBytes, static_cast<int>(bytes)),
-                      fmt::format("asking for {} bytes of shared memory for {}", bytes, kernel.symbol));
+  Result<void> set = context_->check(
+      api.func_set_attribute(kernel.function, cuda::kMaxDynamicSharedSizeBytes, static_cast<int>(bytes)),
+      fmt::format("asking for {} bytes of shared memory for {}", bytes, kernel.symbol));
   if (set) {
     kernel.shared_allowed = bytes;
   }
@@ -205,7 +205,7 @@ Result<std::unique_ptr<Buffer>> CudaDevice::allocate(std::size_t bytes) {
   cuda::DevicePointer address = 0;
   // The driver refuses to allocate nothing, but a batch of zero needs a buffer too.
   if (const Result<void> made = context_->check(
-          context_->api().MemAlloc(&address, std::max<std::size_t>(bytes, 1)),
+          context_->api().mem_alloc(&address, std::max<std::size_t>(bytes, 1)),
           fmt::format("allocating {} bytes on {}, which has {}", bytes, info_.name, info_.memory_bytes));
       !made) {
     return std::unexpected(made.error());
@@ -223,7 +223,7 @@ Result<void> CudaDevice::upload(Buffer& to, std::span<const std::byte> from) {
   const CurrentContext current(*context_);
   const std::string what = fmt::format("copying {} bytes to {}", from.size(), info_.name);
   if (Result<void> copied = context_->check(
-          context_->api().MemcpyHtoDAsync(to.address(), from.data(), from.size(), context_->stream()), what);
+          context_->api().memcpy_to_device_async(to.address(), from.data(), from.size(), context_->stream()), what);
       !copied) {
     return copied;
   }
@@ -240,7 +240,8 @@ Result<void> CudaDevice::download_part(std::span<std::byte> to, const Buffer& fr
   const CurrentContext current(*context_);
   const std::string what = fmt::format("copying {} bytes from {}", to.size(), info_.name);
   if (Result<void> copied = context_->check(
-          context_->api().MemcpyDtoHAsync(to.data(), from.address() + offset, to.size(), context_->stream()), what);
+          context_->api().memcpy_to_host_async(to.data(), from.address() + offset, to.size(), context_->stream()),
+          what);
       !copied) {
     return copied;
   }
@@ -254,8 +255,8 @@ Result<void> CudaDevice::poison(Buffer& buffer, std::byte value) {
   const CurrentContext current(*context_);
   const std::string what = fmt::format("filling {} bytes on {}", buffer.bytes(), info_.name);
   if (Result<void> filled =
-          context_->check(context_->api().MemsetD8Async(buffer.address(), std::to_integer<unsigned char>(value),
-                                                        buffer.bytes(), context_->stream()),
+          context_->check(context_->api().memset_d8_async(buffer.address(), std::to_integer<unsigned char>(value),
+                                                          buffer.bytes(), context_->stream()),
                           what);
       !filled) {
     return filled;
@@ -294,10 +295,10 @@ Result<void> CudaDevice::enqueue(const CudaKernel& kernel, const Launch& launch)
   for (std::uint64_t& slot : slots) {
     parameters.push_back(&slot);  // the driver reads as many bytes as the parameter has, lowest first
   }
-  return context_->check(context_->api().LaunchKernel(kernel.function, static_cast<unsigned int>(launch.blocks), 1, 1,
-                                                      static_cast<unsigned int>(launch.threads), 1, 1,
-                                                      static_cast<unsigned int>(launch.shared_bytes),
-                                                      context_->stream(), parameters.data(), nullptr),
+  return context_->check(context_->api().launch_kernel(kernel.function, static_cast<unsigned int>(launch.blocks), 1, 1,
+                                                       static_cast<unsigned int>(launch.threads), 1, 1,
+                                                       static_cast<unsigned int>(launch.shared_bytes),
+                                                       context_->stream(), parameters.data(), nullptr),
                          fmt::format("launching {} ({} blocks of {} threads, {} bytes of shared memory)", kernel.symbol,
                                      launch.blocks, launch.threads, launch.shared_bytes));
 }
@@ -329,7 +330,7 @@ Result<void> CudaDevice::flush_l2() {
     }
     flush_ = std::move(*scratch);
   }
-  return context_->check(context_->api().MemsetD8Async(flush_->address(), 0, flush_->bytes(), context_->stream()),
+  return context_->check(context_->api().memset_d8_async(flush_->address(), 0, flush_->bytes(), context_->stream()),
                          "flushing the L2 cache");
 }
 
@@ -355,20 +356,20 @@ Result<double> CudaDevice::time(LoadedKernel& kernel, const Launch& launch, int 
     // The flush is still running when the launch is put behind it, so the time has no host in it.
     Result<void> done = flush_l2();
     if (done) {
-      done = context_->check(api.EventRecord(events.start, context_->stream()), "recording an event");
+      done = context_->check(api.event_record(events.start, context_->stream()), "recording an event");
     }
     if (done) {
       done = enqueue(own, launch);
     }
     if (done) {
-      done = context_->check(api.EventRecord(events.end, context_->stream()), "recording an event");
+      done = context_->check(api.event_record(events.end, context_->stream()), "recording an event");
     }
     if (done) {
-      done = context_->check(api.EventSynchronize(events.end), fmt::format("running {}", own.symbol));
+      done = context_->check(api.event_synchronize(events.end), fmt::format("running {}", own.symbol));
     }
     float elapsed = 0;
     if (done) {
-      done = context_->check(api.EventElapsedTime(&elapsed, events.start, events.end), "reading the time");
+      done = context_->check(api.event_elapsed_time(&elapsed, events.start, events.end), "reading the time");
     }
     if (!done) {
       return std::unexpected(done.error());

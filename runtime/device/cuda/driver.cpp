@@ -46,39 +46,39 @@ const char* bind_all(const SharedLibrary& library, cuda::Api& api) {
       missing = name;
     }
   };
-  need("cuInit", api.Init);
-  need("cuDriverGetVersion", api.DriverGetVersion);
-  need("cuGetErrorName", api.GetErrorName);
-  need("cuGetErrorString", api.GetErrorString);
-  need("cuDeviceGetCount", api.DeviceGetCount);
-  need("cuDeviceGet", api.DeviceGet);
-  need("cuDeviceGetName", api.DeviceGetName);
-  need("cuDeviceGetAttribute", api.DeviceGetAttribute);
-  need("cuDeviceTotalMem_v2", api.DeviceTotalMem);
-  need("cuDevicePrimaryCtxRetain", api.DevicePrimaryCtxRetain);
-  need("cuDevicePrimaryCtxRelease_v2", api.DevicePrimaryCtxRelease);
-  need("cuCtxPushCurrent_v2", api.CtxPushCurrent);
-  need("cuCtxPopCurrent_v2", api.CtxPopCurrent);
-  need("cuModuleLoadDataEx", api.ModuleLoadDataEx);
-  need("cuModuleUnload", api.ModuleUnload);
-  need("cuModuleGetFunction", api.ModuleGetFunction);
-  need("cuFuncGetAttribute", api.FuncGetAttribute);
-  need("cuFuncSetAttribute", api.FuncSetAttribute);
-  need("cuMemAlloc_v2", api.MemAlloc);
-  need("cuMemFree_v2", api.MemFree);
-  need("cuMemcpyHtoDAsync_v2", api.MemcpyHtoDAsync);
-  need("cuMemcpyDtoHAsync_v2", api.MemcpyDtoHAsync);
-  need("cuMemsetD8Async", api.MemsetD8Async);
-  need("cuStreamCreate", api.StreamCreate);
-  need("cuStreamDestroy_v2", api.StreamDestroy);
-  need("cuStreamSynchronize", api.StreamSynchronize);
-  need("cuEventCreate", api.EventCreate);
-  need("cuEventDestroy_v2", api.EventDestroy);
-  need("cuEventRecord", api.EventRecord);
-  need("cuEventSynchronize", api.EventSynchronize);
-  need("cuEventElapsedTime", api.EventElapsedTime);
-  need("cuLaunchKernel", api.LaunchKernel);
-  (void)library.bind("cuFuncGetParamInfo", api.FuncGetParamInfo);  // since CUDA 12.4
+  need("cuInit", api.init);
+  need("cuDriverGetVersion", api.driver_get_version);
+  need("cuGetErrorName", api.get_error_name);
+  need("cuGetErrorString", api.get_error_string);
+  need("cuDeviceGetCount", api.device_get_count);
+  need("cuDeviceGet", api.device_get);
+  need("cuDeviceGetName", api.device_get_name);
+  need("cuDeviceGetAttribute", api.device_get_attribute);
+  need("cuDeviceTotalMem_v2", api.device_total_mem);
+  need("cuDevicePrimaryCtxRetain", api.device_primary_ctx_retain);
+  need("cuDevicePrimaryCtxRelease_v2", api.device_primary_ctx_release);
+  need("cuCtxPushCurrent_v2", api.ctx_push_current);
+  need("cuCtxPopCurrent_v2", api.ctx_pop_current);
+  need("cuModuleLoadDataEx", api.module_load_data_ex);
+  need("cuModuleUnload", api.module_unload);
+  need("cuModuleGetFunction", api.module_get_function);
+  need("cuFuncGetAttribute", api.func_get_attribute);
+  need("cuFuncSetAttribute", api.func_set_attribute);
+  need("cuMemAlloc_v2", api.mem_alloc);
+  need("cuMemFree_v2", api.mem_free);
+  need("cuMemcpyHtoDAsync_v2", api.memcpy_to_device_async);
+  need("cuMemcpyDtoHAsync_v2", api.memcpy_to_host_async);
+  need("cuMemsetD8Async", api.memset_d8_async);
+  need("cuStreamCreate", api.stream_create);
+  need("cuStreamDestroy_v2", api.stream_destroy);
+  need("cuStreamSynchronize", api.stream_synchronize);
+  need("cuEventCreate", api.event_create);
+  need("cuEventDestroy_v2", api.event_destroy);
+  need("cuEventRecord", api.event_record);
+  need("cuEventSynchronize", api.event_synchronize);
+  need("cuEventElapsedTime", api.event_elapsed_time);
+  need("cuLaunchKernel", api.launch_kernel);
+  (void)library.bind("cuFuncGetParamInfo", api.func_get_param_info);  // since CUDA 12.4
   return missing;
 }
 
@@ -106,18 +106,18 @@ Result<std::shared_ptr<const CudaDriver>> CudaDriver::open() {
   if (!library) {
     return std::unexpected(library.error());
   }
-  const std::shared_ptr<CudaDriver> driver(new CudaDriver);
+  std::shared_ptr<CudaDriver> driver(new CudaDriver);
   driver->path_ = library->path();
   if (const char* missing = bind_all(*library, driver->api_)) {
     return fail(fmt::format("{} is no CUDA driver of this age: it has no {}", driver->path_, missing));
   }
-  const cuda::Status status = driver->api_.Init(0);
+  const cuda::Status status = driver->api_.init(0);
   if (status != cuda::kErrorNoDevice) {
     if (const Result<void> started = driver->check(status, "starting the driver"); !started) {
       return fail(fmt::format("{} ({})", started.error().message, driver->path_));
     }
   }
-  if (const Result<void> told = driver->check(driver->api_.DriverGetVersion(&driver->version_), "asking its version");
+  if (const Result<void> told = driver->check(driver->api_.driver_get_version(&driver->version_), "asking its version");
       !told) {
     return std::unexpected(told.error());
   }
@@ -130,10 +130,10 @@ Result<void> CudaDriver::check(cuda::Status status, std::string_view what) const
   }
   const char* name = nullptr;
   const char* words = nullptr;
-  if (api_.GetErrorName(status, &name) != cuda::kSuccess || name == nullptr) {
+  if (api_.get_error_name(status, &name) != cuda::kSuccess || name == nullptr) {
     return fail(fmt::format("CUDA: {}: unknown error {}", what, static_cast<int>(status)));
   }
-  if (api_.GetErrorString(status, &words) != cuda::kSuccess || words == nullptr) {
+  if (api_.get_error_string(status, &words) != cuda::kSuccess || words == nullptr) {
     words = "no words for it";
   }
   return fail(fmt::format("CUDA: {}: {} ({})", what, words, name));
@@ -141,7 +141,7 @@ Result<void> CudaDriver::check(cuda::Status status, std::string_view what) const
 
 Result<int> CudaDriver::device_count() const {
   int count = 0;
-  const cuda::Status status = api_.DeviceGetCount(&count);
+  const cuda::Status status = api_.device_get_count(&count);
   if (status == cuda::kErrorNoDevice) {
     return 0;
   }
@@ -153,7 +153,7 @@ Result<int> CudaDriver::device_count() const {
 
 Result<CudaDeviceInfo> CudaDriver::device_info(int ordinal) const {
   cuda::DeviceOrdinal device = 0;
-  if (const Result<void> got = check(api_.DeviceGet(&device, ordinal), fmt::format("opening GPU {}", ordinal)); !got) {
+  if (const Result<void> got = check(api_.device_get(&device, ordinal), fmt::format("opening GPU {}", ordinal)); !got) {
     return std::unexpected(got.error());
   }
   CudaDeviceInfo info;
@@ -161,13 +161,13 @@ Result<CudaDeviceInfo> CudaDriver::device_info(int ordinal) const {
   std::array<char, 256> name{};
   int major = 0, minor = 0, l2 = 0;
   const std::array<cuda::Status, 7> asked = {
-      api_.DeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device),
-      api_.DeviceGetAttribute(&major, cuda::kCapabilityMajor, device),
-      api_.DeviceGetAttribute(&minor, cuda::kCapabilityMinor, device),
-      api_.DeviceGetAttribute(&info.multiprocessors, cuda::kMultiprocessorCount, device),
-      api_.DeviceGetAttribute(&l2, cuda::kL2CacheSize, device),
-      api_.DeviceGetAttribute(&info.max_shared_bytes, cuda::kMaxSharedMemoryPerBlockOptin, device),
-      api_.DeviceTotalMem(&info.memory_bytes, device),
+      api_.device_get_name(name.data(), static_cast<int>(name.size()) - 1, device),
+      api_.device_get_attribute(&major, cuda::kCapabilityMajor, device),
+      api_.device_get_attribute(&minor, cuda::kCapabilityMinor, device),
+      api_.device_get_attribute(&info.multiprocessors, cuda::kMultiprocessorCount, device),
+      api_.device_get_attribute(&l2, cuda::kL2CacheSize, device),
+      api_.device_get_attribute(&info.max_shared_bytes, cuda::kMaxSharedMemoryPerBlockOptin, device),
+      api_.device_total_mem(&info.memory_bytes, device),
   };
   for (const cuda::Status status : asked) {
     if (const Result<void> told = check(status, fmt::format("asking what GPU {} is", ordinal)); !told) {
