@@ -11,38 +11,6 @@ using Kind = Expression::Kind;
 
 constexpr int kPrimary = 16, kPostfix = 15, kUnary = 14, kConditional = 3;
 
-/// Calls that only compute.
-bool is_pure_call(std::string_view name) {
-  constexpr std::string_view kNames[] = {"fma",
-                                         "fmaf",
-                                         "fabs",
-                                         "fabsf",
-                                         "fmin",
-                                         "fmax",
-                                         "fminf",
-                                         "fmaxf",
-                                         "sqrt",
-                                         "exp",
-                                         "expf",
-                                         "expm1",
-                                         "log",
-                                         "log1p",
-                                         "tanh",
-                                         "tanhf",
-                                         "erf",
-                                         "min",
-                                         "max",
-                                         "half_to_float",
-                                         "bfloat16_to_float",
-                                         "float_to_half",
-                                         "float_to_bfloat16",
-                                         "__float_as_uint",
-                                         "__uint_as_float",
-                                         "__float_as_int",
-                                         "__int_as_float"};
-  return std::ranges::find(kNames, name) != std::end(kNames);
-}
-
 }  // namespace
 
 Type scalar_type(Scalar type) {
@@ -79,7 +47,7 @@ Term node(Kind kind, std::string_view text, const Type& type, std::vector<Term> 
 bool is_pure(const Term& term) {
   const bool changes = (term.kind == Kind::kUnary && (term.text.ends_with("++") || term.text.ends_with("--"))) ||
                        (term.kind == Kind::kBinary && precedence_of(term.text) == 2) ||
-                       (term.kind == Kind::kCall && !is_pure_call(term.text)) || term.kind == Kind::kText;
+                       (term.kind == Kind::kCall && !term.only_computes) || term.kind == Kind::kText;
   return !changes && std::ranges::all_of(term.operands, is_pure);
 }
 

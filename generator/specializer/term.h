@@ -19,6 +19,8 @@ struct Term {
   Type type;                     // of the expression; top-level const is dropped
   std::optional<Scalar> scalar;  // the same, where it is a scalar
   Type written;                  // of kCast and kSizeof: the type as the output spells it
+  int id = 0;                    // of kName: the local variable
+  bool only_computes = false;    // of kCall: it may be left out where its result is not used
   std::vector<Term> operands;
 };
 

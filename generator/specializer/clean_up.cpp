@@ -1,0 +1,210 @@
+#include <algorithm>
+#include <map>
+
+#include "generator/specializer/residual.h"
+
+namespace convtgen {
+namespace {
+
+using Kind = Residual::Kind;
+using Names = std::set<std::string>;
+
+template <typename Visit>
+void for_each_term(const Term& term, const Visit& visit) {
+  visit(term);
+  for (const Term& operand : term.operands) {
+    for_each_term(operand, visit);
+  }
+}
+
+template <typename VisitTerm, typename VisitStatement>
+void for_each(const std::vector<Residual>& body, const VisitTerm& visit, const VisitStatement& visit_statement) {
+  for (const Residual& r : body) {
+    visit_statement(r);
+    for (const std::vector<Term>* terms : {&r.terms, &r.condition, &r.step}) {
+      for (const Term& term : *terms) {
+        for_each_term(term, visit);
+      }
+    }
+    for (const std::vector<Residual>* inner : {&r.init, &r.body, &r.otherwise}) {
+      for_each(*inner, visit, visit_statement);
+    }
+  }
+}
+
+std::set<int> used_ids(const std::vector<Residual>& body) {
+  std::set<int> out;
+  for_each(body, [&](const Term& term) { out.insert(term.id); }, [](const Residual&) {});
+  return out;
+}
+
+bool says_nothing(const Residual& r) {
+  return r.kind == Kind::kGone || r.kind == Kind::kComment || r.kind == Kind::kBlank;
+}
+
+bool is_empty(const std::vector<Residual>& body) {
+  return std::ranges::all_of(body, says_nothing);
+}
+
+Residual gone() {
+  Residual out;
+  out.kind = Kind::kGone;
+  return out;
+}
+
+/// Asm statements are text: what stands in one is used.
+bool has_asm(const std::vector<Residual>& body) {
+  bool found = false;
+  for_each(body, [](const Term&) {}, [&](const Residual& r) { found = found || r.kind == Kind::kAsm; });
+  return found;
+}
+
+/// Removes variables that nothing names and branches that do nothing. True if there was any.
+bool remove_unused(std::vector<Residual>& body, const std::set<int>& used) {
+  bool changed = false;
+  for (Residual& r : body) {
+    changed = remove_unused(r.body, used) || changed;
+    changed = remove_unused(r.otherwise, used) || changed;
+    const bool is_pure_statement = std::ranges::all_of(r.terms, is_pure);
+    const bool unused = r.kind == Kind::kDeclare && !used.contains(r.id) && is_pure_statement;
+    const bool idle = (r.kind == Kind::kIf && is_pure_statement && is_empty(r.body) && is_empty(r.otherwise)) ||
+                      ((r.kind == Kind::kSplice || r.kind == Kind::kBlock) && is_empty(r.body));
+    if (unused || idle) {
+      r = gone();
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+void add_declared(const std::vector<Residual>& body, Names& names) {
+  for (const Residual& r : body) {
+    if (r.kind == Kind::kDeclare || r.kind == Kind::kUsing) {
+      names.insert(r.name);
+    }
+  }
+}
+
+/// Decides for each spliced body whether its braces stay: they do where its names would clash with others that are
+/// visible, and, in the bodies of an unrolled loop, where it declares anything at all.
+void splice(std::vector<Residual>& body, const Names& visible) {
+  Names inner = visible;
+  add_declared(body, inner);
+  for (Residual& r : body) {
+    Names with_init = inner;
+    add_declared(r.init, with_init);
+    splice(r.body, with_init);
+    splice(r.otherwise, with_init);
+  }
+  std::map<std::string, int> count;
+  for (const Residual& r : body) {
+    Names declared;
+    if (r.kind == Kind::kSplice) {
+      add_declared(r.body, declared);
+    }
+    for (const std::string& name : declared) {
+      ++count[name];
+    }
+  }
+  std::vector<Residual> out;
+  for (Residual& r : body) {
+    if (r.kind != Kind::kSplice) {
+      out.push_back(std::move(r));
+      continue;
+    }
+    Names declared;
+    add_declared(r.body, declared);
+    const bool clashes =
+        std::ranges::any_of(declared, [&](const std::string& name) { return inner.contains(name) || count[name] > 1; });
+    if (clashes || (r.is_iteration && !declared.empty())) {
+      r.kind = Kind::kBlock;
+      out.push_back(std::move(r));
+      continue;
+    }
+    for (Residual& statement : r.body) {
+      out.push_back(std::move(statement));
+    }
+  }
+  body = std::move(out);
+}
+
+/// Drops comments whose statements are all gone, then what marks these, and blank lines that part nothing.
+void tidy(std::vector<Residual>& body) {
+  std::vector<Residual> out;
+  for (std::size_t i = 0; i < body.size();) {
+    if (body[i].kind != Kind::kComment) {
+      out.push_back(std::move(body[i++]));
+      continue;
+    }
+    std::size_t end = i;
+    while (end < body.size() && body[end].kind == Kind::kComment) {
+      ++end;
+    }
+    std::size_t behind = end;
+    while (behind < body.size() && body[behind].kind == Kind::kGone) {
+      ++behind;
+    }
+    const bool nothing_left = behind > end && (behind == body.size() || says_nothing(body[behind]));
+    if (nothing_left) {
+      i = behind;
+      continue;
+    }
+    while (i < end) {
+      out.push_back(std::move(body[i++]));
+    }
+  }
+  std::erase_if(out, [](const Residual& r) { return r.kind == Kind::kGone; });
+  body.clear();
+  for (Residual& r : out) {
+    if (r.kind != Kind::kBlank || (!body.empty() && body.back().kind != Kind::kBlank)) {
+      body.push_back(std::move(r));
+    }
+  }
+  if (!body.empty() && body.back().kind == Kind::kBlank) {
+    body.pop_back();
+  }
+  for (Residual& r : body) {
+    tidy(r.body);
+    tidy(r.otherwise);
+  }
+}
+
+}  // namespace
+
+bool uses_variable(const std::vector<Residual>& body, int id) {
+  return has_asm(body) || used_ids(body).contains(id);
+}
+
+void clean_up(std::vector<Residual>& body, const std::vector<std::string>& names) {
+  while (!has_asm(body) && remove_unused(body, used_ids(body))) {
+  }
+  splice(body, Names(names.begin(), names.end()));
+  tidy(body);
+}
+
+void add_names_used(const Type& type, std::set<std::string>& names) {
+  names.insert(type.name);
+  for (const Type& element : type.element) {
+    add_names_used(element, names);
+  }
+}
+
+std::set<std::string> names_used(const Version& version) {
+  std::set<std::string> out;
+  add_names_used(version.type, out);
+  for (const ResidualArgument& argument : version.arguments) {
+    add_names_used(argument.type, out);
+  }
+  for_each(
+      version.body,
+      [&](const Term& term) {
+        if (term.kind == Expression::Kind::kCall || term.kind == Expression::Kind::kName) {
+          out.insert(term.text);
+        }
+        add_names_used(term.written, out);
+      },
+      [&](const Residual& r) { add_names_used(r.type, out); });
+  return out;
+}
+
+}  // namespace convtgen

@@ -1,0 +1,315 @@
+#include "generator/specializer/evaluator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/specializer/fold.h"
+#include "generator/specializer/static_evaluator.h"
+
+namespace convtgen {
+namespace {
+
+constexpr int kMaxDepth = 100;  // of calls with static arguments
+
+std::size_t order_of(const Program& program, const Function& function) {
+  for (std::size_t i = 0; i < program.items.size(); ++i) {
+    if (std::get_if<Function>(&program.items[i]) == &function) {
+      return i;
+    }
+  }
+  return program.items.size();
+}
+
+}  // namespace
+
+Result<Output> evaluate_program(const Globals& globals, const std::string& symbol) {
+  return Evaluator(globals).run(symbol);
+}
+
+Result<Output> Evaluator::run(const std::string& symbol) {
+  const Function* kernel = nullptr;
+  for (const Item& item : globals_.program().items) {
+    if (const auto* function = std::get_if<Function>(&item);
+        function != nullptr && function->kind == Function::Kind::kKernel) {
+      kernel = function;
+    }
+  }
+  if (kernel == nullptr) {
+    return fail(fmt::format("the template {} has no kernel", globals_.program().name));
+  }
+  std::vector<Term> arguments;
+  for (const Argument& argument : kernel->arguments) {
+    Term dynamic;
+    dynamic.kind = Expression::Kind::kName;
+    dynamic.text = argument.name;
+    arguments.push_back(dynamic);
+  }
+  const std::size_t made = specialise(*kernel, arguments);
+  if (error_) {
+    return std::unexpected(*error_);
+  }
+  versions_[made].name = symbol;
+  Output output;
+  output.globals = &globals_;
+  collect(output);
+  if (error_) {
+    return std::unexpected(*error_);
+  }
+  return output;
+}
+
+/// Takes over what the kernel reaches, in the program's order.
+void Evaluator::collect(Output& output) {
+  const std::vector<Item>& items = globals_.program().items;
+  std::set<std::string> reached = {versions_.back().name};
+  std::vector<std::string> open(reached.begin(), reached.end());
+  const auto reach = [&](const std::set<std::string>& names) {
+    for (const std::string& name : names) {
+      if (reached.insert(name).second) {
+        open.push_back(name);
+      }
+    }
+  };
+  while (!open.empty() && !error_) {
+    const std::string name = std::move(open.back());
+    open.pop_back();
+    for (const Version& version : versions_) {
+      if (version.name == name) {
+        reach(names_used(version));
+      }
+    }
+    if (const Primitive* primitive = globals_.primitive(name)) {
+      reach({primitive->uses.begin(), primitive->uses.end()});
+    }
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const auto* record = std::get_if<Record>(&items[i]);
+      const auto* alias = std::get_if<Alias>(&items[i]);
+      if ((record != nullptr && record->name == name) || (alias != nullptr && alias->name == name)) {
+        output.types.push_back(spell_item(items[i], i));
+        std::set<std::string> names;
+        add_names_used(output.types.back().type, names);
+        for (const Field& field : output.types.back().fields) {
+          add_names_used(field.type, names);
+        }
+        reach(names);
+      }
+    }
+  }
+  for (const Item& item : items) {
+    if (const auto* primitive = std::get_if<Primitive>(&item);
+        primitive != nullptr && reached.contains(primitive->name)) {
+      output.primitives.push_back(primitive);
+    }
+  }
+  std::ranges::sort(output.types, {}, &ResidualType::order);
+  for (Version& version : versions_) {
+    if (reached.contains(version.name)) {
+      output.versions.push_back(std::move(version));
+    }
+  }
+  std::ranges::stable_sort(output.versions, {}, &Version::order);
+}
+
+ResidualType Evaluator::spell_item(const Item& item, std::size_t order) {
+  ResidualType out;
+  out.order = order;
+  out.record = std::get_if<Record>(&item);
+  out.alias = std::get_if<Alias>(&item);
+  // The item's own line is where errors are.
+  Function here;
+  here.place = out.record != nullptr ? out.record->place : out.alias->place;
+  Frame frame;
+  frame.function = &here;
+  frame.scopes.emplace_back();
+  frame_ = &frame;
+  if (out.alias != nullptr) {
+    out.type = spell(out.alias->type);
+  } else {
+    for (const Field& field : out.record->fields) {
+      out.fields.push_back({spell(field.type), field.name, field.trail});
+    }
+  }
+  frame_ = nullptr;
+  return out;
+}
+
+void Evaluator::report(std::string_view message) {
+  if (!error_) {
+    error_ = frame_ != nullptr
+                 ? error_at({frame_->function->place.file, frame_->function->place.line + frame_->line}, message)
+                 : Error{std::string(message)};
+  }
+}
+
+int Evaluator::line_here() const {
+  const Place& place = frame_->function->place;
+  return place.file == globals_.program().name + ".cu" ? place.line + frame_->line : 0;
+}
+
+Evaluator::Entry* Evaluator::find(std::string_view name) {
+  for (auto scope = frame_->scopes.rbegin(); scope != frame_->scopes.rend(); ++scope) {
+    if (const auto found = scope->find(name); found != scope->end()) {
+      return &found->second;
+    }
+  }
+  return nullptr;
+}
+
+/// Follows a name that stands for another type. With `spelling`, only to scalars: other aliases keep their name.
+bool Evaluator::resolve_alias(std::string_view name, bool spelling, Type& out) {
+  if (const Type* parameter = globals_.type_parameter(name)) {
+    out = *parameter;
+    return true;
+  }
+  if (const Entry* local = find(name); local != nullptr && local->kind == Entry::Kind::kType) {
+    out = spelling ? local->written : local->type;
+    return !spelling || scalar_of(globals_, local->type).has_value();
+  }
+  if (const Alias* alias = globals_.alias(name)) {
+    out = resolve(alias->type);
+    return !spelling || scalar(out).has_value();
+  }
+  return false;
+}
+
+std::optional<Scalar> Evaluator::scalar(const Type& resolved) {
+  return resolved.kind == Type::Kind::kNamed ? scalar_named(resolved.name) : std::nullopt;
+}
+
+int Evaluator::extent_of(const Type& type) {
+  if (type.extent.empty()) {
+    return 0;
+  }
+  const Term extent = evaluate(type.extent[0]);
+  if (!extent.value || is_floating(extent.value->type) || wide(*extent.value) <= 0 ||
+      !fits(Scalar::kInt, wide(*extent.value))) {
+    report(extent.value ? fmt::format("an array of {} elements", literal_text(*extent.value))
+                        : std::string("the extent of an array must be static"));
+    return 1;
+  }
+  return static_cast<int>(wide(*extent.value));
+}
+
+namespace {
+
+Expression extent_literal(int extent) {
+  Expression out;
+  out.value = integer_value(Scalar::kInt, extent);
+  return out;
+}
+
+}  // namespace
+
+Type Evaluator::resolve(const Type& type) {
+  Type out = type;
+  if (type.kind == Type::Kind::kNamed) {
+    if (const std::optional<Scalar> found = scalar_named(type.name)) {
+      out.name = spelling_of(*found);
+    } else if (Type other; resolve_alias(type.name, false, other)) {
+      out = other;
+      out.is_const = out.is_const || type.is_const;
+    } else if (globals_.is_enumeration(type.name)) {
+      out.name = "int";
+    }
+    return out;
+  }
+  out.element[0] = resolve(type.element.at(0));
+  if (type.kind == Type::Kind::kArray && !type.extent.empty()) {
+    out.extent = {extent_literal(extent_of(type))};
+  }
+  return out;
+}
+
+Type Evaluator::spell(const Type& type) {
+  Type out = type;
+  if (type.kind == Type::Kind::kNamed) {
+    if (const std::optional<Scalar> found = scalar_named(type.name)) {
+      out.name = spelling_of(*found);
+    } else if (Type other; resolve_alias(type.name, true, other)) {
+      out = other;
+      out.is_const = out.is_const || type.is_const;
+    } else if (globals_.is_enumeration(type.name)) {
+      out.name = "int";
+    }
+    return out;
+  }
+  out.element[0] = spell(type.element.at(0));
+  if (type.kind == Type::Kind::kArray && !type.extent.empty()) {
+    out.extent = {extent_literal(extent_of(type))};
+  }
+  return out;
+}
+
+std::size_t Evaluator::specialise(const Function& function, const std::vector<Term>& arguments) {
+  if (arguments.size() != function.arguments.size()) {
+    report(fmt::format("{} takes {} arguments, not {}", function.name, function.arguments.size(), arguments.size()));
+    return 0;
+  }
+  if (depth_ >= kMaxDepth) {
+    report(fmt::format("calls are more than {} deep", kMaxDepth));
+    return 0;
+  }
+  Frame frame;
+  frame.function = &function;
+  frame.scopes.emplace_back();
+  Version version;
+  version.function = &function;
+  version.order = order_of(globals_.program(), function);
+  Frame* const outer = std::exchange(frame_, &frame);
+  // Arguments' types stand in the callee's scope, which sees no names of the caller.
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Argument& argument = function.arguments[i];
+    Entry entry;
+    entry.type = resolve(argument.type);
+    const std::optional<Scalar> type = scalar(entry.type);
+    if (argument.type.is_const && type && arguments[i].value && function.kind != Function::Kind::kKernel) {
+      const Result<Value> value = evaluate_cast(*type, *arguments[i].value);
+      if (!value) {
+        report(fmt::format("argument '{}': {}", argument.name, value.error().message));
+      } else {
+        entry.kind = Entry::Kind::kStatic;
+        entry.value = *value;
+        version.key += fmt::format("{}={};", argument.name, literal_text(*value));
+      }
+    } else {
+      entry.id = ++ids_;
+      version.arguments.push_back({spell(argument.type), argument.name, entry.id, i});
+    }
+    frame.scopes.back().insert_or_assign(argument.name, std::move(entry));
+  }
+  const auto known = memo_.find({function.name, version.key});
+  if (error_ || known != memo_.end()) {
+    frame_ = outer;
+    return error_ ? 0 : known->second;
+  }
+  ++depth_;
+  version.type = spell(function.type);
+  for (const Expression& bound : function.launch_bounds) {
+    const Term term = evaluate(bound);
+    if (!term.value && !error_) {
+      report("launch bounds must be static");
+    }
+    version.launch_bounds += (version.launch_bounds.empty() ? "" : ", ") + text_of(term);
+  }
+  for (const std::string& text : function.comment) {
+    version.comment.push_back(fill_holes(text));
+  }
+  version.body = evaluate_all(function.body);
+  frame_ = outer;
+  --depth_;
+
+  std::vector<std::string> names;
+  for (const ResidualArgument& argument : version.arguments) {
+    names.push_back(argument.name);
+  }
+  clean_up(version.body, names);
+  std::erase_if(version.arguments, [&](const ResidualArgument& a) { return !uses_variable(version.body, a.id); });
+  const int count = ++names_[function.name];
+  version.name = count == 1 ? function.name : fmt::format("{}_{}", function.name, count);
+  memo_[{function.name, version.key}] = versions_.size();
+  versions_.push_back(std::move(version));
+  return versions_.size() - 1;
+}
+
+}  // namespace convtgen

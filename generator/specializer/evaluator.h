@@ -1,0 +1,93 @@
+// The partial evaluator: walks the functions of a template program with what is static known, and writes down the rest.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "generator/specializer/residual.h"
+
+namespace convtgen {
+
+class Evaluator {
+ public:
+  explicit Evaluator(const Globals& globals) : globals_(globals) {}
+
+  [[nodiscard]] Result<Output> run(const std::string& symbol);
+
+ private:
+  /// What a local name means.
+  struct Entry {
+    enum class Kind { kStatic, kStaticArray, kDynamic, kType };
+    Kind kind = Kind::kDynamic;
+    Value value;
+    StaticArray array;
+    Type type;     // resolved
+    Type written;  // of kType
+    int id = 0;
+  };
+  using Scope = std::map<std::string, Entry, std::less<>>;
+  struct Frame {
+    const Function* function = nullptr;
+    int line = 0;  // of the statement at hand, minus the function's
+    std::vector<Scope> scopes;
+  };
+
+  // evaluator.cpp: names, types, errors, functions
+  void report(std::string_view message);
+  Entry* find(std::string_view name);
+  Type resolve(const Type& type);
+  Type spell(const Type& type);
+  int extent_of(const Type& type);
+  bool resolve_alias(std::string_view name, bool spelling, Type& out);
+  std::optional<Scalar> scalar(const Type& resolved);
+  std::size_t specialise(const Function& function, const std::vector<Term>& arguments);
+  int line_here() const;
+  void collect(Output& output);
+  ResidualType spell_item(const Item& item, std::size_t order);
+
+  // evaluate_expression.cpp
+  Term evaluate(const Expression& e);
+  Term evaluate_name(const Expression& e);
+  Term evaluate_unary(const Expression& e);
+  Term evaluate_binary_operator(const Expression& e);
+  Term evaluate_conditional(const Expression& e);
+  Term evaluate_index(const Expression& e);
+  Term evaluate_member(const Expression& e);
+  Term evaluate_call(const Expression& e);
+  std::optional<Term> inline_call(const Version& version, const std::vector<Term>& arguments);
+  Term evaluate_cast_operator(const Expression& e);
+  Term evaluate_sizeof(const Expression& e);
+  Term probe(const Expression& e);
+  Term take(Result<Term> term);
+  const StaticArray* static_array(const Expression& e);
+  std::optional<std::uint64_t> size_of(const Type& resolved);
+  std::optional<Scalar> builtin_type(std::string_view name, const std::vector<Term>& arguments);
+  Type pointee(const Type& type);
+
+  // evaluate_statement.cpp
+  std::vector<Residual> evaluate_all(const std::vector<Statement>& statements);
+  std::vector<Residual> evaluate_scoped(const std::vector<Statement>& statements);
+  void evaluate(const Statement& s, std::vector<Residual>& out);
+  void evaluate_declaration(const Statement& s, std::vector<Residual>& out);
+  void evaluate_if(const Statement& s, std::vector<Residual>& out);
+  void evaluate_loop(const Statement& s, std::vector<Residual>& out);
+  bool evaluate_unrolled(const Statement& s, std::vector<Residual>& out, int most);
+  bool runs_at_most_once(const Statement& s);
+  std::string fill_holes(std::string_view text);
+  Residual make(Residual::Kind kind, const Statement& s);
+
+  const Globals& globals_;
+  std::optional<Error> error_;
+  Frame* frame_ = nullptr;
+  std::vector<Version> versions_;
+  std::map<std::pair<std::string, std::string>, std::size_t> memo_;  // name and static arguments
+  std::map<std::string, int> names_;                                 // how many versions a function has
+  int ids_ = 0;
+  int depth_ = 0;
+  bool probing_ = false;
+};
+
+}  // namespace convtgen

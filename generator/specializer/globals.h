@@ -1,0 +1,56 @@
+// What a template program says at namespace scope, with a plan's parameters in place: values, types, functions.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generator/planner/plan.h"
+#include "generator/specializer/program.h"
+#include "generator/support/error.h"
+
+namespace convtgen {
+
+/// The values of a static array, all of one type.
+using StaticArray = std::vector<Value>;
+
+class Globals {
+ public:
+  /// Errors: a parameter that the plan lacks, has of another kind, or that the program doesn't know; a constant without
+  /// a value; a static assertion that does not hold.
+  static Result<Globals> make(const Program& program, const Parameters& parameters);
+
+  [[nodiscard]] const Program& program() const { return *program_; }
+  /// Constants, enumerators, and parameters as "P::name".
+  [[nodiscard]] const Value* value(std::string_view name) const;
+  [[nodiscard]] const StaticArray* array(std::string_view name) const;
+  /// Type parameters as "P::name".
+  [[nodiscard]] const Type* type_parameter(std::string_view name) const;
+  [[nodiscard]] const Alias* alias(std::string_view name) const;
+  [[nodiscard]] const Record* record(std::string_view name) const;
+  [[nodiscard]] const Function* function(std::string_view name) const;
+  [[nodiscard]] const Primitive* primitive(std::string_view name) const;
+  [[nodiscard]] bool is_enumeration(std::string_view name) const;
+
+ private:
+  Result<void> set_parameters(const Parameters& parameters);
+  Result<void> set_parameter(const ParameterDeclaration& declaration, const ParameterValue& value);
+  Result<void> add(const Item& item);
+
+  const Program* program_ = nullptr;
+  std::map<std::string, Value, std::less<>> values_;
+  std::map<std::string, StaticArray, std::less<>> arrays_;
+  std::map<std::string, Type, std::less<>> type_parameters_;
+  std::map<std::string, const Alias*, std::less<>> aliases_;
+  std::map<std::string, const Record*, std::less<>> records_;
+  std::map<std::string, const Function*, std::less<>> functions_;
+  std::map<std::string, const Primitive*, std::less<>> primitives_;
+  std::map<std::string, bool, std::less<>> enumerations_;
+};
+
+/// "direct.cu:12: message".
+[[nodiscard]] Error error_at(const Place& place, std::string_view message);
+
+}  // namespace convtgen

@@ -1,0 +1,259 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/specializer/layout.h"
+#include "generator/specializer/residual.h"
+
+namespace convtgen {
+namespace {
+
+using Kind = Residual::Kind;
+
+class Printer {
+ public:
+  Text out;
+
+  void line(std::string_view text, int template_line) {
+    out.text += text;
+    out.text += '\n';
+    out.lines.push_back(template_line);
+  }
+
+  void verbatim(std::string_view text, int template_line) {
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      line(text.substr(at, end - at), template_line);
+      at = end + 1;
+    }
+  }
+
+  void comment(const std::vector<std::string>& lines, int template_line) {
+    const int first = template_line - static_cast<int>(lines.size());
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      line(comment_text(lines[i]), template_line == 0 ? 0 : first + static_cast<int>(i));
+    }
+  }
+
+  static std::string comment_text(std::string_view text) { return text.empty() ? "//" : "// " + std::string(text); }
+
+  /// Long statements on several lines; the comment behind them where it fits, else above.
+  void pieces(const Pieces& pieces, int indent, int template_line, std::string_view trail = "") {
+    std::vector<std::string> lines = lay_out(pieces, indent);
+    if (!trail.empty()) {
+      const std::string text = comment_text(trail);
+      if (lines.back().size() + 2 + text.size() <= kColumns) {
+        lines.back() += "  " + text;
+      } else {
+        lines.insert(lines.begin(), std::string(static_cast<std::size_t>(indent), ' ') + text);
+      }
+    }
+    for (const std::string& text : lines) {
+      line(text, template_line);
+    }
+  }
+
+  void all(const std::vector<Residual>& body, int indent) {
+    for (const Residual& r : body) {
+      statement(r, indent);
+    }
+  }
+
+  void function(const Version& version, int template_line) {
+    comment(version.comment, template_line);
+    const bool is_kernel = version.function->kind == Function::Kind::kKernel;
+    Pieces head;
+    if (is_kernel) {
+      add_text(head, "extern \"C\" __global__ " + text_of_type(version.type));
+      if (!version.launch_bounds.empty()) {
+        add_text(head, " __launch_bounds__(" + version.launch_bounds + ")");
+      }
+      head.push_back({Piece::Kind::kBreak, {}});
+    } else {
+      const std::string& attributes = version.function->attributes;
+      add_text(head, "__device__ " + attributes + (attributes.empty() ? "" : " ") + text_of_type(version.type) + " ");
+    }
+    add_text(head, version.name + "(");
+    head.push_back({Piece::Kind::kOpen, {}});
+    for (std::size_t i = 0; i < version.arguments.size(); ++i) {
+      add_text(head, declaration_text(version.arguments[i].type, version.arguments[i].name));
+      if (i + 1 < version.arguments.size()) {
+        add_text(head, ",");
+        head.push_back({Piece::Kind::kBreak, {}});
+      }
+    }
+    head.push_back({Piece::Kind::kClose, {}});
+    add_text(head, ") {");
+    pieces(head, 0, template_line);
+    all(version.body, 2);
+    line("}", template_line);
+  }
+
+ private:
+  static std::string blanks(int indent) { return std::string(static_cast<std::size_t>(indent), ' '); }
+
+  static void add_declaration(Pieces& to, const Residual& r) {
+    add_text(to, r.text + declaration_text(r.type, r.name));
+    if (!r.terms.empty()) {
+      add_text(to, " =");
+      to.push_back({Piece::Kind::kAssignBreak, {}});
+      add_term(to, r.terms[0], 2);
+    }
+  }
+
+  void conditional(const Residual& r, int indent, std::string_view before) {
+    Pieces head;
+    add_text(head, std::string(before) + "if (");
+    add_term(head, r.terms[0]);
+    add_text(head, ") {");
+    pieces(head, indent, r.line, before.empty() ? std::string_view(r.trail) : "");
+    all(r.body, indent + 2);
+    if (r.otherwise.size() == 1 && r.otherwise[0].kind == Kind::kIf) {
+      conditional(r.otherwise[0], indent, "} else ");
+      return;
+    }
+    if (!r.otherwise.empty()) {
+      line(blanks(indent) + "} else {", r.line);
+      all(r.otherwise, indent + 2);
+    }
+    line(blanks(indent) + "}", r.line);
+  }
+
+  void loop(const Residual& r, int indent) {
+    if (!r.text.empty()) {
+      line("#pragma " + r.text, r.line);
+    }
+    Pieces head;
+    if (r.kind == Kind::kWhile) {
+      add_text(head, "while (");
+      add_term(head, r.condition[0]);
+    } else {
+      add_text(head, "for (");
+      head.push_back({Piece::Kind::kOpen, {}});
+      if (!r.init.empty() && r.init[0].kind == Kind::kDeclare) {
+        add_declaration(head, r.init[0]);
+      } else if (!r.init.empty() && !r.init[0].terms.empty()) {
+        add_term(head, r.init[0].terms[0]);
+      }
+      add_text(head, ";");
+      if (!r.condition.empty()) {
+        head.push_back({Piece::Kind::kBreak, {}});
+        add_term(head, r.condition[0]);
+      }
+      add_text(head, ";");
+      if (!r.step.empty()) {
+        head.push_back({Piece::Kind::kBreak, {}});
+        add_term(head, r.step[0]);
+      }
+      head.push_back({Piece::Kind::kClose, {}});
+    }
+    add_text(head, ") {");
+    pieces(head, indent, r.line, r.trail);
+    all(r.body, indent + 2);
+    line(blanks(indent) + "}", r.line);
+  }
+
+  void statement(const Residual& r, int indent) {
+    Pieces text;
+    switch (r.kind) {
+      case Kind::kDeclare:
+        add_declaration(text, r);
+        break;
+      case Kind::kUsing:
+        add_text(text, "using " + r.name + " = " + text_of_type(r.type));
+        break;
+      case Kind::kExpression:
+        add_term(text, r.terms[0]);
+        break;
+      case Kind::kReturn:
+        add_text(text, r.terms.empty() ? "return" : "return ");
+        if (!r.terms.empty()) {
+          add_term(text, r.terms[0]);
+        }
+        break;
+      case Kind::kBreak:
+        add_text(text, "break");
+        break;
+      case Kind::kContinue:
+        add_text(text, "continue");
+        break;
+      case Kind::kIf:
+        conditional(r, indent, "");
+        return;
+      case Kind::kFor:
+      case Kind::kWhile:
+        loop(r, indent);
+        return;
+      case Kind::kBlock:
+      case Kind::kSplice:
+        line(blanks(indent) + "{", r.line);
+        all(r.body, indent + 2);
+        line(blanks(indent) + "}", r.line);
+        return;
+      case Kind::kAsm:
+        verbatim(blanks(indent) + r.text, r.line);
+        return;
+      case Kind::kComment:
+        line(blanks(indent) + comment_text(r.text), r.line);
+        return;
+      case Kind::kBlank:
+        line("", r.line);
+        return;
+      case Kind::kGone:
+        return;
+    }
+    add_text(text, ";");
+    pieces(text, indent, r.line, r.trail);
+  }
+};
+
+}  // namespace
+
+Text print(const Output& output, const std::string& head) {
+  Printer printer;
+  printer.verbatim(head, 0);
+  const std::string main_file = output.globals->program().name + ".cu";
+  const auto line_of = [&](const Place& place) { return place.file == main_file ? place.line : 0; };
+  if (!output.primitives.empty()) {
+    printer.line("", 0);
+    printer.line("#ifndef CONVTGEN_HOST_DEVICE", 0);
+    for (std::size_t i = 0; i < output.primitives.size(); ++i) {
+      if (i != 0) {
+        printer.line("", 0);
+      }
+      printer.verbatim(output.primitives[i]->text, 0);
+    }
+    printer.line("#endif", 0);
+  }
+  std::size_t next = 0;  // of the types
+  const auto types_before = [&](std::size_t order) {
+    for (; next < output.types.size() && output.types[next].order < order; ++next) {
+      const ResidualType& type = output.types[next];
+      printer.line("", 0);
+      if (type.alias != nullptr) {
+        const int line = line_of(type.alias->place);
+        printer.comment(type.alias->comment, line);
+        printer.line(fmt::format("using {} = {};", type.alias->name, text_of_type(type.type)), line);
+        continue;
+      }
+      const int line = line_of(type.record->place);
+      printer.comment(type.record->comment, line);
+      const std::string& attribute = type.record->attribute;
+      printer.line(fmt::format("struct {}{}{} {{", attribute, attribute.empty() ? "" : " ", type.record->name), line);
+      for (const Field& field : type.fields) {
+        Pieces text;
+        add_text(text, declaration_text(field.type, field.name) + ";");
+        printer.pieces(text, 2, line, field.trail);
+      }
+      printer.line("};", line);
+    }
+  };
+  for (const Version& version : output.versions) {
+    types_before(version.order);
+    printer.line("", 0);
+    printer.function(version, line_of(version.function->place));
+  }
+  return std::move(printer.out);
+}
+
+}  // namespace convtgen

@@ -1,0 +1,107 @@
+// The output before it is text: functions as trees of statements and terms, what they use, and the whole source.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "generator/specializer/globals.h"
+#include "generator/specializer/term.h"
+
+namespace convtgen {
+
+struct Residual {
+  enum class Kind {
+    kDeclare,  // type, name, terms: the initialiser; text: "__shared__ " before it
+    kUsing,    // type, name
+    kExpression,
+    kIf,  // terms: the condition
+    kFor,
+    kWhile,
+    kReturn,
+    kBreak,
+    kContinue,
+    kBlock,
+    kAsm,
+    kComment,
+    kBlank,
+    kSplice,  // a body that needs no braces unless its names clash with others
+    kGone,    // stands for what folded away, until the comments above it are judged
+  };
+  Kind kind = Kind::kBlank;
+  int line = 0;  // of the template's main file, or 0
+  Type type;     // as the output spells it
+  std::string name;
+  int id = 0;  // of the declared variable
+  std::string text;
+  std::vector<Term> terms;
+  std::vector<Residual> init;
+  std::vector<Term> condition;
+  std::vector<Term> step;
+  std::vector<Residual> body;
+  std::vector<Residual> otherwise;
+  std::string trail;
+  bool is_iteration = false;  // of kSplice: one of several bodies of an unrolled loop
+};
+
+struct ResidualArgument {
+  Type type;  // as the output spells it
+  std::string name;
+  int id = 0;
+  std::size_t position = 0;  // in the template's function
+};
+
+/// A function specialised for some static arguments.
+struct Version {
+  const Function* function = nullptr;
+  std::size_t order = 0;  // of the function among the program's items
+  std::string key;        // the static arguments
+  std::string name;
+  std::vector<std::string> comment;
+  Type type;
+  std::string launch_bounds;
+  std::vector<ResidualArgument> arguments;
+  std::vector<Residual> body;
+};
+
+/// A record or an alias that the output declares.
+struct ResidualType {
+  const Record* record = nullptr;  // or
+  const Alias* alias = nullptr;
+  std::size_t order = 0;
+  Type type;                  // of the alias
+  std::vector<Field> fields;  // of the record; types as the output spells them
+};
+
+/// All that the source holds.
+struct Output {
+  const Globals* globals = nullptr;
+  std::vector<const Primitive*> primitives;  // in the program's order
+  std::vector<ResidualType> types;
+  std::vector<Version> versions;  // callees before callers; the kernel is the last
+};
+
+/// Evaluates the program's kernel and all that it calls. Errors name the template's line.
+[[nodiscard]] Result<Output> evaluate_program(const Globals& globals, const std::string& symbol);
+
+/// Clears away what no one needs: unused variables, empty blocks, comments above what is gone, superfluous braces.
+/// `names` are those that the body sees from outside.
+void clean_up(std::vector<Residual>& body, const std::vector<std::string>& names);
+
+/// The names of functions that are called and of types that are spelled.
+[[nodiscard]] std::set<std::string> names_used(const Version& version);
+void add_names_used(const Type& type, std::set<std::string>& names);
+
+/// Whether a variable is named anywhere in these statements.
+[[nodiscard]] bool uses_variable(const std::vector<Residual>& body, int id);
+
+/// Source text with, for each of its lines, the template's line or 0.
+struct Text {
+  std::string text;
+  std::vector<int> lines;
+};
+
+/// The whole source below `head`: the primitives that are used, the records, aliases and functions, the kernel.
+[[nodiscard]] Text print(const Output& output, const std::string& head);
+
+}  // namespace convtgen

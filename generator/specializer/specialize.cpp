@@ -1,0 +1,123 @@
+#include "generator/specializer/specialize.h"
+
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <array>
+
+#include "convtgen_specializer_embedded.h"
+#include "generator/language/language.h"
+#include "generator/specializer/program_text.h"
+#include "generator/specializer/residual.h"
+
+namespace convtgen {
+namespace {
+
+std::string text_of(const ParameterValue& value) {
+  const auto list = [](const auto& values) {
+    std::string out = "{";
+    for (const auto& element : values) {
+      out += fmt::format("{},", element);
+    }
+    return out + "}";
+  };
+  if (const auto* b = std::get_if<bool>(&value)) {
+    return *b ? "true" : "false";
+  }
+  if (const auto* i = std::get_if<std::int64_t>(&value)) {
+    return fmt::format("{}", *i);
+  }
+  if (const auto* d = std::get_if<double>(&value)) {
+    return fmt::format("{}", *d);
+  }
+  if (const auto* type = std::get_if<TypeName>(&value)) {
+    return type->spelling;
+  }
+  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) {
+    return list(*integers);
+  }
+  return list(std::get<std::vector<double>>(value));
+}
+
+/// The first 64 bits of the SHA-256 of length-prefixed fields, in hexadecimal.
+std::string hash_of(const std::vector<std::string>& fields) {
+  std::string bytes;
+  for (const std::string& field : fields) {
+    bytes += fmt::format("{}:{}", field.size(), field);
+  }
+  std::array<unsigned char, crypto_hash_sha256_BYTES> digest{};
+  crypto_hash_sha256(digest.data(), reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  std::string out;
+  for (std::size_t i = 0; i < 8; ++i) {
+    out += fmt::format("{:02x}", digest[i]);
+  }
+  return out;
+}
+
+/// The type of a parameter for launchers: without what only the compiler of the kernel wants to know.
+std::string launch_type(Type type) {
+  type.is_restrict = false;
+  type.is_const = false;
+  return text_of_type(type);
+}
+
+}  // namespace
+
+Result<std::string_view> program_text_named(std::string_view template_name) {
+  if (template_name == "direct") {
+    return programs::direct();
+  }
+  return fail(fmt::format("there is no template '{}'; there is: direct", template_name));
+}
+
+Result<KernelSource> specialize_program(const Program& program, const Parameters& parameters, std::string_view head,
+                                        std::string_view symbol) {
+  const Result<Globals> globals = Globals::make(program, parameters);
+  if (!globals) {
+    return std::unexpected(globals.error());
+  }
+  const Result<Output> output = evaluate_program(*globals, std::string(symbol));
+  if (!output) {
+    return std::unexpected(output.error());
+  }
+  Text text = print(*output, std::string(head));
+  KernelSource out;
+  out.text = std::move(text.text);
+  out.template_lines = std::move(text.lines);
+  out.symbol = symbol;
+  for (const ResidualArgument& argument : output->versions.back().arguments) {
+    out.parameters.push_back({argument.name, launch_type(argument.type)});
+  }
+  return out;
+}
+
+Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
+  const Result<std::string_view> text = program_text_named(plan.template_name);
+  if (!text) {
+    return std::unexpected(text.error());
+  }
+  const Result<Program> program = read_program(*text);
+  if (!program) {
+    return fail(
+        fmt::format("the program of the template {} can't be read: {}", plan.template_name, program.error().message));
+  }
+  const std::string layer = canonical_form(problem.layer);
+  const std::string direction(name_of(problem.direction));
+  std::vector<std::string> fields = {layer, direction, problem.target.architecture, plan.template_name};
+  for (const auto& [name, value] : plan.parameters) {
+    fields.push_back(name);
+    fields.push_back(text_of(value));
+  }
+  const std::string symbol = fmt::format("convtgen_{}_{}_{}", plan.template_name, direction, hash_of(fields));
+  const std::string head = fmt::format(
+      "// {}\n// {} for {}. Template {}: {}.\n// Launch: {} threads and {} bytes of dynamic shared memory a block.",
+      layer, direction, problem.target.architecture, plan.template_name, plan.summary, plan.threads, plan.shared_bytes);
+  Result<KernelSource> out = specialize_program(*program, plan.parameters, head, symbol);
+  if (out) {
+    out->threads = plan.threads;
+    out->shared_bytes = plan.shared_bytes;
+  }
+  return out;
+}
+
+}  // namespace convtgen

@@ -1,0 +1,20 @@
+// A template program with a plan's parameters becomes source text: specialize() without the search for the program.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "generator/specializer/kernel_source.h"
+#include "generator/specializer/program.h"
+
+namespace convtgen {
+
+/// The residual source of a program below the comment `head`, its kernel called `symbol`. Launch sizes are the
+/// caller's. Errors name the template's file and line, or the parameter.
+[[nodiscard]] Result<KernelSource> specialize_program(const Program& program, const Parameters& parameters,
+                                                      std::string_view head, std::string_view symbol);
+
+/// The committed program of a template as text. Errors: there is none of that name; the message lists them.
+[[nodiscard]] Result<std::string_view> program_text_named(std::string_view template_name);
+
+}  // namespace convtgen
