@@ -109,11 +109,11 @@ void add_compile(CLI::App& app, Exit& exit) {
   verb->add_option("--format", options->format, "cubin runs as it is; ptx is compiled again by the driver.")
       ->check(CLI::IsMember({"cubin", "ptx"}))
       ->capture_default_str();
-  verb->add_option("-o,--output", options->output,
-                   "Folder for <layer>.<arch>.cubin, or the file itself where it ends in .cubin or .ptx. Nothing is "
-                   "written unless all succeed.")
-      ->type_name("DIR")
-      ->capture_default_str();
+  verb->add_option(
+          "-o,--output", options->output,
+          "Folder for <layer>.<arch>.cubin, or the file itself where it ends in .cubin or .ptx; the current folder "
+          "unless given. Nothing is written unless all succeed.")
+      ->type_name("DIR");
   verb->footer(R"(
 Needs NVRTC (of the CUDA toolkit, or Python's nvidia-cuda-nvrtc package), but no GPU.
 Examples:

@@ -8,8 +8,7 @@
 #include "cli/terminal.h"
 #include "runtime/compile/nvrtc_search.h"
 #include "runtime/device/cuda/driver.h"
-#include "runtime/device/host/cache.h"
-#include "runtime/device/host/compiler.h"
+#include "runtime/device/host/host_device.h"
 
 namespace convtgen::cli {
 namespace {
@@ -93,20 +92,16 @@ Finding examine_cuda() {
 
 Finding examine_host() {
   constexpr const char* kWithout = "run --device host";
-  const auto compiler = host::find_host_compiler();
-  if (!compiler) {
-    return failure(compiler.error().message, kWithout);
-  }
-  return {true, fmt::format("{} ({})", fmt::join(compiler->command, " "), compiler->version), {}, kWithout};
+  const HostReport report = inspect_host();
+  return report.compiler.empty() ? failure(report.compiler_problem, kWithout)
+                                 : Finding{true, report.compiler, {}, kWithout};
 }
 
 Finding examine_cache() {
   constexpr const char* kWithout = "nothing, but kernels of the host device are compiled anew in every run";
-  const host::LibraryCache cache;
-  if (cache.folder().empty()) {
-    return failure(cache.why(), kWithout);
-  }
-  return {true, cache.folder(), {}, kWithout};
+  const HostReport report = inspect_host();
+  return report.cache_folder.empty() ? failure(report.cache_problem, kWithout)
+                                     : Finding{true, report.cache_folder, {}, kWithout};
 }
 
 struct Part {

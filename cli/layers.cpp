@@ -128,8 +128,8 @@ std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Ex
     }
     if (chosen.empty()) {
       const std::string_view near = nearest(source.only, names);
-      print_error(fmt::format("no layer is called '{}'{}; the layers are {}", source.only,
-                              near.empty() ? "" : fmt::format("; did you mean '{}'?", near), fmt::join(names, ", ")));
+      print_error(fmt::format("no layer is called '{}'{} The layers are {}", source.only,
+                              near.empty() ? "." : fmt::format("; did you mean '{}'?", near), fmt::join(names, ", ")));
       exit = Exit::kUsage;
       return std::nullopt;
     }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/help.h"
 #include "cli/terminal.h"
 #include "generator/language/suggest.h"
 
@@ -31,7 +32,15 @@ A layer file reads like this (docs/language.md):
 Exit codes: 0 all is well; 1 the input or a result is wrong; 2 wrong usage, or this machine lacks something.
 'convtgen VERB --help' tells all of a verb.)";
 
-/// "; did you mean 'check'?" for a word that no verb has.
+std::string verb_names(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* verb : app.get_subcommands(nullptr)) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", verb->get_name());
+  }
+  return names;
+}
+
+/// "there is no verb 'chek'; did you mean 'check'?" where that is what is wrong.
 std::string verb_suggestion(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> names;
   for (const CLI::App* verb : app.get_subcommands(nullptr)) {
@@ -54,6 +63,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "convtgen " CONVTGEN_VERSION, "Print the version and stop.");
   app.set_help_flag("-h,--help", "Print this help and stop.");
   app.require_subcommand(1);
+  app.formatter(make_help_formatter());
 
   Exit exit = Exit::kOk;
   add_check(app, exit);
@@ -71,8 +81,14 @@ int main(int argc, char** argv) {
     if (error.get_exit_code() == 0) {
       return app.exit(error);  // help or version
     }
+    if (argc < 2) {
+      fmt::print(stderr, "{}", app.help());
+      return static_cast<int>(Exit::kUsage);
+    }
     const std::string suggestion = verb_suggestion(app, argc, argv);
-    print_error(suggestion.empty() ? error.what() : suggestion);
+    print_error(!suggestion.empty()             ? suggestion
+                : app.get_subcommands().empty() ? fmt::format("a verb is missing: {}", verb_names(app))
+                                                : error.what());
     fmt::print(stderr, "'convtgen {}--help' tells what is legal.\n",
                app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");
     return static_cast<int>(Exit::kUsage);

@@ -162,8 +162,9 @@ Exit run(const RunOptions& options) {
     return Exit::kUsage;
   }
   if (!why_host.empty()) {
-    // The first line says what is missing; doctor tells the rest.
-    fmt::print(stderr, "convtgen: no GPU is used: {}\n", why_host.substr(0, why_host.find('\n')));
+    // Its beginning says what is missing; doctor tells the rest.
+    fmt::print(stderr, "convtgen: no GPU is used: {} ('convtgen doctor' says more)\n",
+               why_host.substr(0, why_host.find_first_of(";(\n")));
   }
   const std::string own = (*device)->architecture();
   const Result<Target> target = target_named(own.empty() ? options.architecture : own);

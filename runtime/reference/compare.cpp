@@ -71,7 +71,7 @@ class Judge {
     const double root = std::sqrt(static_cast<double>(std::max<std::int64_t>(terms, 1)));
     const double underflow = static_cast<double>(terms) * least_subnormal(sum_);
     const Ball ball = carry(sum, kSafety * root * eps_ * magnitude + underflow);
-    const Ball typical = carry(sum, limit_ * magnitude / root);
+    const Ball typical = carry(sum, limit_ * magnitude / root / 2);
 
     Tally tally;
     tally.worst = {{}, got, ball.value, ball.radius};

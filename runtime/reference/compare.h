@@ -41,8 +41,8 @@ struct Comparison {
 /// rounded to the dtype; NaN matches only NaN, infinities only themselves.
 ///
 /// The relative L2 error is judged against the compute mode's bound. Where sums cancel much more than sums of random
-/// signs do (a single output near zero, or `fuse add(-c)`), |ref| is no measure of the errors: there it is the size
-/// that the sums would have with random signs, magnitude / sqrt(K), carried through the chain.
+/// signs do (a single output near zero, or `fuse add(-c)`), |ref| is no measure of the errors: there it is half the
+/// size that the sums would have with random signs, magnitude / sqrt(K), carried through the chain.
 [[nodiscard]] Comparison compare(const Layer& layer, const Shape& shape, const Definition& definition,
                                  const HostArray& got, std::span<const std::int64_t> outputs = {});
 
