@@ -5,6 +5,7 @@
 #include <clang/Lex/Pragma.h>
 #include <clang/Lex/Preprocessor.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "generator/templatec/diagnose.h"
@@ -82,7 +83,24 @@ class ConvtgenPragma : public clang::PragmaHandler {
 
 class DirectiveRecorder : public clang::PPCallbacks {
  public:
-  DirectiveRecorder(const SourceManager& sources, SourceText& text) : sources_(sources), text_(text) {}
+  DirectiveRecorder(clang::CompilerInstance& compiler, SourceText& text)
+      : diagnostics_(compiler.getDiagnostics()), sources_(compiler.getSourceManager()), text_(text) {}
+
+  /// One name for each file, from the template's folder, so that the digest finds them all.
+  void InclusionDirective(SourceLocation hash, const clang::Token&, llvm::StringRef name, bool angled,
+                          clang::CharSourceRange range, clang::OptionalFileEntryRef, llvm::StringRef found_in,
+                          llvm::StringRef, const clang::Module*, bool, clang::SrcMgr::CharacteristicKind) override {
+    if (sources_.isWrittenInBuiltinFile(hash) || sources_.isWrittenInCommandLineFile(hash)) {
+      return;
+    }
+    const auto main_file = sources_.getFileEntryRefForID(sources_.getMainFileID());
+    const auto folder = std::filesystem::path(main_file->getName().str()).parent_path().lexically_normal();
+    const auto where = std::filesystem::path(found_in.str()).lexically_normal();
+    if (angled || (where != folder && !(folder.empty() && where == "."))) {
+      error_at(diagnostics_, sources_.getExpansionLoc(range.getBegin()),
+               "include \"" + name.str() + "\" by its name from the template's folder, in quotes");
+    }
+  }
 
   void If(SourceLocation at, SourceRange, ConditionValueKind) override { directive(at, "#if"); }
   void Ifdef(SourceLocation at, const clang::Token&, const clang::MacroDefinition&) override {
@@ -110,6 +128,7 @@ class DirectiveRecorder : public clang::PPCallbacks {
     text_.directives.push_back({position_of(sources_, at), at, name});
   }
 
+  clang::DiagnosticsEngine& diagnostics_;
   const SourceManager& sources_;
   SourceText& text_;
 };
@@ -126,7 +145,7 @@ std::unique_ptr<clang::CommentHandler> record_source_text(clang::CompilerInstanc
   auto recorder = std::make_unique<CommentRecorder>(text);
   preprocessor.addCommentHandler(recorder.get());
   preprocessor.AddPragmaHandler(new ConvtgenPragma(text));
-  preprocessor.addPPCallbacks(std::make_unique<DirectiveRecorder>(compiler.getSourceManager(), text));
+  preprocessor.addPPCallbacks(std::make_unique<DirectiveRecorder>(compiler, text));
   return recorder;
 }
 

@@ -387,6 +387,17 @@ TEST(WrongTemplates, ParametersMustBeConstexpr) {
       << output.diagnostics;
 }
 
+TEST(WrongTemplates, FilesAreIncludedByTheirNameFromTheTemplatesFolder) {
+  const Output output = compile_template({.path = "/templates/small.cu",
+                                          .files = {{"/templates/small.cu", "#include \"device/a.h\"\n"},
+                                                    {"/templates/device/a.h", "#pragma once\n#include \"b.h\"\n"},
+                                                    {"/templates/device/b.h", "#pragma once\n"}}});
+  EXPECT_FALSE(output.ok);
+  EXPECT_NE(output.diagnostics.find("/templates/device/a.h:2:10: error: include \"b.h\" by its name"),
+            std::string::npos)
+      << output.diagnostics;
+}
+
 TEST(WrongTemplates, AMissingFileIsAnError) {
   const Output output = compile_template({.path = "/templates/nowhere.cu", .files = {}});
   EXPECT_FALSE(output.ok);
