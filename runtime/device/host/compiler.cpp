@@ -18,6 +18,7 @@ std::vector<std::string> flags_for(bool clang) {
       "-O1",
       "-fno-optimize-sibling-calls",  // a return address is one in the kernel
       "-g1",                          // lines for faults
+      "-gdwarf-4",                    // addr2line takes files of version 5 for each other
       "-fPIC",
       "-shared",
       "-nostdlib",
@@ -62,17 +63,25 @@ Result<HostCompiler> try_compiler(const std::string& name) {
   if (compiler.command.empty()) {
     return fail("no name");
   }
-  std::vector<std::string> arguments = compiler.command;
-  arguments.emplace_back("--version");
-  auto said = run_process(arguments);
-  if (!said) {
-    return std::unexpected(said.error());
+  const auto ask = [&](std::initializer_list<const char*> words) -> Result<std::string> {
+    std::vector<std::string> arguments = compiler.command;
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    auto said = run_process(arguments);
+    if (!said) {
+      return std::unexpected(said.error());
+    }
+    return said->status == 0 ? std::move(said->output) : std::string();
+  };
+  const auto version = ask({"--version"});
+  const auto macros = ask({"-dM", "-E", "-x", "c++", "/dev/null"});
+  if (!version || !macros) {
+    return std::unexpected(version ? macros.error() : version.error());
   }
-  compiler.version = said->output.substr(0, said->output.find('\n'));
-  const bool clang = said->output.find("clang") != std::string::npos;
-  if (said->status != 0 || (!clang && said->output.find("Free Software Foundation") == std::string::npos)) {
+  if (macros->find("#define __GNUC__ ") == std::string::npos) {
     return fail(fmt::format("{} is neither GCC nor Clang", name));
   }
+  compiler.version = version->substr(0, version->find('\n'));
+  const bool clang = macros->find("#define __clang__ ") != std::string::npos;
   compiler.flags = flags_for(clang);
   return compiler;
 }

@@ -108,8 +108,12 @@ class SharedShadow {
       for (std::uint32_t i = 0; i < kBytes; i += 4) {
         std::uint32_t* cells = &reader_[offset + i];
         const Cells old = load(cells);
-        if (none((old >= barrier_) & ((old & kThreadMask) != thread))) {
-          const Cells fresh = (old >= barrier_) ? (old & (kSameWarp | kOtherWarps)) | stamp : Cells{} + stamp;
+        const std::uint32_t first = cells[0];
+        if (none(old != first)) [[likely]] {
+          if (first >= time_ << kTimeShift && (first & kOtherWarps) != 0) {
+            continue;  // what all warps read needs no more readers
+          }
+          const Cells fresh = Cells{} + merged(first, stamp, thread);
           __builtin_memcpy(cells, &fresh, sizeof fresh);
         } else {
           for (int k = 0; k < 4; ++k) {
