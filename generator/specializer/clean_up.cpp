@@ -117,8 +117,7 @@ void splice(std::vector<Residual>& body, const Names& visible) {
     const bool clashes =
         std::ranges::any_of(declared, [&](const std::string& name) { return inner.contains(name) || count[name] > 1; });
     if (clashes || (r.is_iteration && !declared.empty())) {
-      r.kind = Kind::kBlock;
-      out.push_back(std::move(r));
+      out.push_back(std::move(r));  // printed with braces, unless what it declares goes too
       continue;
     }
     for (Residual& statement : r.body) {
@@ -175,10 +174,19 @@ bool uses_variable(const std::vector<Residual>& body, int id) {
   return has_asm(body) || used_ids(body).contains(id);
 }
 
-void clean_up(std::vector<Residual>& body, const std::vector<std::string>& names) {
-  while (!has_asm(body) && remove_unused(body, used_ids(body))) {
+void clean_up(std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments, const Changes& changes) {
+  Names names;
+  for (const ResidualArgument& argument : arguments) {
+    names.insert(argument.name);
   }
-  splice(body, Names(names.begin(), names.end()));
+  splice(body, names);
+  join_assignments(body, changes);
+  // What an asm statement names is in its text.
+  if (!has_asm(body)) {
+    while (remove_copies(body, arguments, changes) || remove_unused(body, used_ids(body))) {
+    }
+  }
+  splice(body, names);
   tidy(body);
 }
 

@@ -50,6 +50,16 @@ Term Evaluator::take(Result<Term> term) {
   return std::move(*term);
 }
 
+/// Counts a change of the variable that the term names, if it is one.
+void Evaluator::note_change(const Term& term) {
+  if (term.kind == Kind::kName) {
+    ++changes_[term.id];
+  } else if (term.kind == Kind::kConditional) {
+    note_change(term.operands[1]);
+    note_change(term.operands[2]);
+  }
+}
+
 Term Evaluator::evaluate(const Expression& e) {
   if (error_) {
     return literal({});
@@ -146,6 +156,9 @@ Term Evaluator::evaluate_unary(const Expression& e) {
     return operand;
   }
   Type type;
+  if (e.text != "*") {
+    note_change(operand);
+  }
   if (e.text == "*") {
     type = pointee(operand.type);
   } else if (e.text == "&") {
@@ -173,6 +186,7 @@ Term Evaluator::evaluate_binary_operator(const Expression& e) {
       report("a static variable can't be assigned to here: only the head of its loop moves it");
       return a;
     }
+    note_change(a);
     // An integer goes into any arithmetic variable as it goes without its suffix.
     if (b.value && a.scalar && !is_floating(b.value->type) && wide(*b.value) >= 0 &&
         fits(Scalar::kInt, wide(*b.value)) && (e.text == "=" || e.text == "+=" || e.text == "-=")) {
@@ -371,6 +385,9 @@ Term Evaluator::evaluate_call(const Expression& e) {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const bool is_kept = std::ranges::any_of(version.arguments, [&](const auto& a) { return a.position == i; });
       if (is_kept) {
+        if (function->arguments[i].type.kind == Type::Kind::kReference) {
+          note_change(arguments[i]);
+        }
         kept.push_back(std::move(arguments[i]));
       } else if (!is_pure(arguments[i])) {
         report(fmt::format("argument '{}' of {} is not used there, but computing it changes something",
@@ -383,6 +400,7 @@ Term Evaluator::evaluate_call(const Expression& e) {
     return node(Kind::kCall, version.name, resolve(function->type), std::move(kept));
   }
   if (const Primitive* primitive = globals_.primitive(e.text)) {
+    std::ranges::for_each(arguments, [&](const Term& argument) { note_change(argument); });  // by reference, perhaps
     Term out = node(Kind::kCall, e.text, resolve(primitive->type), std::move(arguments));
     out.only_computes = out.type.name != "void" && primitive->text.find("volatile") == std::string::npos;
     return out;
@@ -394,6 +412,9 @@ Term Evaluator::evaluate_call(const Expression& e) {
                   : take(fold_cast("static_cast", scalar_type(type), {}, arguments[is_true(*less.value) ? 0 : 1]));
   }
   const std::optional<Scalar> type = builtin_type(e.text, arguments);
+  if (!type) {
+    std::ranges::for_each(arguments, [&](const Term& argument) { note_change(argument); });
+  }
   Term out = node(Kind::kCall, e.text, type ? scalar_type(*type) : Type{}, std::move(arguments));
   out.only_computes = is_mathematical(e.text) || e.text.find("_as_") != std::string::npos;
   return out;

@@ -42,6 +42,19 @@ bool ends_in_return(const std::vector<Residual>& body) {
                             ends_in_return(body.back().body)));
 }
 
+/// An expression whose value is not used: i += 1 is ++i.
+Term as_statement(Term term) {
+  const bool by_one = term.kind == Expression::Kind::kBinary && (term.text == "+=" || term.text == "-=") &&
+                      term.operands[1].value && term.scalar && !is_floating(*term.scalar) &&
+                      !is_floating(term.operands[1].value->type) && wide(*term.operands[1].value) == 1;
+  if (by_one) {
+    term.kind = Expression::Kind::kUnary;
+    term.text = term.text == "+=" ? "++" : "--";
+    term.operands.pop_back();
+  }
+  return term;
+}
+
 bool is_comment_or_blank(const Residual& r) {
   return r.kind == Residual::Kind::kComment || r.kind == Residual::Kind::kBlank;
 }
@@ -129,7 +142,7 @@ void Evaluator::evaluate(const Statement& s, std::vector<Residual>& out) {
     }
     case Kind::kExpression: {
       Residual r = make(Out::kExpression, s);
-      r.terms.push_back(evaluate(s.expressions[0]));
+      r.terms.push_back(as_statement(evaluate(s.expressions[0])));
       if (is_pure(r.terms[0])) {
         r = make(Out::kGone, s);
       }
@@ -250,6 +263,9 @@ void Evaluator::evaluate_declaration(const Statement& s, std::vector<Residual>& 
     if (init.value && type && !is_floating(init.value->type) && wide(*init.value) >= 0 &&
         fits(Scalar::kInt, wide(*init.value)) && *type != Scalar::kBool && !is_auto) {
       init = literal(integer_value(Scalar::kInt, static_cast<std::int64_t>(wide(*init.value))));
+    }
+    if (entry.type.kind == Type::Kind::kReference) {
+      note_change(init);
     }
     r.terms.push_back(std::move(init));
   }
@@ -414,7 +430,7 @@ void Evaluator::evaluate_loop(const Statement& s, std::vector<Residual>& out) {
     r.condition.push_back(evaluate(e));
   }
   for (const Expression& e : s.step) {
-    r.step.push_back(evaluate(e));
+    r.step.push_back(as_statement(evaluate(e)));
   }
   r.body = evaluate_scoped(s.body);
   frame_->scopes.pop_back();

@@ -274,7 +274,9 @@ std::size_t Evaluator::specialise(const Function& function, const std::vector<Te
       }
     } else {
       entry.id = ++ids_;
-      version.arguments.push_back({spell(argument.type), argument.name, entry.id, i});
+      Type written = spell(argument.type);
+      written.is_const = written.is_const && !type;  // says nothing to callers
+      version.arguments.push_back({written, argument.name, entry.id, i});
     }
     frame.scopes.back().insert_or_assign(argument.name, std::move(entry));
   }
@@ -299,11 +301,7 @@ std::size_t Evaluator::specialise(const Function& function, const std::vector<Te
   frame_ = outer;
   --depth_;
 
-  std::vector<std::string> names;
-  for (const ResidualArgument& argument : version.arguments) {
-    names.push_back(argument.name);
-  }
-  clean_up(version.body, names);
+  clean_up(version.body, version.arguments, changes_);
   std::erase_if(version.arguments, [&](const ResidualArgument& a) { return !uses_variable(version.body, a.id); });
   const int count = ++names_[function.name];
   version.name = count == 1 ? function.name : fmt::format("{}_{}", function.name, count);

@@ -62,6 +62,7 @@ class Evaluator {
   Term evaluate_sizeof(const Expression& e);
   Term probe(const Expression& e);
   Term take(Result<Term> term);
+  void note_change(const Term& term);
   const StaticArray* static_array(const Expression& e);
   std::optional<std::uint64_t> size_of(const Type& resolved);
   std::optional<Scalar> builtin_type(std::string_view name, const std::vector<Term>& arguments);
@@ -85,6 +86,7 @@ class Evaluator {
   std::vector<Version> versions_;
   std::map<std::pair<std::string, std::string>, std::size_t> memo_;  // name and static arguments
   std::map<std::string, int> names_;                                 // how many versions a function has
+  Changes changes_;
   int ids_ = 0;
   int depth_ = 0;
   bool probing_ = false;

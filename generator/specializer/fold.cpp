@@ -174,6 +174,15 @@ Term fold_product(std::string_view op, Scalar type, Term a, Term b) {
         return keep_arithmetic("*", type, std::move(base), literal(*joined));
       }
     }
+  } else if (op == "/" && b.value && is_binary(a, "/") && a.scalar == type && a.operands[1].value &&
+             a.operands[0].scalar == type) {
+    // x / 3 / 4 of positive divisors.
+    const Value left = *convert(*a.operands[1].value, type), right = *convert(*b.value, type);
+    const Result<Value> joined = evaluate_binary("*", left, right);
+    if (joined && wide(left) > 0 && wide(right) > 0 && wide(*joined) / wide(left) == wide(right)) {
+      Term base = std::move(a.operands[0]);
+      return keep_arithmetic("/", type, std::move(base), literal(*joined));
+    }
   } else if (b.value && is_literal_one(b)) {
     if (op == "/") {
       return as_type(std::move(a), type);

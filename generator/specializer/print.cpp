@@ -12,12 +12,16 @@ using Kind = Residual::Kind;
 
 class Printer {
  public:
-  Text out;
+  [[nodiscard]] Text take() {
+    align_trails();
+    return std::move(out_);
+  }
 
   void line(std::string_view text, int template_line) {
-    out.text += text;
-    out.text += '\n';
-    out.lines.push_back(template_line);
+    align_trails();
+    out_.text += text;
+    out_.text += '\n';
+    out_.lines.push_back(template_line);
   }
 
   void verbatim(std::string_view text, int template_line) {
@@ -43,10 +47,13 @@ class Printer {
     if (!trail.empty()) {
       const std::string text = comment_text(trail);
       if (lines.back().size() + 2 + text.size() <= kColumns) {
-        lines.back() += "  " + text;
-      } else {
-        lines.insert(lines.begin(), std::string(static_cast<std::size_t>(indent), ' ') + text);
+        for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
+          line(lines[i], template_line);
+        }
+        trailed_line(lines.back(), text, template_line);
+        return;
       }
+      lines.insert(lines.begin(), std::string(static_cast<std::size_t>(indent), ' ') + text);
     }
     for (const std::string& text : lines) {
       line(text, template_line);
@@ -90,6 +97,37 @@ class Printer {
   }
 
  private:
+  /// The comment behind one line of code.
+  struct Trail {
+    std::size_t at = 0;  // of the text: behind the code
+    std::size_t code = 0;
+    std::size_t comment = 0;
+  };
+
+  void trailed_line(std::string_view code, std::string_view comment_text, int template_line) {
+    out_.text += code;
+    trails_.push_back({out_.text.size(), code.size(), comment_text.size()});
+    out_.text += "  ";
+    out_.text += comment_text;
+    out_.text += '\n';
+    out_.lines.push_back(template_line);
+  }
+
+  /// Comments behind statements of successive lines stand below each other, where there is room.
+  void align_trails() {
+    std::size_t widest = 0;
+    for (const Trail& trail : trails_) {
+      widest = std::max(widest, trail.code);
+    }
+    for (std::size_t i = trails_.size(); i-- > 0;) {
+      const Trail& trail = trails_[i];
+      if (widest + 2 + trail.comment <= kColumns) {
+        out_.text.insert(trail.at, widest - trail.code, ' ');
+      }
+    }
+    trails_.clear();
+  }
+
   static std::string blanks(int indent) { return std::string(static_cast<std::size_t>(indent), ' '); }
 
   static void add_declaration(Pieces& to, const Residual& r) {
@@ -205,6 +243,9 @@ class Printer {
     add_text(text, ";");
     pieces(text, indent, r.line, r.trail);
   }
+
+  Text out_;
+  std::vector<Trail> trails_;  // of the lines just printed
 };
 
 }  // namespace
@@ -253,7 +294,7 @@ Text print(const Output& output, const std::string& head) {
     printer.line("", 0);
     printer.function(version, line_of(version.function->place));
   }
-  return std::move(printer.out);
+  return printer.take();
 }
 
 }  // namespace convtgen

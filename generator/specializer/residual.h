@@ -1,6 +1,7 @@
 // The output before it is text: functions as trees of statements and terms, what they use, and the whole source.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -84,9 +85,18 @@ struct Output {
 /// Evaluates the program's kernel and all that it calls. Errors name the template's line.
 [[nodiscard]] Result<Output> evaluate_program(const Globals& globals, const std::string& symbol);
 
-/// Clears away what no one needs: unused variables, empty blocks, comments above what is gone, superfluous braces.
-/// `names` are those that the body sees from outside.
-void clean_up(std::vector<Residual>& body, const std::vector<std::string>& names);
+/// How often each local variable is changed, or might be: assigned to, its address taken, bound to a reference.
+using Changes = std::map<int, int>;
+
+/// Makes a function's body what a person would have written: no copies of names, no variables that nothing needs,
+/// values at their declarations, no empty blocks, no comments above what is gone, no superfluous braces.
+void clean_up(std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments, const Changes& changes);
+
+/// Replaces constants that only copy another name by that name. True if there was any.
+bool remove_copies(std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments, const Changes& changes);
+/// Joins declarations with the assignment that follows.
+void join_assignments(std::vector<Residual>& body, const Changes& changes);
+[[nodiscard]] bool names_variable(const Term& term, int id);
 
 /// The names of functions that are called and of types that are spelled.
 [[nodiscard]] std::set<std::string> names_used(const Version& version);
