@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "convtgen_host_device_embedded.h"
+#include "runtime/device/host/fiber.h"
 #include "runtime/device/host/process.h"
 
 namespace convtgen::host {
@@ -30,10 +31,12 @@ std::vector<std::string> flags_for(bool clang) {
       "-fno-strict-aliasing",
       "-fstack-clash-protection",
       "-Wno-unknown-pragmas",
-      "-Werror=frame-larger-than=98304",  // a frame that would not fit a thread's stack
-      "-fsanitize=thread",                // a call before every access
+      "-fsanitize=thread",  // a call before every access
   };
+  // A frame must fit a thread's stack.
+  flags.push_back(fmt::format("-{}frame-larger-than={}", clang ? "W" : "Werror=", kStackBytes * 3 / 4));
   if (clang) {
+    flags.emplace_back("-Werror=frame-larger-than");
     for (const char* option : {"-tsan-instrument-func-entry-exit=0", "-tsan-instrument-read-before-write=1"}) {
       flags.insert(flags.end(), {"-mllvm", option});
     }
