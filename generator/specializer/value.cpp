@@ -234,7 +234,7 @@ std::optional<Value> parse_literal(std::string_view text) {
     return real_value(type, real);
   }
   std::uint64_t number = 0;
-  const bool octal = !hexadecimal && text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '7';
+  const bool octal = !hexadecimal && text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
   const auto [stop, status] =
       std::from_chars(text.data() + (hexadecimal ? 2 : 0), end, number, hexadecimal ? 16 : (octal ? 8 : 10));
   if (status != std::errc()) {

@@ -268,7 +268,8 @@ void check(int line, A a, B b, const char* original, const char* folded) {
   std::ofstream(folder / "check.cpp") << source;
   // GCC takes 0.0f - x for -x where x was an integer, unless it must mind rounding modes.
   const std::string compile = fmt::format(
-      "g++ -std=c++20 -w -O0 -frounding-math -fsanitize=signed-integer-overflow,integer-divide-by-zero,float-cast-overflow "
+      "g++ -std=c++20 -w -O0 -frounding-math "
+      "-fsanitize=signed-integer-overflow,integer-divide-by-zero,float-cast-overflow "
       "-fno-sanitize-recover=all -o {0}/check {0}/check.cpp 2> {0}/log",
       folder.string());
   ASSERT_EQ(std::system(compile.c_str()), 0) << "see " << folder << "/log";

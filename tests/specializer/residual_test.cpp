@@ -1,0 +1,400 @@
+// Small programs, and the source that is left of them.
+#include <gtest/gtest.h>
+
+#include "generator/specializer/program_text.h"
+#include "generator/specializer/specialize.h"
+
+namespace convtgen {
+namespace {
+
+/// Items and a kernel's body around it, specialised; the parameters are fixed.
+Result<KernelSource> specialised(std::string_view items, std::string_view body) {
+  const std::string text = std::string(R"sexp((program t
+  (parameter int n 1)
+  (parameter bool flag true)
+  (parameter (array int) list (init 1))
+  (type_parameter Element float)
+  (file "t.cu")
+  (enum @2 Kind (kZero 0) (kThree 3))
+  (function @4 constexpr int twice
+    (argument int a)
+    (return @1 (* a 2)))
+  (record @6 Pair
+    (comment "Two rows.")
+    (field (array (array P::Element 4) P::n) rows)
+    (field int count (trail "of rows")))
+  (alias @8 Rows (array P::Element P::n))
+)sexp") + std::string(items) +
+                           R"sexp(
+  (function @100 kernel void t
+    (launch_bounds (* P::n 32))
+    (argument (restrict (pointer (const P::Element))) x)
+    (argument (restrict (pointer P::Element)) y)
+    (argument int size)
+)sexp" + std::string(body) +
+                           "))\n";
+  const Result<Program> program = read_program(text);
+  if (!program) {
+    return std::unexpected(program.error());
+  }
+  const Parameters parameters{{"n", std::int64_t{3}},
+                              {"flag", false},
+                              {"list", std::vector<std::int64_t>{5, 7}},
+                              {"Element", TypeName{"float"}}};
+  return specialize_program(*program, parameters, "// head", "kernel");
+}
+
+/// The text between the braces of the kernel.
+std::string body_of(std::string_view body, std::string_view items = "") {
+  const Result<KernelSource> source = specialised(items, body);
+  if (!source) {
+    return "ERROR " + source.error().message;
+  }
+  EXPECT_EQ(source->text.back(), '\n');
+  const std::size_t kernel = source->text.find("kernel(");
+  const std::size_t begin = source->text.find("{\n", kernel) + 2;
+  return source->text.substr(begin, source->text.rfind('}') - begin);
+}
+
+TEST(Residual, StaticConstantsVanish) {
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 (const int) k (call twice P::n))
+    (declare_constexpr @2 (const int) l (+ k kThree))
+    (declare @3 (const int) m (+ size l))
+    (do @4 (= (at y m) (at x (- m k)))))sexp"),
+            "  const int m = size + 9;\n  y[m] = x[m - 6];\n");
+}
+
+TEST(Residual, OnlyTheTakenBranchStays) {
+  EXPECT_EQ(body_of(R"sexp(
+    (if @1 P::flag
+      (then (do @2 (= (at y 0) 1.0f)))
+      (else (do @3 (= (at y 1) 2.0f))))
+    (if_constexpr @4 (== P::n kThree)
+      (then (do @5 (= (at y 2) 3.0f))))
+    (if @6 (&& (! P::flag) (> size 4))
+      (then (do @7 (= (at y 3) 4.0f)))
+      (else (comment @8 "nothing to do")))
+    (if @9 (> size P::n) (then (do @10 (= (at y 4) 5.0f))) (else (if @11 (< size 0) (then (return @12))))))sexp"),
+            "  y[1] = 2.0f;\n  y[2] = 3.0f;\n"
+            "  if (size > 4) {\n    y[3] = 4.0f;\n  } else {\n    // nothing to do\n  }\n"
+            "  if (size > 3) {\n    y[4] = 5.0f;\n  } else if (size < 0) {\n    return;\n  }\n");
+}
+
+TEST(Residual, UnrolledLoopsAreWrittenOut) {
+  EXPECT_EQ(body_of(R"sexp(
+    (for @1 unrolled (declare @1 int i 0) (< i P::n) (++ i)
+      (declare @2 (const int) j (* i i))
+      (if @3 (!= i 1)
+        (then
+          (comment @4 "square of {i} of {P::n}")
+          (do @5 (= (at y j) (at x i))
+            (trail "at ({i}, {j})"))))))sexp"),
+            "  // square of 0 of 3\n  y[0] = x[0];  // at (0, 0)\n"
+            "  // square of 2 of 3\n  y[4] = x[2];  // at (2, 4)\n");
+}
+
+TEST(Residual, UnrolledBodiesKeepBracesOnlyAroundDeclarations) {
+  EXPECT_EQ(body_of(R"sexp(
+    (for @1 unrolled (declare @1 int i 2) (>= i 1) (-- i)
+      (declare @2 (const float) value (at x (+ size i)))
+      (do @3 (= (at y i) (* value value)))))sexp"),
+            "  {\n    const float value = x[size + 2];\n    y[2] = value * value;\n  }\n"
+            "  {\n    const float value = x[size + 1];\n    y[1] = value * value;\n  }\n");
+}
+
+TEST(Residual, PlainLoopsStayWithTheirPragma) {
+  EXPECT_EQ(body_of(R"sexp(
+    (for @1 (pragma "unroll 1") (declare @1 int i 0) (< i (* P::n size)) (+= i 1)
+      (do @2 (= (at y i) 0.0f))))sexp"),
+            "#pragma unroll 1\n  for (int i = 0; i < 3 * size; ++i) {\n    y[i] = 0.0f;\n  }\n");
+}
+
+TEST(Residual, LoopsThatRunOnceOrNeverAreNoLoops) {
+  EXPECT_EQ(body_of(R"sexp(
+    (for @1 (pragma "unroll") (declare @1 int i 0) (< i P::n) (+= i 3)
+      (do @2 (= (at y i) 0.0f)))
+    (for @3 plain (declare @3 int i P::n) (< i 3) (++ i)
+      (do @4 (= (at y i) 0.0f)))
+    (for @5 plain (declare @5 int i 0) (< i 1) (++ i)
+      (do @6 (+= i size))
+      (do @7 (= (at y i) 1.0f))))sexp"),
+            "  y[0] = 0.0f;\n"
+            "  for (int i = 0; i < 1; ++i) {\n    i += size;\n    y[i] = 1.0f;\n  }\n");
+}
+
+TEST(Residual, UnusedVariablesAndTheirCommentsGo) {
+  EXPECT_EQ(body_of(R"sexp(
+    (comment @1 "Sizes that nothing needs.")
+    (declare @2 (const int) rows (/ size 4))
+    (declare @3 (const int) columns (* rows 2))
+    (blank @4)
+    (comment @5 "The result.")
+    (do @6 (= (at y 0) (at x size)))
+    (blank @7)
+    (comment @8 "Stays: it is about nothing that went.")
+    (blank @9)
+    (do @10 (= (at y 1) (at x size))))sexp"),
+            "  // The result.\n  y[0] = x[size];\n\n  // Stays: it is about nothing that went.\n\n  y[1] = x[size];\n");
+}
+
+TEST(Residual, CopiesOfNamesGo) {
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 (const int) rows (? (< P::n 0) P::n size))
+    (declare @2 (pointer (const P::Element)) from x)
+    (declare @3 int moving size)
+    (do @4 (++ moving))
+    (do @5 (= (at y moving) (at from rows))))sexp"),
+            "  int moving = size;\n  ++moving;\n  y[moving] = x[size];\n");
+}
+
+TEST(Residual, AVariableThatChangesIsNoCopy) {
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 int moving size)
+    (declare @2 (const int) before moving)
+    (do @3 (++ moving))
+    (do @4 (= (at y moving) (at x before))))sexp"),
+            "  int moving = size;\n  const int before = moving;\n  ++moving;\n  y[moving] = x[before];\n");
+}
+
+TEST(Residual, ValuesStandAtTheirDeclaration) {
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 P::Element sum 0)
+    (if @2 (! P::flag) (then (do @3 (= sum (at x size)))))
+    (declare @4 P::Element other 0)
+    (if @5 P::flag (then (do @6 (= other (at x size)))))
+    (do @7 (= (at y 0) (+ sum other))))sexp"),
+            "  const float sum = x[size];\n  float other = 0;\n  y[0] = sum + other;\n");
+}
+
+TEST(Residual, NamesThatWouldClashKeepTheirBraces) {
+  EXPECT_EQ(body_of(R"sexp(
+    (if @1 true
+      (then (declare @2 (const float) value (at x 0)) (do @3 (= (at y 0) (* value value)))))
+    (declare @4 (const float) value (at x 1))
+    (do @5 (= (at y 1) (* value value)))
+    (if @6 true
+      (then (declare @7 (const float) other (at x 2)) (do @8 (= (at y 2) (* other other))))))sexp"),
+            "  {\n    const float value = x[0];\n    y[0] = value * value;\n  }\n"
+            "  const float value = x[1];\n  y[1] = value * value;\n"
+            "  const float other = x[2];\n  y[2] = other * other;\n");
+}
+
+constexpr std::string_view kScale = R"sexp(
+  (function @20 device P::Element scale
+    (comment "Scales by {kThree}.")
+    (attributes "__forceinline__")
+    (argument P::Element value)
+    (argument (const int) by)
+    (argument (pointer P::Element) unused)
+    (if @1 (> by 1) (then (return @2 (* value by))))
+    (return @3 (+ value 1.0f)))
+)sexp";
+
+TEST(Residual, FunctionsAreSpecialisedForStaticArguments) {
+  const Result<KernelSource> source = specialised(kScale, R"sexp(
+    (do @1 (= (at y 0) (call scale (at x 0) 2 y)))
+    (do @2 (= (at y 1) (call scale (at x 1) 2 y)))
+    (do @3 (= (at y 2) (call scale (at x 2) 1 y)))
+    (do @4 (= (at y 3) (call scale (at x 3) size y))))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_EQ(source->text, R"sexp(// head
+
+// Scales by 3.
+__device__ __forceinline__ float scale(float value) {
+  return value * 2;
+}
+
+// Scales by 3.
+__device__ __forceinline__ float scale_2(float value) {
+  return value + 1.0f;
+}
+
+// Scales by 3.
+__device__ __forceinline__ float scale_3(float value, int by) {
+  if (by > 1) {
+    return value * by;
+  }
+  return value + 1.0f;
+}
+
+extern "C" __global__ void __launch_bounds__(96) kernel(const float* __restrict__ x, float* __restrict__ y, int size) {
+  y[0] = scale(x[0]);
+  y[1] = scale(x[1]);
+  y[2] = scale_2(x[2]);
+  y[3] = scale_3(x[3], size);
+}
+)sexp");
+  ASSERT_EQ(source->template_lines.size(), 26u);
+  EXPECT_EQ(source->template_lines[0], 0);
+  EXPECT_EQ(source->template_lines[2], 19);
+  EXPECT_EQ(source->template_lines[3], 20);
+  EXPECT_EQ(source->template_lines[4], 22);
+  EXPECT_EQ(source->template_lines[9], 23);
+  EXPECT_EQ(source->template_lines[21], 101);
+  EXPECT_EQ(source->template_lines[24], 104);
+}
+
+TEST(Residual, FunctionsThatHandOnTheirArgumentAreNotCalled) {
+  constexpr std::string_view kItems = R"sexp(
+  (primitive @9 float wide (uses) "__device__ float wide(float v) {\n  return v;\n}")
+  (function @20 device P::Element same (argument P::Element value)
+    (if @1 P::flag (then (return @2 0.0f)) (else (return @3 value))))
+  (function @30 device P::Element widen (argument P::Element value)
+    (return @1 (call wide value)))
+)sexp";
+  EXPECT_EQ(body_of("(do @1 (= (at y 0) (+ (call same (at x 0)) (call widen (at x 1)))))", kItems),
+            "  y[0] = x[0] + wide(x[1]);\n");
+}
+
+TEST(Residual, OnlyWhatIsUsedIsDeclared) {
+  constexpr std::string_view kItems = R"sexp(
+  (file "device/p.h")
+  (verbatim @1 pool "extern __shared__ char pool[];")
+  (primitive @2 (pointer void) memory (uses pool) "__device__ void* memory() {\n  return pool;\n}")
+  (primitive @5 void unused (uses) "__device__ void unused() {}")
+  (file "t.cu")
+  (function @50 device void also_unused (return @1))
+)sexp";
+  const Result<KernelSource> source = specialised(kItems, R"sexp(
+    (declare @1 (reference Pair) pair (* (static_cast (pointer Pair) (call memory))))
+    (declare @2 (array Rows 2) sums (init))
+    (do @3 (= (at y 0) (+ (at (at (. pair rows) 2) 1) (at (at sums 1) 0)))))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_EQ(source->text, R"sexp(// head
+
+#ifndef CONVTGEN_HOST_DEVICE
+extern __shared__ char pool[];
+
+__device__ void* memory() {
+  return pool;
+}
+#endif
+
+// Two rows.
+struct Pair {
+  float rows[3][4];
+  int count;  // of rows
+};
+
+using Rows = float[3];
+
+extern "C" __global__ void __launch_bounds__(96) kernel(float* __restrict__ y) {
+  Pair& pair = *static_cast<Pair*>(memory());
+  Rows sums[2] = {};
+  y[0] = pair.rows[2][1] + sums[1][0];
+}
+)sexp");
+  EXPECT_EQ(source->parameters, (std::vector<KernelParameter>{{"y", "float*"}}));
+}
+
+TEST(Residual, StaticArraysAndStaticFunctions) {
+  constexpr std::string_view kItems = R"sexp(
+  (function @20 constexpr int gcd (argument int a) (argument int b)
+    (while @1 (!= b 0)
+      (declare @2 (const int) rest (% a b))
+      (do @3 (= a b))
+      (do @4 (= b rest)))
+    (return @5 a))
+  (function @30 constexpr int factorial (argument int n)
+    (return @1 (? (< n 2) 1 (* n (call factorial (- n 1))))))
+  (function @40 constexpr int sum (argument int n)
+    (declare @1 (array int 4) squares (init 0 1))
+    (declare @2 int total 0)
+    (for @3 plain (declare @3 int i 0) (< i 4) (post++ i)
+      (if @4 (== i n) (then (break @5)))
+      (do @6 (= (at squares i) (* i i)))
+      (do @7 (+= total (at squares i))))
+    (return @8 total))
+)sexp";
+  EXPECT_EQ(body_of("(do @1 (= (at y (at P::list 1)) (at x (+ size (call gcd 12 18)))))"
+                    "(do @2 (= (at y (call factorial 5)) (at x (call sum 3))))",
+                    kItems),
+            "  y[7] = x[size + 6];\n  y[120] = x[5];\n");
+}
+
+struct Fault {
+  std::string_view items;
+  std::string_view body;
+  std::string_view message;
+};
+
+class ResidualErrors : public testing::TestWithParam<Fault> {};
+
+TEST_P(ResidualErrors, NameTheTemplatesLine) {
+  const Result<KernelSource> source = specialised(GetParam().items, GetParam().body);
+  ASSERT_FALSE(source) << source->text;
+  EXPECT_EQ(source.error().message, GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ResidualErrors,
+    testing::Values(
+        Fault{"", "(declare_constexpr @7 (const int) k size)",
+              "t.cu:107: k is constexpr, but its initialiser is not static"},
+        Fault{"", "(if_constexpr @3 (> size 0) (then (return @4)))",
+              "t.cu:103: the condition of an if constexpr must be static"},
+        Fault{"", "(static_assert @3 (== P::n 4) \"four\")", "t.cu:103: static assertion failed: four"},
+        Fault{"(static_assert @9 (> P::n 5) \"enough\")", "(return @1)", "t.cu:9: static assertion failed: enough"},
+        Fault{"(constant @9 int kBad (/ P::n 0))", "(return @1)", "t.cu:9: kBad: 3 / 0 divides by zero"},
+        Fault{"(constant @9 int kBad (* 2147483647 P::n))", "(return @1)",
+              "t.cu:9: kBad: 2147483647 * 3 overflows int"},
+        Fault{"", "(do @3 (= (at y (/ size (- P::n 3))) (at x (/ 1 (- P::n 3)))))", "t.cu:103: 1 / 0 divides by zero"},
+        Fault{"", "(for @3 unrolled (declare @3 int i 0) (< i size) (++ i) (do @4 (= (at y i) 0)))",
+              "t.cu:103: the condition of an unrolled loop must be static"},
+        Fault{"", "(for @3 unrolled (declare @3 int i size) (< i 4) (++ i) (do @4 (= (at y i) 0)))",
+              "t.cu:103: an unrolled loop needs a static start for its variable i"},
+        Fault{"", "(for @3 unrolled (declare @3 int i 0) (< i 4) (++ i) (do @4 (= i 0)))",
+              "t.cu:104: a static variable can't be assigned to here: only the head of its loop moves it"},
+        Fault{"", "(for @3 unrolled (declare @3 int i 0) (< i 4) (*= i 2) (do @4 (= (at y i) 0)))",
+              "t.cu:103: more than 1048576 iterations of an unrolled loop"},
+        Fault{"", "(comment @3 \"of {size}\")", "t.cu:103: {size} in a comment names nothing static"},
+        Fault{"", "(comment @3 \"of {nothing}\")", "t.cu:103: {nothing} in a comment names nothing static"},
+        Fault{"", "(do @3 (= (at y 0) P::rows))", "t.cu:103: the template has no parameter 'rows'"},
+        Fault{"", "(do @3 (= (at y 0) (at P::list size)))",
+              "t.cu:103: P::list is static; its index must be static too"},
+        Fault{"", "(do @3 (= (at y 0) (at P::list 2)))", "t.cu:103: index 2 of P::list, which has 2 elements"},
+        Fault{"", "(declare @3 (array float size) a)", "t.cu:103: the extent of an array must be static"},
+        Fault{"", "(declare @3 (array float (- P::n 3)) a)", "t.cu:103: an array of 0 elements"},
+        Fault{"(function @20 constexpr int forever (argument int n) (while @1 true (do @2 (= n 1))) (return @3 n))",
+              "(do @3 (= (at y 0) (call forever 1)))",
+              "t.cu:103: t.cu:22: more than 1000000 steps in a static function"},
+        Fault{"(function @20 constexpr int deep (argument int n) (return @1 (+ 1 (call deep n))))",
+              "(do @3 (= (at y 0) (call deep 1)))", "t.cu:103: t.cu:21: deep calls itself more than 256 deep"},
+        Fault{"(function @20 device int deep (argument (const int) n) (return @1 (call deep (+ n 1))))",
+              "(do @3 (= (at y 0) (call deep 1)))", "t.cu:21: calls are more than 100 deep"}));
+
+TEST(ResidualErrors, ParametersAreCheckedByNameAndKind) {
+  const Result<Program> program = read_program(
+      "(program t (parameter int n 1) (parameter (array double) a (init)) (type_parameter T float)\n"
+      "(file \"t.cu\") (function @1 kernel void t (return @1)))");
+  ASSERT_TRUE(program) << program.error().message;
+  const auto message = [&](const Parameters& parameters) {
+    const Result<KernelSource> source = specialize_program(*program, parameters, "//", "k");
+    return source ? std::string() : source.error().message;
+  };
+  const Parameters right{{"n", std::int64_t{1}}, {"a", std::vector<double>{}}, {"T", TypeName{"double"}}};
+  EXPECT_EQ(message(right), "");
+  Parameters wrong = right;
+  wrong.erase("n");
+  EXPECT_EQ(message(wrong), "the plan gives no value for 'n', a parameter of the template t");
+  wrong = right;
+  wrong["m"] = true;
+  EXPECT_EQ(message(wrong), "the template t has no parameter 'm'");
+  wrong = right;
+  wrong["n"] = 1.5;
+  EXPECT_EQ(message(wrong), "parameter 'n' of the template t: the plan gives a number for int");
+  wrong["n"] = std::int64_t{1} << 31;
+  EXPECT_EQ(message(wrong), "parameter 'n' of the template t: 2147483648 does not fit int");
+  wrong = right;
+  wrong["T"] = std::int64_t{1};
+  EXPECT_EQ(message(wrong), "parameter 'T' of the template t: the plan gives an integer for a type");
+  wrong["T"] = TypeName{"half"};
+  EXPECT_EQ(message(wrong), "parameter 'T' of the template t: 'half' is no scalar type");
+  wrong = right;
+  wrong["a"] = std::vector<std::int64_t>{1};
+  EXPECT_EQ(message(wrong), "parameter 'a' of the template t: the plan gives an integer for double");
+}
+
+}  // namespace
+}  // namespace convtgen
