@@ -14,7 +14,6 @@ namespace convtgen {
 namespace {
 
 constexpr std::byte kPoison{0xff};  // every float of these bytes is a NaN
-constexpr std::int64_t kPieceBytes = std::int64_t{256} << 20;
 
 Result<std::unique_ptr<Buffer>> allocate_for(Device& device, const char* name, std::int64_t bytes) {
   // A buffer of no bytes still needs an address.
@@ -207,9 +206,9 @@ Result<HostArray> read_output(Device& device, const Layer& layer, const LayerCal
 }
 
 Result<HostArray> read_samples(Device& device, const Layer& layer, const LayerCall& call,
-                               std::span<const std::int64_t> offsets) {
+                               std::span<const std::int64_t> offsets, std::int64_t piece_bytes) {
   const std::int64_t element = bytes_of(layer.dtype);
-  const std::int64_t piece = kPieceBytes / element;
+  const std::int64_t piece = piece_bytes / element;
   HostArray samples = make_array(layer.dtype, {static_cast<std::int64_t>(offsets.size())});
   std::vector<std::byte> bytes;
   std::int64_t loaded = -1;  // the piece that `bytes` holds

@@ -49,7 +49,8 @@ struct LayerCall {
 
 /// The elements of y at these ascending offsets, as a vector; y is read in pieces, so it may be larger than memory.
 [[nodiscard]] Result<HostArray> read_samples(Device& device, const Layer& layer, const LayerCall& call,
-                                             std::span<const std::int64_t> offsets);
+                                             std::span<const std::int64_t> offsets,
+                                             std::int64_t piece_bytes = std::int64_t{256} << 20);
 
 struct VerifyOptions {
   /// The most multiply-adds and outputs (32 bytes of memory each) for which every output is checked; above either,

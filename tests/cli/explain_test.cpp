@@ -1,0 +1,61 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/process.h"
+
+namespace convtgen::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Explain, TellsThePlanAndTheFloor) {
+  const Outcome outcome = convtgen({"explain", seeds(), "--layer", "asymmetric"});
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  for (const char* word :
+       {"template", "direct", "sm_90a", "tile", "why", "registers", "shared", "launch", "flops", "bytes", "floor"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(word));
+  }
+  EXPECT_THAT(outcome.out, HasSubstr("180 Gflop"));  // 8 * 32 * 32 * 512 * 1024 * 21 * 2, less the borders
+  EXPECT_THAT(outcome.out, HasSubstr("1.00 GiB"));
+  EXPECT_THAT(outcome.out, HasSubstr("y 8x32x512x1024"));
+}
+
+TEST(Explain, AllSeedsOnEveryArchitecture) {
+  for (const char* architecture : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"}) {
+    const Outcome outcome =
+        convtgen({"explain", seeds(), "--arch", architecture}, {.environment = {{"CONVTGEN_NVRTC", "/nowhere"}}});
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr(architecture));
+    EXPECT_THAT(outcome.out, HasSubstr("strided_grouped"));
+  }
+}
+
+TEST(Explain, WithoutNvrtcItSaysSo) {
+  const Outcome outcome =
+      convtgen({"explain", seeds(), "--layer", "strided"}, {.environment = {{"CONVTGEN_NVRTC", "/nowhere"}}});
+  EXPECT_EQ(outcome.exit, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("registers   not known: NVRTC"));
+  EXPECT_THAT(outcome.out, HasSubstr("floor"));
+}
+
+TEST(Explain, OpenSizesAreAskedFor) {
+  const Outcome open = convtgen({"explain", seeds(), "--layer", "asymmetric_dynamic"});
+  EXPECT_EQ(open.exit, 0);
+  EXPECT_THAT(open.out, HasSubstr("--input"));
+  EXPECT_THAT(open.out, Not(HasSubstr("floor")));
+  const Outcome given = convtgen({"explain", seeds(), "--layer", "asymmetric_dynamic", "--input", "8x512x1024"});
+  EXPECT_EQ(given.exit, 0);
+  EXPECT_THAT(given.out, HasSubstr("180 Gflop"));
+  const Outcome wrong = convtgen({"explain", seeds(), "--input", "8x512"});
+  EXPECT_EQ(wrong.exit, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("batch x height x width, as in 8x32x64"));
+}
+
+TEST(Explain, Parameters) {
+  EXPECT_THAT(convtgen({"explain", seeds(), "--layer", "strided", "--parameters"}).out, HasSubstr("kernel_w = 7"));
+  EXPECT_THAT(convtgen({"explain", seeds(), "--layer", "strided"}).out, Not(HasSubstr("kernel_w = 7")));
+}
+
+}  // namespace
+}  // namespace convtgen::test

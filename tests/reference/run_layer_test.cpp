@@ -1,0 +1,238 @@
+// run_layer on a device that is only memory: its kernels are functions of the test.
+#include "runtime/reference/run_layer.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <map>
+
+#include "generator/language/language.h"
+#include "runtime/reference/definition.h"
+#include "runtime/reference/fuse.h"
+
+namespace convtgen {
+namespace {
+
+class MemoryBuffer : public Buffer {
+ public:
+  explicit MemoryBuffer(std::size_t bytes) : data(bytes) {}
+  [[nodiscard]] std::uint64_t address() const override { return reinterpret_cast<std::uint64_t>(data.data()); }
+  [[nodiscard]] std::size_t bytes() const override { return data.size(); }
+  std::vector<std::byte> data;
+};
+
+class MemoryDevice : public Device {
+ public:
+  std::function<void(const Launch&)> kernel = [](const Launch&) {};
+  KernelSource source;
+  int launches = 0;
+  std::size_t memory = std::size_t{1} << 30;
+
+  [[nodiscard]] DeviceKind kind() const override { return DeviceKind::kHost; }
+  [[nodiscard]] std::string name() const override { return "memory"; }
+  Result<Binary> compile(const KernelSource& text, const std::string&) override {
+    source = text;
+    return Binary{};
+  }
+  Result<std::unique_ptr<LoadedKernel>> load(const Binary&) override { return std::make_unique<LoadedKernel>(); }
+  Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
+    if (bytes > memory) {
+      return fail("out of memory");
+    }
+    return std::make_unique<MemoryBuffer>(bytes);
+  }
+  Result<void> upload(Buffer& to, std::span<const std::byte> from) override {
+    std::memcpy(bytes_in(to), from.data(), from.size());
+    return {};
+  }
+  Result<void> download(std::span<std::byte> to, const Buffer& from) override { return download_part(to, from, 0); }
+  Result<void> download_part(std::span<std::byte> to, const Buffer& from, std::size_t offset) override {
+    if (offset + to.size() > from.bytes()) {
+      return fail("out of bounds");
+    }
+    std::memcpy(to.data(), bytes_in(from) + offset, to.size());
+    return {};
+  }
+  Result<void> poison(Buffer& buffer, std::byte value) override {
+    std::memset(bytes_in(buffer), static_cast<int>(value), buffer.bytes());
+    return {};
+  }
+  Result<void> run(LoadedKernel&, const Launch& launch) override {
+    ++launches;
+    kernel(launch);
+    return {};
+  }
+  Result<double> time(LoadedKernel&, const Launch&, int) override { return 1.0; }
+
+  /// The argument of the kernel parameter of this name.
+  [[nodiscard]] std::uint64_t argument(const Launch& launch, std::string_view parameter) const {
+    for (std::size_t i = 0; i < source.parameters.size(); ++i) {
+      if (source.parameters[i].name == parameter) {
+        return launch.arguments.at(i);
+      }
+    }
+    ADD_FAILURE() << "no parameter " << parameter;
+    return 0;
+  }
+
+ private:
+  static std::byte* bytes_in(const Buffer& buffer) { return reinterpret_cast<std::byte*>(buffer.address()); }
+};
+
+struct Setting {
+  Problem problem;
+  Plan plan;
+  InputSizes sizes;
+  Shape shape;
+  LayerInputs inputs;
+};
+
+Setting setting_of(const std::string& text, InputSizes sizes) {
+  Setting s;
+  s.problem = {*parse_layer(text), Direction::kForward, *target_named("sm_90a")};
+  s.plan = plan(s.problem)->front();
+  s.sizes = sizes;
+  s.shape = *shape_of(s.problem.layer, sizes);
+  s.inputs = random_inputs(s.problem.layer, s.shape, 3);
+  return s;
+}
+
+/// A kernel that is right: it reads what the arguments point to.
+void compute(const MemoryDevice& device, const Setting& s, const Launch& launch) {
+  LayerInputs seen = s.inputs;
+  const auto fetch = [&](HostArray& array, std::string_view name) {
+    std::memcpy(array.bytes.data(), reinterpret_cast<const void*>(device.argument(launch, name)), array.bytes.size());
+  };
+  fetch(seen.x, "x");
+  fetch(seen.weight, "weight");
+  if (seen.bias) {
+    fetch(*seen.bias, "bias");
+  }
+  const Definition definition = define_all(s.problem.layer, s.shape, seen);
+  HostArray y = make_array(s.problem.layer.dtype, output_shape(s.problem.layer, s.shape));
+  for (std::int64_t i = 0; i < y.size(); ++i) {
+    y.set(i, apply_fuse(s.problem.layer.fuse, definition.sum[static_cast<std::size_t>(i)]));
+  }
+  std::memcpy(reinterpret_cast<void*>(device.argument(launch, "y")), y.bytes.data(), y.bytes.size());
+}
+
+constexpr const char* kStatic = "conv_transpose2d 4 -> 6; kernel 3x2; stride 2; bias; fuse relu; input 2x9x11";
+constexpr const char* kDynamic = "conv_transpose2d 4 -> 6; kernel 3x2; stride 2; dtype f16; layout nhwc";
+
+TEST(RunLayer, ArgumentsAreBoundByName) {
+  for (const char* text : {kStatic, kDynamic}) {
+    MemoryDevice device;
+    const Setting s = setting_of(text, {2, 9, 11});
+    device.kernel = [&](const Launch& launch) {
+      EXPECT_EQ(launch.threads, s.plan.threads);
+      EXPECT_EQ(launch.shared_bytes, s.plan.shared_bytes);
+      EXPECT_GT(launch.blocks, 0);
+      EXPECT_EQ(launch.arguments.size(), device.source.parameters.size());
+      if (!s.problem.layer.height) {
+        EXPECT_EQ(device.argument(launch, "height"), 9U);
+        EXPECT_EQ(device.argument(launch, "width"), 11U);
+      }
+      compute(device, s, launch);
+    };
+    const auto run = run_layer(device, s.problem, s.plan, s.sizes, s.inputs);
+    ASSERT_TRUE(run) << run.error().message;
+    EXPECT_EQ(device.launches, 1);
+    EXPECT_FALSE(run->verification.sampled);
+    EXPECT_EQ(run->verification.comparison.checked, s.shape.output_elements);
+    EXPECT_TRUE(run->verification.comparison.passed()) << describe(run->verification.comparison, s.problem.layer);
+  }
+}
+
+TEST(RunLayer, OutputsThatNobodyWritesAreFound) {
+  MemoryDevice device;
+  const Setting s = setting_of(kStatic, {2, 9, 11});
+  const auto nothing = run_layer(device, s.problem, s.plan, s.sizes, s.inputs);
+  ASSERT_TRUE(nothing);
+  EXPECT_EQ(nothing->verification.comparison.wrong, s.shape.output_elements);
+  EXPECT_FALSE(nothing->verification.comparison.passed());
+
+  device.kernel = [&](const Launch& launch) {
+    auto* last = reinterpret_cast<float*>(device.argument(launch, "y")) + s.shape.output_elements - 1;
+    const float poison = *last;
+    compute(device, s, launch);
+    *last = poison;
+  };
+  const auto all_but_one = run_layer(device, s.problem, s.plan, s.sizes, s.inputs);
+  ASSERT_TRUE(all_but_one);
+  EXPECT_EQ(all_but_one->verification.comparison.wrong, 1);
+  EXPECT_EQ(all_but_one->verification.comparison.worst->at, (OutputPosition{1, 5, 18, 21}));
+}
+
+TEST(RunLayer, LargeLayersAreSampled) {
+  MemoryDevice device;
+  const Setting s = setting_of(kStatic, {2, 9, 11});
+  bool border_is_wrong = false;
+  device.kernel = [&](const Launch& launch) {
+    compute(device, s, launch);
+    if (border_is_wrong) {
+      reinterpret_cast<float*>(device.argument(launch, "y"))[5 * 22] += 1;  // row 5, column 0
+    }
+  };
+  VerifyOptions options;
+  options.most_for_all = 100;
+  options.samples = {.random = 5, .most_borders = 10'000, .seed = 1};
+  double told = 0;
+  options.progress = [&](double fraction) { told = fraction; };
+  const auto right = run_layer(device, s.problem, s.plan, s.sizes, s.inputs, options);
+  ASSERT_TRUE(right);
+  EXPECT_TRUE(right->verification.sampled);
+  EXPECT_TRUE(right->verification.all_borders);
+  EXPECT_LT(right->verification.comparison.checked, s.shape.output_elements);
+  EXPECT_TRUE(right->verification.comparison.passed());
+  EXPECT_EQ(told, 1.0);
+  border_is_wrong = true;
+  const auto wrong = run_layer(device, s.problem, s.plan, s.sizes, s.inputs, options);
+  ASSERT_TRUE(wrong);
+  EXPECT_EQ(wrong->verification.comparison.wrong, 1);
+  EXPECT_EQ(wrong->verification.comparison.worst->at, (OutputPosition{0, 0, 5, 0}));
+}
+
+TEST(RunLayer, SamplesAreReadInPieces) {
+  MemoryDevice device;
+  const Setting s = setting_of(kStatic, {2, 9, 11});
+  device.kernel = [&](const Launch& launch) { compute(device, s, launch); };
+  const auto run = run_layer(device, s.problem, s.plan, s.sizes, s.inputs);
+  ASSERT_TRUE(run);
+  const HostArray y = *read_output(device, s.problem.layer, run->call);
+  const std::vector<std::int64_t> offsets{0, 1, 7, 8, 9, 100, y.size() - 1};
+  const auto samples = read_samples(device, s.problem.layer, run->call, offsets, 4 * 8);
+  ASSERT_TRUE(samples) << samples.error().message;
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    EXPECT_EQ(samples->at(static_cast<std::int64_t>(i)), y.at(offsets[i]));
+  }
+}
+
+TEST(RunLayer, AnEmptyBatchLaunchesNothing) {
+  MemoryDevice device;
+  const Setting s = setting_of(kDynamic, {0, 9, 11});
+  const auto run = run_layer(device, s.problem, s.plan, s.sizes, s.inputs);
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(device.launches, 0);
+  EXPECT_TRUE(run->verification.comparison.passed());
+}
+
+TEST(RunLayer, ErrorsNameWhatIsWrong) {
+  MemoryDevice device;
+  const Setting s = setting_of(kStatic, {2, 9, 11});
+  LayerInputs no_bias = s.inputs;
+  no_bias.bias.reset();
+  const auto missing = run_layer(device, s.problem, s.plan, s.sizes, no_bias);
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().message.find("bias"), std::string::npos);
+  const auto sizes = run_layer(device, s.problem, s.plan, {2, 9, 12}, s.inputs);
+  ASSERT_FALSE(sizes);
+  EXPECT_NE(sizes.error().message.find("width"), std::string::npos) << sizes.error().message;
+  device.memory = 4000;
+  const auto memory = run_layer(device, s.problem, s.plan, s.sizes, s.inputs);
+  ASSERT_FALSE(memory);
+  EXPECT_NE(memory.error().message.find("y: no 20064 bytes"), std::string::npos) << memory.error().message;
+}
+
+}  // namespace
+}  // namespace convtgen
