@@ -1,0 +1,172 @@
+// conv_transpose2d 32 -> 30; kernel 4x4; stride 2x2; padding 1x1; input ?x16x16; bias; fuse relu, clamp(-1, 6), gelu; dtype f16; compute f16; layout nhwc
+// forward for sm_80. Template direct: a block makes 16x32 outputs of 30 channels; 16 taps; 22.2 KiB shared.
+// Launch: 256 threads and 22784 bytes of dynamic shared memory a block.
+
+#ifndef CONVTGEN_HOST_DEVICE
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+__device__ __forceinline__ unsigned short float_to_half(float value) {
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+#endif
+
+// Every step of the chain in its order.
+__device__ __forceinline__ float activate(float value) {
+  value = value < 0 ? 0 : value;  // relu
+  // The upper limit wins where the limits cross; NaN passes through.
+  value = value < -1.0f ? -1.0f : value;
+  value = value > 6.0f ? 6.0f : value;
+  value = value * 0.5f * (1 + erf(value * 0.70710677f));  // gelu
+  return value;
+}
+
+struct Stage {
+  float rows[8][10][20];
+  float weights[8][16][32];
+};
+
+// What one thread accumulates for one phase.
+using Sums = float[8][1][2];
+
+// Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
+// `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
+__device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
+                                           int first_row, int first_column) {
+  for (int i = threadIdx.x; i < 1440; i += 256) {
+    // Threads go along what lies together in memory.
+    const int channel = i % 8;
+    const int row = i / 144;
+    const int column = i / 8 % 18;
+    const int ci = first_channel + channel;
+    const int iy = first_row + row;
+    const int ix = first_column + column;
+    float value = 0;
+    if (iy >= 0 && iy < 16 && ix >= 0 && ix < 16) {
+      value = half_to_float(x[(iy * 16 + ix) * 32 + ci]);
+    }
+    stage.rows[channel][row][column] = value;
+  }
+}
+
+// Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
+// ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
+__device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
+                                              int first_channel, int first_out) {
+  for (int i = threadIdx.x; i < 4096; i += 256) {
+    const int tap = i % 16;
+    const int channel = i / 16 % 32;
+    const int chunk_channel = i / 512;
+    const int ci = first_channel + chunk_channel;
+    const int co = first_out + channel;
+    float value = 0;
+    if (co < 30) {
+      value = half_to_float(weight[(ci * 30 + co) * 16 + tap]);
+    }
+    stage.weights[chunk_channel][tap][channel] = value;
+  }
+}
+
+// One tap: a rectangle of staged input times one weight for each channel.
+__device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
+#pragma unroll
+  for (int channel = 0; channel < 8; ++channel) {
+#pragma unroll
+    for (int column = 0; column < 2; ++column) {
+      sums[channel][0][column] = fma(x[column], weights[channel], sums[channel][0][column]);
+    }
+  }
+}
+
+// Adds the bias, applies the fuse chain and stores one thread's outputs of one phase. `y` is the image, co the first
+// channel, `channels` how many of them exist; (oy, ox) is the output of the first position.
+__device__ __forceinline__ void store(const Sums& sums, unsigned short* __restrict__ y,
+                                      const unsigned short* __restrict__ bias, int co, int channels, int oy, int ox) {
+#pragma unroll
+  for (int channel = 0; channel < 8; ++channel) {
+    if (channel < channels) {
+      const float shift = half_to_float(bias[co + channel]);
+#pragma unroll
+      for (int column = 0; column < 2; ++column) {
+        const int out_column = ox + column * 2;
+        if (oy < 32 && out_column < 32) {
+          const float sum = sums[channel][0][column] + shift;
+          const float value = activate(sum);
+          y[(oy * 32 + out_column) * 30 + co + channel] = float_to_half(value);
+        }
+      }
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2)
+    convtgen_direct_forward_08542c92566ab253(const unsigned short* __restrict__ x,
+                                             const unsigned short* __restrict__ weight,
+                                             const unsigned short* __restrict__ bias, unsigned short* __restrict__ y) {
+  // The block's place: channels vary fastest, so that blocks which read the same input run together.
+  const int block = blockIdx.x;
+  const int tile_y = block % 2;
+  const int image = block / 2;
+
+  // The thread's place in the block: first column and row of its positions, first of its channels.
+  const int thread = threadIdx.x;
+  const int column = thread % 8 * 2;
+  const int row = thread / 8 % 8;
+  const int channel = thread / 64 * 8;
+  const int m_y = tile_y * 8 + row;
+  const int channels = 30 - channel;
+
+  // 64-bit bases; offsets from them fit `Offset`.
+  const long long image_channel = static_cast<long long>(image) * 32;
+  const unsigned short* x_group = x + image_channel * 256;
+  unsigned short* y_image = y + static_cast<long long>(image) * 30720;
+
+  Sums sums[4] = {};
+  Stage& stage = *static_cast<Stage*>(shared_memory());
+  for (int first_in = 0; first_in < 32; first_in += 8) {
+    __syncthreads();  // the chunk before has been read by all
+    stage_rows(stage, x_group, first_in, tile_y * 8 - 1, -1);
+    stage_weights(stage, weight, first_in, 0);
+    __syncthreads();  // the chunk is there
+#pragma unroll 1
+    for (int c = 0; c < 8; ++c) {
+      // Kernel row 0 makes output rows of phase 1 from the input row at 1.
+      multiply_add(sums[3], &stage.rows[c][row + 2][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
+      multiply_add(sums[2], &stage.rows[c][row + 2][column + 1], &stage.weights[c][1][channel]);  // tap (0, 1)
+      multiply_add(sums[3], &stage.rows[c][row + 2][column + 1], &stage.weights[c][2][channel]);  // tap (0, 2)
+      multiply_add(sums[2], &stage.rows[c][row + 2][column], &stage.weights[c][3][channel]);      // tap (0, 3)
+      // Kernel row 1 makes output rows of phase 0 from the input row at 0.
+      multiply_add(sums[1], &stage.rows[c][row + 1][column + 2], &stage.weights[c][4][channel]);  // tap (1, 0)
+      multiply_add(sums[0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][5][channel]);  // tap (1, 1)
+      multiply_add(sums[1], &stage.rows[c][row + 1][column + 1], &stage.weights[c][6][channel]);  // tap (1, 2)
+      multiply_add(sums[0], &stage.rows[c][row + 1][column], &stage.weights[c][7][channel]);      // tap (1, 3)
+      // Kernel row 2 makes output rows of phase 1 from the input row at 0.
+      multiply_add(sums[3], &stage.rows[c][row + 1][column + 2], &stage.weights[c][8][channel]);   // tap (2, 0)
+      multiply_add(sums[2], &stage.rows[c][row + 1][column + 1], &stage.weights[c][9][channel]);   // tap (2, 1)
+      multiply_add(sums[3], &stage.rows[c][row + 1][column + 1], &stage.weights[c][10][channel]);  // tap (2, 2)
+      multiply_add(sums[2], &stage.rows[c][row + 1][column], &stage.weights[c][11][channel]);      // tap (2, 3)
+      // Kernel row 3 makes output rows of phase 0 from the input row at -1.
+      multiply_add(sums[1], &stage.rows[c][row][column + 2], &stage.weights[c][12][channel]);  // tap (3, 0)
+      multiply_add(sums[0], &stage.rows[c][row][column + 1], &stage.weights[c][13][channel]);  // tap (3, 1)
+      multiply_add(sums[1], &stage.rows[c][row][column + 1], &stage.weights[c][14][channel]);  // tap (3, 2)
+      multiply_add(sums[0], &stage.rows[c][row][column], &stage.weights[c][15][channel]);      // tap (3, 3)
+    }
+  }
+
+  store(sums[0], y_image, bias, channel, channels, m_y * 2, column * 2);
+  store(sums[1], y_image, bias, channel, channels, m_y * 2, column * 2 + 1);
+  store(sums[2], y_image, bias, channel, channels, m_y * 2 + 1, column * 2);
+  store(sums[3], y_image, bias, channel, channels, m_y * 2 + 1, column * 2 + 1);
+}

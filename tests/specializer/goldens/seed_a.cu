@@ -1,0 +1,150 @@
+// conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f32; compute f32; layout nchw
+// forward for sm_90a. Template direct: a block makes 8x64 outputs of 32 channels; 21 taps; 21.8 KiB shared.
+// Launch: 256 threads and 22272 bytes of dynamic shared memory a block.
+
+#ifndef CONVTGEN_HOST_DEVICE
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+#endif
+
+struct Stage {
+  float rows[4][10][72];
+  float weights[4][21][32];
+};
+
+// What one thread accumulates for one phase.
+using Sums = float[8][2][4];
+
+// Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
+// `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
+__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
+                                           int first_column) {
+  for (int i = threadIdx.x; i < 2800; i += 256) {
+    // Threads go along what lies together in memory.
+    const int channel = i / 700;
+    const int row = i / 70 % 10;
+    const int column = i % 70;
+    const int ci = first_channel + channel;
+    const int iy = first_row + row;
+    const int ix = first_column + column;
+    float value = 0;
+    if (iy >= 0 && iy < 512 && ix >= 0 && ix < 1024) {
+      value = x[(ci * 512 + iy) * 1024 + ix];
+    }
+    stage.rows[channel][row][column] = value;
+  }
+}
+
+// Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
+// ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
+__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel,
+                                              int first_out) {
+  for (int i = threadIdx.x; i < 2688; i += 256) {
+    const int tap = i % 21;
+    const int channel = i / 21 % 32;
+    const int chunk_channel = i / 672;
+    const int ci = first_channel + chunk_channel;
+    const int co = first_out + channel;
+    const float value = weight[(ci * 32 + co) * 21 + tap];
+    stage.weights[chunk_channel][tap][channel] = value;
+  }
+}
+
+// One tap: a rectangle of staged input times one weight for each channel.
+__device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
+#pragma unroll
+  for (int channel = 0; channel < 8; ++channel) {
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+#pragma unroll
+      for (int column = 0; column < 4; ++column) {
+        sums[channel][row][column] = fma(x[row * 72 + column], weights[channel], sums[channel][row][column]);
+      }
+    }
+  }
+}
+
+// Adds the bias, applies the fuse chain and stores one thread's outputs of one phase. `y` is the image, co the first
+// channel, `channels` how many of them exist; (oy, ox) is the output of the first position.
+__device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, int co, int oy, int ox) {
+#pragma unroll
+  for (int channel = 0; channel < 8; ++channel) {
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+#pragma unroll
+      for (int column = 0; column < 4; ++column) {
+        const int out_row = oy + row;
+        const int out_column = ox + column;
+        if (out_row < 512 && out_column < 1024) {
+          const float sum = sums[channel][row][column];
+          y[((co + channel) * 512 + out_row) * 1024 + out_column] = sum;
+        }
+      }
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2)
+    convtgen_direct_forward_bf89179f0ab50b90(const float* __restrict__ x, const float* __restrict__ weight,
+                                             float* __restrict__ y) {
+  // The block's place: channels vary fastest, so that blocks which read the same input run together.
+  const int block = blockIdx.x;
+  const int tile_x = block % 16;
+  const int tile_y = block / 16 % 64;
+  const int image = block / 1024;
+
+  // The thread's place in the block: first column and row of its positions, first of its channels.
+  const int thread = threadIdx.x;
+  const int column = thread % 16 * 4;
+  const int row = thread / 16 % 4 * 2;
+  const int channel = thread / 64 * 8;
+  const int m_y = tile_y * 8 + row;
+  const int m_x = tile_x * 64 + column;
+
+  // 64-bit bases; offsets from them fit `Offset`.
+  const long long image_channel = static_cast<long long>(image) * 32;
+  const float* x_group = x + image_channel * 524288;
+  float* y_image = y + static_cast<long long>(image) * 16777216;
+
+  Sums sums[1] = {};
+  Stage& stage = *static_cast<Stage*>(shared_memory());
+  for (int first_in = 0; first_in < 32; first_in += 4) {
+    __syncthreads();  // the chunk before has been read by all
+    stage_rows(stage, x_group, first_in, tile_y * 8 - 1, tile_x * 64 - 3);
+    stage_weights(stage, weight, first_in, 0);
+    __syncthreads();  // the chunk is there
+#pragma unroll 1
+    for (int c = 0; c < 4; ++c) {
+      // Kernel row 0 makes output rows of phase 0 from the input row at 1.
+      multiply_add(sums[0], &stage.rows[c][row + 2][column + 6], &stage.weights[c][0][channel]);  // tap (0, 0)
+      multiply_add(sums[0], &stage.rows[c][row + 2][column + 5], &stage.weights[c][1][channel]);  // tap (0, 1)
+      multiply_add(sums[0], &stage.rows[c][row + 2][column + 4], &stage.weights[c][2][channel]);  // tap (0, 2)
+      multiply_add(sums[0], &stage.rows[c][row + 2][column + 3], &stage.weights[c][3][channel]);  // tap (0, 3)
+      multiply_add(sums[0], &stage.rows[c][row + 2][column + 2], &stage.weights[c][4][channel]);  // tap (0, 4)
+      multiply_add(sums[0], &stage.rows[c][row + 2][column + 1], &stage.weights[c][5][channel]);  // tap (0, 5)
+      multiply_add(sums[0], &stage.rows[c][row + 2][column], &stage.weights[c][6][channel]);      // tap (0, 6)
+      // Kernel row 1 makes output rows of phase 0 from the input row at 0.
+      multiply_add(sums[0], &stage.rows[c][row + 1][column + 6], &stage.weights[c][7][channel]);   // tap (1, 0)
+      multiply_add(sums[0], &stage.rows[c][row + 1][column + 5], &stage.weights[c][8][channel]);   // tap (1, 1)
+      multiply_add(sums[0], &stage.rows[c][row + 1][column + 4], &stage.weights[c][9][channel]);   // tap (1, 2)
+      multiply_add(sums[0], &stage.rows[c][row + 1][column + 3], &stage.weights[c][10][channel]);  // tap (1, 3)
+      multiply_add(sums[0], &stage.rows[c][row + 1][column + 2], &stage.weights[c][11][channel]);  // tap (1, 4)
+      multiply_add(sums[0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][12][channel]);  // tap (1, 5)
+      multiply_add(sums[0], &stage.rows[c][row + 1][column], &stage.weights[c][13][channel]);      // tap (1, 6)
+      // Kernel row 2 makes output rows of phase 0 from the input row at -1.
+      multiply_add(sums[0], &stage.rows[c][row][column + 6], &stage.weights[c][14][channel]);  // tap (2, 0)
+      multiply_add(sums[0], &stage.rows[c][row][column + 5], &stage.weights[c][15][channel]);  // tap (2, 1)
+      multiply_add(sums[0], &stage.rows[c][row][column + 4], &stage.weights[c][16][channel]);  // tap (2, 2)
+      multiply_add(sums[0], &stage.rows[c][row][column + 3], &stage.weights[c][17][channel]);  // tap (2, 3)
+      multiply_add(sums[0], &stage.rows[c][row][column + 2], &stage.weights[c][18][channel]);  // tap (2, 4)
+      multiply_add(sums[0], &stage.rows[c][row][column + 1], &stage.weights[c][19][channel]);  // tap (2, 5)
+      multiply_add(sums[0], &stage.rows[c][row][column], &stage.weights[c][20][channel]);      // tap (2, 6)
+    }
+  }
+
+  store(sums[0], y_image, channel, m_y, m_x);
+}

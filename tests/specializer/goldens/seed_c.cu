@@ -1,0 +1,145 @@
+// conv_transpose2d 32 -> 48; kernel 3x7; stride 2x3; padding 1x2; output_padding 1x2; groups 4; input 4x40x60; bias; dtype f32; compute f32; layout nchw
+// forward for sm_75. Template direct: a block makes 16x48 outputs of 12 channels; 21 taps; 13.5 KiB shared.
+// Launch: 256 threads and 13824 bytes of dynamic shared memory a block.
+
+#ifndef CONVTGEN_HOST_DEVICE
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+#endif
+
+struct Stage {
+  float rows[8][9][20];
+  float weights[8][21][12];
+};
+
+// What one thread accumulates for one phase.
+using Sums = float[6][1][1];
+
+// Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
+// `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
+__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
+                                           int first_column) {
+  for (int i = threadIdx.x; i < 1296; i += 256) {
+    // Threads go along what lies together in memory.
+    const int channel = i / 162;
+    const int row = i / 18 % 9;
+    const int column = i % 18;
+    const int ci = first_channel + channel;
+    const int iy = first_row + row;
+    const int ix = first_column + column;
+    float value = 0;
+    if (iy >= 0 && iy < 40 && ix >= 0 && ix < 60) {
+      value = x[(ci * 40 + iy) * 60 + ix];
+    }
+    stage.rows[channel][row][column] = value;
+  }
+}
+
+// Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
+// ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
+__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel,
+                                              int first_out) {
+  for (int i = threadIdx.x; i < 2016; i += 256) {
+    const int tap = i % 21;
+    const int channel = i / 21 % 12;
+    const int chunk_channel = i / 252;
+    const int ci = first_channel + chunk_channel;
+    const int co = first_out + channel;
+    const float value = weight[(ci * 12 + co) * 21 + tap];
+    stage.weights[chunk_channel][tap][channel] = value;
+  }
+}
+
+// One tap: a rectangle of staged input times one weight for each channel.
+__device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
+#pragma unroll
+  for (int channel = 0; channel < 6; ++channel) {
+    sums[channel][0][0] = fma(x[0], weights[channel], sums[channel][0][0]);
+  }
+}
+
+// Adds the bias, applies the fuse chain and stores one thread's outputs of one phase. `y` is the image, co the first
+// channel, `channels` how many of them exist; (oy, ox) is the output of the first position.
+__device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, const float* __restrict__ bias, int co,
+                                      int oy, int ox) {
+#pragma unroll
+  for (int channel = 0; channel < 6; ++channel) {
+    const float shift = bias[co + channel];
+    if (oy < 80 && ox < 182) {
+      const float sum = sums[channel][0][0] + shift;
+      y[((co + channel) * 80 + oy) * 182 + ox] = sum;
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2)
+    convtgen_direct_forward_29b7e11415d0eb9b(const float* __restrict__ x, const float* __restrict__ weight,
+                                             const float* __restrict__ bias, float* __restrict__ y) {
+  // The block's place: channels vary fastest, so that blocks which read the same input run together.
+  const int block = blockIdx.x;
+  const int channel_tile = block % 4;
+  const int tile = block / 4;
+  const int tile_x = tile % 4;
+  const int tile_y = tile / 4 % 5;
+  const int image = tile / 20;
+
+  // The thread's place in the block: first column and row of its positions, first of its channels.
+  const int thread = threadIdx.x;
+  const int column = thread % 16;
+  const int row = thread / 16 % 8;
+  const int channel = thread / 128 * 6;
+  const int m_y = tile_y * 8 + row;
+  const int m_x = tile_x * 16 + column;
+
+  // 64-bit bases; offsets from them fit `Offset`.
+  const long long image_channel = static_cast<long long>(image) * 32;
+  const float* x_group = x + (image_channel + channel_tile * 8) * 2400;
+  const float* weight_group = weight + static_cast<long long>(channel_tile) * 2016;
+  float* y_image = y + static_cast<long long>(image) * 698880;
+
+  Sums sums[6] = {};
+  Stage& stage = *static_cast<Stage*>(shared_memory());
+  __syncthreads();  // the chunk before has been read by all
+  stage_rows(stage, x_group, 0, tile_y * 8, tile_x * 16 - 1);
+  stage_weights(stage, weight_group, 0, 0);
+  __syncthreads();  // the chunk is there
+#pragma unroll 1
+  for (int c = 0; c < 8; ++c) {
+    // Kernel row 0 makes output rows of phase 1 from the input row at 1.
+    multiply_add(sums[4], &stage.rows[c][row + 1][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
+    multiply_add(sums[5], &stage.rows[c][row + 1][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)
+    multiply_add(sums[3], &stage.rows[c][row + 1][column + 1], &stage.weights[c][2][channel]);  // tap (0, 2)
+    multiply_add(sums[4], &stage.rows[c][row + 1][column + 1], &stage.weights[c][3][channel]);  // tap (0, 3)
+    multiply_add(sums[5], &stage.rows[c][row + 1][column + 1], &stage.weights[c][4][channel]);  // tap (0, 4)
+    multiply_add(sums[3], &stage.rows[c][row + 1][column], &stage.weights[c][5][channel]);      // tap (0, 5)
+    multiply_add(sums[4], &stage.rows[c][row + 1][column], &stage.weights[c][6][channel]);      // tap (0, 6)
+    // Kernel row 1 makes output rows of phase 0 from the input row at 0.
+    multiply_add(sums[1], &stage.rows[c][row][column + 2], &stage.weights[c][7][channel]);   // tap (1, 0)
+    multiply_add(sums[2], &stage.rows[c][row][column + 2], &stage.weights[c][8][channel]);   // tap (1, 1)
+    multiply_add(sums[0], &stage.rows[c][row][column + 1], &stage.weights[c][9][channel]);   // tap (1, 2)
+    multiply_add(sums[1], &stage.rows[c][row][column + 1], &stage.weights[c][10][channel]);  // tap (1, 3)
+    multiply_add(sums[2], &stage.rows[c][row][column + 1], &stage.weights[c][11][channel]);  // tap (1, 4)
+    multiply_add(sums[0], &stage.rows[c][row][column], &stage.weights[c][12][channel]);      // tap (1, 5)
+    multiply_add(sums[1], &stage.rows[c][row][column], &stage.weights[c][13][channel]);      // tap (1, 6)
+    // Kernel row 2 makes output rows of phase 1 from the input row at 0.
+    multiply_add(sums[4], &stage.rows[c][row][column + 2], &stage.weights[c][14][channel]);  // tap (2, 0)
+    multiply_add(sums[5], &stage.rows[c][row][column + 2], &stage.weights[c][15][channel]);  // tap (2, 1)
+    multiply_add(sums[3], &stage.rows[c][row][column + 1], &stage.weights[c][16][channel]);  // tap (2, 2)
+    multiply_add(sums[4], &stage.rows[c][row][column + 1], &stage.weights[c][17][channel]);  // tap (2, 3)
+    multiply_add(sums[5], &stage.rows[c][row][column + 1], &stage.weights[c][18][channel]);  // tap (2, 4)
+    multiply_add(sums[3], &stage.rows[c][row][column], &stage.weights[c][19][channel]);      // tap (2, 5)
+    multiply_add(sums[4], &stage.rows[c][row][column], &stage.weights[c][20][channel]);      // tap (2, 6)
+  }
+
+  const int co = channel_tile * 12 + channel;
+  store(sums[0], y_image, bias, co, m_y * 2, m_x * 3);
+  store(sums[1], y_image, bias, co, m_y * 2, m_x * 3 + 1);
+  store(sums[2], y_image, bias, co, m_y * 2, m_x * 3 + 2);
+  store(sums[3], y_image, bias, co, m_y * 2 + 1, m_x * 3);
+  store(sums[4], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 1);
+  store(sums[5], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 2);
+}

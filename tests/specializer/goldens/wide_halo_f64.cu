@@ -1,0 +1,128 @@
+// conv_transpose2d 5 -> 7; kernel 3x3; stride 5x5; dilation 400x400; input 2x9x11; fuse scale(0.5); dtype f64; compute f64; layout nchw
+// forward for sm_120. Template direct: a block makes 10x80 outputs of 2 channels; 9 taps; nothing shared.
+// Launch: 32 threads and 0 bytes of dynamic shared memory a block.
+
+// Every step of the chain in its order.
+__device__ __forceinline__ double activate(double value) {
+  value = value * 0.5;
+  return value;
+}
+
+// What one thread accumulates for one phase.
+using Sums = double[2][1][1];
+
+// One tap of one input channel whose rows are not staged: every read is checked against the image.
+// `x` is the channel's first element, (iy, ix) the input of the thread's first position.
+__device__ __forceinline__ void multiply_add_unstaged(Sums& sums, const double* __restrict__ x, int iy, int ix,
+                                                      const double* __restrict__ weights, int channels) {
+  if (iy >= 0 && iy < 9 && ix >= 0 && ix < 11) {
+    const double value = x[iy * 11 + ix];
+#pragma unroll
+    for (int channel = 0; channel < 2; ++channel) {
+      if (channel < channels) {
+        sums[channel][0][0] = fma(value, weights[channel * 9], sums[channel][0][0]);
+      }
+    }
+  }
+}
+
+// Adds the bias, applies the fuse chain and stores one thread's outputs of one phase. `y` is the image, co the first
+// channel, `channels` how many of them exist; (oy, ox) is the output of the first position.
+__device__ __forceinline__ void store(const Sums& sums, double* __restrict__ y, int co, int channels, int oy, int ox) {
+#pragma unroll
+  for (int channel = 0; channel < 2; ++channel) {
+    if (channel < channels) {
+      if (oy < 841 && ox < 851) {
+        const double sum = sums[channel][0][0];
+        const double value = activate(sum);
+        y[((co + channel) * 841 + oy) * 851 + ox] = value;
+      }
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(32, 16)
+    convtgen_direct_forward_7c493066b95165b9(const double* __restrict__ x, const double* __restrict__ weight,
+                                             double* __restrict__ y) {
+  // The block's place: channels vary fastest, so that blocks which read the same input run together.
+  const int block = blockIdx.x;
+  const int channel_tile = block % 4;
+  const int phase_group = block / 4 % 2;
+  const int tile = block / 8;
+  const int tile_x = tile % 11;
+  const int tile_y = tile / 11 % 85;
+  const int image = tile / 935;
+
+  // The thread's place in the block: first column and row of its positions, first of its channels.
+  const int thread = threadIdx.x;
+  const int column = thread % 16;
+  const int row = thread / 16 % 2;
+  const int channel = thread / 32 * 2;
+  const int first_out = channel_tile * 2;
+  const int m_y = tile_y * 2 + row;
+  const int m_x = tile_x * 16 + column;
+  const int channels = 7 - (first_out + channel);
+
+  // 64-bit bases; offsets from them fit `Offset`.
+  const long long image_channel = static_cast<long long>(image) * 5;
+  const double* x_group = x + image_channel * 99;
+  double* y_image = y + static_cast<long long>(image) * 5009837;
+
+  Sums sums[15] = {};
+  for (int first_in = 0; first_in < 5; ++first_in) {
+    if (phase_group == 0) {
+      // Kernel row 0 makes output rows of phase 0 from the input row at 0.
+      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y, m_x,
+                            weight + (first_in * 7ll + first_out + channel) * 9, channels);  // tap (0, 0)
+      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y, m_x - 80,
+                            weight + (first_in * 7ll + first_out + channel) * 9 + 1, channels);  // tap (0, 1)
+      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y, m_x - 160,
+                            weight + (first_in * 7ll + first_out + channel) * 9 + 2, channels);  // tap (0, 2)
+      // Kernel row 1 makes output rows of phase 0 from the input row at -80.
+      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 80, m_x,
+                            weight + (first_in * 7ll + first_out + channel) * 9 + 3, channels);  // tap (1, 0)
+      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 80, m_x - 80,
+                            weight + (first_in * 7ll + first_out + channel) * 9 + 4, channels);  // tap (1, 1)
+      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 80, m_x - 160,
+                            weight + (first_in * 7ll + first_out + channel) * 9 + 5, channels);  // tap (1, 2)
+      // Kernel row 2 makes output rows of phase 0 from the input row at -160.
+      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 160, m_x,
+                            weight + (first_in * 7ll + first_out + channel) * 9 + 6, channels);  // tap (2, 0)
+      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 160, m_x - 80,
+                            weight + (first_in * 7ll + first_out + channel) * 9 + 7, channels);  // tap (2, 1)
+      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 160, m_x - 160,
+                            weight + (first_in * 7ll + first_out + channel) * 9 + 8, channels);  // tap (2, 2)
+    }
+  }
+
+  const int co = first_out + channel;
+  if (phase_group == 0) {
+    store(sums[0], y_image, co, channels, m_y * 5, m_x * 5);
+    store(sums[1], y_image, co, channels, m_y * 5, m_x * 5 + 1);
+    store(sums[2], y_image, co, channels, m_y * 5, m_x * 5 + 2);
+    store(sums[3], y_image, co, channels, m_y * 5, m_x * 5 + 3);
+    store(sums[4], y_image, co, channels, m_y * 5, m_x * 5 + 4);
+    store(sums[5], y_image, co, channels, m_y * 5 + 1, m_x * 5);
+    store(sums[6], y_image, co, channels, m_y * 5 + 1, m_x * 5 + 1);
+    store(sums[7], y_image, co, channels, m_y * 5 + 1, m_x * 5 + 2);
+    store(sums[8], y_image, co, channels, m_y * 5 + 1, m_x * 5 + 3);
+    store(sums[9], y_image, co, channels, m_y * 5 + 1, m_x * 5 + 4);
+    store(sums[10], y_image, co, channels, m_y * 5 + 2, m_x * 5);
+    store(sums[11], y_image, co, channels, m_y * 5 + 2, m_x * 5 + 1);
+    store(sums[12], y_image, co, channels, m_y * 5 + 2, m_x * 5 + 2);
+    store(sums[13], y_image, co, channels, m_y * 5 + 2, m_x * 5 + 3);
+    store(sums[14], y_image, co, channels, m_y * 5 + 2, m_x * 5 + 4);
+  }
+  if (phase_group == 1) {
+    store(sums[0], y_image, co, channels, m_y * 5 + 3, m_x * 5);
+    store(sums[1], y_image, co, channels, m_y * 5 + 3, m_x * 5 + 1);
+    store(sums[2], y_image, co, channels, m_y * 5 + 3, m_x * 5 + 2);
+    store(sums[3], y_image, co, channels, m_y * 5 + 3, m_x * 5 + 3);
+    store(sums[4], y_image, co, channels, m_y * 5 + 3, m_x * 5 + 4);
+    store(sums[5], y_image, co, channels, m_y * 5 + 4, m_x * 5);
+    store(sums[6], y_image, co, channels, m_y * 5 + 4, m_x * 5 + 1);
+    store(sums[7], y_image, co, channels, m_y * 5 + 4, m_x * 5 + 2);
+    store(sums[8], y_image, co, channels, m_y * 5 + 4, m_x * 5 + 3);
+    store(sums[9], y_image, co, channels, m_y * 5 + 4, m_x * 5 + 4);
+  }
+}
