@@ -153,8 +153,8 @@ __device__ __forceinline__ void multiply_add_unstaged(Sums& sums, const Element*
   }
 }
 
-// Adds the bias, applies the fuse chain and stores one thread's outputs of one phase. `y` is the image, co the first
-// channel, `channels` how many of them exist; (oy, ox) is the output of the first position.
+// Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
+// the first channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Sums& sums, Element* __restrict__ y, const Element* __restrict__ bias,
                                       int co, const int channels, int oy, int ox, const int out_h, const int out_w) {
 #pragma unroll
@@ -214,7 +214,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int m_x = tile_x * kTileColumns + column;
   const int channels = kWholeTiles ? P::channels_per_thread : kGroupOut - (first_out + channel);
 
-  // 64-bit bases; offsets from them fit `Offset`.
+  // Bases are 64-bit; every offset from them fits its type.
   const long long in_pixels = static_cast<long long>(in_h) * in_w;
   const long long out_pixels = static_cast<long long>(out_h) * out_w;
   const long long image_channel = static_cast<long long>(image) * P::in_channels;
@@ -244,7 +244,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
             const int phase_h = phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
             const int offset_h = offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
             if (phase_h / P::group_phases_h == g / kPhaseGroupsW) {
-              // Kernel row {kh} makes output rows of phase {phase_h} from the input row at {offset_h}.
+              // Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.
               CONVTGEN_UNROLL
               for (int kw = 0; kw < P::kernel_w; ++kw) {
                 const int phase_w = phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);

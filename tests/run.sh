@@ -53,9 +53,12 @@ if [[ $regenerate == ON ]]; then
   step "fuzzers, 30 seconds each"
   cmake -S . -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DCONVTGEN_FUZZERS=ON >/dev/null
   cmake --build build/fuzz -j "$jobs" --target fuzz_parser fuzz_round_trip
-  for fuzzer in fuzz_parser fuzz_round_trip; do
-    mkdir -p "build/fuzz/corpus_$fuzzer"
-    "$(find build/fuzz -name $fuzzer -type f)" -max_total_time=30 -print_final_stats=1 "build/fuzz/corpus_$fuzzer" \
-      tests/language/fuzz/corpus 2>&1 | tail -n 12
-  done
+  fuzzers=build/fuzz/tests/language/fuzz
+  cases=tests/language/fuzz
+  found=build/fuzz/found
+  rm -rf "$found" && mkdir -p "$found/parser" "$found/round_trip"
+  $fuzzers/fuzz_parser "$found/parser" $cases/corpus/parser tests/language/wrong -dict=$cases/language.dict \
+    -max_total_time=30 -max_len=4096 -timeout=10 -artifact_prefix="$found/" -verbosity=0 -print_final_stats=1
+  $fuzzers/fuzz_round_trip "$found/round_trip" $cases/corpus/round_trip \
+    -max_total_time=30 -max_len=2048 -timeout=10 -artifact_prefix="$found/" -verbosity=0 -print_final_stats=1
 fi

@@ -1,5 +1,5 @@
 (program direct
-  (digest "2ce7ef73b319936044d89302057b334b83be275a9a28d43e5537ffb8c6234d6c")
+  (digest "3cbaee7dc51c6f423078f6a62ca03008cf2b3c7036d43ce6480da3e08ad7bd8e")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -271,8 +271,8 @@
                 (then
                   (do @14 (= (at (at (at sums channel) row) column) (call fma value (call widen (at weights (* channel kTaps))) (at (at (at sums channel) row) column))))))))))))
   (function @158 device void store
-    (comment "Adds the bias, applies the fuse chain and stores one thread's outputs of one phase. `y` is the image, co the first")
-    (comment "channel, `channels` how many of them exist; (oy, ox) is the output of the first position.")
+    (comment "Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co")
+    (comment "the first channel, (oy, ox) the output of the first position.")
     (attributes "__forceinline__")
     (argument (reference (const Sums)) sums)
     (argument (restrict (pointer Element)) y)
@@ -335,7 +335,7 @@
     (declare @29 (const int) m_x (+ (* tile_x kTileColumns) column))
     (declare @30 (const int) channels (? kWholeTiles P::channels_per_thread (- kGroupOut (+ first_out channel))))
     (blank @30)
-    (comment @32 "64-bit bases; offsets from them fit `Offset`.")
+    (comment @32 "Bases are 64-bit; every offset from them fits its type.")
     (declare @33 (const "long long") in_pixels (* (static_cast "long long" in_h) in_w))
     (declare @34 (const "long long") out_pixels (* (static_cast "long long" out_h) out_w))
     (declare @35 (const "long long") image_channel (* (static_cast "long long" image) P::in_channels))
@@ -363,7 +363,7 @@
                 (declare @60 (const int) offset_h (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h))
                 (if @61 (== (/ phase_h P::group_phases_h) (/ g kPhaseGroupsW))
                   (then
-                    (comment @62 "Kernel row {kh} makes output rows of phase {phase_h} from the input row at {offset_h}.")
+                    (comment @62 "Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.")
                     (for @64 unrolled (declare @64 int kw 0) (< kw P::kernel_w) (++ kw)
                       (declare @65 (const int) phase_w (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))
                       (declare @66 (const int) offset_w (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w))
