@@ -52,10 +52,12 @@ Residual gone() {
   return out;
 }
 
-/// Asm statements are text: what stands in one is used.
-bool has_asm(const std::vector<Residual>& body) {
+/// Asm statements and verbatim expressions are text: what they name or change is not known.
+bool has_text(const std::vector<Residual>& body) {
   bool found = false;
-  for_each(body, [](const Term&) {}, [&](const Residual& r) { found = found || r.kind == Kind::kAsm; });
+  for_each(
+      body, [&](const Term& term) { found = found || term.kind == Expression::Kind::kText; },
+      [&](const Residual& r) { found = found || r.kind == Kind::kAsm; });
   return found;
 }
 
@@ -171,7 +173,7 @@ void tidy(std::vector<Residual>& body) {
 }  // namespace
 
 bool uses_variable(const std::vector<Residual>& body, int id) {
-  return has_asm(body) || used_ids(body).contains(id);
+  return has_text(body) || used_ids(body).contains(id);
 }
 
 void clean_up(std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments, const Changes& changes) {
@@ -180,9 +182,8 @@ void clean_up(std::vector<Residual>& body, const std::vector<ResidualArgument>& 
     names.insert(argument.name);
   }
   splice(body, names);
-  join_assignments(body, changes);
-  // What an asm statement names is in its text.
-  if (!has_asm(body)) {
+  if (!has_text(body)) {
+    join_assignments(body, changes);
     while (remove_copies(body, arguments, changes) || remove_unused(body, used_ids(body))) {
     }
   }

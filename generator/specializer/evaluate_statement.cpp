@@ -310,8 +310,11 @@ bool Evaluator::runs_at_most_once(const Statement& s) {
     return false;
   }
   std::vector<Residual> nothing;
-  Statement body_less = s;
-  body_less.body.clear();
+  Statement body_less;
+  body_less.kind = s.kind;
+  body_less.init = s.init;
+  body_less.condition = s.condition;
+  body_less.step = s.step;
   const std::optional<Error> error = error_;
   const bool probing = std::exchange(probing_, true);
   const bool once = evaluate_unrolled(body_less, nothing, 1);
