@@ -23,6 +23,10 @@ class ProgramBuilder {
           context_.sources.getLocForStartOfFile(context_.sources.getMainFileID()),
           fmt::format("a template includes \"{}\", which defines struct Parameters", context_.parameters_file));
     }
+    if (kernels_ == 0) {
+      context_.error(context_.sources.getLocForStartOfFile(context_.sources.getMainFileID()),
+                     "a template has one __global__ function: its kernel");
+    }
     return std::move(program_);
   }
 
@@ -87,6 +91,10 @@ class ProgramBuilder {
 
   void item(const clang::Decl& declaration) {
     if (std::optional<Item> item = build_item(context_, declaration)) {
+      const auto* function = std::get_if<Function>(&*item);
+      if (function != nullptr && function->kind == Function::Kind::kKernel && ++kernels_ > 1) {
+        context_.error(declaration.getLocation(), "a template has one kernel; this is another");
+      }
       program_.items.push_back(std::move(*item));
     }
   }
@@ -94,6 +102,7 @@ class ProgramBuilder {
   Context context_;
   Program program_;
   bool has_parameters_ = false;
+  int kernels_ = 0;
 };
 
 }  // namespace

@@ -43,7 +43,7 @@ class Action : public clang::ASTFrontendAction {
       if (compiler_.getDiagnostics().hasErrorOccurred()) {
         return;
       }
-      check_unroll_pragmas(compiler_, action_.text_);
+      find_unrolled_loops(compiler_, action_.text_);
       Program program = build_program(context, action_.text_);
       if (!compiler_.getDiagnostics().hasErrorOccurred()) {
         action_.program_ = std::move(program);

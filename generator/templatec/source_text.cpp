@@ -149,7 +149,7 @@ std::unique_ptr<clang::CommentHandler> record_source_text(clang::CompilerInstanc
   return recorder;
 }
 
-void check_unroll_pragmas(clang::CompilerInstance& compiler, const SourceText& text) {
+void find_unrolled_loops(clang::CompilerInstance& compiler, SourceText& text) {
   const SourceManager& sources = compiler.getSourceManager();
   for (const Mark& pragma : text.unroll_pragmas) {
     // From the macro's name, or from the end of the directive's line.
@@ -161,6 +161,8 @@ void check_unroll_pragmas(clang::CompilerInstance& compiler, const SourceText& t
     const auto next = clang::Lexer::findNextToken(at, sources, compiler.getLangOpts());
     if (!next || next->isNot(clang::tok::raw_identifier) || next->getRawIdentifier() != "for") {
       error_at(compiler.getDiagnostics(), at, "the unroll mark must stand directly before a for loop");
+    } else {
+      text.unrolled_loops.push_back(position_of(sources, next->getLocation()));
     }
   }
 }

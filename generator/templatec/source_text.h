@@ -32,9 +32,10 @@ struct Mark {
 /// Everything recorded while the preprocessor ran, in the order of the text.
 struct SourceText {
   std::vector<Comment> comments;
-  std::vector<Mark> unroll_pragmas;  // `#pragma convtgen unroll`
-  std::vector<Mark> directives;      // #if, #ifdef, #ifndef, #elif, #else, #endif
-  std::vector<Mark> expansions;      // of macros that the template or its headers define
+  std::vector<Mark> unroll_pragmas;      // `#pragma convtgen unroll`
+  std::vector<Position> unrolled_loops;  // the `for` behind each of them
+  std::vector<Mark> directives;          // #if, #ifdef, #ifndef, #elif, #else, #endif
+  std::vector<Mark> expansions;          // of macros that the template or its headers define
 };
 
 /// The position of a location, expansions followed to where they stand in the file.
@@ -45,7 +46,7 @@ struct SourceText {
 [[nodiscard]] std::unique_ptr<clang::CommentHandler> record_source_text(clang::CompilerInstance& compiler,
                                                                         SourceText& text);
 
-/// Reports every `#pragma convtgen unroll` that does not stand directly before a `for`.
-void check_unroll_pragmas(clang::CompilerInstance& compiler, const SourceText& text);
+/// Finds the loop behind every `#pragma convtgen unroll`; reports those that don't stand directly before a `for`.
+void find_unrolled_loops(clang::CompilerInstance& compiler, SourceText& text);
 
 }  // namespace convtgen::templatec

@@ -392,14 +392,10 @@ class BodyBuilder {
     }
   }
 
-  /// Whether the loop is the first thing behind an unroll mark (check_unroll_pragmas sees that it is a loop).
   [[nodiscard]] bool is_marked(const clang::ForStmt& loop) const {
     const Position here = position_of(context_.sources, loop.getForLoc());
-    const llvm::StringRef buffer = context_.sources.getBufferData(here.file);
-    return std::any_of(context_.text.unroll_pragmas.begin(), context_.text.unroll_pragmas.end(), [&](const Mark& mark) {
-      return mark.position.file == here.file && mark.position.offset < here.offset &&
-             buffer.slice(mark.position.offset, here.offset).find_first_of(";{}") == llvm::StringRef::npos;
-    });
+    return std::any_of(context_.text.unrolled_loops.begin(), context_.text.unrolled_loops.end(),
+                       [&](Position marked) { return marked.file == here.file && marked.offset == here.offset; });
   }
 
   /// A statement with `#pragma unroll` before it.

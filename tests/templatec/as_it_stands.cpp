@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -12,6 +13,9 @@ namespace {
 
 /// A double that C++ reads back to the same value. The literal's type is double, as the declarations' are.
 std::string literal(double value) {
+  if (std::isinf(value)) {
+    return value < 0 ? "-__builtin_huge_val()" : "__builtin_huge_val()";
+  }
   return fmt::format("{:a}", value);
 }
 

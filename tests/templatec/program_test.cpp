@@ -165,6 +165,18 @@ __global__ void small(float* y) {
 )sexp");
 }
 
+TEST(TemplateProgram, SeesTheLoopBehindAMarkAndAComment) {
+  const std::string items = items_of(compile_small(R"(
+__global__ void small(float* y) {
+  CONVTGEN_UNROLL  // all {P::taps} of them; braces and a semicolon
+  for (int i = 0; i < P::taps; ++i) y[i] = 0;
+  for (int i = 0; i < P::taps; ++i) y[i] += 1;
+}
+)"));
+  EXPECT_NE(items.find("(for @2 unrolled "), std::string::npos) << items;
+  EXPECT_NE(items.find("(for @3 plain "), std::string::npos) << items;
+}
+
 TEST(TemplateProgram, TakesBoundsThatSomePlansFold) {
   const Output output = compile_small(R"(
 __device__ void clear(float* y, const int n) {

@@ -344,6 +344,15 @@ __global__ void small(float* y) {
 }
 )",
      "either the unroll mark or a #pragma unroll"},
+    {"a_second_kernel", R"(
+__global__ void small(float* y) {
+  y[0] = 1;
+}
+__global__ void $other(float* y) {
+  y[0] = 2;
+}
+)",
+     "a template has one kernel"},
     {"a_syntax_error", R"(
 __global__ void small(float* y) {
   y[0] = 1$
@@ -383,6 +392,14 @@ TEST(WrongTemplates, ParametersMustBeConstexpr) {
   const Output output = compile_small("", "/templates", "struct Parameters {\n  int taps;\n};\n");
   EXPECT_FALSE(output.ok);
   EXPECT_NE(output.diagnostics.find("/templates/small.parameters.h:2:7: error: a static parameter is"),
+            std::string::npos)
+      << output.diagnostics;
+}
+
+TEST(WrongTemplates, ATemplateHasAKernel) {
+  const Output output = compile_small("constexpr int kTaps = P::taps;\n");
+  EXPECT_FALSE(output.ok);
+  EXPECT_NE(output.diagnostics.find("/templates/small.cu:1:1: error: a template has one __global__ function"),
             std::string::npos)
       << output.diagnostics;
 }
