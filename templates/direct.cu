@@ -86,7 +86,8 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restri
     const int iy = first_row + row;
     const int ix = first_column + column;
     Sum value = 0;
-    if ((kWholeChunks || ci < kGroupIn) && iy >= 0 && iy < in_h && ix >= 0 && ix < in_w) {
+    if ((kWholeChunks || ci < kGroupIn) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
+        (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w) {
       if (P::channels_last) {
         value = widen(x[(static_cast<Offset>(iy) * in_w + ix) * P::in_channels + ci]);
       } else {
@@ -167,7 +168,8 @@ __device__ __forceinline__ void store(const Sums& sums, Element* __restrict__ y,
         for (int column = 0; column < P::columns_per_thread; ++column) {
           const int out_row = oy + row * P::stride_h;
           const int out_column = ox + column * P::stride_w;
-          if (out_row < out_h && out_column < out_w) {
+          if (((P::height >= 0 && out_h % (P::stride_h * kTileRows) == 0) || out_row < out_h) &&
+              ((P::width >= 0 && out_w % (P::stride_w * kTileColumns) == 0) || out_column < out_w)) {
             const Sum sum = P::has_bias ? sums[channel][row][column] + shift : sums[channel][row][column];
             const Sum value = P::fuse_count > 0 ? activate(sum) : sum;
             if (P::channels_last) {

@@ -145,6 +145,9 @@ LayerSource::Choice LayerSource::draw() {
   for (std::size_t p = 0; p < kProperties; ++p) {
     choice[p] = static_cast<int>(random_() % properties()[p].values.size());
   }
+  if (choice[kBatch] == 0 && random_() % 4 != 0) {
+    choice[kBatch] = 1;  // an empty batch shows little
+  }
   for (const auto& [property, index] : wanted_) {
     choice[property] = index;
   }

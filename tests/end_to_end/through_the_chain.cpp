@@ -27,7 +27,8 @@ std::unique_ptr<Device> test_device(int workers) {
   return *std::move(device);
 }
 
-Outcome through_the_chain(Device& device, const Layer& layer, const InputSizes& sizes, std::uint64_t seed) {
+Outcome through_the_chain(Device& device, const Layer& layer, const InputSizes& sizes, std::uint64_t seed,
+                          bool unstaged) {
   Outcome outcome;
   const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
   const Result<std::vector<Plan>> plans = plan(problem);
@@ -36,6 +37,11 @@ Outcome through_the_chain(Device& device, const Layer& layer, const InputSizes& 
     return outcome;
   }
   outcome.plan = plans->front();
+  if (unstaged) {
+    outcome.plan->parameters["staged"] = false;
+    outcome.plan->parameters["chunk"] = std::int64_t{1};
+    outcome.plan->shared_bytes = 0;
+  }
   const Result<Shape> shape = shape_of(layer, sizes);
   if (!shape) {
     outcome.message = "shape: " + shape.error().message;
@@ -48,7 +54,7 @@ Outcome through_the_chain(Device& device, const Layer& layer, const InputSizes& 
     return outcome;
   }
   const Comparison& comparison = run->verification.comparison;
-  outcome.passed = comparison.passed() && comparison.checked > 0 == (shape->output_elements > 0);
+  outcome.passed = comparison.passed() && (comparison.checked > 0) == (shape->output_elements > 0);
   outcome.message = describe(comparison, layer);
   return outcome;
 }

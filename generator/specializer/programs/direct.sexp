@@ -1,5 +1,5 @@
 (program direct
-  (digest "3cbaee7dc51c6f423078f6a62ca03008cf2b3c7036d43ce6480da3e08ad7bd8e")
+  (digest "e0af36075f8c3b2c45138b7901428308b010962ce25780d415d2790c9a46a929")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -210,15 +210,15 @@
       (declare @8 (const int) iy (+ first_row row))
       (declare @9 (const int) ix (+ first_column column))
       (declare @10 Sum value 0)
-      (if @11 (&& (&& (&& (&& (|| kWholeChunks (< ci kGroupIn)) (>= iy 0)) (< iy in_h)) (>= ix 0)) (< ix in_w))
+      (if @11 (&& (&& (&& (&& (|| kWholeChunks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
         (then
-          (if @12 P::channels_last
+          (if @13 P::channels_last
             (then
-              (do @13 (= value (call widen (at x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci))))))
+              (do @14 (= value (call widen (at x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci))))))
             (else
-              (do @15 (= value (call widen (at x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix)))))))))
-      (do @18 (= (at (at (at (. stage rows) channel) row) column) value))))
-  (function @102 device void stage_weights
+              (do @16 (= value (call widen (at x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix)))))))))
+      (do @19 (= (at (at (at (. stage rows) channel) row) column) value))))
+  (function @103 device void stage_weights
     (comment "Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group")
     (comment "ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).")
     (attributes "__forceinline__")
@@ -237,7 +237,7 @@
         (then
           (do @10 (= value (call widen (at weight (+ (* (+ (* (static_cast Offset ci) kGroupOut) co) kTaps) tap)))))))
       (do @12 (= (at (at (at (. stage weights) chunk_channel) tap) channel) value))))
-  (function @119 device void multiply_add
+  (function @120 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Sums) sums)
@@ -247,7 +247,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at sums channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at sums channel) row) column))))))))
-  (function @134 device void multiply_add_unstaged
+  (function @135 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
@@ -270,7 +270,7 @@
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
                   (do @14 (= (at (at (at sums channel) row) column) (call fma value (call widen (at weights (* channel kTaps))) (at (at (at sums channel) row) column))))))))))))
-  (function @158 device void store
+  (function @159 device void store
     (comment "Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co")
     (comment "the first channel, (oy, ox) the output of the first position.")
     (attributes "__forceinline__")
@@ -291,16 +291,16 @@
             (for @9 (pragma "unroll") (declare @9 int column 0) (< column P::columns_per_thread) (++ column)
               (declare @10 (const int) out_row (+ oy (* row P::stride_h)))
               (declare @11 (const int) out_column (+ ox (* column P::stride_w)))
-              (if @12 (&& (< out_row out_h) (< out_column out_w))
+              (if @12 (&& (|| (&& (>= P::height 0) (== (% out_h (* P::stride_h kTileRows)) 0)) (< out_row out_h)) (|| (&& (>= P::width 0) (== (% out_w (* P::stride_w kTileColumns)) 0)) (< out_column out_w)))
                 (then
-                  (declare @13 (const Sum) sum (? P::has_bias (+ (at (at (at sums channel) row) column) shift) (at (at (at sums channel) row) column)))
-                  (declare @14 (const Sum) value (? (> P::fuse_count 0) (call activate sum) sum))
-                  (if @15 P::channels_last
+                  (declare @14 (const Sum) sum (? P::has_bias (+ (at (at (at sums channel) row) column) shift) (at (at (at sums channel) row) column)))
+                  (declare @15 (const Sum) value (? (> P::fuse_count 0) (call activate sum) sum))
+                  (if @16 P::channels_last
                     (then
-                      (do @16 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
+                      (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
-                      (do @18 (= (at y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (function @185 kernel void direct
+                      (do @19 (= (at y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
+  (function @187 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)

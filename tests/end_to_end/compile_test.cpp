@@ -1,0 +1,91 @@
+// Emitted source compiles: with NVRTC for every target and without spills, with nvcc where it is; and nothing in it
+// loops over taps.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "generator/language/language.h"
+#include "generator/specializer/kernel_source.h"
+#include "runtime/compile/nvrtc.h"
+
+namespace convtgen {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+const std::vector<NamedLayer>& layers() {
+  static const auto parsed = parse_file(read_file(CONVTGEN_COMPILED_LAYERS));
+  return parsed.value();
+}
+
+KernelSource source_of(const Layer& layer, std::string_view architecture = "sm_90a") {
+  const Problem problem{layer, Direction::kForward, target_named(architecture).value()};
+  return specialize(problem, plan(problem).value().front()).value();
+}
+
+class Compiled : public ::testing::TestWithParam<NamedLayer> {};
+
+TEST_P(Compiled, NothingLoopsOverTaps) {
+  const KernelSource source = source_of(GetParam().layer);
+  // The loops there are: over what is staged, over channels of the group and of the chunk, over a thread's rectangle.
+  static const std::regex loop(R"(for \(int (\w+) =)");
+  for (std::sregex_iterator i(source.text.begin(), source.text.end(), loop), end; i != end; ++i) {
+    const std::string variable = (*i)[1];
+    EXPECT_TRUE(variable == "i" || variable == "first_in" || variable == "c" || variable == "channel" ||
+                variable == "row" || variable == "column")
+        << variable;
+  }
+}
+
+TEST_P(Compiled, SizesAreParametersOnlyWhereTheLayerLeavesThemOpen) {
+  const KernelSource source = source_of(GetParam().layer);
+  for (const auto& [name, size] : {std::pair{"height", GetParam().layer.height}, {"width", GetParam().layer.width}}) {
+    const bool is_parameter = std::ranges::any_of(
+        source.parameters, [&](const KernelParameter& parameter) { return parameter.name == name; });
+    EXPECT_EQ(is_parameter, !size.has_value()) << name;
+  }
+}
+
+TEST_P(Compiled, CompilesForEveryTargetWithoutSpills) {
+  for (const Target& target : known_targets()) {
+    const KernelSource source = source_of(GetParam().layer, target.architecture);
+    const Result<Binary> binary = compile_with_nvrtc(source, target.architecture, BinaryKind::kCubin);
+    ASSERT_TRUE(binary) << binary.error().message;
+    const std::optional<ResourceUsage> usage = resource_usage(*binary);
+    ASSERT_TRUE(usage);
+    EXPECT_EQ(usage->spill_bytes, 0) << target.architecture;
+    EXPECT_GT(usage->registers, 0);
+  }
+}
+
+#ifdef CONVTGEN_NVCC
+TEST_P(Compiled, CompilesWithNvcc) {
+  const fs::path folder = fs::path(::testing::TempDir()) / ("convtgen_compiled_" + GetParam().name);
+  fs::create_directories(folder);
+  std::ofstream(folder / "kernel.cu") << source_of(GetParam().layer).text;
+  const std::string command = fmt::format(
+      "{} -std=c++17 -Werror all-warnings -cubin -gencode arch=compute_90a,code=sm_90a -o {}/kernel.cubin {}/kernel.cu",
+      CONVTGEN_NVCC, folder.string(), folder.string());
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  fs::remove_all(folder);
+}
+#endif
+
+INSTANTIATE_TEST_SUITE_P(Emitted, Compiled, ::testing::ValuesIn(layers()),
+                         [](const ::testing::TestParamInfo<NamedLayer>& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace convtgen
