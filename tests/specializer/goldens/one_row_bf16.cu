@@ -49,7 +49,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
     const int ci = first_channel + channel;
     const int ix = first_column + column;
     float value = 0;
-    if (first_row >= 0 && first_row < 1 && ix >= 0 && ix < in_w) {
+    if (first_row < 1 && ix >= 0 && ix < in_w) {
       value = bfloat16_to_float(x[(static_cast<long long>(ci) + first_row) * in_w + ix]);
     }
     stage.rows[channel][0][column] = value;
@@ -82,8 +82,8 @@ __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const f
   }
 }
 
-// Adds the bias, applies the fuse chain and stores one thread's outputs of one phase. `y` is the image, co the first
-// channel, `channels` how many of them exist; (oy, ox) is the output of the first position.
+// Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
+// the first channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Sums& sums, unsigned short* __restrict__ y, int co, int oy, int ox,
                                       int out_w) {
 #pragma unroll
@@ -91,7 +91,7 @@ __device__ __forceinline__ void store(const Sums& sums, unsigned short* __restri
 #pragma unroll
     for (int column = 0; column < 2; ++column) {
       const int out_column = ox + column * 3;
-      if (oy < 1 && out_column < out_w) {
+      if (out_column < out_w) {
         const float sum = sums[channel][0][column];
         const float value = activate(sum);
         y[(static_cast<long long>(co + channel) + oy) * out_w + out_column] = float_to_bfloat16(value);
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   const int channel = thread / 256 * 7;
   const int m_x = tile_x * 512 + column;
 
-  // 64-bit bases; offsets from them fit `Offset`.
+  // Bases are 64-bit; every offset from them fits its type.
   const long long in_pixels = static_cast<long long>(width);
   const long long out_pixels = static_cast<long long>(out_w);
   const long long image_channel = static_cast<long long>(image) * 5;
@@ -133,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   __syncthreads();  // the chunk is there
 #pragma unroll 1
   for (int c = 0; c < 5; ++c) {
-    // Kernel row 0 makes output rows of phase 0 from the input row at 0.
+    // Kernel row 0: output rows of phase 0, input offset 0.
     multiply_add(sums[0], &stage.rows[c][0][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
     multiply_add(sums[1], &stage.rows[c][0][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)
     multiply_add(sums[2], &stage.rows[c][0][column + 2], &stage.weights[c][2][channel]);  // tap (0, 2)

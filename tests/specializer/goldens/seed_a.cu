@@ -68,8 +68,8 @@ __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const f
   }
 }
 
-// Adds the bias, applies the fuse chain and stores one thread's outputs of one phase. `y` is the image, co the first
-// channel, `channels` how many of them exist; (oy, ox) is the output of the first position.
+// Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
+// the first channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, int co, int oy, int ox) {
 #pragma unroll
   for (int channel = 0; channel < 8; ++channel) {
@@ -79,10 +79,8 @@ __device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, i
       for (int column = 0; column < 4; ++column) {
         const int out_row = oy + row;
         const int out_column = ox + column;
-        if (out_row < 512 && out_column < 1024) {
-          const float sum = sums[channel][row][column];
-          y[((co + channel) * 512 + out_row) * 1024 + out_column] = sum;
-        }
+        const float sum = sums[channel][row][column];
+        y[((co + channel) * 512 + out_row) * 1024 + out_column] = sum;
       }
     }
   }
@@ -105,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   const int m_y = tile_y * 8 + row;
   const int m_x = tile_x * 64 + column;
 
-  // 64-bit bases; offsets from them fit `Offset`.
+  // Bases are 64-bit; every offset from them fits its type.
   const long long image_channel = static_cast<long long>(image) * 32;
   const float* x_group = x + image_channel * 524288;
   float* y_image = y + static_cast<long long>(image) * 16777216;
@@ -119,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     __syncthreads();  // the chunk is there
 #pragma unroll 1
     for (int c = 0; c < 4; ++c) {
-      // Kernel row 0 makes output rows of phase 0 from the input row at 1.
+      // Kernel row 0: output rows of phase 0, input offset 1.
       multiply_add(sums[0], &stage.rows[c][row + 2][column + 6], &stage.weights[c][0][channel]);  // tap (0, 0)
       multiply_add(sums[0], &stage.rows[c][row + 2][column + 5], &stage.weights[c][1][channel]);  // tap (0, 1)
       multiply_add(sums[0], &stage.rows[c][row + 2][column + 4], &stage.weights[c][2][channel]);  // tap (0, 2)
@@ -127,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
       multiply_add(sums[0], &stage.rows[c][row + 2][column + 2], &stage.weights[c][4][channel]);  // tap (0, 4)
       multiply_add(sums[0], &stage.rows[c][row + 2][column + 1], &stage.weights[c][5][channel]);  // tap (0, 5)
       multiply_add(sums[0], &stage.rows[c][row + 2][column], &stage.weights[c][6][channel]);      // tap (0, 6)
-      // Kernel row 1 makes output rows of phase 0 from the input row at 0.
+      // Kernel row 1: output rows of phase 0, input offset 0.
       multiply_add(sums[0], &stage.rows[c][row + 1][column + 6], &stage.weights[c][7][channel]);   // tap (1, 0)
       multiply_add(sums[0], &stage.rows[c][row + 1][column + 5], &stage.weights[c][8][channel]);   // tap (1, 1)
       multiply_add(sums[0], &stage.rows[c][row + 1][column + 4], &stage.weights[c][9][channel]);   // tap (1, 2)
@@ -135,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
       multiply_add(sums[0], &stage.rows[c][row + 1][column + 2], &stage.weights[c][11][channel]);  // tap (1, 4)
       multiply_add(sums[0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][12][channel]);  // tap (1, 5)
       multiply_add(sums[0], &stage.rows[c][row + 1][column], &stage.weights[c][13][channel]);      // tap (1, 6)
-      // Kernel row 2 makes output rows of phase 0 from the input row at -1.
+      // Kernel row 2: output rows of phase 0, input offset -1.
       multiply_add(sums[0], &stage.rows[c][row][column + 6], &stage.weights[c][14][channel]);  // tap (2, 0)
       multiply_add(sums[0], &stage.rows[c][row][column + 5], &stage.weights[c][15][channel]);  // tap (2, 1)
       multiply_add(sums[0], &stage.rows[c][row][column + 4], &stage.weights[c][16][channel]);  // tap (2, 2)
