@@ -44,7 +44,9 @@ using Sums = float[8][1][2];
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
-                                           int first_row, int first_column) {
+                                           int first_row) {
+  // more would spill
+#pragma unroll 2
   for (int i = threadIdx.x; i < 1440; i += 256) {
     // Threads go along what lies together in memory.
     const int channel = i % 8;
@@ -52,7 +54,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
     const int column = i / 8 % 18;
     const int ci = first_channel + channel;
     const int iy = first_row + row;
-    const int ix = first_column + column;
+    const int ix = column - 1;
     float value = 0;
     if (iy >= 0 && iy < 16 && ix >= 0 && ix < 16) {
       value = half_to_float(x[(iy * 16 + ix) * 32 + ci]);
@@ -64,16 +66,17 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
-                                              int first_channel, int first_out) {
+                                              int first_channel) {
+  // more would spill
+#pragma unroll 2
   for (int i = threadIdx.x; i < 4096; i += 256) {
     const int tap = i % 16;
     const int channel = i / 16 % 32;
     const int chunk_channel = i / 512;
     const int ci = first_channel + chunk_channel;
-    const int co = first_out + channel;
     float value = 0;
-    if (co < 30) {
-      value = half_to_float(weight[(ci * 30 + co) * 16 + tap]);
+    if (channel < 30) {
+      value = half_to_float(weight[(ci * 30 + channel) * 16 + tap]);
     }
     stage.weights[chunk_channel][tap][channel] = value;
   }
@@ -135,8 +138,8 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   Stage& stage = *static_cast<Stage*>(shared_memory());
   for (int first_in = 0; first_in < 32; first_in += 8) {
     __syncthreads();  // the chunk before has been read by all
-    stage_rows(stage, x_group, first_in, tile_y * 8 - 1, -1);
-    stage_weights(stage, weight, first_in, 0);
+    stage_rows(stage, x_group, first_in, tile_y * 8 - 1);
+    stage_weights(stage, weight, first_in);
     __syncthreads();  // the chunk is there
 #pragma unroll 1
     for (int c = 0; c < 8; ++c) {

@@ -42,6 +42,8 @@ using Sums = float[7][1][2];
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
                                            int first_row, int first_column, int in_w) {
+  // more would spill
+#pragma unroll 2
   for (int i = threadIdx.x; i < 2570; i += 256) {
     // Threads go along what lies together in memory.
     const int channel = i / 514;
@@ -59,14 +61,15 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
-                                              int first_channel, int first_out) {
+                                              int first_channel) {
+  // more would spill
+#pragma unroll 2
   for (int i = threadIdx.x; i < 315; i += 256) {
     const int tap = i % 9;
     const int channel = i / 9 % 7;
     const int chunk_channel = i / 63;
     const int ci = first_channel + chunk_channel;
-    const int co = first_out + channel;
-    const float value = bfloat16_to_float(weight[(static_cast<long long>(ci) * 7 + co) * 9 + tap]);
+    const float value = bfloat16_to_float(weight[(static_cast<long long>(ci) * 7 + channel) * 9 + tap]);
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
@@ -129,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   Stage& stage = *static_cast<Stage*>(shared_memory());
   __syncthreads();  // the chunk before has been read by all
   stage_rows(stage, x_group, 0, 0, tile_x * 512 - 2, width);
-  stage_weights(stage, weight, 0, 0);
+  stage_weights(stage, weight, 0);
   __syncthreads();  // the chunk is there
 #pragma unroll 1
   for (int c = 0; c < 5; ++c) {

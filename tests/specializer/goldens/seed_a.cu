@@ -23,6 +23,8 @@ using Sums = float[8][2][4];
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
                                            int first_column) {
+  // more would spill
+#pragma unroll 2
   for (int i = threadIdx.x; i < 2800; i += 256) {
     // Threads go along what lies together in memory.
     const int channel = i / 700;
@@ -41,15 +43,15 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
 
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
-__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel,
-                                              int first_out) {
+__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
+  // more would spill
+#pragma unroll 2
   for (int i = threadIdx.x; i < 2688; i += 256) {
     const int tap = i % 21;
     const int channel = i / 21 % 32;
     const int chunk_channel = i / 672;
     const int ci = first_channel + chunk_channel;
-    const int co = first_out + channel;
-    const float value = weight[(ci * 32 + co) * 21 + tap];
+    const float value = weight[(ci * 32 + channel) * 21 + tap];
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
@@ -113,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   for (int first_in = 0; first_in < 32; first_in += 4) {
     __syncthreads();  // the chunk before has been read by all
     stage_rows(stage, x_group, first_in, tile_y * 8 - 1, tile_x * 64 - 3);
-    stage_weights(stage, weight, first_in, 0);
+    stage_weights(stage, weight, first_in);
     __syncthreads();  // the chunk is there
 #pragma unroll 1
     for (int c = 0; c < 4; ++c) {
