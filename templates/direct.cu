@@ -77,7 +77,7 @@ __device__ __forceinline__ Element narrow(Sum value) {
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restrict__ x, int first_channel,
                                            int first_row, const int first_column, const int in_h, const int in_w) {
-#pragma unroll 2  // more would spill
+#pragma unroll 3  // more would spill
   for (int i = threadIdx.x; i < P::chunk * kStagedRows * kStagedColumns; i += kThreads) {
     // Threads go along what lies together in memory.
     const int channel = P::channels_last ? i % P::chunk : i / (kStagedRows * kStagedColumns);
@@ -103,7 +103,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restri
 // ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
 __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __restrict__ weight, int first_channel,
                                               const int first_out) {
-#pragma unroll 2  // more would spill
+#pragma unroll 3  // more would spill
   for (int i = threadIdx.x; i < P::chunk * kTileChannels * kTaps; i += kThreads) {
     const int tap = i % kTaps;
     const int channel = i / kTaps % kTileChannels;

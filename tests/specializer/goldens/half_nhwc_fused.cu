@@ -46,7 +46,7 @@ using Sums = float[8][1][2];
 __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
                                            int first_row) {
   // more would spill
-#pragma unroll 2
+#pragma unroll 3
   for (int i = threadIdx.x; i < 1440; i += 256) {
     // Threads go along what lies together in memory.
     const int channel = i % 8;
@@ -68,7 +68,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
                                               int first_channel) {
   // more would spill
-#pragma unroll 2
+#pragma unroll 3
   for (int i = threadIdx.x; i < 4096; i += 256) {
     const int tap = i % 16;
     const int channel = i / 16 % 32;

@@ -43,7 +43,7 @@ using Sums = float[7][1][2];
 __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
                                            int first_row, int first_column, int in_w) {
   // more would spill
-#pragma unroll 2
+#pragma unroll 3
   for (int i = threadIdx.x; i < 2570; i += 256) {
     // Threads go along what lies together in memory.
     const int channel = i / 514;
@@ -63,7 +63,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
                                               int first_channel) {
   // more would spill
-#pragma unroll 2
+#pragma unroll 3
   for (int i = threadIdx.x; i < 315; i += 256) {
     const int tap = i % 9;
     const int channel = i / 9 % 7;

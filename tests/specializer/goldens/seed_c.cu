@@ -24,7 +24,7 @@ using Sums = float[6][1][1];
 __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
                                            int first_column) {
   // more would spill
-#pragma unroll 2
+#pragma unroll 3
   for (int i = threadIdx.x; i < 1296; i += 256) {
     // Threads go along what lies together in memory.
     const int channel = i / 162;
@@ -45,7 +45,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
 // ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
 __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
   // more would spill
-#pragma unroll 2
+#pragma unroll 3
   for (int i = threadIdx.x; i < 2016; i += 256) {
     const int tap = i % 21;
     const int channel = i / 21 % 12;
