@@ -13,8 +13,12 @@ fi
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCONVTGEN_TESTS=OFF "${compiler[@]}" >/dev/null
 cmake --build "$build" --target convtgen
 convtgen="$build/cli/convtgen"
+if ! "$convtgen" doctor --quiet nvrtc; then
+  cmake/install_nvrtc.sh "$build/nvrtc" || true
+fi
+export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
 
-step() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+step() { if [[ -t 1 ]]; then printf '\n\033[1m%s\033[0m\n' "$*"; else printf '\n%s\n' "$*"; fi; }
 
 step "1. A layer, as text"
 layer=examples/quickstart.convt
@@ -30,10 +34,6 @@ grep -n 'tap (' "$build/out/asymmetric.cu" | head -n 7
 echo "    ... $(wc -l <"$build/out/asymmetric.cu") lines in all"
 
 step "4. Compiled for sm_90a"
-if ! "$convtgen" doctor --quiet nvrtc; then
-  cmake/install_nvrtc.sh "$build/nvrtc" || true
-fi
-export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
 if "$convtgen" doctor --quiet nvrtc; then
   "$convtgen" compile "$layer" --arch sm_90a -o "$build/out"
 else
