@@ -170,14 +170,15 @@ void LayerSource::record(const Choice& choice) {
   }
 }
 
-int LayerSource::new_pairs(const Choice& choice) const {
-  int count = 0;
+double LayerSource::worth(const Choice& choice) const {
+  double worth = 0;
   for (std::size_t p = 0; p < kProperties; ++p) {
     for (std::size_t q = p + 1; q < kProperties; ++q) {
-      count += seen_pairs_[pair_index(p, choice[p], q, choice[q])] == 0 ? 1 : 0;
+      const std::uint32_t seen = seen_pairs_[pair_index(p, choice[p], q, choice[q])];
+      worth += seen == 0 ? 100.0 : 1.0 / seen;
     }
   }
-  return count;
+  return worth;
 }
 
 RandomLayer LayerSource::build(const Choice& choice) {
@@ -237,7 +238,7 @@ RandomLayer LayerSource::next() {
   }
   Choice best;
   RandomLayer result;
-  int best_new = -1;
+  double best_worth = -1;
   int candidates = 0;
   for (int draws = 0; candidates < kCandidates || best.empty(); ++draws) {
     if (draws == kMostDraws) {
@@ -253,8 +254,8 @@ RandomLayer LayerSource::next() {
       continue;
     }
     ++candidates;
-    if (const int fresh = new_pairs(choice); fresh > best_new) {
-      best_new = fresh;
+    if (const double candidate_worth = worth(choice); candidate_worth > best_worth) {
+      best_worth = candidate_worth;
       best = choice;
       result = std::move(candidate);
     }

@@ -17,7 +17,8 @@ struct RandomLayer {
   InputSizes sizes;
 };
 
-/// Draws layers one after the other; each is the one of some candidates that shows the most pairs not yet seen.
+/// Draws layers one after the other; each is the one of some candidates that shows most of the pairs not seen
+/// yet, or seen least.
 /// The same seed gives the same layers.
 class LayerSource {
  public:
@@ -33,7 +34,8 @@ class LayerSource {
   using Choice = std::vector<int>;  // index of the value of each property
   [[nodiscard]] Choice draw();
   void record(const Choice& choice);
-  [[nodiscard]] int new_pairs(const Choice& choice) const;
+  /// Pairs not seen yet count most, then rare ones.
+  [[nodiscard]] double worth(const Choice& choice) const;
   [[nodiscard]] std::size_t pair_index(std::size_t p, int v, std::size_t q, int w) const;
   [[nodiscard]] RandomLayer build(const Choice& choice);
 
