@@ -120,7 +120,8 @@ Case every_type(int n, bool integers) {
     lay(image, b_at, k_major(0, n), b, number);
     for (const bool registers : {false, true}) {
       const Wgmma wgmma{.n = n, .type = type_of(number), .a_in_registers = registers};
-      body += "  {\n" + descriptor("b", b_at, k_major(0, n));
+      // A block for each, so that the accumulators of one are live at a time.
+      body += fmt::format("  if (blockIdx.x == {}) {{\n", section) + descriptor("b", b_at, k_major(0, n));
       if (registers) {
         body += fmt::format(R"(    unsigned int a[4];
     for (int i = 0; i < 4; ++i) {{
@@ -141,6 +142,7 @@ Case every_type(int n, bool integers) {
       }
     }
   }
+  one.blocks = static_cast<int>(section);
   one.shared_bytes = static_cast<int>(image.size()) + 1024;
   one.inputs = {words_of_bytes(image)};
   one.body = head(image.size() / 4) + body + "}\n";
