@@ -76,7 +76,8 @@ __device__ __forceinline__ Element narrow(Sum value) {
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restrict__ x, int first_channel,
-                                           int first_row, int first_column, const int in_h, const int in_w) {
+                                           int first_row, const int first_column, const int in_h, const int in_w) {
+#pragma unroll 3  // more would spill
   for (int i = threadIdx.x; i < P::chunk * kStagedRows * kStagedColumns; i += kThreads) {
     // Threads go along what lies together in memory.
     const int channel = P::channels_last ? i % P::chunk : i / (kStagedRows * kStagedColumns);
@@ -101,7 +102,8 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restri
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
 __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __restrict__ weight, int first_channel,
-                                              int first_out) {
+                                              const int first_out) {
+#pragma unroll 3  // more would spill
   for (int i = threadIdx.x; i < P::chunk * kTileChannels * kTaps; i += kThreads) {
     const int tap = i % kTaps;
     const int channel = i / kTaps % kTileChannels;

@@ -108,7 +108,7 @@ void Evaluator::collect(Output& output) {
       output.versions.push_back(std::move(version));
     }
   }
-  std::ranges::stable_sort(output.versions, {}, &Version::order);
+  std::ranges::sort(output.versions, {}, [](const Version& v) { return std::pair(v.order, v.sequence); });
 }
 
 ResidualType Evaluator::spell_item(const Item& item, std::size_t order) {
@@ -306,6 +306,7 @@ std::size_t Evaluator::specialise(const Function& function, const std::vector<Te
   const int count = ++names_[function.name];
   version.name = count == 1 ? function.name : fmt::format("{}_{}", function.name, count);
   memo_[{function.name, version.key}] = versions_.size();
+  version.sequence = versions_.size();
   versions_.push_back(std::move(version));
   return versions_.size() - 1;
 }

@@ -359,7 +359,8 @@ Result<Term> fold_conditional(Term condition, Term a, Term b) {
     }
     return type ? as_type(std::move(chosen), *type) : std::move(chosen);
   }
-  if (a.value && b.value && *a.value == *b.value && is_pure(condition)) {
+  // By their text: -0.0 == 0.0.
+  if (a.value && b.value && literal_text(*a.value) == literal_text(*b.value) && is_pure(condition)) {
     return a;
   }
   Type result = type ? scalar_type(*type) : a.type;

@@ -1,62 +1,60 @@
-// A template program: a kernel template as templatec read it, every function body a tree. The specializer interprets
-// it.
+// A template program: a kernel template as templatec read it, every function body a tree.
 //
 // The text format (program_text.h) is S-expressions, a line for each parameter, item and statement, indented by two
 // blanks a level. Atoms are words, or strings in double quotes with \" \\ and \n. In the forms below [] is optional,
 // ... repeats, and LINE is `@` and a number: of an item, its line in its file; of a statement, its line minus the line
 // of its function. Every comment text stands without its slashes; `{name}` in it is a hole for a static value.
 //
+// clang-format off
 //   (program NAME
 //     (digest "SHA-256 of the template's files")
 //     PARAMETER...
-//     (file "direct.cu")                                   the items that follow stand in this file
+//     (file "direct.cu")                                the items that follow stand in this file
 //     ITEM...)
 //
 //   PARAMETER
-//     (parameter TYPE NAME EXPRESSION)                     with its default; TYPE (array int) for an array
+//     (parameter TYPE NAME EXPRESSION)                  with its default; TYPE (array int) for an array
 //     (type_parameter NAME TYPE)
-//   ITEM, the first element of all but (file) is LINE; (comment "...")... are the comment lines above it
+//   ITEM; the first element of all but (file) is LINE; (comment "...")... are the comment lines above it
 //     (constant LINE TYPE NAME EXPRESSION)
-//     (enum LINE NAME (ENUMERATOR VALUE)...)               NAME may be "" for an unnamed one
+//     (enum LINE NAME (ENUMERATOR VALUE)...)            NAME may be "" for an unnamed one
 //     (alias LINE NAME TYPE [(comment "...")...])
-//     (record LINE NAME [(attribute "__align__(16)")] [(comment "...")...]
-//       (field TYPE NAME [(trail "...")])...)
+//     (record LINE NAME [(attribute "__align__(16)")] [(comment "...")...] (field TYPE NAME [(trail "...")])...)
 //     (static_assert LINE EXPRESSION "message")
-//     (primitive LINE TYPE NAME (uses NAME...) "text")     verbatim, with the comment above it; TYPE is what a call
-//     gives (verbatim LINE NAME "text")                          a declaration that primitives use (function LINE KIND
-//     TYPE NAME                        KIND: constexpr, device or kernel
+//     (primitive LINE TYPE NAME (uses NAME...) "text")  verbatim, with the comment above it; TYPE is what a call gives
+//     (verbatim LINE NAME "text")                       a declaration that primitives use
+//     (function LINE KIND TYPE NAME                     KIND: constexpr, device or kernel
 //       [(comment "...")...] [(attributes "__forceinline__ ...")] [(launch_bounds EXPRESSION...)]
 //       [(argument TYPE NAME)...]
 //       STATEMENT...)
 //   STATEMENT; each may end in (trail "..."), the comment behind it on its line
-//     (declare LINE TYPE NAME [EXPRESSION])                TYPE (const T) where it is const
+//     (declare LINE TYPE NAME [EXPRESSION])             TYPE (const T) where it is const
 //     (declare_constexpr LINE TYPE NAME EXPRESSION)
-//     (declare_shared LINE TYPE NAME)                      __shared__
+//     (declare_shared LINE TYPE NAME)                   __shared__
 //     (using LINE NAME TYPE)
 //     (do LINE EXPRESSION)
-//     (if LINE EXPRESSION (then STATEMENT...) [(else STATEMENT...)])     also if_constexpr
-//     (for LINE LOOP INIT CONDITION STEP STATEMENT...)     LOOP: unrolled (by templatec), plain, or (pragma "unroll
-//     1");
-//                                                          INIT: a declare or do statement; each of the three may be
-//                                                          none
+//     (if LINE EXPRESSION (then STATEMENT...) [(else STATEMENT...)])        also if_constexpr
+//     (for LINE LOOP INIT CONDITION STEP STATEMENT...)  LOOP: unrolled (by templatec), plain, or (pragma "unroll 1");
+//                                                       INIT: a declare or do; each of the three may be none
 //     (while LINE EXPRESSION STATEMENT...)
 //     (return LINE [EXPRESSION])   (break LINE)   (continue LINE)
 //     (block LINE STATEMENT...)
-//     (asm LINE "text")                                    verbatim, with its semicolon
+//     (asm LINE "text")                                 verbatim, with its semicolon
 //     (comment LINE "text")   (blank LINE)
 //     (static_assert LINE EXPRESSION "message")
 //   EXPRESSION; implicit conversions and parentheses are left out, the reader of the tree makes them again
-//     5  7u  3ll  1.5f  true                               literals, as C++ spells them (no sign)
-//     name                                                 a variable, constant or enumerator
-//     P::name                                              a parameter, arrays too
-//     (OP a) (OP a b)                                      OP as in C++; * and & with one operand are dereference and
-//     address (post++ a) (post-- a)   (? c a b)   (at a i)   (. a NAME)   (-> a NAME)   (init e...) (call NAME e...)
-//     (static_cast TYPE e)  also reinterpret_cast, const_cast; (cast TYPE e...) for TYPE(e...)
+//     5  7u  3ll  1.5f  true                            literals, as C++ spells them (no sign)
+//     name                                              a variable, constant or enumerator
+//     P::name                                           a parameter, arrays too
+//     (OP a) (OP a b)                                   OP as in C++; unary * and & are dereference and address
+//     (post++ a) (post-- a) (? c a b) (at a i) (. a NAME) (-> a NAME) (init e...) (call NAME e...)
+//     (static_cast TYPE e)                              also reinterpret_cast, const_cast; (cast TYPE e...) for TYPE(e...)
 //     (sizeof TYPE)
-//     (text "...")                                         verbatim; always dynamic
+//     (text "...")                                      verbatim; always dynamic
 //   TYPE
-//     int  "unsigned int"  Stage  P::Element               scalar types, records and aliases, type parameters
+//     int  "unsigned int"  Stage  P::Element            scalar types, records and aliases, type parameters
 //     (const T)  (restrict T)  (pointer T)  (reference T)  (array T [EXPRESSION])
+// clang-format on
 #pragma once
 
 #include <string>

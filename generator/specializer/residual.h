@@ -55,8 +55,9 @@ struct ResidualArgument {
 /// A function specialised for some static arguments.
 struct Version {
   const Function* function = nullptr;
-  std::size_t order = 0;  // of the function among the program's items
-  std::string key;        // the static arguments
+  std::size_t order = 0;     // of the function among the program's items
+  std::size_t sequence = 0;  // in which it was made: callees come before callers
+  std::string key;           // the static arguments
   std::string name;
   std::vector<std::string> comment;
   Type type;

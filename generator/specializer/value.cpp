@@ -164,9 +164,7 @@ std::optional<Value> convert(const Value& value, Scalar type) {
   }
   if (is_floating(type)) {
     if (is_floating(value.type)) {
-      if (type == Scalar::kFloat && std::isfinite(value.real) && std::isinf(static_cast<float>(value.real))) {
-        return std::nullopt;
-      }
+      // What is too large becomes infinity, as IEEE 754 has it.
       return real_value(type, value.real);
     }
     // Straight from the integer: through a double a float would be rounded twice.

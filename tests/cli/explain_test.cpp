@@ -9,8 +9,11 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
+const Setting kWithoutNvrtc{.environment = {{"CONVTGEN_NVRTC", "/nowhere"}}};
+
 TEST(Explain, TellsThePlanAndTheFloor) {
-  const Outcome outcome = convtgen({"explain", seeds(), "--layer", "asymmetric"});
+  const Outcome outcome =
+      convtgen({"explain", seeds(), "--layer", "asymmetric"}, {.environment = {{"ASAN_OPTIONS", "detect_leaks=0"}}});
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   for (const char* word :
        {"template", "direct", "sm_90a", "tile", "why", "registers", "shared", "launch", "flops", "bytes", "floor"}) {
@@ -23,8 +26,7 @@ TEST(Explain, TellsThePlanAndTheFloor) {
 
 TEST(Explain, AllSeedsOnEveryArchitecture) {
   for (const char* architecture : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"}) {
-    const Outcome outcome =
-        convtgen({"explain", seeds(), "--arch", architecture}, {.environment = {{"CONVTGEN_NVRTC", "/nowhere"}}});
+    const Outcome outcome = convtgen({"explain", seeds(), "--arch", architecture}, kWithoutNvrtc);
     EXPECT_EQ(outcome.exit, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr(architecture));
     EXPECT_THAT(outcome.out, HasSubstr("strided_grouped"));
@@ -32,19 +34,19 @@ TEST(Explain, AllSeedsOnEveryArchitecture) {
 }
 
 TEST(Explain, WithoutNvrtcItSaysSo) {
-  const Outcome outcome =
-      convtgen({"explain", seeds(), "--layer", "strided"}, {.environment = {{"CONVTGEN_NVRTC", "/nowhere"}}});
+  const Outcome outcome = convtgen({"explain", seeds(), "--layer", "strided"}, kWithoutNvrtc);
   EXPECT_EQ(outcome.exit, 0);
   EXPECT_THAT(outcome.out, HasSubstr("registers   not known: NVRTC"));
   EXPECT_THAT(outcome.out, HasSubstr("floor"));
 }
 
 TEST(Explain, OpenSizesAreAskedFor) {
-  const Outcome open = convtgen({"explain", seeds(), "--layer", "asymmetric_dynamic"});
+  const Outcome open = convtgen({"explain", seeds(), "--layer", "asymmetric_dynamic"}, kWithoutNvrtc);
   EXPECT_EQ(open.exit, 0);
   EXPECT_THAT(open.out, HasSubstr("--input"));
   EXPECT_THAT(open.out, Not(HasSubstr("floor")));
-  const Outcome given = convtgen({"explain", seeds(), "--layer", "asymmetric_dynamic", "--input", "8x512x1024"});
+  const Outcome given =
+      convtgen({"explain", seeds(), "--layer", "asymmetric_dynamic", "--input", "8x512x1024"}, kWithoutNvrtc);
   EXPECT_EQ(given.exit, 0);
   EXPECT_THAT(given.out, HasSubstr("180 Gflop"));
   const Outcome wrong = convtgen({"explain", seeds(), "--input", "8x512"});
@@ -53,8 +55,9 @@ TEST(Explain, OpenSizesAreAskedFor) {
 }
 
 TEST(Explain, Parameters) {
-  EXPECT_THAT(convtgen({"explain", seeds(), "--layer", "strided", "--parameters"}).out, HasSubstr("kernel_w = 7"));
-  EXPECT_THAT(convtgen({"explain", seeds(), "--layer", "strided"}).out, Not(HasSubstr("kernel_w = 7")));
+  EXPECT_THAT(convtgen({"explain", seeds(), "--layer", "strided", "--parameters"}, kWithoutNvrtc).out,
+              HasSubstr("kernel_w = 7"));
+  EXPECT_THAT(convtgen({"explain", seeds(), "--layer", "strided"}, kWithoutNvrtc).out, Not(HasSubstr("kernel_w = 7")));
 }
 
 }  // namespace

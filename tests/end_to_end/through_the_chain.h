@@ -26,8 +26,9 @@ struct Outcome {
 [[nodiscard]] bool test_on_gpu();
 
 /// Plans, specialises, compiles and runs the layer with random inputs of the seed on poisoned outputs, and compares
-/// all outputs (samples of large ones) with the definition in fp64.
-[[nodiscard]] Outcome through_the_chain(Device& device, const Layer& layer, const InputSizes& sizes,
-                                        std::uint64_t seed);
+/// all outputs (samples of large ones) with the definition in fp64. `unstaged` takes the plan for a halo that does not
+/// fit shared memory, whether it does or not.
+[[nodiscard]] Outcome through_the_chain(Device& device, const Layer& layer, const InputSizes& sizes, std::uint64_t seed,
+                                        bool unstaged = false);
 
 }  // namespace convtgen::testing

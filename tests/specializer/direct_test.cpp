@@ -70,7 +70,11 @@ TEST_P(Direct, IsTheCommittedSource) {
   std::ifstream file(path);
   std::ostringstream committed;
   committed << file.rdbuf();
-  EXPECT_EQ(text, committed.str());
+  const std::vector<std::string> made = lines_of(text), wanted = lines_of(committed.str());
+  const auto [here, there] = std::ranges::mismatch(made, wanted);
+  EXPECT_TRUE(text == committed.str()) << GetParam().file << ", line " << here - made.begin() + 1 << ":\n  made      "
+                                       << (here == made.end() ? "nothing" : *here) << "\n  committed "
+                                       << (there == wanted.end() ? "nothing" : *there);
 }
 
 TEST_P(Direct, HasTheSameBytesEachTime) {

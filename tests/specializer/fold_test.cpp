@@ -98,6 +98,9 @@ TEST(Fold, ConditionalsHaveTheCommonType) {
   EXPECT_EQ(text_of(*fold_conditional(yes, i(1), var("n", Scalar::kLongLong))), "1ll");
   EXPECT_EQ(text_of(*fold_conditional(yes, var("x"), var("n", Scalar::kLongLong))), "static_cast<long long>(x)");
   EXPECT_EQ(text_of(*fold_conditional(var("c", Scalar::kBool), var("x"), i(3))), "c ? x : 3");
+  const Term zero = literal(real_value(Scalar::kFloat, 0)), minus_zero = literal(real_value(Scalar::kFloat, -0.0));
+  EXPECT_EQ(text_of(*fold_conditional(var("c", Scalar::kBool), zero, zero)), "0.0f");
+  EXPECT_EQ(text_of(*fold_conditional(var("c", Scalar::kBool), zero, minus_zero)), "c ? 0.0f : -0.0f");
 }
 
 TEST(Fold, PointersTakeOffsetsWithoutCasts) {
@@ -135,6 +138,11 @@ TEST(Fold, StaticPartsWithoutAValueAreErrors) {
                                       literal(real_value(Scalar::kDouble, 1e10)));
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().message, "10000000000.0 is out of the range of int");
+}
+
+TEST(Fold, FloatsThatAreTooLargeBecomeInfinity) {
+  EXPECT_EQ(text_of(cast(Scalar::kFloat, literal(real_value(Scalar::kDouble, 1e300)))), "__int_as_float(0x7f800000)");
+  EXPECT_EQ(text_of(cast(Scalar::kFloat, literal(real_value(Scalar::kDouble, -1e300)))), "-__int_as_float(0x7f800000)");
 }
 
 TEST(Fold, LiteralsReadBack) {

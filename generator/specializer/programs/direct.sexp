@@ -1,5 +1,5 @@
 (program direct
-  (digest "e0af36075f8c3b2c45138b7901428308b010962ce25780d415d2790c9a46a929")
+  (digest "c7eb479bf634670352e62c1fceeecf414d14423930f79a691b38d96c08259914")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -198,46 +198,48 @@
     (argument (restrict (pointer (const Element))) x)
     (argument int first_channel)
     (argument int first_row)
-    (argument int first_column)
+    (argument (const int) first_column)
     (argument (const int) in_h)
     (argument (const int) in_w)
-    (for @2 plain (declare @2 int i (. threadIdx x)) (< i (* (* P::chunk kStagedRows) kStagedColumns)) (+= i kThreads)
-      (comment @3 "Threads go along what lies together in memory.")
-      (declare @4 (const int) channel (? P::channels_last (% i P::chunk) (/ i (* kStagedRows kStagedColumns))))
-      (declare @5 (const int) row (? P::channels_last (/ i (* P::chunk kStagedColumns)) (% (/ i kStagedColumns) kStagedRows)))
-      (declare @6 (const int) column (? P::channels_last (% (/ i P::chunk) kStagedColumns) (% i kStagedColumns)))
-      (declare @7 (const int) ci (+ first_channel channel))
-      (declare @8 (const int) iy (+ first_row row))
-      (declare @9 (const int) ix (+ first_column column))
-      (declare @10 Sum value 0)
-      (if @11 (&& (&& (&& (&& (|| kWholeChunks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
+    (comment @2 "more would spill")
+    (for @3 (pragma "unroll 3") (declare @3 int i (. threadIdx x)) (< i (* (* P::chunk kStagedRows) kStagedColumns)) (+= i kThreads)
+      (comment @4 "Threads go along what lies together in memory.")
+      (declare @5 (const int) channel (? P::channels_last (% i P::chunk) (/ i (* kStagedRows kStagedColumns))))
+      (declare @6 (const int) row (? P::channels_last (/ i (* P::chunk kStagedColumns)) (% (/ i kStagedColumns) kStagedRows)))
+      (declare @7 (const int) column (? P::channels_last (% (/ i P::chunk) kStagedColumns) (% i kStagedColumns)))
+      (declare @8 (const int) ci (+ first_channel channel))
+      (declare @9 (const int) iy (+ first_row row))
+      (declare @10 (const int) ix (+ first_column column))
+      (declare @11 Sum value 0)
+      (if @12 (&& (&& (&& (&& (|| kWholeChunks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
         (then
-          (if @13 P::channels_last
+          (if @14 P::channels_last
             (then
-              (do @14 (= value (call widen (at x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci))))))
+              (do @15 (= value (call widen (at x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci))))))
             (else
-              (do @16 (= value (call widen (at x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix)))))))))
-      (do @19 (= (at (at (at (. stage rows) channel) row) column) value))))
-  (function @103 device void stage_weights
+              (do @17 (= value (call widen (at x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix)))))))))
+      (do @20 (= (at (at (at (. stage rows) channel) row) column) value))))
+  (function @104 device void stage_weights
     (comment "Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group")
     (comment "ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
     (argument (restrict (pointer (const Element))) weight)
     (argument int first_channel)
-    (argument int first_out)
-    (for @2 plain (declare @2 int i (. threadIdx x)) (< i (* (* P::chunk kTileChannels) kTaps)) (+= i kThreads)
-      (declare @3 (const int) tap (% i kTaps))
-      (declare @4 (const int) channel (% (/ i kTaps) kTileChannels))
-      (declare @5 (const int) chunk_channel (/ i (* kTaps kTileChannels)))
-      (declare @6 (const int) ci (+ first_channel chunk_channel))
-      (declare @7 (const int) co (+ first_out channel))
-      (declare @8 Sum value 0)
-      (if @9 (&& (|| kWholeChunks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut)))
+    (argument (const int) first_out)
+    (comment @2 "more would spill")
+    (for @3 (pragma "unroll 3") (declare @3 int i (. threadIdx x)) (< i (* (* P::chunk kTileChannels) kTaps)) (+= i kThreads)
+      (declare @4 (const int) tap (% i kTaps))
+      (declare @5 (const int) channel (% (/ i kTaps) kTileChannels))
+      (declare @6 (const int) chunk_channel (/ i (* kTaps kTileChannels)))
+      (declare @7 (const int) ci (+ first_channel chunk_channel))
+      (declare @8 (const int) co (+ first_out channel))
+      (declare @9 Sum value 0)
+      (if @10 (&& (|| kWholeChunks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut)))
         (then
-          (do @10 (= value (call widen (at weight (+ (* (+ (* (static_cast Offset ci) kGroupOut) co) kTaps) tap)))))))
-      (do @12 (= (at (at (at (. stage weights) chunk_channel) tap) channel) value))))
-  (function @120 device void multiply_add
+          (do @11 (= value (call widen (at weight (+ (* (+ (* (static_cast Offset ci) kGroupOut) co) kTaps) tap)))))))
+      (do @13 (= (at (at (at (. stage weights) chunk_channel) tap) channel) value))))
+  (function @122 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Sums) sums)
@@ -247,7 +249,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at sums channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at sums channel) row) column))))))))
-  (function @135 device void multiply_add_unstaged
+  (function @137 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
@@ -270,7 +272,7 @@
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
                   (do @14 (= (at (at (at sums channel) row) column) (call fma value (call widen (at weights (* channel kTaps))) (at (at (at sums channel) row) column))))))))))))
-  (function @159 device void store
+  (function @161 device void store
     (comment "Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co")
     (comment "the first channel, (oy, ox) the output of the first position.")
     (attributes "__forceinline__")
@@ -300,7 +302,7 @@
                       (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
                       (do @19 (= (at y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (function @187 kernel void direct
+  (function @189 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)

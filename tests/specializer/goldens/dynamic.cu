@@ -23,6 +23,8 @@ using Sums = float[8][2][4];
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
                                            int first_column, int in_h, int in_w) {
+  // more would spill
+#pragma unroll 3
   for (int i = threadIdx.x; i < 2800; i += 256) {
     // Threads go along what lies together in memory.
     const int channel = i / 700;
@@ -41,15 +43,15 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
 
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
-__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel,
-                                              int first_out) {
+__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
+  // more would spill
+#pragma unroll 3
   for (int i = threadIdx.x; i < 2688; i += 256) {
     const int tap = i % 21;
     const int channel = i / 21 % 32;
     const int chunk_channel = i / 672;
     const int ci = first_channel + chunk_channel;
-    const int co = first_out + channel;
-    const float value = weight[(static_cast<long long>(ci) * 32 + co) * 21 + tap];
+    const float value = weight[(static_cast<long long>(ci) * 32 + channel) * 21 + tap];
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
@@ -68,8 +70,8 @@ __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const f
   }
 }
 
-// Adds the bias, applies the fuse chain and stores one thread's outputs of one phase. `y` is the image, co the first
-// channel, `channels` how many of them exist; (oy, ox) is the output of the first position.
+// Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
+// the first channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, int co, int oy, int ox, int out_h,
                                       int out_w) {
 #pragma unroll
@@ -109,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   const int m_y = tile_y * 8 + row;
   const int m_x = tile_x * 64 + column;
 
-  // 64-bit bases; offsets from them fit `Offset`.
+  // Bases are 64-bit; every offset from them fits its type.
   const long long in_pixels = static_cast<long long>(height) * width;
   const long long out_pixels = static_cast<long long>(height) * width;
   const long long image_channel = static_cast<long long>(image) * 32;
@@ -121,11 +123,11 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   for (int first_in = 0; first_in < 32; first_in += 4) {
     __syncthreads();  // the chunk before has been read by all
     stage_rows(stage, x_group, first_in, tile_y * 8 - 1, tile_x * 64 - 3, height, width);
-    stage_weights(stage, weight, first_in, 0);
+    stage_weights(stage, weight, first_in);
     __syncthreads();  // the chunk is there
 #pragma unroll 1
     for (int c = 0; c < 4; ++c) {
-      // Kernel row 0 makes output rows of phase 0 from the input row at 1.
+      // Kernel row 0: output rows of phase 0, input offset 1.
       multiply_add(sums[0], &stage.rows[c][row + 2][column + 6], &stage.weights[c][0][channel]);  // tap (0, 0)
       multiply_add(sums[0], &stage.rows[c][row + 2][column + 5], &stage.weights[c][1][channel]);  // tap (0, 1)
       multiply_add(sums[0], &stage.rows[c][row + 2][column + 4], &stage.weights[c][2][channel]);  // tap (0, 2)
@@ -133,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
       multiply_add(sums[0], &stage.rows[c][row + 2][column + 2], &stage.weights[c][4][channel]);  // tap (0, 4)
       multiply_add(sums[0], &stage.rows[c][row + 2][column + 1], &stage.weights[c][5][channel]);  // tap (0, 5)
       multiply_add(sums[0], &stage.rows[c][row + 2][column], &stage.weights[c][6][channel]);      // tap (0, 6)
-      // Kernel row 1 makes output rows of phase 0 from the input row at 0.
+      // Kernel row 1: output rows of phase 0, input offset 0.
       multiply_add(sums[0], &stage.rows[c][row + 1][column + 6], &stage.weights[c][7][channel]);   // tap (1, 0)
       multiply_add(sums[0], &stage.rows[c][row + 1][column + 5], &stage.weights[c][8][channel]);   // tap (1, 1)
       multiply_add(sums[0], &stage.rows[c][row + 1][column + 4], &stage.weights[c][9][channel]);   // tap (1, 2)
@@ -141,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
       multiply_add(sums[0], &stage.rows[c][row + 1][column + 2], &stage.weights[c][11][channel]);  // tap (1, 4)
       multiply_add(sums[0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][12][channel]);  // tap (1, 5)
       multiply_add(sums[0], &stage.rows[c][row + 1][column], &stage.weights[c][13][channel]);      // tap (1, 6)
-      // Kernel row 2 makes output rows of phase 0 from the input row at -1.
+      // Kernel row 2: output rows of phase 0, input offset -1.
       multiply_add(sums[0], &stage.rows[c][row][column + 6], &stage.weights[c][14][channel]);  // tap (2, 0)
       multiply_add(sums[0], &stage.rows[c][row][column + 5], &stage.weights[c][15][channel]);  // tap (2, 1)
       multiply_add(sums[0], &stage.rows[c][row][column + 4], &stage.weights[c][16][channel]);  // tap (2, 2)

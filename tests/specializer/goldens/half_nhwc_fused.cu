@@ -44,7 +44,9 @@ using Sums = float[8][1][2];
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
-                                           int first_row, int first_column) {
+                                           int first_row) {
+  // more would spill
+#pragma unroll 3
   for (int i = threadIdx.x; i < 1440; i += 256) {
     // Threads go along what lies together in memory.
     const int channel = i % 8;
@@ -52,7 +54,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
     const int column = i / 8 % 18;
     const int ci = first_channel + channel;
     const int iy = first_row + row;
-    const int ix = first_column + column;
+    const int ix = column - 1;
     float value = 0;
     if (iy >= 0 && iy < 16 && ix >= 0 && ix < 16) {
       value = half_to_float(x[(iy * 16 + ix) * 32 + ci]);
@@ -64,16 +66,17 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
-                                              int first_channel, int first_out) {
+                                              int first_channel) {
+  // more would spill
+#pragma unroll 3
   for (int i = threadIdx.x; i < 4096; i += 256) {
     const int tap = i % 16;
     const int channel = i / 16 % 32;
     const int chunk_channel = i / 512;
     const int ci = first_channel + chunk_channel;
-    const int co = first_out + channel;
     float value = 0;
-    if (co < 30) {
-      value = half_to_float(weight[(ci * 30 + co) * 16 + tap]);
+    if (channel < 30) {
+      value = half_to_float(weight[(ci * 30 + channel) * 16 + tap]);
     }
     stage.weights[chunk_channel][tap][channel] = value;
   }
@@ -90,8 +93,8 @@ __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const f
   }
 }
 
-// Adds the bias, applies the fuse chain and stores one thread's outputs of one phase. `y` is the image, co the first
-// channel, `channels` how many of them exist; (oy, ox) is the output of the first position.
+// Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
+// the first channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Sums& sums, unsigned short* __restrict__ y,
                                       const unsigned short* __restrict__ bias, int co, int channels, int oy, int ox) {
 #pragma unroll
@@ -101,11 +104,9 @@ __device__ __forceinline__ void store(const Sums& sums, unsigned short* __restri
 #pragma unroll
       for (int column = 0; column < 2; ++column) {
         const int out_column = ox + column * 2;
-        if (oy < 32 && out_column < 32) {
-          const float sum = sums[channel][0][column] + shift;
-          const float value = activate(sum);
-          y[(oy * 32 + out_column) * 30 + co + channel] = float_to_half(value);
-        }
+        const float sum = sums[channel][0][column] + shift;
+        const float value = activate(sum);
+        y[(oy * 32 + out_column) * 30 + co + channel] = float_to_half(value);
       }
     }
   }
@@ -128,7 +129,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   const int m_y = tile_y * 8 + row;
   const int channels = 30 - channel;
 
-  // 64-bit bases; offsets from them fit `Offset`.
+  // Bases are 64-bit; every offset from them fits its type.
   const long long image_channel = static_cast<long long>(image) * 32;
   const unsigned short* x_group = x + image_channel * 256;
   unsigned short* y_image = y + static_cast<long long>(image) * 30720;
@@ -137,27 +138,27 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   Stage& stage = *static_cast<Stage*>(shared_memory());
   for (int first_in = 0; first_in < 32; first_in += 8) {
     __syncthreads();  // the chunk before has been read by all
-    stage_rows(stage, x_group, first_in, tile_y * 8 - 1, -1);
-    stage_weights(stage, weight, first_in, 0);
+    stage_rows(stage, x_group, first_in, tile_y * 8 - 1);
+    stage_weights(stage, weight, first_in);
     __syncthreads();  // the chunk is there
 #pragma unroll 1
     for (int c = 0; c < 8; ++c) {
-      // Kernel row 0 makes output rows of phase 1 from the input row at 1.
+      // Kernel row 0: output rows of phase 1, input offset 1.
       multiply_add(sums[3], &stage.rows[c][row + 2][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
       multiply_add(sums[2], &stage.rows[c][row + 2][column + 1], &stage.weights[c][1][channel]);  // tap (0, 1)
       multiply_add(sums[3], &stage.rows[c][row + 2][column + 1], &stage.weights[c][2][channel]);  // tap (0, 2)
       multiply_add(sums[2], &stage.rows[c][row + 2][column], &stage.weights[c][3][channel]);      // tap (0, 3)
-      // Kernel row 1 makes output rows of phase 0 from the input row at 0.
+      // Kernel row 1: output rows of phase 0, input offset 0.
       multiply_add(sums[1], &stage.rows[c][row + 1][column + 2], &stage.weights[c][4][channel]);  // tap (1, 0)
       multiply_add(sums[0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][5][channel]);  // tap (1, 1)
       multiply_add(sums[1], &stage.rows[c][row + 1][column + 1], &stage.weights[c][6][channel]);  // tap (1, 2)
       multiply_add(sums[0], &stage.rows[c][row + 1][column], &stage.weights[c][7][channel]);      // tap (1, 3)
-      // Kernel row 2 makes output rows of phase 1 from the input row at 0.
+      // Kernel row 2: output rows of phase 1, input offset 0.
       multiply_add(sums[3], &stage.rows[c][row + 1][column + 2], &stage.weights[c][8][channel]);   // tap (2, 0)
       multiply_add(sums[2], &stage.rows[c][row + 1][column + 1], &stage.weights[c][9][channel]);   // tap (2, 1)
       multiply_add(sums[3], &stage.rows[c][row + 1][column + 1], &stage.weights[c][10][channel]);  // tap (2, 2)
       multiply_add(sums[2], &stage.rows[c][row + 1][column], &stage.weights[c][11][channel]);      // tap (2, 3)
-      // Kernel row 3 makes output rows of phase 0 from the input row at -1.
+      // Kernel row 3: output rows of phase 0, input offset -1.
       multiply_add(sums[1], &stage.rows[c][row][column + 2], &stage.weights[c][12][channel]);  // tap (3, 0)
       multiply_add(sums[0], &stage.rows[c][row][column + 1], &stage.weights[c][13][channel]);  // tap (3, 1)
       multiply_add(sums[1], &stage.rows[c][row][column + 1], &stage.weights[c][14][channel]);  // tap (3, 2)

@@ -42,6 +42,8 @@ using Sums = float[7][1][2];
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
                                            int first_row, int first_column, int in_w) {
+  // more would spill
+#pragma unroll 3
   for (int i = threadIdx.x; i < 2570; i += 256) {
     // Threads go along what lies together in memory.
     const int channel = i / 514;
@@ -49,7 +51,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
     const int ci = first_channel + channel;
     const int ix = first_column + column;
     float value = 0;
-    if (first_row >= 0 && first_row < 1 && ix >= 0 && ix < in_w) {
+    if (first_row < 1 && ix >= 0 && ix < in_w) {
       value = bfloat16_to_float(x[(static_cast<long long>(ci) + first_row) * in_w + ix]);
     }
     stage.rows[channel][0][column] = value;
@@ -59,14 +61,15 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
-                                              int first_channel, int first_out) {
+                                              int first_channel) {
+  // more would spill
+#pragma unroll 3
   for (int i = threadIdx.x; i < 315; i += 256) {
     const int tap = i % 9;
     const int channel = i / 9 % 7;
     const int chunk_channel = i / 63;
     const int ci = first_channel + chunk_channel;
-    const int co = first_out + channel;
-    const float value = bfloat16_to_float(weight[(static_cast<long long>(ci) * 7 + co) * 9 + tap]);
+    const float value = bfloat16_to_float(weight[(static_cast<long long>(ci) * 7 + channel) * 9 + tap]);
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
@@ -82,8 +85,8 @@ __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const f
   }
 }
 
-// Adds the bias, applies the fuse chain and stores one thread's outputs of one phase. `y` is the image, co the first
-// channel, `channels` how many of them exist; (oy, ox) is the output of the first position.
+// Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
+// the first channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Sums& sums, unsigned short* __restrict__ y, int co, int oy, int ox,
                                       int out_w) {
 #pragma unroll
@@ -91,7 +94,7 @@ __device__ __forceinline__ void store(const Sums& sums, unsigned short* __restri
 #pragma unroll
     for (int column = 0; column < 2; ++column) {
       const int out_column = ox + column * 3;
-      if (oy < 1 && out_column < out_w) {
+      if (out_column < out_w) {
         const float sum = sums[channel][0][column];
         const float value = activate(sum);
         y[(static_cast<long long>(co + channel) + oy) * out_w + out_column] = float_to_bfloat16(value);
@@ -118,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   const int channel = thread / 256 * 7;
   const int m_x = tile_x * 512 + column;
 
-  // 64-bit bases; offsets from them fit `Offset`.
+  // Bases are 64-bit; every offset from them fits its type.
   const long long in_pixels = static_cast<long long>(width);
   const long long out_pixels = static_cast<long long>(out_w);
   const long long image_channel = static_cast<long long>(image) * 5;
@@ -129,11 +132,11 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   Stage& stage = *static_cast<Stage*>(shared_memory());
   __syncthreads();  // the chunk before has been read by all
   stage_rows(stage, x_group, 0, 0, tile_x * 512 - 2, width);
-  stage_weights(stage, weight, 0, 0);
+  stage_weights(stage, weight, 0);
   __syncthreads();  // the chunk is there
 #pragma unroll 1
   for (int c = 0; c < 5; ++c) {
-    // Kernel row 0 makes output rows of phase 0 from the input row at 0.
+    // Kernel row 0: output rows of phase 0, input offset 0.
     multiply_add(sums[0], &stage.rows[c][0][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
     multiply_add(sums[1], &stage.rows[c][0][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)
     multiply_add(sums[2], &stage.rows[c][0][column + 2], &stage.weights[c][2][channel]);  // tap (0, 2)

@@ -23,6 +23,8 @@ using Sums = float[6][1][1];
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
                                            int first_column) {
+  // more would spill
+#pragma unroll 3
   for (int i = threadIdx.x; i < 1296; i += 256) {
     // Threads go along what lies together in memory.
     const int channel = i / 162;
@@ -32,7 +34,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
     const int iy = first_row + row;
     const int ix = first_column + column;
     float value = 0;
-    if (iy >= 0 && iy < 40 && ix >= 0 && ix < 60) {
+    if (iy < 40 && ix >= 0 && ix < 60) {
       value = x[(ci * 40 + iy) * 60 + ix];
     }
     stage.rows[channel][row][column] = value;
@@ -41,15 +43,15 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
 
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
-__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel,
-                                              int first_out) {
+__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
+  // more would spill
+#pragma unroll 3
   for (int i = threadIdx.x; i < 2016; i += 256) {
     const int tap = i % 21;
     const int channel = i / 21 % 12;
     const int chunk_channel = i / 252;
     const int ci = first_channel + chunk_channel;
-    const int co = first_out + channel;
-    const float value = weight[(ci * 12 + co) * 21 + tap];
+    const float value = weight[(ci * 12 + channel) * 21 + tap];
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
@@ -62,14 +64,14 @@ __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const f
   }
 }
 
-// Adds the bias, applies the fuse chain and stores one thread's outputs of one phase. `y` is the image, co the first
-// channel, `channels` how many of them exist; (oy, ox) is the output of the first position.
+// Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
+// the first channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, const float* __restrict__ bias, int co,
                                       int oy, int ox) {
 #pragma unroll
   for (int channel = 0; channel < 6; ++channel) {
     const float shift = bias[co + channel];
-    if (oy < 80 && ox < 182) {
+    if (ox < 182) {
       const float sum = sums[channel][0][0] + shift;
       y[((co + channel) * 80 + oy) * 182 + ox] = sum;
     }
@@ -95,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   const int m_y = tile_y * 8 + row;
   const int m_x = tile_x * 16 + column;
 
-  // 64-bit bases; offsets from them fit `Offset`.
+  // Bases are 64-bit; every offset from them fits its type.
   const long long image_channel = static_cast<long long>(image) * 32;
   const float* x_group = x + (image_channel + channel_tile * 8) * 2400;
   const float* weight_group = weight + static_cast<long long>(channel_tile) * 2016;
@@ -105,11 +107,11 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   Stage& stage = *static_cast<Stage*>(shared_memory());
   __syncthreads();  // the chunk before has been read by all
   stage_rows(stage, x_group, 0, tile_y * 8, tile_x * 16 - 1);
-  stage_weights(stage, weight_group, 0, 0);
+  stage_weights(stage, weight_group, 0);
   __syncthreads();  // the chunk is there
 #pragma unroll 1
   for (int c = 0; c < 8; ++c) {
-    // Kernel row 0 makes output rows of phase 1 from the input row at 1.
+    // Kernel row 0: output rows of phase 1, input offset 1.
     multiply_add(sums[4], &stage.rows[c][row + 1][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
     multiply_add(sums[5], &stage.rows[c][row + 1][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)
     multiply_add(sums[3], &stage.rows[c][row + 1][column + 1], &stage.weights[c][2][channel]);  // tap (0, 2)
@@ -117,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     multiply_add(sums[5], &stage.rows[c][row + 1][column + 1], &stage.weights[c][4][channel]);  // tap (0, 4)
     multiply_add(sums[3], &stage.rows[c][row + 1][column], &stage.weights[c][5][channel]);      // tap (0, 5)
     multiply_add(sums[4], &stage.rows[c][row + 1][column], &stage.weights[c][6][channel]);      // tap (0, 6)
-    // Kernel row 1 makes output rows of phase 0 from the input row at 0.
+    // Kernel row 1: output rows of phase 0, input offset 0.
     multiply_add(sums[1], &stage.rows[c][row][column + 2], &stage.weights[c][7][channel]);   // tap (1, 0)
     multiply_add(sums[2], &stage.rows[c][row][column + 2], &stage.weights[c][8][channel]);   // tap (1, 1)
     multiply_add(sums[0], &stage.rows[c][row][column + 1], &stage.weights[c][9][channel]);   // tap (1, 2)
@@ -125,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     multiply_add(sums[2], &stage.rows[c][row][column + 1], &stage.weights[c][11][channel]);  // tap (1, 4)
     multiply_add(sums[0], &stage.rows[c][row][column], &stage.weights[c][12][channel]);      // tap (1, 5)
     multiply_add(sums[1], &stage.rows[c][row][column], &stage.weights[c][13][channel]);      // tap (1, 6)
-    // Kernel row 2 makes output rows of phase 1 from the input row at 0.
+    // Kernel row 2: output rows of phase 1, input offset 0.
     multiply_add(sums[4], &stage.rows[c][row][column + 2], &stage.weights[c][14][channel]);  // tap (2, 0)
     multiply_add(sums[5], &stage.rows[c][row][column + 2], &stage.weights[c][15][channel]);  // tap (2, 1)
     multiply_add(sums[3], &stage.rows[c][row][column + 1], &stage.weights[c][16][channel]);  // tap (2, 2)

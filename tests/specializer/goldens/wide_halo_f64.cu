@@ -26,8 +26,8 @@ __device__ __forceinline__ void multiply_add_unstaged(Sums& sums, const double* 
   }
 }
 
-// Adds the bias, applies the fuse chain and stores one thread's outputs of one phase. `y` is the image, co the first
-// channel, `channels` how many of them exist; (oy, ox) is the output of the first position.
+// Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
+// the first channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Sums& sums, double* __restrict__ y, int co, int channels, int oy, int ox) {
 #pragma unroll
   for (int channel = 0; channel < 2; ++channel) {
@@ -63,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(32, 16)
   const int m_x = tile_x * 16 + column;
   const int channels = 7 - (first_out + channel);
 
-  // 64-bit bases; offsets from them fit `Offset`.
+  // Bases are 64-bit; every offset from them fits its type.
   const long long image_channel = static_cast<long long>(image) * 5;
   const double* x_group = x + image_channel * 99;
   double* y_image = y + static_cast<long long>(image) * 5009837;
@@ -71,21 +71,21 @@ extern "C" __global__ void __launch_bounds__(32, 16)
   Sums sums[15] = {};
   for (int first_in = 0; first_in < 5; ++first_in) {
     if (phase_group == 0) {
-      // Kernel row 0 makes output rows of phase 0 from the input row at 0.
+      // Kernel row 0: output rows of phase 0, input offset 0.
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y, m_x,
                             weight + (first_in * 7ll + first_out + channel) * 9, channels);  // tap (0, 0)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y, m_x - 80,
                             weight + (first_in * 7ll + first_out + channel) * 9 + 1, channels);  // tap (0, 1)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y, m_x - 160,
                             weight + (first_in * 7ll + first_out + channel) * 9 + 2, channels);  // tap (0, 2)
-      // Kernel row 1 makes output rows of phase 0 from the input row at -80.
+      // Kernel row 1: output rows of phase 0, input offset -80.
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 80, m_x,
                             weight + (first_in * 7ll + first_out + channel) * 9 + 3, channels);  // tap (1, 0)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 80, m_x - 80,
                             weight + (first_in * 7ll + first_out + channel) * 9 + 4, channels);  // tap (1, 1)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 80, m_x - 160,
                             weight + (first_in * 7ll + first_out + channel) * 9 + 5, channels);  // tap (1, 2)
-      // Kernel row 2 makes output rows of phase 0 from the input row at -160.
+      // Kernel row 2: output rows of phase 0, input offset -160.
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 160, m_x,
                             weight + (first_in * 7ll + first_out + channel) * 9 + 6, channels);  // tap (2, 0)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 160, m_x - 80,
