@@ -7,8 +7,11 @@
 // fence_proxy_async() of the writers and then a barrier; shared memory that threads have read may be overwritten by a
 // load after a barrier with the readers.
 // Coordinates count elements, innermost dimension first, and may lie outside: such elements are loaded as the map's
-// fill and not stored. `to` and `from` in shared memory are multiples of 128 bytes (for swizzle 128: of 1024 where the
-// box is to lie as wgmma reads it; the pattern follows the address). Sizes are the box of the map.
+// fill and not stored. The innermost must be a multiple of 16 bytes, negative or not, and a store's may not be
+// negative in any dimension: anything else is an illegal instruction (seen on an H200; no manual says so). The tf32
+// element type rounds to nearest, ties to even (likewise). `to` and `from` in shared memory are multiples of 128 bytes
+// (for swizzle 128: of 1024 where the box is to lie as wgmma reads it; the pattern follows the address). Sizes are the
+// box of the map.
 #pragma once
 
 #include "device/memory.h"
