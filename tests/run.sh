@@ -36,7 +36,7 @@ step "build"
 cmake -S . -B "$build" -G Ninja -DCONVTGEN_WERROR=ON -DCONVTGEN_REGENERATE=$regenerate "${compiler[@]}" >/dev/null
 cmake --build "$build" -j "$jobs"
 step "tests"
-ctest --test-dir "$build" -j "$jobs" --output-on-failure --no-tests=error
+ctest --test-dir "$build" -j "$jobs" --output-on-failure --no-tests=error -LE gpu
 
 if ((quick)); then
   exit 0
@@ -47,7 +47,7 @@ cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCONVTGEN_WERROR=ON 
   "${compiler[@]}" >/dev/null
 cmake --build build/asan -j "$jobs"
 step "tests under the sanitizers"
-ctest --test-dir build/asan -j "$jobs" --output-on-failure --no-tests=error -LE slow
+ctest --test-dir build/asan -j "$jobs" --output-on-failure --no-tests=error -LE "slow|gpu"
 
 if [[ $regenerate == ON ]]; then
   step "fuzzers, 30 seconds each"

@@ -29,9 +29,17 @@ struct __align__(8) int2 {
 struct __align__(16) int4 {
   int x, y, z, w;
 };
+struct __align__(8) uint2 {
+  unsigned int x, y;
+};
+struct __align__(16) uint4 {
+  unsigned int x, y, z, w;
+};
 __device__ float2 make_float2(float x, float y);
 __device__ float4 make_float4(float x, float y, float z, float w);
 __device__ double2 make_double2(double x, double y);
+__device__ uint2 make_uint2(unsigned int x, unsigned int y);
+__device__ uint4 make_uint4(unsigned int x, unsigned int y, unsigned int z, unsigned int w);
 
 extern const __device__ uint3 threadIdx;
 extern const __device__ uint3 blockIdx;
@@ -40,6 +48,8 @@ extern const __device__ dim3 gridDim;
 
 __device__ void __syncthreads();
 __device__ void __syncwarp(unsigned int mask = 0xffffffffu);
+__device__ unsigned int __ballot_sync(unsigned int mask, int predicate);
+__device__ void __trap();
 __device__ void __threadfence();
 __device__ void __threadfence_block();
 __device__ unsigned int __float_as_uint(float value);

@@ -11,6 +11,7 @@
 #include "generator/specializer/kernel_source.h"
 #include "generator/support/error.h"
 #include "runtime/compile/binary.h"
+#include "runtime/device/tensor_map.h"
 
 namespace convtgen {
 
@@ -30,6 +31,12 @@ class Buffer {
   [[nodiscard]] virtual std::size_t bytes() const = 0;
 };
 
+/// A kernel parameter `__grid_constant__ const TensorMap` (templates/device/tensor_copy.h).
+struct TensorMapArgument {
+  std::size_t parameter = 0;  // its place among the parameters; that slot of Launch::arguments is not read
+  TensorMap map;
+};
+
 struct Launch {
   std::int64_t blocks = 0;  // a 1-D grid
   int threads = 0;
@@ -37,6 +44,8 @@ struct Launch {
   /// One 8-byte slot for each kernel parameter, in the order of KernelSource::parameters: a device address, or an
   /// integer whose low bytes are the parameter's (little-endian).
   std::vector<std::uint64_t> arguments;
+  int cluster = 1;  // blocks of a cluster, 1 to 8; a divisor of `blocks`
+  std::vector<TensorMapArgument> tensor_maps = {};
 };
 
 class Device {

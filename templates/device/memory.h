@@ -1,4 +1,5 @@
-// Device primitives: shared memory. On the host device, runtime/device/host brings functions of the same names.
+// Device primitives: shared memory, and global memory with cache hints. On the host device, runtime/device/host brings
+// functions of the same names.
 #pragma once
 
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
@@ -6,4 +7,84 @@ extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() {
   return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+// The value is good for computing alignment and descriptors; it stays the same for the block's life.
+__device__ __forceinline__ unsigned int shared_address(const void* pointer) {
+  unsigned int address;
+  asm("{\n\t.reg .u64 window;\n\tcvta.to.shared.u64 window, %1;\n\tcvt.u32.u64 %0, window;\n\t}"
+      : "=r"(address)
+      : "l"(pointer));
+  return address;
+}
+
+// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared
+// window, which is what swizzles count from. `pointer` lies in the block's own shared memory.
+__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {
+  const unsigned int address = shared_address(pointer);
+  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);
+}
+
+// Reads 4 bytes (aligned to 4) of global memory that nobody writes while the kernel runs; not kept in L1.
+__device__ __forceinline__ unsigned int load_streaming_4(const void* from) {
+  unsigned int value;
+  asm("ld.global.nc.L1::no_allocate.b32 %0, [%1];" : "=r"(value) : "l"(from));
+  return value;
+}
+
+// The same of 8 bytes, aligned to 8.
+__device__ __forceinline__ uint2 load_streaming_8(const void* from) {
+  uint2 value;
+  asm("ld.global.nc.L1::no_allocate.v2.b32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "l"(from));
+  return value;
+}
+
+// The same of 16 bytes, aligned to 16.
+__device__ __forceinline__ uint4 load_streaming_16(const void* from) {
+  uint4 value;
+  asm("ld.global.nc.L1::no_allocate.v4.b32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(from));
+  return value;
+}
+
+// Reads 4 bytes (aligned to 4) of global memory that nobody writes while the kernel runs, and keeps them in L1.
+__device__ __forceinline__ unsigned int load_constant_4(const void* from) {
+  unsigned int value;
+  asm("ld.global.nc.b32 %0, [%1];" : "=r"(value) : "l"(from));
+  return value;
+}
+
+// The same of 8 bytes, aligned to 8.
+__device__ __forceinline__ uint2 load_constant_8(const void* from) {
+  uint2 value;
+  asm("ld.global.nc.v2.b32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "l"(from));
+  return value;
+}
+
+// The same of 16 bytes, aligned to 16.
+__device__ __forceinline__ uint4 load_constant_16(const void* from) {
+  uint4 value;
+  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(from));
+  return value;
+}
+
+// Writes 4 bytes (aligned to 4) to global memory as an ordinary store does; the caches drop them first.
+__device__ __forceinline__ void store_streaming_4(void* to, unsigned int value) {
+  asm volatile("st.global.cs.b32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+}
+
+// The same of 8 bytes, aligned to 8.
+__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {
+  asm volatile("st.global.cs.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
+}
+
+// The same of 16 bytes, aligned to 16.
+__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
+  asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
 }

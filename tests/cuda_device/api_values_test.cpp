@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nvrtc.h>
 
+#include <cstddef>
 #include <type_traits>
 
 #include "runtime/compile/nvrtc_api.h"
@@ -51,6 +52,36 @@ TEST(ApiValuesTest, DriverValues) {
   EXPECT_EQ(cuda::kEventDefault, unsigned{CU_EVENT_DEFAULT});
 }
 
+TEST(ApiValuesTest, LaunchesAndTensorMaps) {
+  EXPECT_EQ(sizeof(cuda::LaunchAttribute), sizeof(CUlaunchAttribute));
+  EXPECT_EQ(offsetof(cuda::LaunchAttribute, cluster), offsetof(CUlaunchAttribute, value));
+  EXPECT_EQ(int{cuda::kLaunchClusterDimension}, int{CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION});
+  EXPECT_EQ(sizeof(cuda::LaunchConfig), sizeof(CUlaunchConfig));
+  EXPECT_EQ(offsetof(cuda::LaunchConfig, block), offsetof(CUlaunchConfig, blockDimX));
+  EXPECT_EQ(offsetof(cuda::LaunchConfig, shared_bytes), offsetof(CUlaunchConfig, sharedMemBytes));
+  EXPECT_EQ(offsetof(cuda::LaunchConfig, stream), offsetof(CUlaunchConfig, hStream));
+  EXPECT_EQ(offsetof(cuda::LaunchConfig, attributes), offsetof(CUlaunchConfig, attrs));
+  EXPECT_EQ(offsetof(cuda::LaunchConfig, attribute_count), offsetof(CUlaunchConfig, numAttrs));
+  EXPECT_EQ(sizeof(cuda::EncodedTensorMap), sizeof(CUtensorMap));
+  EXPECT_EQ(alignof(cuda::EncodedTensorMap), 64u);
+  EXPECT_EQ(int{cuda::kTensorMapUint8}, int{CU_TENSOR_MAP_DATA_TYPE_UINT8});
+  EXPECT_EQ(int{cuda::kTensorMapUint16}, int{CU_TENSOR_MAP_DATA_TYPE_UINT16});
+  EXPECT_EQ(int{cuda::kTensorMapUint32}, int{CU_TENSOR_MAP_DATA_TYPE_UINT32});
+  EXPECT_EQ(int{cuda::kTensorMapFloat16}, int{CU_TENSOR_MAP_DATA_TYPE_FLOAT16});
+  EXPECT_EQ(int{cuda::kTensorMapFloat32}, int{CU_TENSOR_MAP_DATA_TYPE_FLOAT32});
+  EXPECT_EQ(int{cuda::kTensorMapFloat64}, int{CU_TENSOR_MAP_DATA_TYPE_FLOAT64});
+  EXPECT_EQ(int{cuda::kTensorMapBfloat16}, int{CU_TENSOR_MAP_DATA_TYPE_BFLOAT16});
+  EXPECT_EQ(int{cuda::kTensorMapTfloat32}, int{CU_TENSOR_MAP_DATA_TYPE_TFLOAT32});
+  EXPECT_EQ(int{cuda::kTensorMapInterleaveNone}, int{CU_TENSOR_MAP_INTERLEAVE_NONE});
+  EXPECT_EQ(int{cuda::kTensorMapSwizzleNone}, int{CU_TENSOR_MAP_SWIZZLE_NONE});
+  EXPECT_EQ(int{cuda::kTensorMapSwizzle32}, int{CU_TENSOR_MAP_SWIZZLE_32B});
+  EXPECT_EQ(int{cuda::kTensorMapSwizzle64}, int{CU_TENSOR_MAP_SWIZZLE_64B});
+  EXPECT_EQ(int{cuda::kTensorMapSwizzle128}, int{CU_TENSOR_MAP_SWIZZLE_128B});
+  EXPECT_EQ(int{cuda::kTensorMapL2Promotion128}, int{CU_TENSOR_MAP_L2_PROMOTION_L2_128B});
+  EXPECT_EQ(int{cuda::kTensorMapFillZero}, int{CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE});
+  EXPECT_EQ(int{cuda::kTensorMapFillNan}, int{CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA});
+}
+
 TEST(ApiValuesTest, DriverSignatures) {
   const cuda::Api ours{};
 #define CONVTGEN_SAME(member, function) \
@@ -90,6 +121,8 @@ TEST(ApiValuesTest, DriverSignatures) {
   CONVTGEN_SAME(event_synchronize, cuEventSynchronize);
   CONVTGEN_SAME(event_elapsed_time, cuEventElapsedTime);
   CONVTGEN_SAME(launch_kernel, cuLaunchKernel);
+  CONVTGEN_SAME(launch_kernel_ex, cuLaunchKernelEx);
+  CONVTGEN_SAME(tensor_map_encode_tiled, cuTensorMapEncodeTiled);
 }
 
 TEST(ApiValuesTest, NvrtcValuesAndSignatures) {

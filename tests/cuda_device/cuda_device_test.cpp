@@ -199,6 +199,59 @@ TEST_F(CudaDeviceTest, ChecksALaunchBeforeTheDriverSeesIt) {
   EXPECT_TRUE(device->run(**kernel, good));
 }
 
+TEST_F(CudaDeviceTest, LaunchesClusters) {
+  const auto device = open();
+  const auto kernel = device->load(binary_of("kernel 8"));
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  ASSERT_TRUE(device->run(**kernel, {.blocks = 8, .threads = 32, .arguments = {1}, .cluster = 2}));
+  ASSERT_EQ(state_->launches.size(), 1u);
+  EXPECT_EQ(state_->launches[0].cluster, 2u);
+  EXPECT_EQ(state_->launches[0].grid[0], 8u);
+  const Result<void> odd = device->run(**kernel, {.blocks = 9, .threads = 32, .arguments = {1}, .cluster = 2});
+  ASSERT_FALSE(odd);
+  EXPECT_TRUE(contains(odd.error(), "no multiple of the cluster's 2")) << odd.error().message;
+  const Result<void> large = device->run(**kernel, {.blocks = 16, .threads = 32, .arguments = {1}, .cluster = 16});
+  ASSERT_FALSE(large);
+  EXPECT_TRUE(contains(large.error(), "legal are 1 to 8")) << large.error().message;
+}
+
+TEST_F(CudaDeviceTest, EncodesTensorMapsAmongTheArguments) {
+  const auto device = open();
+  const auto kernel = device->load(binary_of("kernel 8 8 4"));
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  TensorMap map{.element = TensorMap::Element::kF16, .rank = 1, .address = 0x1000};
+  map.sizes[0] = 64;
+  map.box[0] = 32;
+  const Launch launch{.blocks = 1, .threads = 32, .arguments = {5, 0, 7}, .tensor_maps = {{1, map}}};
+  const Result<void> run = device->run(**kernel, launch);
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(state_->launches[0].arguments, (std::vector<std::uint64_t>{5, 0x1000 + 6, 7}));
+
+  Launch wrong = launch;
+  wrong.tensor_maps[0].parameter = 3;
+  EXPECT_FALSE(device->run(**kernel, wrong));
+  wrong = launch;
+  wrong.tensor_maps[0].map.box[0] = 300;
+  const Result<void> refused = device->run(**kernel, wrong);
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(contains(refused.error(), "parameter 1: tensor map: box[0] is 300")) << refused.error().message;
+}
+
+TEST_F(CudaDeviceTest, OlderDriversHaveNeitherClustersNorTensorMaps) {
+  use(CONVTGEN_FAKE_OLD_DRIVER);
+  const auto device = open();
+  const auto kernel = device->load(binary_of("kernel 8"));
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  EXPECT_FALSE(device->run(**kernel, {.blocks = 8, .threads = 32, .arguments = {1}, .cluster = 2}));
+  TensorMap map{.address = 0x1000};
+  map.sizes[0] = 64;
+  map.box[0] = 32;
+  const Result<void> refused =
+      device->run(**kernel, {.blocks = 8, .threads = 32, .arguments = {1}, .tensor_maps = {{0, map}}});
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(contains(refused.error(), "CUDA 12.0")) << refused.error().message;
+}
+
 TEST_F(CudaDeviceTest, LaunchesNothingForNoBlocks) {
   const auto device = open();
   const auto kernel = device->load(binary_of("conv 8"));

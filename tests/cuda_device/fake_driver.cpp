@@ -309,4 +309,24 @@ Status cuLaunchKernel(FunctionHandle function, unsigned int grid_x, unsigned int
   return kSuccess;
 }
 
+#ifndef CONVTGEN_FAKE_OLD_DRIVER
+Status cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle function, void** parameters, void** extra) {
+  const Status status =
+      cuLaunchKernel(function, config->grid[0], config->grid[1], config->grid[2], config->block[0], config->block[1],
+                     config->block[2], config->shared_bytes, config->stream, parameters, extra);
+  if (status == kSuccess && config->attribute_count == 1 && config->attributes[0].id == kLaunchClusterDimension) {
+    state.launches.back().cluster = config->attributes[0].cluster[0];
+  }
+  return status;
+}
+
+// The map's address and type stand in its first words, so that a test sees which map a launch got.
+Status cuTensorMapEncodeTiled(EncodedTensorMap* map, TensorMapDataType type, std::uint32_t, void* address,
+                              const std::uint64_t*, const std::uint64_t*, const std::uint32_t*, const std::uint32_t*,
+                              TensorMapInterleave, TensorMapSwizzle, TensorMapL2Promotion, TensorMapFill) {
+  map->words[0] = reinterpret_cast<std::uint64_t>(address) + static_cast<std::uint64_t>(type);
+  return enter("cuTensorMapEncodeTiled");
+}
+#endif
+
 }  // extern "C"

@@ -15,6 +15,7 @@ struct SeenLaunch {
   std::vector<unsigned int> grid, block;
   unsigned int shared_bytes = 0;
   std::vector<std::uint64_t> arguments;
+  unsigned int cluster = 1;
 };
 
 /// The whole state. A module's image is text: "<symbol> <bytes of parameter> ...", or "bad" for one it refuses.

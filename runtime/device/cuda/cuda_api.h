@@ -65,6 +65,49 @@ enum JitOption : int {
 constexpr unsigned int kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 constexpr unsigned int kEventDefault = 0;       // CU_EVENT_DEFAULT
 
+// CUtensorMap: the chip's form, opaque.
+struct alignas(64) EncodedTensorMap {
+  std::uint64_t words[16];
+};
+
+// CUtensorMapDataType
+enum TensorMapDataType : int {
+  kTensorMapUint8 = 0,
+  kTensorMapUint16 = 1,
+  kTensorMapUint32 = 2,
+  kTensorMapFloat16 = 6,
+  kTensorMapFloat32 = 7,
+  kTensorMapFloat64 = 8,
+  kTensorMapBfloat16 = 9,
+  kTensorMapTfloat32 = 11,
+};
+// CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill
+enum TensorMapInterleave : int { kTensorMapInterleaveNone = 0 };
+enum TensorMapSwizzle : int {
+  kTensorMapSwizzleNone = 0,
+  kTensorMapSwizzle32 = 1,
+  kTensorMapSwizzle64 = 2,
+  kTensorMapSwizzle128 = 3,
+};
+enum TensorMapL2Promotion : int { kTensorMapL2Promotion128 = 2 };
+enum TensorMapFill : int { kTensorMapFillZero = 0, kTensorMapFillNan = 1 };
+
+// CUlaunchAttribute and CUlaunchConfig
+enum LaunchAttributeId : int { kLaunchClusterDimension = 4 };
+struct LaunchAttribute {
+  LaunchAttributeId id;
+  alignas(8) unsigned int cluster[3];
+  char rest[64 - 3 * sizeof(unsigned int)];  // the value is a union of 64 bytes
+};
+struct LaunchConfig {
+  unsigned int grid[3];
+  unsigned int block[3];
+  unsigned int shared_bytes;
+  StreamHandle stream;
+  LaunchAttribute* attributes;
+  unsigned int attribute_count;
+};
+
 /// The functions; mem_alloc is cuMemAlloc in its newest version, and so on.
 struct Api {
   Status (*init)(unsigned int flags);
@@ -103,6 +146,12 @@ struct Api {
   Status (*launch_kernel)(FunctionHandle, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                           unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
                           StreamHandle, void** parameters, void** extra);
+  // Since CUDA 12.0; null where the driver is older.
+  Status (*launch_kernel_ex)(const LaunchConfig*, FunctionHandle, void** parameters, void** extra);
+  Status (*tensor_map_encode_tiled)(EncodedTensorMap*, TensorMapDataType, std::uint32_t rank, void* address,
+                                    const std::uint64_t* sizes, const std::uint64_t* pitches, const std::uint32_t* box,
+                                    const std::uint32_t* steps, TensorMapInterleave, TensorMapSwizzle,
+                                    TensorMapL2Promotion, TensorMapFill);
 };
 
 }  // namespace convtgen::cuda

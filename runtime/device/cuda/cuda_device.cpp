@@ -10,12 +10,14 @@
 
 #include "runtime/compile/nvrtc.h"
 #include "runtime/device/cuda/context.h"
+#include "runtime/device/cuda/cuda_tensor_map.h"
 
 namespace convtgen {
 namespace {
 
 constexpr std::int64_t kMaxGrid = std::numeric_limits<std::int32_t>::max();  // of the x axis
 constexpr std::int64_t kSharedWithoutAsking = 48 * 1024;                     // more must be asked for, kernel by kernel
+constexpr int kMaxCluster = 8;                                               // that every chip with clusters has
 constexpr std::size_t kSlotBytes = 8;                                        // of Launch::arguments
 
 class CudaBuffer final : public Buffer {
@@ -280,6 +282,26 @@ Result<CudaKernel*> CudaDevice::checked(LoadedKernel& kernel, const Launch& laun
     return fail(fmt::format("{}: {} bytes of dynamic shared memory a block; legal are 0 to {}", own->symbol,
                             launch.shared_bytes, info_.max_shared_bytes));
   }
+  if (launch.cluster < 1 || launch.cluster > kMaxCluster) {
+    return fail(fmt::format("{}: a cluster of {} blocks; legal are 1 to {}", own->symbol, launch.cluster, kMaxCluster));
+  }
+  if (launch.blocks % launch.cluster != 0) {
+    return fail(fmt::format("{}: a grid of {} blocks is no multiple of the cluster's {}", own->symbol, launch.blocks,
+                            launch.cluster));
+  }
+  if (launch.cluster > 1 && (info_.capability < 90 || context_->api().launch_kernel_ex == nullptr)) {
+    return fail(fmt::format("{}: {} can't run clusters; they need sm_90 and a driver for CUDA 12.0 or later",
+                            own->symbol, info_.name));
+  }
+  if (!launch.tensor_maps.empty() && info_.capability < 90) {
+    return fail(fmt::format("{}: {} has no tensor maps; they need sm_90 or later", own->symbol, info_.name));
+  }
+  for (const TensorMapArgument& argument : launch.tensor_maps) {
+    if (argument.parameter >= launch.arguments.size()) {
+      return fail(fmt::format("{}: a tensor map for parameter {} of {}", own->symbol, argument.parameter,
+                              launch.arguments.size()));
+    }
+  }
   if (own->parameter_count && *own->parameter_count != launch.arguments.size()) {
     return fail(
         fmt::format("{}: {} arguments for {} parameters", own->symbol, launch.arguments.size(), *own->parameter_count));
@@ -295,12 +317,34 @@ Result<void> CudaDevice::enqueue(const CudaKernel& kernel, const Launch& launch)
   for (std::uint64_t& slot : slots) {
     parameters.push_back(&slot);  // the driver reads as many bytes as the parameter has, lowest first
   }
+  std::vector<cuda::EncodedTensorMap> maps;
+  maps.reserve(launch.tensor_maps.size());  // parameters point into it
+  for (const TensorMapArgument& argument : launch.tensor_maps) {
+    const Result<cuda::EncodedTensorMap> encoded = encode_tensor_map(*context_, argument.map);
+    if (!encoded) {
+      return fail(fmt::format("{}: parameter {}: {}", kernel.symbol, argument.parameter, encoded.error().message));
+    }
+    parameters[argument.parameter] = &maps.emplace_back(*encoded);
+  }
+  const std::string what = fmt::format("launching {} ({} blocks of {} threads, {} bytes of shared memory)",
+                                       kernel.symbol, launch.blocks, launch.threads, launch.shared_bytes);
+  if (launch.cluster > 1) {
+    cuda::LaunchAttribute cluster{
+        .id = cuda::kLaunchClusterDimension, .cluster = {static_cast<unsigned int>(launch.cluster), 1, 1}, .rest = {}};
+    const cuda::LaunchConfig config{.grid = {static_cast<unsigned int>(launch.blocks), 1, 1},
+                                    .block = {static_cast<unsigned int>(launch.threads), 1, 1},
+                                    .shared_bytes = static_cast<unsigned int>(launch.shared_bytes),
+                                    .stream = context_->stream(),
+                                    .attributes = &cluster,
+                                    .attribute_count = 1};
+    return context_->check(context_->api().launch_kernel_ex(&config, kernel.function, parameters.data(), nullptr),
+                           what + fmt::format(" in clusters of {}", launch.cluster));
+  }
   return context_->check(context_->api().launch_kernel(kernel.function, static_cast<unsigned int>(launch.blocks), 1, 1,
                                                        static_cast<unsigned int>(launch.threads), 1, 1,
                                                        static_cast<unsigned int>(launch.shared_bytes),
                                                        context_->stream(), parameters.data(), nullptr),
-                         fmt::format("launching {} ({} blocks of {} threads, {} bytes of shared memory)", kernel.symbol,
-                                     launch.blocks, launch.threads, launch.shared_bytes));
+                         what);
 }
 
 Result<void> CudaDevice::run(LoadedKernel& kernel, const Launch& launch) {

@@ -78,7 +78,9 @@ const char* bind_all(const SharedLibrary& library, cuda::Api& api) {
   need("cuEventSynchronize", api.event_synchronize);
   need("cuEventElapsedTime", api.event_elapsed_time);
   need("cuLaunchKernel", api.launch_kernel);
-  (void)library.bind("cuFuncGetParamInfo", api.func_get_param_info);  // since CUDA 12.4
+  (void)library.bind("cuFuncGetParamInfo", api.func_get_param_info);          // since CUDA 12.4
+  (void)library.bind("cuLaunchKernelEx", api.launch_kernel_ex);               // since CUDA 12.0
+  (void)library.bind("cuTensorMapEncodeTiled", api.tensor_map_encode_tiled);  // since CUDA 12.0
   return missing;
 }
 

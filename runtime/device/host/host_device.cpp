@@ -252,6 +252,12 @@ Result<void> HostDeviceImpl::check(const HostKernel& kernel, const Launch& launc
   if (launch.shared_bytes < 0 || launch.shared_bytes > kMostShared) {
     return wrong(fmt::format("{} bytes of shared memory; a block has 0 to {}", launch.shared_bytes, kMostShared));
   }
+  if (launch.cluster != 1) {
+    return wrong(fmt::format("a cluster of {} blocks; the host device runs 1 alone", launch.cluster));
+  }
+  if (!launch.tensor_maps.empty()) {
+    return wrong("a tensor map among the arguments; the host device has none");
+  }
   if (launch.arguments.size() != static_cast<std::size_t>(kernel.library().parameter_count())) {
     return wrong(fmt::format("{} arguments; the kernel has {} parameters", launch.arguments.size(),
                              kernel.library().parameter_count()));

@@ -1,0 +1,313 @@
+#include "generator/specializer/primitives.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "generator/planner/target.h"
+
+namespace convtgen {
+namespace {
+
+using Chip = PrimitiveNeed::Chip;
+
+constexpr std::string_view kWgmmaPrefix = "wgmma_m64n";
+constexpr std::string_view kIncreasePrefix = "setmaxnreg_increase_";
+constexpr std::string_view kDecreasePrefix = "setmaxnreg_decrease_";
+
+std::string_view type_word(WgmmaType type) {
+  return type == WgmmaType::kF16 ? "f16" : type == WgmmaType::kBf16 ? "bf16" : "tf32";
+}
+
+int k_of(WgmmaType type) {
+  return type == WgmmaType::kTf32 ? 8 : 16;
+}
+
+bool take(std::string_view& rest, std::string_view prefix) {
+  if (!rest.starts_with(prefix)) {
+    return false;
+  }
+  rest.remove_prefix(prefix.size());
+  return true;
+}
+
+// A number as it is written without leading zeros.
+std::optional<int> take_number(std::string_view& rest) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+  if (error != std::errc() || rest.front() == '0' || rest.front() == '-') {
+    return std::nullopt;
+  }
+  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  return value;
+}
+
+Result<Wgmma> parse_wgmma(std::string_view name) {
+  const auto wrong = [&](std::string_view what) { return fail(fmt::format("no primitive '{}': {}", name, what)); };
+  std::string_view rest = name;
+  Wgmma wgmma;
+  (void)take(rest, kWgmmaPrefix);
+  const std::optional<int> n = take_number(rest);
+  if (!n || *n < 8 || *n > 256 || *n % 8 != 0) {
+    return wrong("N is 8 to 256 in steps of 8");
+  }
+  wgmma.n = *n;
+  const std::optional<int> k = take(rest, "k") ? take_number(rest) : std::nullopt;
+  if (!k || !take(rest, "_")) {
+    return wrong("after N stands the K of an instruction, as in wgmma_m64n64k16_f16_ss");
+  }
+  if (take(rest, "f16_")) {
+    wgmma.type = WgmmaType::kF16;
+  } else if (take(rest, "bf16_")) {
+    wgmma.type = WgmmaType::kBf16;
+  } else if (take(rest, "tf32_")) {
+    wgmma.type = WgmmaType::kTf32;
+  } else {
+    return wrong("types are f16, bf16, tf32");
+  }
+  if (*k != k_of(wgmma.type)) {
+    return wrong(fmt::format("K of {} is {}", type_word(wgmma.type), k_of(wgmma.type)));
+  }
+  if (take(rest, "rs")) {
+    wgmma.a_in_registers = true;
+  } else if (!take(rest, "ss")) {
+    return wrong("A is in shared memory (ss) or in registers (rs)");
+  }
+  if (rest.empty()) {
+    return wgmma;
+  }
+  if (rest != "_mn_a" && rest != "_mn_b" && rest != "_mn_ab") {
+    return wrong("the end is nothing, _mn_a, _mn_b or _mn_ab");
+  }
+  if (wgmma.type == WgmmaType::kTf32) {
+    return wrong("tf32 operands are K-major; only f16 and bf16 ones may be MN-major");
+  }
+  wgmma.a_mn_major = rest != "_mn_b";
+  wgmma.b_mn_major = rest != "_mn_a";
+  if (wgmma.a_mn_major && wgmma.a_in_registers) {
+    return wrong("only operands in shared memory may be MN-major, so with rs B alone (_mn_b)");
+  }
+  return wgmma;
+}
+
+// "%3, %4, %5"
+std::string operands(int first, int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) {
+    names.push_back(fmt::format("%{}", first + i));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Lines of at most this many operands, so that a text stays readable.
+constexpr int kOperandsPerLine = 8;
+
+std::string wgmma_text(const Wgmma& wgmma) {
+  const int count = wgmma.n / 2;
+  const int k = k_of(wgmma.type);
+  const std::string_view type = type_word(wgmma.type);
+  const int a_operands = wgmma.a_in_registers ? 4 : 1;
+  const int b = count + a_operands;
+  const std::string shape = fmt::format("m64n{}k{}", wgmma.n, k);
+
+  std::string text = fmt::format(
+      "// d (64x{0}, f32) = a (64x{1}) * b ({1}x{0}), added to d where `accumulate` is not 0: {2}, A {3}, B {4}.\n"
+      "// By a warpgroup, beside its threads until wgmma_wait().\n",
+      wgmma.n, k, type,
+      wgmma.a_in_registers ? "in registers"
+                           : (wgmma.a_mn_major ? "M-major in shared memory" : "K-major in shared memory"),
+      wgmma.b_mn_major ? "N-major" : "K-major");
+  text += fmt::format(
+      "__device__ __forceinline__ void {}(float (&d)[{}], {}, unsigned long long b,\n    int accumulate) {{\n",
+      wgmma_name(wgmma), count, wgmma.a_in_registers ? "const unsigned int (&a)[4]" : "unsigned long long a");
+  text += "  asm volatile(\n      \"{\\n\\t.reg .pred accumulate;\\n\\t\"\n";
+  text += fmt::format("      \"setp.ne.b32 accumulate, %{}, 0;\\n\\t\"\n", b + 1);
+  text += fmt::format("      \"wgmma.mma_async.sync.aligned.{}.f32.{}.{} \"\n", shape, type, type);
+  for (int first = 0; first < count; first += kOperandsPerLine) {
+    const int here = std::min(kOperandsPerLine, count - first);
+    text += fmt::format("      \"{}{}{}\"\n", first == 0 ? "{" : "", operands(first, here),
+                        first + here == count ? "}, " : ", ");
+  }
+  const std::string a = wgmma.a_in_registers ? "{" + operands(count, 4) + "}" : operands(count, 1);
+  std::string majors;
+  if (wgmma.type != WgmmaType::kTf32) {
+    majors = wgmma.a_in_registers ? fmt::format(", {:d}", wgmma.b_mn_major)
+                                  : fmt::format(", {:d}, {:d}", wgmma.a_mn_major, wgmma.b_mn_major);
+  }
+  text += fmt::format("      \"{}, %{}, accumulate, 1, 1{};\\n\\t}}\"\n", a, b, majors);
+  for (int first = 0; first < count; first += kOperandsPerLine / 2) {
+    std::vector<std::string> line;
+    for (int i = first; i < std::min(first + kOperandsPerLine / 2, count); ++i) {
+      line.push_back(fmt::format("\"+f\"(d[{}])", i));
+    }
+    text += fmt::format("      {}{}{}\n", first == 0 ? ": " : "  ", fmt::join(line, ", "),
+                        first + kOperandsPerLine / 2 < count ? "," : "");
+  }
+  text += wgmma.a_in_registers ? "      : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), " : "      : \"l\"(a), ";
+  text += "\"l\"(b), \"r\"(accumulate)\n      : \"memory\");\n}";
+  return text;
+}
+
+Primitive primitive_of(std::string_view name, std::string text) {
+  Primitive primitive;
+  primitive.type.name = "void";
+  primitive.name = name;
+  primitive.text = std::move(text);
+  return primitive;
+}
+
+std::vector<PrimitiveNeed> make_table() {
+  std::vector<PrimitiveNeed> table;
+  const auto add = [&](std::string_view header, Chip chip, std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) {
+      table.push_back({std::string(name), fmt::format("device/{}.h", header), chip});
+    }
+  };
+  add("memory", Chip::kAny,
+      {"shared_memory", "shared_address", "shared_align", "load_streaming_4", "load_streaming_8", "load_streaming_16",
+       "load_constant_4", "load_constant_8", "load_constant_16", "store_streaming_4", "store_streaming_8",
+       "store_streaming_16"});
+  add("convert", Chip::kAny, {"half_to_float", "float_to_half", "bfloat16_to_float", "float_to_bfloat16"});
+  add("convert", Chip::kSm80, {"float_to_tf32", "floats_to_half2", "floats_to_bfloat162"});
+  add("warp", Chip::kAny, {"lane_id", "warp_uniform", "warp_sum"});
+  add("warp", Chip::kSm90, {"elect_one"});
+  add("async_copy", Chip::kSm80,
+      {"async_copy_4", "async_copy_8", "async_copy_16", "async_copy_16_l1", "async_copy_commit", "async_copy_wait",
+       "async_copy_wait_all", "async_copy_arrive"});
+  add("barrier", Chip::kAny, {"named_barrier_sync", "named_barrier_arrive"});
+  add("barrier", Chip::kSm80,
+      {"mbarrier_init", "mbarrier_invalidate", "mbarrier_arrive", "mbarrier_test", "mbarrier_poll"});
+  add("barrier", Chip::kSm90,
+      {"fence_mbarrier_init", "mbarrier_arrive_expect", "mbarrier_expect", "mbarrier_arrive_remote",
+       "mbarrier_try_wait", "mbarrier_wait", "mbarrier_wait_cluster"});
+  add("matrix_load", Chip::kAny,
+      {"matrix_load_x1", "matrix_load_x1_transposed", "matrix_load_x2", "matrix_load_x2_transposed", "matrix_load_x4",
+       "matrix_load_x4_transposed"});
+  add("matrix_load", Chip::kSm90,
+      {"matrix_store_x1", "matrix_store_x1_transposed", "matrix_store_x2", "matrix_store_x2_transposed",
+       "matrix_store_x4", "matrix_store_x4_transposed"});
+  add("matrix", Chip::kAny, {"mma_m16n8k8_f16"});
+  add("matrix", Chip::kSm80,
+      {"mma_m16n8k16_f16", "mma_m16n8k8_bf16", "mma_m16n8k16_bf16", "mma_m16n8k4_tf32", "mma_m16n8k8_tf32"});
+  for (int rank = 1; rank <= 5; ++rank) {
+    for (const std::string_view kind : {"load", "load_multicast", "store"}) {
+      table.push_back({fmt::format("tensor_{}_{}d", kind, rank), "device/tensor_copy.h", Chip::kSm90});
+    }
+  }
+  add("tensor_copy", Chip::kSm90,
+      {"tensor_prefetch", "bulk_load", "bulk_load_multicast", "bulk_store", "bulk_commit", "bulk_wait_read",
+       "bulk_wait", "fence_proxy_async"});
+  add("cluster", Chip::kSm90,
+      {"cluster_rank", "cluster_size", "cluster_arrive", "cluster_arrive_relaxed", "cluster_wait", "cluster_pointer",
+       "cluster_load_4", "cluster_load_16", "cluster_store_4", "cluster_store_16"});
+  add("warpgroup", Chip::kAny, {"wgmma_pin", "wgmma_descriptor", "wgmma_descriptor_move"});
+  add("warpgroup", Chip::kSm90a, {"wgmma_fence", "wgmma_commit", "wgmma_wait"});
+  return table;
+}
+
+bool has(const Target& target, Chip chip) {
+  switch (chip) {
+    case Chip::kAny:
+      return true;
+    case Chip::kSm80:
+      return target.capability >= 80;
+    case Chip::kSm90:
+      return target.capability >= 90;
+    case Chip::kSm90a:
+      return target.architecture == "sm_90a";
+  }
+  return false;
+}
+
+Result<Chip> chip_of(std::string_view name) {
+  if (is_printed_primitive(name)) {
+    if (const Result<Primitive> printed = printed_primitive(name); !printed) {
+      return std::unexpected(printed.error());
+    }
+    return Chip::kSm90a;
+  }
+  const std::vector<PrimitiveNeed>& known = known_primitives();
+  const auto found = std::ranges::find(known, name, &PrimitiveNeed::name);
+  if (found == known.end()) {
+    return fail(fmt::format("no primitive '{}'", name));
+  }
+  return found->chip;
+}
+
+}  // namespace
+
+std::string wgmma_name(const Wgmma& wgmma) {
+  const std::string_view major = wgmma.a_mn_major && wgmma.b_mn_major ? "_mn_ab"
+                                 : wgmma.a_mn_major                   ? "_mn_a"
+                                 : wgmma.b_mn_major                   ? "_mn_b"
+                                                                      : "";
+  return fmt::format("{}{}k{}_{}_{}{}", kWgmmaPrefix, wgmma.n, k_of(wgmma.type), type_word(wgmma.type),
+                     wgmma.a_in_registers ? "rs" : "ss", major);
+}
+
+bool is_printed_primitive(std::string_view name) {
+  return name.starts_with(kWgmmaPrefix) || name.starts_with(kIncreasePrefix) || name.starts_with(kDecreasePrefix);
+}
+
+Result<Primitive> printed_primitive(std::string_view name) {
+  if (name.starts_with(kWgmmaPrefix)) {
+    const Result<Wgmma> wgmma = parse_wgmma(name);
+    if (!wgmma) {
+      return std::unexpected(wgmma.error());
+    }
+    return primitive_of(name, wgmma_text(*wgmma));
+  }
+  std::string_view rest = name;
+  const bool increase = take(rest, kIncreasePrefix);
+  if (!increase && !take(rest, kDecreasePrefix)) {
+    return fail(fmt::format("no printed primitive '{}'; their names begin with {}, {} or {}", name, kWgmmaPrefix,
+                            kIncreasePrefix, kDecreasePrefix));
+  }
+  const std::optional<int> registers = take_number(rest);
+  if (!registers || !rest.empty() || *registers < 24 || *registers > 256 || *registers % 8 != 0) {
+    return fail(fmt::format("no primitive '{}': registers are 24 to 256 in steps of 8", name));
+  }
+  return primitive_of(
+      name,
+      fmt::format("// {}.\n__device__ __forceinline__ void {}() {{\n"
+                  "  asm volatile(\"setmaxnreg.{}.sync.aligned.u32 {};\" ::: \"memory\");\n}}",
+                  increase
+                      ? fmt::format("Waits until each thread of this warpgroup can have {} registers, more than it "
+                                    "has, and takes them. Collective",
+                                    *registers)
+                      : fmt::format("Gives back the registers of each thread of this warpgroup beyond {}. Collective",
+                                    *registers),
+                  name, increase ? "inc" : "dec", *registers));
+}
+
+const std::vector<PrimitiveNeed>& known_primitives() {
+  static const std::vector<PrimitiveNeed> table = make_table();
+  return table;
+}
+
+Result<void> check_primitive(std::string_view name, std::string_view architecture) {
+  const Result<Chip> chip = chip_of(name);
+  if (!chip) {
+    return std::unexpected(chip.error());
+  }
+  const Result<Target> target = target_named(architecture);
+  if (!target) {
+    return std::unexpected(target.error());
+  }
+  if (has(*target, *chip)) {
+    return {};
+  }
+  std::vector<std::string> able;
+  for (const Target& known : known_targets()) {
+    if (has(known, *chip)) {
+      able.push_back(known.architecture);
+    }
+  }
+  return fail(fmt::format("{} has no '{}'; {} {}", architecture, name, fmt::join(able, ", "),
+                          able.size() == 1 ? "has" : "have"));
+}
+
+}  // namespace convtgen

@@ -1,0 +1,13 @@
+// Tensor maps in the chip's form, made by the driver.
+#pragma once
+
+#include "generator/support/error.h"
+#include "runtime/device/cuda/context.h"
+#include "runtime/device/tensor_map.h"
+
+namespace convtgen {
+
+/// Errors: check_tensor_map()'s; a driver without TMA; what the driver itself has against it.
+[[nodiscard]] Result<cuda::EncodedTensorMap> encode_tensor_map(const CudaContext& context, const TensorMap& map);
+
+}  // namespace convtgen

@@ -1,0 +1,32 @@
+// Device primitives: what a warp's builtins don't give. Shuffles and votes are CUDA's own (__shfl_sync, __ballot_sync).
+#pragma once
+
+// This thread's lane, 0 to 31.
+__device__ __forceinline__ unsigned int lane_id() {
+  unsigned int lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
+// Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
+// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
+__device__ __forceinline__ bool elect_one() {
+  unsigned int elected;
+  asm volatile("{\n\t.reg .pred elected;\n\telect.sync _|elected, 0xffffffff;\n\tselp.b32 %0, 1, 0, elected;\n\t}"
+               : "=r"(elected)::"memory");
+  return elected != 0;
+}
+
+// The sum over the warp, in all lanes: halves are added from a distance of 16 lanes down to 1, so the bits are the same
+// in all lanes and runs. Collective.
+__device__ __forceinline__ float warp_sum(float value) {
+  for (int distance = 16; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(0xffffffffu, value, distance);
+  }
+  return value;
+}
