@@ -12,13 +12,15 @@ namespace convtgen {
 namespace {
 
 constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
-constexpr std::int64_t kMaxThreads = 256;            // of a block
-constexpr std::int64_t kThreadsPerSm = 512;          // leaves each thread 128 registers
-constexpr std::int64_t kChannelThreads = 4;          // of a block: as many threads as this share the staged input
-constexpr std::int64_t kMaxPhases = 16;              // of a phase group: what a thread can accumulate side by side
-constexpr std::int64_t kPreferredStage = 32 * 1024;  // bytes; leaves room for several blocks an SM
+constexpr std::int64_t kMostNumber = kIntMax - 65536;  // of a layer: a tile or a chunk may end behind it
+constexpr std::int64_t kMaxThreads = 256;              // of a block
+constexpr std::int64_t kThreadsPerSm = 512;            // leaves each thread 128 registers
+constexpr std::int64_t kChannelThreads = 4;            // of a block: as many threads as this share the staged input
+constexpr std::int64_t kMaxPhases = 16;                // of a phase group: what a thread can accumulate side by side
+constexpr std::int64_t kPreferredStage = 32 * 1024;    // bytes; leaves room for several blocks an SM
 constexpr std::int64_t kMaxChunk = 16;
 constexpr std::int64_t kMaxUnrolled = 12288;  // multiply-adds in the unrolled body: bounds code size and compile time
+constexpr std::int64_t kMaxStores = 16384;    // phases of a layer, each of which the source stores by a line of its own
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -88,6 +90,9 @@ Facts facts_of(const Problem& problem) {
 
 /// Bytes of one staged input channel: its rows with the halo, and its weights (struct Stage of the template).
 std::int64_t channel_bytes(const Facts& f, const Block& b) {
+  if (std::max(f.halo_h, f.halo_w) > f.max_shared) {
+    return std::numeric_limits<std::int64_t>::max();  // never fits, and the product of two such may not fit 64 bits
+  }
   const std::int64_t pitch = ceil_div(b.tile_columns() + f.halo_w, 4) * 4;
   return f.sum_bytes * ((b.tile_rows() + f.halo_h) * pitch + f.taps * b.tile_channels());
 }
@@ -227,24 +232,65 @@ std::int64_t integer(const Plan& plan, std::string_view name) {
   return std::get<std::int64_t>(plan.parameters.find(name)->second);
 }
 
-/// The constant part of output_extent on one axis; the kernel computes it in an int.
-std::int64_t extent_constant(std::int64_t kernel, std::int64_t padding, std::int64_t output_padding,
-                             std::int64_t dilation) {
-  return dilation * (kernel - 1) + output_padding + 1 - 2 * padding;
+/// What the kernel computes in an int on one axis, whatever the sizes.
+Result<void> check_axis(std::string_view axis, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                        std::int64_t output_padding, std::int64_t dilation) {
+  const std::int64_t reach = dilation * (kernel - 1) + output_padding + 1;
+  for (const auto& [words, value] :
+       {std::pair{"dilation * (kernel - 1) + output_padding + 1", reach}, std::pair{"2 * padding", 2 * padding},
+        std::pair{"stride + padding", stride + padding}}) {
+    if (value > kMostNumber) {
+      return fail(fmt::format("{}: {} is {}; at most {} is supported", axis, words, value, kMostNumber));
+    }
+  }
+  return {};
+}
+
+/// The numbers of a layer that the kernel's 32-bit coordinates, its source and its grid must be able to hold.
+Result<void> check_numbers(const Layer& layer) {
+  if (auto rows = check_axis("height", layer.kernel.h, layer.stride.h, layer.padding.h, layer.output_padding.h,
+                             layer.dilation.h);
+      !rows) {
+    return rows;
+  }
+  if (auto columns = check_axis("width", layer.kernel.w, layer.stride.w, layer.padding.w, layer.output_padding.w,
+                                layer.dilation.w);
+      !columns) {
+    return columns;
+  }
+  if (layer.stride.h > kMaxStores / layer.stride.w) {
+    return fail(fmt::format("stride {}x{} has {} phases; at most {} are supported", layer.stride.h, layer.stride.w,
+                            layer.stride.h * layer.stride.w, kMaxStores));
+  }
+  for (const auto& [name, channels] :
+       {std::pair{"in_channels", layer.in_channels}, std::pair{"out_channels", layer.out_channels}}) {
+    if (channels > kMostNumber) {
+      return fail(fmt::format("{} {} is too large: at most {} is supported", name, channels, kMostNumber));
+    }
+  }
+  return {};
+}
+
+/// The kernel's coordinates on one axis, up to the end of the last tile of `tile` outputs.
+Result<void> check_extents(std::string_view axis, std::int64_t in, std::int64_t out, std::int64_t stride,
+                           std::int64_t tile) {
+  if (out > kIntMax - tile) {
+    return fail(fmt::format("output {} {} is too large for the kernel's 32-bit coordinates; at most {}", axis, out,
+                            kIntMax - tile));
+  }
+  if (in - 1 > (kIntMax - tile) / stride) {  // also where the padding takes it away again
+    return fail(fmt::format("input {} {} is too large for the kernel's 32-bit coordinates; at most {}", axis, in,
+                            (kIntMax - tile) / stride + 1));
+  }
+  return {};
 }
 
 }  // namespace
 
 Result<Plan> plan_direct(const Problem& problem) {
   const Layer& layer = problem.layer;
-  for (const auto& [axis, constant] :
-       {std::pair{"height", extent_constant(layer.kernel.h, layer.padding.h, layer.output_padding.h, layer.dilation.h)},
-        std::pair{"width",
-                  extent_constant(layer.kernel.w, layer.padding.w, layer.output_padding.w, layer.dilation.w)}}) {
-    if (constant > kIntMax || constant < -kIntMax) {
-      return fail(fmt::format("padding and dilation move the output's {} by {}; at most 2^31 - 1 is supported", axis,
-                              constant));
-    }
+  if (auto checked = check_numbers(layer); !checked) {
+    return std::unexpected(checked.error());
   }
   const Facts facts = facts_of(problem);
   Block block;
@@ -252,6 +298,23 @@ Result<Plan> plan_direct(const Problem& problem) {
   choose_threads(facts, block);
   choose_stage(facts, block);
   block.blocks_per_sm = std::max<std::int64_t>(1, kThreadsPerSm / block.threads());
+
+  if (layer.height) {
+    const std::int64_t out = output_extent(*layer.height, layer.kernel.h, layer.stride.h, layer.padding.h,
+                                           layer.output_padding.h, layer.dilation.h);
+    if (auto rows = check_extents("height", *layer.height, out, layer.stride.h, layer.stride.h * block.tile_rows());
+        !rows) {
+      return std::unexpected(rows.error());
+    }
+  }
+  if (layer.width) {
+    const std::int64_t out = output_extent(*layer.width, layer.kernel.w, layer.stride.w, layer.padding.w,
+                                           layer.output_padding.w, layer.dilation.w);
+    if (auto columns = check_extents("width", *layer.width, out, layer.stride.w, layer.stride.w * block.tile_columns());
+        !columns) {
+      return std::unexpected(columns.error());
+    }
+  }
 
   const std::int64_t phase_groups =
       ceil_div(layer.stride.h, block.group_phases_h) * ceil_div(layer.stride.w, block.group_phases_w);
@@ -284,14 +347,11 @@ Result<Plan> plan_direct(const Problem& problem) {
 Result<std::int64_t> direct_blocks(const Layer& layer, const Plan& plan, const Shape& shape) {
   const std::int64_t tile_rows = layer.stride.h * integer(plan, "threads_y") * integer(plan, "rows_per_thread");
   const std::int64_t tile_columns = layer.stride.w * integer(plan, "threads_x") * integer(plan, "columns_per_thread");
-  for (const auto& [name, extent, slack] : {std::tuple{"input height", shape.in_height, std::int64_t{0}},
-                                            std::tuple{"input width", shape.in_width, std::int64_t{0}},
-                                            std::tuple{"output height", shape.out_height, tile_rows},
-                                            std::tuple{"output width", shape.out_width, tile_columns}}) {
-    if (extent > kIntMax - slack) {
-      return fail(fmt::format("{} {} is too large for the kernel's 32-bit coordinates; at most {}", name, extent,
-                              kIntMax - slack));
-    }
+  if (auto rows = check_extents("height", shape.in_height, shape.out_height, layer.stride.h, tile_rows); !rows) {
+    return std::unexpected(rows.error());
+  }
+  if (auto columns = check_extents("width", shape.in_width, shape.out_width, layer.stride.w, tile_columns); !columns) {
+    return std::unexpected(columns.error());
   }
   const std::int64_t tile_channels = integer(plan, "threads_z") * integer(plan, "channels_per_thread");
   const std::int64_t channel_tiles = layer.groups * ceil_div(layer.out_channels / layer.groups, tile_channels);

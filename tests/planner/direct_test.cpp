@@ -66,6 +66,35 @@ TEST(PlanDirect, HaloLargerThanSharedMemoryIsReadUnstaged) {
   EXPECT_EQ(plan.shared_bytes, 0);
 }
 
+TEST(PlanDirect, HaloWhoseAreaOverflowsIsReadUnstagedToo) {
+  Layer layer;
+  layer.kernel = {2, 2};
+  layer.dilation = {2000000000, 2000000000};
+  layer.padding = {1000000000, 1000000000};
+  const Plan plan = plan_direct(problem_of(layer)).value();
+  EXPECT_FALSE(std::get<bool>(plan.parameters.at("staged")));
+}
+
+TEST(PlanDirect, NumbersBeyondTheKernelsIntegersAreNamed) {
+  const auto message_of = [](void (*change)(Layer&)) {
+    Layer layer = layer_a();
+    change(layer);
+    EXPECT_TRUE(check_limits(layer).empty());
+    const Result<Plan> planned = plan_direct(problem_of(layer));
+    return planned ? std::string("a plan") : planned.error().message;
+  };
+  EXPECT_EQ(message_of([](Layer& l) { l.kernel = {5, 1}, l.padding = {2147483646, 0}, l.dilation = {1073741824, 1}; }),
+            "height: dilation * (kernel - 1) + output_padding + 1 is 4294967297; at most 2147418111 is supported");
+  EXPECT_EQ(message_of([](Layer& l) { l.padding.w = 1073741824, l.width.reset(); }),
+            "width: 2 * padding is 2147483648; at most 2147418111 is supported");
+  EXPECT_EQ(message_of([](Layer& l) { l.stride = {200, 200}; }),
+            "stride 200x200 has 40000 phases; at most 16384 are supported");
+  EXPECT_EQ(message_of([](Layer& l) { l.in_channels = 2147483647, l.batch = 1, l.height = l.width = 8; }),
+            "in_channels 2147483647 is too large: at most 2147418111 is supported");
+  EXPECT_EQ(message_of([](Layer& l) { l.stride.w = 2, l.padding.w = 1000, l.width = 1073742000; }),
+            "input width 1073742000 is too large for the kernel's 32-bit coordinates; at most 1073741760");
+}
+
 TEST(PlanDirect, OffsetsAre64BitWhereSizesAreOpenOrLarge) {
   Layer open = layer_a();
   open.height.reset();
