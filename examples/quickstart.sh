@@ -15,8 +15,8 @@ cmake --build "$build" --target convtgen
 convtgen="$build/cli/convtgen"
 if ! "$convtgen" doctor --quiet nvrtc; then
   cmake/install_nvrtc.sh "$build/nvrtc" || true
+  export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
 fi
-export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
 
 step() { if [[ -t 1 ]]; then printf '\n\033[1m%s\033[0m\n' "$*"; else printf '\n%s\n' "$*"; fi; }
 
