@@ -6,7 +6,7 @@
 namespace convtgen {
 
 /// The one plan of `direct` for a forward problem; it takes every legal layer.
-/// Errors: a number that the kernel's 32-bit coordinates can't hold.
+/// Errors: a number that the kernel's 32-bit coordinates can't hold, or more phases than a source can write out.
 [[nodiscard]] Result<Plan> plan_direct(const Problem& problem);
 
 /// Blocks of a launch of that plan; shape is not empty.
