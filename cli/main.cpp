@@ -1,7 +1,12 @@
 // convtgen: the command line. Each verb has a file of its own.
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "cli/command.h"
@@ -54,6 +59,11 @@ std::string verb_suggestion(const CLI::App& app, int argc, char** argv) {
   return fmt::format("there is no verb '{}'{}", argv[1], near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
 }
 
+int machine_lacks(std::string_view what) {
+  print_error(what);
+  return static_cast<int>(Exit::kUsage);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -92,6 +102,16 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "'convtgen {}--help' tells what is legal.\n",
                app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");
     return static_cast<int>(Exit::kUsage);
+  } catch (const std::bad_alloc&) {
+    return machine_lacks("not enough memory; run takes smaller sizes with --input");
+  } catch (const std::length_error&) {
+    return machine_lacks("not enough memory; run takes smaller sizes with --input");
+  } catch (const std::system_error& error) {
+    return machine_lacks(error.what());  // standard output that can't be written
+  }
+  // What is buffered still may not fit on a full disk: half an emitted file must not look like a whole one.
+  if (std::fflush(stdout) != 0) {
+    return machine_lacks(fmt::format("cannot write to file: {}", std::generic_category().message(errno)));
   }
   return static_cast<int>(exit);
 }

@@ -205,7 +205,7 @@ void add_run(CLI::App& app, Exit& exit) {
       ->check(CLI::IsMember({"auto", "cuda", "host"}))
       ->capture_default_str();
   verb->add_option("--gpu", options->gpu, "Which GPU, in the driver's order.")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1023))
       ->capture_default_str();
   add_architecture_option(*verb, options->architecture);
   verb->get_option("--arch")->description("Whose kernel the host device runs; a GPU runs its own.");
@@ -218,7 +218,7 @@ void add_run(CLI::App& app, Exit& exit) {
   verb->add_option("--seed", options->seed, "Of random inputs, samples, and the host device's order of threads.")
       ->capture_default_str();
   verb->add_option("--repeat", options->repeats, "Timed runs on a GPU.")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   verb->footer(R"(
 Arrays are .npy files of the layer's dtype, in C order: float64, float32, float16, and uint16 with the bits of bf16.

@@ -1,8 +1,10 @@
 #include "cli/run_inputs.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "cli/npy.h"
+#include "cli/terminal.h"
 
 namespace convtgen::cli {
 namespace {
@@ -60,6 +62,25 @@ Result<std::pair<HostArray, InputSizes>> read_x(const std::string& path, const L
   return std::pair{*std::move(x), sizes};
 }
 
+double bytes_in(const Layer& layer, const std::vector<std::int64_t>& shape) {
+  double bytes = bytes_of(layer.dtype);
+  for (const std::int64_t size : shape) {
+    bytes *= static_cast<double>(size);
+  }
+  return bytes;
+}
+
+/// An allocation that is too large would end the process, or others on the machine.
+Result<void> check_memory(const Layer& layer, const Shape& shape) {
+  const double wanted = bytes_in(layer, input_shape(layer, shape)) + bytes_in(layer, weight_shape(layer));
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  if (wanted > memory) {
+    return fail(fmt::format("x and weight take {}, and this machine has {} of memory; --input makes x smaller",
+                            bytes_text(wanted), bytes_text(memory)));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::int64_t> user_shape(const Layer& layer, std::vector<std::int64_t> shape) {
@@ -100,6 +121,9 @@ Result<RunInputs> make_inputs(const Layer& layer, const InputOption& input, cons
   Result<Shape> shape = shape_of(sized->layer, sized->sizes);
   if (!shape) {
     return std::unexpected(shape.error());
+  }
+  if (auto enough = check_memory(sized->layer, *shape); !enough) {
+    return std::unexpected(enough.error());
   }
   RunInputs inputs{*std::move(sized), *shape, {}, ""};
   const Layer& described = inputs.sized.layer;

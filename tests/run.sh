@@ -12,7 +12,7 @@ esac
 
 cmake/install_dependencies.sh build tests
 compiler=()
-if (($(g++ -dumpversion | cut -d. -f1) < 12)); then
+if ! command -v g++ >/dev/null || (($(g++ -dumpversion | cut -d. -f1) < 12)); then
   compiler=(-DCMAKE_CXX_COMPILER=g++-12)
 fi
 jobs=$(nproc)

@@ -68,5 +68,14 @@ TEST(Help, UnknownOptionsAndValuesAreWrongUsage) {
   EXPECT_EQ(convtgen({"--colour"}).exit, 2);
 }
 
+TEST(Help, AFullDiskIsAnErrorAndNotHalfAFile) {
+  for (const std::string verb : {"emit", "explain"}) {
+    const Outcome outcome =
+        run_program({"sh", "-c", std::string("\"$0\" \"$1\" \"$2\" >/dev/full"), CONVTGEN_BINARY, verb, seeds()});
+    EXPECT_EQ(outcome.exit, 2) << verb << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("convtgen: error: cannot write to file")) << verb;
+  }
+}
+
 }  // namespace
 }  // namespace convtgen::test

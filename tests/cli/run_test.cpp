@@ -170,5 +170,11 @@ TEST(Run, Devices) {
   EXPECT_EQ(convtgen({"run", "--device", "tpu", "-e", kSmall}).exit, 2);
 }
 
+TEST(Run, InputsLargerThanTheMemoryAreWrongUsage) {
+  const Outcome outcome = convtgen({"run", "--device", "host", "-e", kSmall, "--input", "1000000x30000x30000"});
+  EXPECT_EQ(outcome.exit, 2) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("of memory; --input makes x smaller"));
+}
+
 }  // namespace
 }  // namespace convtgen::test
