@@ -26,8 +26,10 @@ else
 fi
 
 build=build/tests
-cmake/install_nvrtc.sh "$build/nvrtc" || true
-export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
+if [[ -z "${CONVTGEN_NVRTC_DIR:-}" ]]; then
+  cmake/install_nvrtc.sh "$build/nvrtc" || true
+  export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
+fi
 export CONVTGEN_CACHE_DIR="$PWD/$build/cache"
 
 step() { printf '\n== %s\n' "$*"; }
