@@ -289,6 +289,30 @@ CONVTGEN_HOST_UNCHECKED __attribute__((const)) inline void* shared_memory() {
   return convtgen_host_table.shared_memory();
 }
 
+// The caches are not imitated: a hint changes no value. One access of the whole, so that its alignment is checked.
+typedef unsigned int ConvtgenWord __attribute__((may_alias));
+#define CONVTGEN_HOST_HINTED_LOAD(hint)                            \
+  __forceinline__ unsigned int load_##hint##_4(const void* from) { \
+    return *static_cast<const ConvtgenWord*>(from);                \
+  }                                                                \
+  __forceinline__ uint2 load_##hint##_8(const void* from) {        \
+    return *static_cast<const uint2*>(from);                       \
+  }                                                                \
+  __forceinline__ uint4 load_##hint##_16(const void* from) {       \
+    return *static_cast<const uint4*>(from);                       \
+  }
+CONVTGEN_HOST_HINTED_LOAD(streaming)
+CONVTGEN_HOST_HINTED_LOAD(constant)
+__forceinline__ void store_streaming_4(void* to, unsigned int value) {
+  *static_cast<ConvtgenWord*>(to) = value;
+}
+__forceinline__ void store_streaming_8(void* to, uint2 value) {
+  *static_cast<uint2*>(to) = value;
+}
+__forceinline__ void store_streaming_16(void* to, uint4 value) {
+  *static_cast<uint4*>(to) = value;
+}
+
 // templates/device/convert.h; every NaN becomes the one that the instruction makes.
 __forceinline__ float half_to_float(unsigned short bits) {
   const unsigned int sign = (bits & 0x8000u) << 16;
@@ -330,6 +354,44 @@ __forceinline__ unsigned short float_to_bfloat16(float value) {
     return 0x7fff;
   }
   return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+// Every NaN becomes the same one, whose 13 low bits are zero too.
+__forceinline__ unsigned int float_to_tf32(float value) {
+  const unsigned int bits = __float_as_uint(value);
+  if ((bits & 0x7f800000u) == 0x7f800000u) {
+    return (bits & 0x7fffffu) != 0 ? 0x7fffe000u : bits;
+  }
+  return (bits + 0x1000u) & 0xffffe000u;
+}
+
+__forceinline__ unsigned int floats_to_half2(float low, float high) {
+  return float_to_half(low) | static_cast<unsigned int>(float_to_half(high)) << 16;
+}
+
+__forceinline__ unsigned int floats_to_bfloat162(float low, float high) {
+  return float_to_bfloat16(low) | static_cast<unsigned int>(float_to_bfloat16(high)) << 16;
+}
+
+// templates/device/warp.h
+__forceinline__ unsigned int lane_id() {
+  return threadIdx.x % 32;
+}
+
+__forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
+// Which lane it is, the chip leaves open: not lane 0 here, so that a kernel that takes it for lane 0 shows.
+__forceinline__ bool elect_one() {
+  return __ballot_sync(0xffffffffu, 1) != 0 && lane_id() == 19;
+}
+
+__forceinline__ float warp_sum(float value) {
+  for (int distance = 16; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(0xffffffffu, value, distance);
+  }
+  return value;
 }
 
 #endif

@@ -1,0 +1,48 @@
+// The number formats of tensor cores, rounded as the chip does it. PTX ISA 9.7.9.21 (cvt) and 5.2.3 (tf32).
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace convtgen::host {
+
+/// What a tensor core reads of a tf32 operand: the 13 low bits are not looked at.
+[[nodiscard]] inline float truncate_tf32(std::uint32_t bits) {
+  return std::bit_cast<float>(bits & 0xffffe000U);
+}
+
+/// cvt.rna.tf32.f32: nearest, ties away from zero; infinity stays, a NaN gives a NaN.
+[[nodiscard]] inline std::uint32_t round_tf32_away(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7f800000U) == 0x7f800000U) {
+    return (bits & 0x007fffffU) != 0 ? 0x7fffe000U : bits;
+  }
+  return (bits + 0x1000U) & 0xffffe000U;
+}
+
+/// TMA's tf32 element type: nearest, ties to even (seen on an H200).
+[[nodiscard]] inline std::uint32_t round_tf32_even(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7f800000U) == 0x7f800000U) {
+    return (bits & 0x007fffffU) != 0 ? 0x7fffe000U : bits;
+  }
+  return (bits + 0xfffU + ((bits >> 13) & 1U)) & 0xffffe000U;
+}
+
+[[nodiscard]] inline float bf16_value(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+/// Exact; subnormals included.
+[[nodiscard]] inline float f16_value(std::uint16_t bits) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16;
+  const std::uint32_t rest = bits & 0x7fffU;
+  if (rest >= 0x7c00U) {
+    return std::bit_cast<float>(sign | 0x7f800000U | (rest & 0x3ffU) << 13);
+  }
+  // As if the exponent had f32's bias, put right by a multiplication that is exact.
+  const float magnitude = std::bit_cast<float>(rest << 13) * 0x1p112F;
+  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
+}
+
+}  // namespace convtgen::host

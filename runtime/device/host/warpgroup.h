@@ -1,0 +1,66 @@
+// wgmma over plain memory: descriptors, layouts, products. PTX ISA 9.7.15 (asynchronous warpgroup level matrix
+// instructions) and what templates/device/warpgroup.h says was seen on an H200.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "generator/support/error.h"
+
+namespace convtgen::host {
+
+/// The fields of a matrix descriptor, in bytes.
+struct WgmmaDescriptor {
+  std::uint32_t start = 0;    // address in the shared window
+  std::uint32_t leading = 0;  // pitches
+  std::uint32_t stride = 0;
+  std::uint32_t base_offset = 0;  // as it stands, 0 to 7
+  std::uint32_t swizzle = 0;      // 0, 32, 64, 128
+  bool operator==(const WgmmaDescriptor&) const = default;
+};
+
+[[nodiscard]] WgmmaDescriptor decode_wgmma_descriptor(std::uint64_t bits);
+
+enum class WgmmaElement { kF16, kBf16, kTf32 };
+
+/// An operand of one instruction: A has 64 rows, B has N (its columns count as rows here).
+struct WgmmaOperand {
+  WgmmaElement element = WgmmaElement::kF16;
+  int rows = 64;
+  bool mn_major = false;
+};
+
+/// K of one instruction: 32 bytes.
+[[nodiscard]] int wgmma_k(WgmmaElement element);
+
+/// Address in the shared window of element (row, k).
+[[nodiscard]] std::uint32_t wgmma_address(const WgmmaDescriptor& descriptor, const WgmmaOperand& operand, int row,
+                                          int k);
+
+/// The operand as floats, element (row, k) at [row * K + k]; tf32 truncated. `shared` begins at address 0 of the
+/// window.
+/// Errors: a base offset, tf32 that is MN-major (neither has a defined meaning here), an element outside `shared`.
+[[nodiscard]] Result<std::vector<float>> gather_wgmma(std::span<const std::byte> shared, std::uint64_t descriptor,
+                                                      const WgmmaOperand& operand);
+
+/// Where a thread (0 to 127 of its warpgroup) has value i of its accumulators (PTX ISA figure 'WGMMA .m64nNk16 D').
+struct WgmmaPlace {
+  int row = 0;
+  int column = 0;
+  bool operator==(const WgmmaPlace&) const = default;
+};
+[[nodiscard]] WgmmaPlace wgmma_accumulator(int thread, int i);
+
+/// Where a thread has element i of A in registers; 16-bit: i = 2 * register + half, 8 of them; tf32: i = register, 4.
+[[nodiscard]] WgmmaPlace wgmma_a_fragment(WgmmaElement element, int thread, int i);
+
+/// d (64xn) = a (64xk) * b (nxk, transposed), added to d if `accumulate`; all row-major. Products are exact; they and d
+/// are summed in double, in the order of k, and rounded once to nearest. The chip aligns the terms of an
+/// instruction to the largest and cuts them off there: it is assumed, not documented, to keep at least f32's 24 bits
+/// of it, so the difference is at most (k + 2) * 2^-23 * max(|d|, |a * b|).
+void multiply_wgmma(std::span<float> d, std::span<const float> a, std::span<const float> b, int n, int k,
+                    bool accumulate);
+
+}  // namespace convtgen::host

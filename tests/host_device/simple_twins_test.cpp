@@ -1,0 +1,169 @@
+// The twins of primitives that take effect at once: hinted memory, conversions, warps.
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "tests/host_device/bench.h"
+
+namespace convtgen::testing {
+namespace {
+
+#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+std::string hinted(const std::string& statement) {
+  return "extern \"C\" __global__ void kernel(const unsigned int* x, unsigned int* y) {\n  const int t = "
+         "threadIdx.x;\n  " +
+         statement + "\n}\n";
+}
+
+TEST(SimpleTwins, HintedLoadsAndStoresOfEverySize) {
+  const auto device = open_host({.workers = 1});
+  std::vector<unsigned> values(128);
+  for (unsigned i = 0; i < values.size(); ++i) {
+    values[i] = i * 2654435761U;
+  }
+  const Array<unsigned> x(*device, values);
+  for (const std::string hint : {"streaming", "constant"}) {
+    for (const std::string size : {"4", "8", "16"}) {
+      const std::size_t words = std::stoul(size) / 4;
+      const Array<unsigned> y(*device, std::vector<unsigned>(128));
+      const std::string step = std::to_string(words);
+      ASSERT_EQ(launch(*device,
+                       source_of(hinted("store_streaming_" + size + "(y + " + step + " * t, load_" + hint + "_" + size +
+                                        "(x + " + step + " * t));")),
+                       {}, {x.address(), y.address()}),
+                "");
+      const auto got = y.values();
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        ASSERT_EQ(got[i], i < 32 * words ? values[i] : 0U) << hint << size;
+      }
+    }
+  }
+}
+
+TEST(SimpleTwins, HintedAccessesAreChecked) {
+  const auto device = open_host({.workers = 1});
+  const Array<unsigned> x(*device, std::vector<unsigned>(128));
+  const Array<unsigned> y(*device, 128);
+  const auto message = [&](const std::string& statement) {
+    return launch(*device, source_of(hinted(statement), {"x", "y"}), {}, {x.address(), y.address()});
+  };
+  EXPECT_HAS(message("if (t == 3) y[0] = load_streaming_16(x + 2).x;"), "misaligned read of 16 bytes");
+  EXPECT_HAS(message("if (t == 3) y[0] = load_constant_8(x + 1).x;"), "misaligned read of 8 bytes");
+  EXPECT_HAS(message("if (t == 3) store_streaming_16(y + 2, load_constant_16(x));"), "misaligned write of 16 bytes");
+  const auto outside = message("if (t == 3) store_streaming_8(y + 128, load_streaming_8(x));");
+  EXPECT_HAS(outside, "out-of-bounds write of 8 bytes at offset 512 of global buffer 'y' (512 bytes)");
+  EXPECT_HAS(outside, "thread 3, line 3 `if (t == 3) store_streaming_8");
+  EXPECT_HAS(message("if (t == 3) y[0] = load_streaming_4(x + 128);"), "out-of-bounds read of 4 bytes at offset 512");
+}
+
+// The nearest tf32 value by arithmetic: the quantum is 2^-10 of the value's power of two, ties away from zero.
+float nearest_tf32(float value) {
+  const double magnitude = std::fabs(static_cast<double>(value));
+  const int exponent = std::max(magnitude == 0 ? -126 : std::ilogb(magnitude), -126);
+  const double quantum = std::ldexp(1.0, exponent - 10);
+  return static_cast<float>(std::copysign(std::floor(magnitude / quantum + 0.5) * quantum, static_cast<double>(value)));
+}
+
+TEST(SimpleTwins, Conversions) {
+  const auto device = open_host();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> values = {0.0F,  -0.0F,  1.0F,    65504.0F,  65520.0F,   -65519.9F,
+                               6e-8F, 1e-45F, 3.4e38F, kInfinity, -kInfinity, std::nanf("")};
+  for (const std::uint32_t bits : {0x3f801000U, 0x3f800fffU, 0xbf801000U, 0x3f803000U, 0x3f808000U, 0x3f818000U,
+                                   0x7f7ff000U, 0x7f7fefffU, 0x00001000U, 0x80000fffU, 0x7f800001U}) {
+    values.push_back(std::bit_cast<float>(bits));
+  }
+  for (std::uint32_t i = 0; values.size() < 96; ++i) {
+    values.push_back(std::bit_cast<float>(0x2f000000U + i * 0x00ab1234U));
+  }
+  const Array<float> x(*device, values);
+  const Array<unsigned> y(*device, values.size() * 5);
+  ASSERT_EQ(launch(*device, source_of(R"(extern "C" __global__ void kernel(const float* x, unsigned int* y) {
+  const float a = x[threadIdx.x];
+  const float b = x[95 - threadIdx.x];
+  unsigned int* mine = y + 5 * threadIdx.x;
+  mine[0] = float_to_tf32(a);
+  mine[1] = floats_to_half2(a, b);
+  mine[2] = floats_to_bfloat162(a, b);
+  mine[3] = float_to_half(a);
+  mine[4] = float_to_bfloat16(a);
+})"),
+                   {.threads = 96}, {x.address(), y.address()}),
+            "");
+  const auto got = y.values();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const unsigned* mine = &got[5 * i];
+    const unsigned* other = &got[5 * (95 - i)];
+    if (std::isnan(values[i])) {
+      EXPECT_TRUE(std::isnan(std::bit_cast<float>(mine[0])));
+      EXPECT_EQ(mine[0] & 0x1fffU, 0U);
+    } else if (std::isinf(values[i])) {
+      EXPECT_EQ(mine[0], std::bit_cast<unsigned>(values[i]));
+    } else {
+      EXPECT_EQ(mine[0], std::bit_cast<unsigned>(nearest_tf32(values[i]))) << values[i];
+    }
+    EXPECT_EQ(mine[1], mine[3] | other[3] << 16);
+    EXPECT_EQ(mine[2], mine[4] | other[4] << 16);
+  }
+}
+
+TEST(SimpleTwins, Warps) {
+  const auto device = open_host();
+  const auto source = source_of(R"(extern "C" __global__ void kernel(const float* x, float* sums, unsigned int* y) {
+  const int t = threadIdx.x;
+  sums[t] = warp_sum(x[t]);
+  y[3 * t] = lane_id();
+  y[3 * t + 1] = warp_uniform(t);
+  y[3 * t + 2] = elect_one() + 2 * elect_one();
+})");
+  std::vector<float> values(64);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = std::sqrt(static_cast<float>(i + 1));
+  }
+  const Array<float> x(*device, values);
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    device->set_seed(seed);
+    const Array<float> sums(*device, 64);
+    const Array<unsigned> y(*device, 192);
+    ASSERT_EQ(launch(*device, source, {.threads = 64}, {x.address(), sums.address(), y.address()}), "");
+    const auto got = y.values();
+    for (std::size_t warp = 0; warp < 64; warp += 32) {
+      std::vector<float> tree(values.begin() + static_cast<std::ptrdiff_t>(warp),
+                              values.begin() + static_cast<std::ptrdiff_t>(warp) + 32);
+      for (std::size_t half = 16; half > 0; half /= 2) {
+        for (std::size_t i = 0; i < half; ++i) {
+          tree[i] += tree[i + half];
+        }
+      }
+      unsigned elected = 0;
+      for (std::size_t i = 0; i < 32; ++i) {
+        const std::size_t t = warp + i;
+        EXPECT_EQ(sums.values()[t], tree[0]);
+        EXPECT_EQ(got[3 * t], i);
+        EXPECT_EQ(got[3 * t + 1], warp);
+        EXPECT_TRUE(got[3 * t + 2] == 0 || got[3 * t + 2] == 3);
+        elected += got[3 * t + 2];
+      }
+      EXPECT_EQ(elected, 3U);
+    }
+  }
+}
+
+TEST(SimpleTwins, WarpFunctionsAreCollective) {
+  const auto device = open_host({.workers = 1});
+  const Array<unsigned> y(*device, 32);
+  for (const std::string call : {"elect_one()", "warp_uniform(3)", "warp_sum(1.0f)"}) {
+    const auto message = launch(
+        *device,
+        source_of("extern \"C\" __global__ void kernel(unsigned int* y) {\n  if (threadIdx.x != 5) y[threadIdx.x] = " +
+                  call + ";\n}\n"),
+        {}, {y.address()});
+    EXPECT_HAS(message, "divergent a warp ");
+    EXPECT_HAS(message, "line 2 `if (threadIdx.x != 5)");
+    EXPECT_HAS(message, "thread 5 has ended");
+  }
+}
+
+}  // namespace
+}  // namespace convtgen::testing
