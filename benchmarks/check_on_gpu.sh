@@ -12,7 +12,7 @@ check() { "$@" || { failed=1; echo "FAILED: $*"; }; }
 step "what is here"
 "$convtgen" doctor
 
-step "100 random layers"
+step "random layers"
 CONVTGEN_TEST_DEVICE=cuda CONVTGEN_TEST_LAYERS=${CONVTGEN_TEST_LAYERS:-100} CONVTGEN_TEST_SEED=11 \
   check "$build/tests/end_to_end/oracle_test" --gtest_brief=1
 
