@@ -289,6 +289,15 @@ CONVTGEN_HOST_UNCHECKED __attribute__((const)) inline void* shared_memory() {
   return convtgen_host_table.shared_memory();
 }
 
+// The window starts with the block's dynamic shared memory here.
+__forceinline__ unsigned int shared_address(const void* pointer) {
+  return static_cast<unsigned int>(static_cast<const char*>(pointer) - static_cast<const char*>(shared_memory()));
+}
+
+__forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {
+  return static_cast<unsigned char*>(pointer) + (alignment - shared_address(pointer) % alignment) % alignment;
+}
+
 // The caches are not imitated: a hint changes no value. One access of the whole, so that its alignment is checked.
 typedef unsigned int ConvtgenWord __attribute__((may_alias));
 #define CONVTGEN_HOST_HINTED_LOAD(hint)                            \
