@@ -8,7 +8,7 @@
 namespace convtgen {
 namespace {
 
-constexpr int kMaxIterations = 1 << 20;
+constexpr int kMaxIterations = 1 << 16;
 
 /// Whether an expression changes the variable, or might: its address taken is enough.
 bool changes(const Expression& e, std::string_view name) {

@@ -347,7 +347,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"", "(for @3 unrolled (declare @3 int i 0) (< i 4) (++ i) (do @4 (= i 0)))",
               "t.cu:104: a static variable can't be assigned to here: only the head of its loop moves it"},
         Fault{"", "(for @3 unrolled (declare @3 int i 0) (< i 4) (*= i 2) (do @4 (= (at y i) 0)))",
-              "t.cu:103: more than 1048576 iterations of an unrolled loop"},
+              "t.cu:103: more than 65536 iterations of an unrolled loop"},
         Fault{"", "(comment @3 \"of {size}\")", "t.cu:103: {size} in a comment names nothing static"},
         Fault{"", "(comment @3 \"of {nothing}\")", "t.cu:103: {nothing} in a comment names nothing static"},
         Fault{"", "(do @3 (= (at y 0) P::rows))", "t.cu:103: the template has no parameter 'rows'"},
