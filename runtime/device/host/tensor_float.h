@@ -1,4 +1,4 @@
-// The number formats of tensor cores, rounded as the chip does it. PTX ISA 9.7.9.21 (cvt) and 5.2.3 (tf32).
+// The number formats of tensor cores, rounded as the chip does it. PTX ISA (cvt; tf32).
 #pragma once
 
 #include <bit>

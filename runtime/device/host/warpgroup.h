@@ -1,4 +1,4 @@
-// wgmma over plain memory: descriptors, layouts, products. PTX ISA 9.7.15 (asynchronous warpgroup level matrix
+// wgmma over plain memory: descriptors, layouts, products. PTX ISA (asynchronous warpgroup level matrix
 // instructions) and what templates/device/warpgroup.h says was seen on an H200.
 #pragma once
 
@@ -45,7 +45,7 @@ struct WgmmaOperand {
 [[nodiscard]] Result<std::vector<float>> gather_wgmma(std::span<const std::byte> shared, std::uint64_t descriptor,
                                                       const WgmmaOperand& operand);
 
-/// Where a thread (0 to 127 of its warpgroup) has value i of its accumulators (PTX ISA figure 'WGMMA .m64nNk16 D').
+/// Where a thread (0 to 127 of its warpgroup) has value i of its accumulators (PTX ISA, wgmma.mma_async, register fragments).
 struct WgmmaPlace {
   int row = 0;
   int column = 0;
