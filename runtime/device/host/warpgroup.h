@@ -45,7 +45,8 @@ struct WgmmaOperand {
 [[nodiscard]] Result<std::vector<float>> gather_wgmma(std::span<const std::byte> shared, std::uint64_t descriptor,
                                                       const WgmmaOperand& operand);
 
-/// Where a thread (0 to 127 of its warpgroup) has value i of its accumulators (PTX ISA, wgmma.mma_async, register fragments).
+/// Where a thread (0 to 127 of its warpgroup) has value i of its accumulators (PTX ISA, wgmma.mma_async, register
+/// fragments).
 struct WgmmaPlace {
   int row = 0;
   int column = 0;
