@@ -5,6 +5,7 @@
 
 #include "generator/specializer/evaluator.h"
 #include "generator/specializer/fold.h"
+#include "generator/specializer/primitives.h"
 #include "generator/specializer/static_evaluator.h"
 
 namespace convtgen {
@@ -351,6 +352,47 @@ std::optional<Term> Evaluator::inline_call(const Version& version, const std::ve
   return std::nullopt;
 }
 
+Term Evaluator::call_primitive(const Primitive& primitive, std::vector<Term> arguments) {
+  std::ranges::for_each(arguments, [&](const Term& argument) { note_change(argument); });  // by reference, perhaps
+  if (!probing_) {
+    first_calls_.emplace(primitive.name, place_here());
+  }
+  Term out = node(Kind::kCall, primitive.name, resolve(primitive.type), std::move(arguments));
+  out.only_computes = out.type.name != "void" && primitive.text.find("volatile") == std::string::npos;
+  return out;
+}
+
+/// Static arguments, and how many accumulators there are, make the name; the others are handed over.
+Term Evaluator::call_printed(const PrintedPrimitive& printed, std::vector<Term> arguments) {
+  if (arguments.size() != printed.parameters.size()) {
+    report(fmt::format("{} takes {} arguments, not {}", printed.name, printed.parameters.size(), arguments.size()));
+    return literal({});
+  }
+  PrintedCall call{.name = printed.name, .values = {}};
+  std::vector<Term> kept;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    Term& argument = arguments[i];
+    if (!printed.parameters[i].is_static) {
+      if (call.accumulators == 0 && argument.type.kind == Type::Kind::kArray && !argument.type.extent.empty()) {
+        call.accumulators = static_cast<int>(argument.type.extent[0].value.bits);
+      }
+      kept.push_back(std::move(argument));
+    } else if (argument.value && !is_floating(argument.value->type)) {
+      call.values.push_back(static_cast<std::int64_t>(wide(*argument.value)));
+    } else {
+      report(fmt::format("argument '{}' of {} must be a static integer", printed.parameters[i].name, printed.name));
+      return literal({});
+    }
+  }
+  const Result<std::string> name = printed_name(call);
+  Result<Primitive> primitive = name ? printed_primitive(*name) : std::unexpected(name.error());
+  if (!primitive) {
+    report(primitive.error().message);
+    return literal({});
+  }
+  return call_primitive(printed_.emplace(*name, std::move(*primitive)).first->second, std::move(kept));
+}
+
 Term Evaluator::evaluate_call(const Expression& e) {
   std::vector<Term> arguments;
   for (const Expression& operand : e.operands) {
@@ -400,10 +442,10 @@ Term Evaluator::evaluate_call(const Expression& e) {
     return node(Kind::kCall, version.name, resolve(function->type), std::move(kept));
   }
   if (const Primitive* primitive = globals_.primitive(e.text)) {
-    std::ranges::for_each(arguments, [&](const Term& argument) { note_change(argument); });  // by reference, perhaps
-    Term out = node(Kind::kCall, e.text, resolve(primitive->type), std::move(arguments));
-    out.only_computes = out.type.name != "void" && primitive->text.find("volatile") == std::string::npos;
-    return out;
+    return call_primitive(*primitive, std::move(arguments));
+  }
+  if (const PrintedPrimitive* printed = globals_.printed(e.text)) {
+    return call_printed(*printed, std::move(arguments));
   }
   if ((e.text == "min" || e.text == "max") && all_static && arguments.size() == 2) {
     const Scalar type = common_type(*arguments[0].scalar, *arguments[1].scalar);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "generator/specializer/fold.h"
+#include "generator/specializer/primitives.h"
 #include "generator/specializer/static_evaluator.h"
 
 namespace convtgen {
@@ -23,8 +24,8 @@ std::size_t order_of(const Program& program, const Function& function) {
 
 }  // namespace
 
-Result<Output> evaluate_program(const Globals& globals, const std::string& symbol) {
-  return Evaluator(globals).run(symbol);
+Result<Output> evaluate_program(const Globals& globals, const std::string& symbol, std::string_view architecture) {
+  return Evaluator(globals, architecture).run(symbol);
 }
 
 Result<Output> Evaluator::run(const std::string& symbol) {
@@ -53,6 +54,7 @@ Result<Output> Evaluator::run(const std::string& symbol) {
   Output output;
   output.globals = &globals_;
   collect(output);
+  check_architecture(output);
   if (error_) {
     return std::unexpected(*error_);
   }
@@ -99,6 +101,11 @@ void Evaluator::collect(Output& output) {
   for (const Item& item : items) {
     if (const auto* primitive = std::get_if<Primitive>(&item);
         primitive != nullptr && reached.contains(primitive->name)) {
+      output.primitives.push_back(*primitive);
+    }
+  }
+  for (const auto& [name, primitive] : printed_) {
+    if (reached.contains(name)) {
       output.primitives.push_back(primitive);
     }
   }
@@ -109,6 +116,25 @@ void Evaluator::collect(Output& output) {
     }
   }
   std::ranges::sort(output.versions, {}, [](const Version& v) { return std::pair(v.order, v.sequence); });
+}
+
+/// Whether the architecture has all primitives of the output; asks of those first that the template itself calls.
+void Evaluator::check_architecture(const Output& output) {
+  for (const bool is_called : {true, false}) {
+    for (const Primitive& primitive : output.primitives) {
+      const auto call = first_calls_.find(primitive.name);
+      // Functions that a template itself has with asm in them are its own business.
+      const bool is_ours = !primitive.is_declaration &&
+                           (primitive.place.file.starts_with("device/") || printed_.contains(primitive.name));
+      if (error_ || !is_ours || (call != first_calls_.end()) != is_called) {
+        continue;
+      }
+      if (const Result<void> has = check_primitive(primitive.name, architecture_); !has) {
+        error_ = is_called ? error_at(call->second, has.error().message)
+                           : Error{fmt::format("the template {}: {}", globals_.program().name, has.error().message)};
+      }
+    }
+  }
 }
 
 ResidualType Evaluator::spell_item(const Item& item, std::size_t order) {
@@ -136,10 +162,12 @@ ResidualType Evaluator::spell_item(const Item& item, std::size_t order) {
 
 void Evaluator::report(std::string_view message) {
   if (!error_) {
-    error_ = frame_ != nullptr
-                 ? error_at({frame_->function->place.file, frame_->function->place.line + frame_->line}, message)
-                 : Error{std::string(message)};
+    error_ = frame_ != nullptr ? error_at(place_here(), message) : Error{std::string(message)};
   }
+}
+
+Place Evaluator::place_here() const {
+  return {frame_->function->place.file, frame_->function->place.line + frame_->line};
 }
 
 int Evaluator::line_here() const {

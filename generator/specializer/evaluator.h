@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace convtgen {
 
 class Evaluator {
  public:
-  explicit Evaluator(const Globals& globals) : globals_(globals) {}
+  Evaluator(const Globals& globals, std::string_view architecture) : globals_(globals), architecture_(architecture) {}
 
   [[nodiscard]] Result<Output> run(const std::string& symbol);
 
@@ -45,7 +46,9 @@ class Evaluator {
   std::optional<Scalar> scalar(const Type& resolved);
   std::size_t specialise(const Function& function, const std::vector<Term>& arguments);
   int line_here() const;
+  Place place_here() const;
   void collect(Output& output);
+  void check_architecture(const Output& output);
   ResidualType spell_item(const Item& item, std::size_t order);
 
   // evaluate_expression.cpp
@@ -57,6 +60,8 @@ class Evaluator {
   Term evaluate_index(const Expression& e);
   Term evaluate_member(const Expression& e);
   Term evaluate_call(const Expression& e);
+  Term call_primitive(const Primitive& primitive, std::vector<Term> arguments);
+  Term call_printed(const PrintedPrimitive& printed, std::vector<Term> arguments);
   std::optional<Term> inline_call(const Version& version, const std::vector<Term>& arguments);
   Term evaluate_cast_operator(const Expression& e);
   Term evaluate_sizeof(const Expression& e);
@@ -81,11 +86,14 @@ class Evaluator {
   Residual make(Residual::Kind kind, const Statement& s);
 
   const Globals& globals_;
+  const std::string_view architecture_;
   std::optional<Error> error_;
   Frame* frame_ = nullptr;
   std::vector<Version> versions_;
   std::map<std::pair<std::string, std::string>, std::size_t> memo_;  // name and static arguments
   std::map<std::string, int> names_;                                 // how many versions a function has
+  std::map<std::string, Primitive> printed_;                         // by their whole names
+  std::map<std::string, Place> first_calls_;                         // of primitives
   Changes changes_;
   int ids_ = 0;
   int depth_ = 0;

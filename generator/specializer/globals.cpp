@@ -183,6 +183,8 @@ Result<void> Globals::add(const Item& item) {
     records_[record_item->name] = record_item;
   } else if (const auto* primitive_item = std::get_if<Primitive>(&item)) {
     primitives_[primitive_item->name] = primitive_item;
+  } else if (const auto* printed_item = std::get_if<PrintedPrimitive>(&item)) {
+    printed_[printed_item->name] = printed_item;
   } else if (const auto* function_item = std::get_if<Function>(&item)) {
     functions_[function_item->name] = function_item;
   }
@@ -209,6 +211,9 @@ const Function* Globals::function(std::string_view name) const {
 }
 const Primitive* Globals::primitive(std::string_view name) const {
   return find_pointer(primitives_, name);
+}
+const PrintedPrimitive* Globals::printed(std::string_view name) const {
+  return find_pointer(printed_, name);
 }
 bool Globals::is_enumeration(std::string_view name) const {
   return find(enumerations_, name) != nullptr;

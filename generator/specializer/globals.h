@@ -32,6 +32,7 @@ class Globals {
   [[nodiscard]] const Record* record(std::string_view name) const;
   [[nodiscard]] const Function* function(std::string_view name) const;
   [[nodiscard]] const Primitive* primitive(std::string_view name) const;
+  [[nodiscard]] const PrintedPrimitive* printed(std::string_view name) const;
   [[nodiscard]] bool is_enumeration(std::string_view name) const;
 
  private:
@@ -47,6 +48,7 @@ class Globals {
   std::map<std::string, const Record*, std::less<>> records_;
   std::map<std::string, const Function*, std::less<>> functions_;
   std::map<std::string, const Primitive*, std::less<>> primitives_;
+  std::map<std::string, const PrintedPrimitive*, std::less<>> printed_;
   std::map<std::string, bool, std::less<>> enumerations_;
 };
 

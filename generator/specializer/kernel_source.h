@@ -12,7 +12,9 @@ namespace convtgen {
 /// One parameter of the kernel. Unused ones are gone from the source, so launchers bind by name.
 struct KernelParameter {
   std::string name;  // "x", "weight", "bias", "y", "batch", "height", "width"
-  std::string type;  // as in the source: "const float*", "int"
+  std::string type;  // as in the source: "const float*", "int", "TensorMap"
+  /// Whether its argument is a tensor map (TensorMapArgument, runtime/device/device.h).
+  [[nodiscard]] bool is_tensor_map() const { return type == "TensorMap"; }
   bool operator==(const KernelParameter&) const = default;
 };
 
@@ -25,7 +27,8 @@ struct KernelSource {
   std::int64_t shared_bytes = 0;
 };
 
-/// Errors: a template's static assertion does not hold for the plan, or the plan names no such template or parameter.
+/// Errors: a template's static assertion does not hold for the plan, or the plan names no such template or parameter,
+/// or the template needs a primitive that the problem's architecture lacks.
 [[nodiscard]] Result<KernelSource> specialize(const Problem& problem, const Plan& plan);
 
 }  // namespace convtgen

@@ -283,6 +283,34 @@ Result<Primitive> printed_primitive(std::string_view name) {
                   name, increase ? "inc" : "dec", *registers));
 }
 
+Result<std::string> printed_name(const PrintedCall& call) {
+  const std::vector<std::int64_t>& values = call.values;
+  if ((call.name == "setmaxnreg_increase" || call.name == "setmaxnreg_decrease") && values.size() == 1) {
+    return fmt::format("{}_{}", call.name, values[0]);
+  }
+  const bool a_in_registers = call.name == "wgmma_rs";
+  if ((!a_in_registers && call.name != "wgmma_ss") || values.size() != (a_in_registers ? 2 : 3)) {
+    return fail(fmt::format("no printed primitive '{}' with {} static arguments", call.name, values.size()));
+  }
+  if (values[0] < 0 || values[0] > static_cast<int>(WgmmaType::kTf32)) {
+    return fail(fmt::format("{}: {} is no WgmmaType", call.name, values[0]));
+  }
+  if (call.accumulators < 4 || call.accumulators > 128 || call.accumulators % 4 != 0) {
+    return fail(fmt::format("{}: d has {} elements; it has N / 2, which is 4 to 128 in steps of 4", call.name,
+                            call.accumulators));
+  }
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    if (values[i] != 0 && values[i] != 1) {
+      return fail(fmt::format("{}: {} is no WgmmaMajor", call.name, values[i]));
+    }
+  }
+  return wgmma_name({.n = 2 * call.accumulators,
+                     .type = static_cast<WgmmaType>(values[0]),
+                     .a_in_registers = a_in_registers,
+                     .a_mn_major = !a_in_registers && values[1] == 1,
+                     .b_mn_major = values.back() == 1});
+}
+
 const std::vector<PrimitiveNeed>& known_primitives() {
   static const std::vector<PrimitiveNeed> table = make_table();
   return table;

@@ -1,7 +1,7 @@
 // Device primitives: which architecture has which, and those that C++ alone can't write, because their operand lists
 // depend on their sizes.
 //
-// Printed primitives and their signatures; templates declare those they call:
+// Printed primitives and their signatures; templates call them as templates/device/printed.h declares them:
 //   void wgmma_m64n<N>k<K>_<type>_ss[_<major>](float (&d)[N / 2], unsigned long long a, unsigned long long b,
 //                                              int accumulate)
 //   void wgmma_m64n<N>k<K>_<type>_rs[_<major>](float (&d)[N / 2], const unsigned int (&a)[4], unsigned long long b,
@@ -12,6 +12,7 @@
 //   void setmaxnreg_increase_<R>()   and   void setmaxnreg_decrease_<R>()      R: 24 to 256 in steps of 8
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,17 @@ struct Wgmma {
 /// The printed primitive of this name, with its comment, as templatec would have read it from a header.
 /// Errors: no such instruction; the message says which part of the name is not legal, and what would be.
 [[nodiscard]] Result<Primitive> printed_primitive(std::string_view name);
+
+/// A template's call of a printed primitive as templates/device/printed.h declares it, not yet under its whole name.
+struct PrintedCall {
+  std::string_view name;             // "wgmma_ss"
+  std::vector<std::int64_t> values;  // of its static arguments, in their order
+  int accumulators = 0;              // elements of its first array
+};
+
+/// The whole name: "wgmma_m64n96k16_f16_ss". Whether there is such an instruction, printed_primitive() says.
+/// Errors: no such declaration; a value that is no type or major; a number of accumulators that no product has.
+[[nodiscard]] Result<std::string> printed_name(const PrintedCall& call);
 
 /// What a primitive is part of: its header, relative to templates/ (none for a printed one), and what it asks of a
 /// chip.

@@ -83,7 +83,9 @@ class Printer {
     add_text(head, version.name + "(");
     head.push_back({Piece::Kind::kOpen, {}});
     for (std::size_t i = 0; i < version.arguments.size(); ++i) {
-      add_text(head, declaration_text(version.arguments[i].type, version.arguments[i].name));
+      const ResidualArgument& argument = version.arguments[i];
+      const bool is_grid_constant = version.function->arguments[argument.position].is_grid_constant;
+      add_text(head, (is_grid_constant ? "__grid_constant__ " : "") + declaration_text(argument.type, argument.name));
       if (i + 1 < version.arguments.size()) {
         add_text(head, ",");
         head.push_back({Piece::Kind::kBreak, {}});
@@ -262,7 +264,7 @@ Text print(const Output& output, const std::string& head) {
       if (i != 0) {
         printer.line("", 0);
       }
-      printer.verbatim(output.primitives[i]->text, 0);
+      printer.verbatim(output.primitives[i].text, 0);
     }
     printer.line("#endif", 0);
   }

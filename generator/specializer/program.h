@@ -23,9 +23,10 @@
 //     (static_assert LINE EXPRESSION "message")
 //     (primitive LINE TYPE NAME (uses NAME...) "text")  verbatim, with the comment above it; TYPE is what a call gives
 //     (verbatim LINE NAME "text")                       a declaration that primitives use
+//     (printed LINE NAME [(static NAME) | (argument NAME)]...)  a primitive that the specializer prints; its parameters
 //     (function LINE KIND TYPE NAME                     KIND: constexpr, device or kernel
 //       [(comment "...")...] [(attributes "__forceinline__ ...")] [(launch_bounds EXPRESSION...)]
-//       [(argument TYPE NAME)...]
+//       [(argument TYPE NAME [grid_constant])...]
 //       STATEMENT...)
 //   STATEMENT; each may end in (trail "..."), the comment behind it on its line
 //     (declare LINE TYPE NAME [EXPRESSION])             TYPE (const T) where it is const
@@ -207,7 +208,7 @@ struct StaticAssertion {
   bool operator==(const StaticAssertion&) const = default;
 };
 
-/// A function of a header of device primitives, or (is_declaration) something else there that one of them uses.
+/// A function of a header of device primitives, or (is_declaration) something else there: a variable or a struct.
 struct Primitive {
   Place place;
   bool is_declaration = false;
@@ -218,9 +219,24 @@ struct Primitive {
   bool operator==(const Primitive&) const = default;
 };
 
+/// A primitive that templates declare and the specializer prints, once for each set of static arguments
+/// (generator/specializer/primitives.h).
+struct PrintedPrimitive {
+  struct Parameter {
+    bool is_static = false;
+    std::string name;
+    bool operator==(const Parameter&) const = default;
+  };
+  Place place;
+  std::string name;
+  std::vector<Parameter> parameters;
+  bool operator==(const PrintedPrimitive&) const = default;
+};
+
 struct Argument {
   Type type;
   std::string name;
+  bool is_grid_constant = false;  // of a kernel: __grid_constant__
   bool operator==(const Argument&) const = default;
 };
 
@@ -238,7 +254,7 @@ struct Function {
   bool operator==(const Function&) const = default;
 };
 
-using Item = std::variant<Constant, Enumeration, Alias, Record, StaticAssertion, Primitive, Function>;
+using Item = std::variant<Constant, Enumeration, Alias, Record, StaticAssertion, Primitive, PrintedPrimitive, Function>;
 
 struct Program {
   std::string name;

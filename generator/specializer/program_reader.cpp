@@ -243,6 +243,14 @@ class Reader {
       }
       return out;
     }
+    if (s.is("printed")) {
+      PrintedPrimitive out{place, word(s, 2), {}};
+      for (std::size_t i = 3; i < s.items.size(); ++i) {
+        const bool is_static = s.items[i].is("static");
+        out.parameters.push_back({is_static, tagged(s.items[i], is_static ? "static" : "argument")});
+      }
+      return out;
+    }
     if (s.is("record")) {
       return record(s, place);
     }
@@ -300,7 +308,11 @@ class Reader {
           out.launch_bounds.push_back(expression(part.items[j]));
         }
       } else if (part.is("argument")) {
-        out.arguments.push_back({type(part, 1), word(part, 2)});
+        const bool is_grid_constant = part.items.size() > 3;
+        if (is_grid_constant && word(part, 3) != "grid_constant") {
+          report(part, "expected grid_constant or nothing behind the name of an argument");
+        }
+        out.arguments.push_back({type(part, 1), word(part, 2), is_grid_constant});
       } else {
         out.body.push_back(statement(part));
       }

@@ -186,6 +186,13 @@ class Writer {
     line(fmt::format("(primitive @{} {} {} ({}) {})", i.place.line, text_of(i.type), atom(i.name), uses,
                      quoted(i.text)));
   }
+  void write_item(const PrintedPrimitive& i) {
+    std::string text = fmt::format("(printed @{} {}", i.place.line, atom(i.name));
+    for (const PrintedPrimitive::Parameter& p : i.parameters) {
+      text += fmt::format(" ({} {})", p.is_static ? "static" : "argument", atom(p.name));
+    }
+    line(text + ')');
+  }
   void write_item(const Function& i) {
     constexpr std::string_view kKinds[] = {"constexpr", "device", "kernel"};
     open(fmt::format("(function @{} {} {} {}", i.place.line, kKinds[static_cast<int>(i.kind)], text_of(i.type),
@@ -198,7 +205,8 @@ class Writer {
       line(list("launch_bounds", i.launch_bounds));
     }
     for (const Argument& a : i.arguments) {
-      line(fmt::format("(argument {} {})", text_of(a.type), atom(a.name)));
+      line(
+          fmt::format("(argument {} {}{})", text_of(a.type), atom(a.name), a.is_grid_constant ? " grid_constant" : ""));
     }
     write_all(i.body);
     close();

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "generator/specializer/globals.h"
@@ -78,13 +79,15 @@ struct ResidualType {
 /// All that the source holds.
 struct Output {
   const Globals* globals = nullptr;
-  std::vector<const Primitive*> primitives;  // in the program's order
+  std::vector<Primitive> primitives;  // in the program's order, behind them printed ones in the order of their names
   std::vector<ResidualType> types;
   std::vector<Version> versions;  // callees before callers; the kernel is the last
 };
 
-/// Evaluates the program's kernel and all that it calls. Errors name the template's line.
-[[nodiscard]] Result<Output> evaluate_program(const Globals& globals, const std::string& symbol);
+/// Evaluates the program's kernel and all that it calls, for an architecture ("sm_90a"). Errors name the template's
+/// line; one is a primitive that the architecture lacks.
+[[nodiscard]] Result<Output> evaluate_program(const Globals& globals, const std::string& symbol,
+                                              std::string_view architecture);
 
 /// How often each local variable is changed, or might be: assigned to, its address taken, bound to a reference.
 using Changes = std::map<int, int>;

@@ -71,12 +71,12 @@ Result<std::string_view> program_text_named(std::string_view template_name) {
 }
 
 Result<KernelSource> specialize_program(const Program& program, const Parameters& parameters, std::string_view head,
-                                        std::string_view symbol) {
+                                        std::string_view symbol, std::string_view architecture) {
   const Result<Globals> globals = Globals::make(program, parameters);
   if (!globals) {
     return std::unexpected(globals.error());
   }
-  const Result<Output> output = evaluate_program(*globals, std::string(symbol));
+  const Result<Output> output = evaluate_program(*globals, std::string(symbol), architecture);
   if (!output) {
     return std::unexpected(output.error());
   }
@@ -112,7 +112,7 @@ Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
   const std::string head = fmt::format(
       "// {}\n// {} for {}. Template {}: {}.\n// Launch: {} threads and {} bytes of dynamic shared memory a block.",
       layer, direction, problem.target.architecture, plan.template_name, plan.summary, plan.threads, plan.shared_bytes);
-  Result<KernelSource> out = specialize_program(*program, plan.parameters, head, symbol);
+  Result<KernelSource> out = specialize_program(*program, plan.parameters, head, symbol, problem.target.architecture);
   if (out) {
     out->threads = plan.threads;
     out->shared_bytes = plan.shared_bytes;

@@ -1,5 +1,7 @@
 #include "generator/specializer/term.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "generator/specializer/layout.h"
@@ -113,7 +115,7 @@ std::string text_of_type(const Type& type) {
 }
 
 std::string declaration_text(const Type& type, std::string_view name) {
-  // Arrays write their extents behind the name; a pointer to an array would need parentheses that no template has.
+  // Arrays write their extents behind the name, and what points or refers to one stands in parentheses with it.
   std::string behind;
   const Type* inner = &type;
   while (inner->kind == Type::Kind::kArray) {
@@ -123,6 +125,10 @@ std::string declaration_text(const Type& type, std::string_view name) {
     inner = &inner->element.at(0);
   }
   std::string before;
+  if (inner->kind != Type::Kind::kNamed && inner->element.at(0).kind == Type::Kind::kArray) {
+    const std::string_view mark = inner->kind == Type::Kind::kPointer ? "*" : "&";
+    return declaration_text(inner->element[0], fmt::format("({}{}{})", mark, name, behind));
+  }
   if (inner->kind == Type::Kind::kNamed) {
     before = (inner->is_const ? "const " : "") + inner->name;
   } else {

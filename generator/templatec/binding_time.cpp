@@ -95,17 +95,16 @@ class BodyChecker : public clang::RecursiveASTVisitor<BodyChecker> {
   int depth_ = 0;
 };
 
-void check_static(Context& context, const Expr& expression, const char* what) {
+/// `what` it is, such as "the bound of a loop that is unrolled".
+void check_static(const Context& context, const Expr& expression, std::string_view what) {
   if (binding_time_of(context, expression) != BindingTime::kDynamic) {
     return;
   }
   const clang::DeclRefExpr* part = dynamic_part(context, expression);
   context.error(part != nullptr ? part->getBeginLoc() : expression.getBeginLoc(),
-                part != nullptr
-                    ? fmt::format("the {} of a loop that is unrolled must be static, but '{}' is known only "
-                                  "when the kernel runs",
-                                  what, part->getDecl()->getName().str())
-                    : fmt::format("the {} of a loop that is unrolled must be static", what));
+                part != nullptr ? fmt::format("{} must be static, but '{}' is known only when the kernel runs", what,
+                                              part->getDecl()->getName().str())
+                                : fmt::format("{} must be static", what));
 }
 
 }  // namespace
@@ -177,6 +176,17 @@ const clang::DeclRefExpr* dynamic_part(const Context& context, const Expr& expre
   return nullptr;
 }
 
+void check_static_arguments(const Context& context, const clang::CallExpr& call) {
+  const clang::FunctionDecl& callee = *call.getDirectCallee();
+  for (unsigned i = 0; i < call.getNumArgs() && i < callee.getNumParams(); ++i) {
+    const clang::ParmVarDecl& parameter = *callee.getParamDecl(i);
+    if (parameter.getType().isConstQualified()) {
+      check_static(context, *call.getArg(i),
+                   fmt::format("argument '{}' of {}", parameter.getName().str(), callee.getName().str()));
+    }
+  }
+}
+
 void check_unrolled(Context& context, const clang::ForStmt& loop) {
   const auto* init = llvm::dyn_cast_or_null<clang::DeclStmt>(loop.getInit());
   const auto* variable =
@@ -188,11 +198,11 @@ void check_unrolled(Context& context, const clang::ForStmt& loop) {
                   "for (int i = 0; i < n; ++i)");
     return;
   }
-  check_static(context, *variable->getInit(), "start");
+  check_static(context, *variable->getInit(), "the start of a loop that is unrolled");
   context.times[variable] = BindingTime::kStatic;
-  check_static(context, *loop.getCond(), "bound");
+  check_static(context, *loop.getCond(), "the bound of a loop that is unrolled");
   if (const auto* step = llvm::dyn_cast<clang::BinaryOperator>(loop.getInc()->IgnoreParenImpCasts())) {
-    check_static(context, *step->getRHS(), "step");
+    check_static(context, *step->getRHS(), "the step of a loop that is unrolled");
   }
   BodyChecker(context, *variable).TraverseStmt(const_cast<clang::Stmt*>(loop.getBody()));
 }

@@ -25,6 +25,9 @@ using BindingTimes = std::map<const clang::ValueDecl*, BindingTime>;
 /// The first variable in the expression that makes it dynamic, or null.
 [[nodiscard]] const clang::DeclRefExpr* dynamic_part(const Context& context, const clang::Expr& expression);
 
+/// Reports the arguments of a call that can't be static though their parameters are `const`: of a printed primitive.
+void check_static_arguments(const Context& context, const clang::CallExpr& call);
+
 /// Reports what keeps a loop with the unroll mark from being unrolled: more or other than one integer variable of its
 /// own, a dynamic bound or step, `break` or `continue`, an assignment to its variable.
 void check_unrolled(Context& context, const clang::ForStmt& loop);

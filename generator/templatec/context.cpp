@@ -51,8 +51,15 @@ bool Context::is_parameter(const clang::Decl& declaration) const {
 }
 
 bool Context::in_primitives_header(const clang::Decl& declaration) const {
-  const clang::FileID file = sources.getFileID(sources.getExpansionLoc(declaration.getLocation()));
-  return sources.getBufferData(file).starts_with("// Device primitives");
+  return file_text_of(declaration).starts_with("// Device primitives");
+}
+
+bool Context::is_printed_primitive(const clang::FunctionDecl& function) const {
+  return !function.isDefined() && file_text_of(function).starts_with("// Printed primitives");
+}
+
+llvm::StringRef Context::file_text_of(const clang::Decl& declaration) const {
+  return sources.getBufferData(sources.getFileID(sources.getExpansionLoc(declaration.getLocation())));
 }
 
 }  // namespace convtgen::templatec

@@ -28,6 +28,11 @@ struct Context {
   [[nodiscard]] bool is_parameter(const clang::Decl& declaration) const;
   /// Whether a header's first line says that it holds device primitives.
   [[nodiscard]] bool in_primitives_header(const clang::Decl& declaration) const;
+  /// Whether a function is declared in a header whose first line says that it declares printed primitives.
+  [[nodiscard]] bool is_printed_primitive(const clang::FunctionDecl& function) const;
+
+  /// The text of the file that a declaration stands in.
+  [[nodiscard]] llvm::StringRef file_text_of(const clang::Decl& declaration) const;
 
   clang::ASTContext& ast;
   const clang::SourceManager& sources;

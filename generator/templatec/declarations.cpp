@@ -31,6 +31,13 @@ class UseCollector : public clang::RecursiveASTVisitor<UseCollector> {
     }
     return true;
   }
+  bool VisitRecordTypeLoc(clang::RecordTypeLoc type) {
+    const clang::RecordDecl& used = *type.getDecl();
+    if (!context_.file_of(used.getLocation()).empty()) {
+      names_.push_back(used.getName().str());
+    }
+    return true;
+  }
   bool VisitGCCAsmStmt(clang::GCCAsmStmt*) {
     has_asm_ = true;
     return true;
@@ -67,9 +74,27 @@ Primitive verbatim(Context& context, const clang::NamedDecl& declaration) {
   return primitive;
 }
 
+/// A declaration of a header of device primitives that is no function.
+Primitive build_verbatim(Context& context, const clang::NamedDecl& named) {
+  Primitive declaration = verbatim(context, named);
+  declaration.text += ";";
+  declaration.is_declaration = true;
+  return declaration;
+}
+
+/// Its `const` parameters are the static ones.
+PrintedPrimitive build_printed(const Context& context, const clang::FunctionDecl& function) {
+  PrintedPrimitive printed{.place = place_of(context, function), .name = function.getName().str()};
+  for (const clang::ParmVarDecl* parameter : function.parameters()) {
+    printed.parameters.push_back(
+        {.is_static = parameter->getType().isConstQualified(), .name = parameter->getName().str()});
+  }
+  return printed;
+}
+
 Primitive build_primitive(Context& context, const clang::FunctionDecl& function) {
   UseCollector uses(context);
-  uses.TraverseStmt(function.getBody());
+  uses.TraverseDecl(const_cast<clang::FunctionDecl*>(&function));
   if (const clang::DeclRefExpr* name = uses.static_name()) {
     context.error(name->getBeginLoc(),
                   fmt::format("a device primitive is kept as it stands and can't use the static '{}'; pass it as an "
@@ -83,7 +108,25 @@ Primitive build_primitive(Context& context, const clang::FunctionDecl& function)
   return primitive;
 }
 
+bool is_grid_constant(const clang::ParmVarDecl& parameter) {
+  const auto* attribute = parameter.getAttr<clang::AnnotateAttr>();
+  return attribute != nullptr && attribute->getAnnotation() == "grid_constant" &&
+         parameter.getType().isConstQualified();
+}
+
+/// Structs come to a kernel as tensor maps, which TMA reads where the launch put them: a copy would not do.
+void check_kernel_parameter(const Context& context, const clang::ParmVarDecl& parameter) {
+  const auto* record = parameter.getType()->getAsRecordDecl();
+  if (record != nullptr && (record->getName() != "TensorMap" || !is_grid_constant(parameter))) {
+    context.error(parameter.getLocation(),
+                  "the one struct that a kernel takes is `__grid_constant__ const TensorMap` (device/tensor_copy.h)");
+  }
+}
+
 std::optional<Item> build_function(Context& context, const clang::FunctionDecl& function) {
+  if (context.is_printed_primitive(function)) {
+    return build_printed(context, function);
+  }
   if (!function.doesThisDeclarationHaveABody()) {
     context.error(function.getLocation(), fmt::format("'{}' is declared and not defined here; define functions before "
                                                       "their use",
@@ -123,7 +166,11 @@ std::optional<Item> build_function(Context& context, const clang::FunctionDecl& 
     if (parameter->hasDefaultArg()) {
       context.error(parameter->getLocation(), "default arguments are outside the subset of templates");
     }
-    result.arguments.push_back({build_type(context, *parameter), parameter->getName().str()});
+    if (is_kernel) {
+      check_kernel_parameter(context, *parameter);
+    }
+    result.arguments.push_back(
+        {build_type(context, *parameter), parameter->getName().str(), is_grid_constant(*parameter)});
     const bool may_fold = result.kind == Function::Kind::kConstexpr ||
                           (result.kind == Function::Kind::kDevice && parameter->getType().isConstQualified() &&
                            parameter->getType()->isArithmeticType());
@@ -155,6 +202,9 @@ std::string trail_of(Context& context, const clang::FieldDecl& field) {
 }
 
 std::optional<Item> build_record(Context& context, const clang::CXXRecordDecl& record) {
+  if (context.in_primitives_header(record)) {
+    return build_verbatim(context, record);
+  }
   if (!record.isThisDeclarationADefinition()) {
     context.error(record.getLocation(), "declare a struct by defining it");
     return std::nullopt;
@@ -186,10 +236,7 @@ std::optional<Item> build_record(Context& context, const clang::CXXRecordDecl& r
 
 std::optional<Item> build_variable(Context& context, const clang::VarDecl& variable) {
   if (context.in_primitives_header(variable)) {
-    Primitive declaration = verbatim(context, variable);
-    declaration.text += ";";
-    declaration.is_declaration = true;
-    return declaration;
+    return build_verbatim(context, variable);
   }
   if (!variable.isConstexpr() || variable.getInit() == nullptr) {
     context.error(variable.getLocation(),
@@ -245,6 +292,9 @@ std::optional<Item> build_item(Context& context, const clang::Decl& declaration)
     return std::nullopt;
   }
   if (const auto* generic = llvm::dyn_cast<clang::FunctionTemplateDecl>(&declaration)) {
+    if (context.is_printed_primitive(*generic->getTemplatedDecl())) {
+      return build_printed(context, *generic->getTemplatedDecl());
+    }
     context.error(generic->getLocation(),
                   fmt::format("the function template '{}' is outside the subset; make its static parameters `const` "
                               "parameters",

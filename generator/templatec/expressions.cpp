@@ -163,7 +163,9 @@ class ExpressionBuilder {
     if (callee == nullptr) {
       return unsupported(e, "a call through a pointer");
     }
-    if (callee->isTemplateInstantiation()) {
+    if (context_.is_printed_primitive(*callee)) {
+      check_static_arguments(context_, e);
+    } else if (callee->isTemplateInstantiation()) {
       return unsupported(e, fmt::format("the function template '{}'", callee->getName().str()),
                          "make its static parameters `const` parameters");
     }

@@ -17,6 +17,7 @@ constexpr std::string_view kAllForms = R"sexp((program all
   (file "device/memory.h")
   (verbatim @3 pool "extern __shared__ char pool[];")
   (primitive @5 (pointer void) memory (uses pool) "// \"quoted\" \\ and\n__device__ void* memory() {\n  return pool;\n}")
+  (printed @9 product (static type) (argument d))
   (file "all.cu")
   (constant @4 int kTwice (* P::width 2))
   (enum @5 Kind (kNone 0) (kSome -3))
@@ -44,6 +45,7 @@ constexpr std::string_view kAllForms = R"sexp((program all
     (launch_bounds (* P::width 32) 1)
     (argument (restrict (pointer (const P::Element))) x)
     (argument (const (reference Stage)) stage)
+    (argument (const TensorMap) map grid_constant)
     (using @1 Row (array float 4))
     (declare_shared @2 (array float 8) buffer)
     (declare_constexpr @3 (const int) n 1u)
@@ -128,6 +130,9 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"(program a\n  (constant @1 (array2 int) k 1))", "line 2: expected a type"},
         Wrong{"(program a\n  (function @1 host void f))",
               "line 2: 'host' is no kind of function; expected constexpr, device or kernel"},
+        Wrong{"(program a\n  (printed @1 p (dynamic d)))", "line 2: expected (argument \"...\")"},
+        Wrong{"(program a\n  (function @1 kernel void f\n    (argument int a constant)))",
+              "line 3: expected grid_constant or nothing behind the name of an argument"},
         Wrong{"(program a\n  (function @1 device void f\n    (jump @1)))", "line 3: 'jump' is no statement"},
         Wrong{"(program a\n  (function @1 device void f\n    (if @1 true (return @1))))",
               "line 3: expected (then ...) behind the condition"},

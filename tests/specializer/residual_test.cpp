@@ -1,6 +1,8 @@
 // Small programs, and the source that is left of them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "generator/specializer/program_text.h"
 #include "generator/specializer/specialize.h"
 
@@ -8,7 +10,8 @@ namespace convtgen {
 namespace {
 
 /// Items and a kernel's body around it, specialised; the parameters are fixed.
-Result<KernelSource> specialised(std::string_view items, std::string_view body) {
+Result<KernelSource> specialised(std::string_view items, std::string_view body,
+                                 std::string_view architecture = "sm_90a") {
   const std::string text = std::string(R"sexp((program t
   (parameter int n 1)
   (parameter bool flag true)
@@ -41,7 +44,7 @@ Result<KernelSource> specialised(std::string_view items, std::string_view body) 
                               {"flag", false},
                               {"list", std::vector<std::int64_t>{5, 7}},
                               {"Element", TypeName{"float"}}};
-  return specialize_program(*program, parameters, "// head", "kernel");
+  return specialize_program(*program, parameters, "// head", "kernel", architecture);
 }
 
 /// The text between the braces of the kernel.
@@ -249,7 +252,7 @@ TEST(Residual, FunctionsThatHandOnTheirArgumentAreNotCalled) {
 
 TEST(Residual, OnlyWhatIsUsedIsDeclared) {
   constexpr std::string_view kItems = R"sexp(
-  (file "device/p.h")
+  (file "p.h")
   (verbatim @1 pool "extern __shared__ char pool[];")
   (primitive @2 (pointer void) memory (uses pool) "__device__ void* memory() {\n  return pool;\n}")
   (primitive @5 void unused (uses) "__device__ void unused() {}")
@@ -286,6 +289,148 @@ extern "C" __global__ void __launch_bounds__(96) kernel(float* __restrict__ y) {
 }
 )sexp");
   EXPECT_EQ(source->parameters, (std::vector<KernelParameter>{{"y", "float*"}}));
+}
+
+constexpr std::string_view kPrimitives = R"sexp(
+  (file "device/printed.h")
+  (printed @15 wgmma_rs (static type) (static b_major) (argument d) (argument a) (argument b) (argument accumulate))
+  (printed @25 setmaxnreg_increase (static registers))
+  (file "device/tensor_copy.h")
+  (verbatim @20 TensorMap "struct TensorMap {};")
+  (primitive @70 void tensor_prefetch (uses TensorMap) "void tensor_prefetch(const TensorMap& map) {}")
+  (file "t.cu")
+)sexp";
+
+/// The lines that contain one of the words.
+std::string lines_with(const std::string& text, std::initializer_list<std::string_view> words) {
+  std::string out;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = text.find('\n', at);
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    if (std::ranges::any_of(words, [&](std::string_view word) { return line.find(word) != line.npos; })) {
+      out += std::string(line) + "\n";
+    }
+    at = end + 1;
+  }
+  return out;
+}
+
+TEST(Residual, PrimitivesArePrintedOnceForEachSetOfStaticArguments) {
+  const Result<KernelSource> source = specialised(kPrimitives, R"sexp(
+    (declare @1 (array float (* P::n 8)) d)
+    (declare @2 (array (array float 4) 2) narrow)
+    (declare @3 (array "unsigned int" 4) a)
+    (for @4 unrolled (declare @4 int i 0) (< i 2) (++ i)
+      (do @5 (call wgmma_rs i 0 d a 7ull size)))
+    (do @6 (call wgmma_rs (- P::n 2) 0 d a 9ull (- P::n 3)))
+    (do @7 (call wgmma_rs 2 0 (at narrow 1) a 7ull 1))
+    (do @8 (call setmaxnreg_increase (* P::n 32))))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_EQ(lines_with(source->text, {"#", "wgmma_m64n", "setmaxnreg_"}), R"(#ifndef CONVTGEN_HOST_DEVICE
+__device__ __forceinline__ void setmaxnreg_increase_96() {
+__device__ __forceinline__ void wgmma_m64n48k16_bf16_rs(float (&d)[24], const unsigned int (&a)[4], unsigned long long b,
+__device__ __forceinline__ void wgmma_m64n48k16_f16_rs(float (&d)[24], const unsigned int (&a)[4], unsigned long long b,
+__device__ __forceinline__ void wgmma_m64n8k8_tf32_rs(float (&d)[4], const unsigned int (&a)[4], unsigned long long b,
+#endif
+  wgmma_m64n48k16_f16_rs(d, a, 7ull, size);
+  wgmma_m64n48k16_bf16_rs(d, a, 7ull, size);
+  wgmma_m64n48k16_bf16_rs(d, a, 9ull, 0);
+  wgmma_m64n8k8_tf32_rs(narrow[1], a, 7ull, 1);
+  setmaxnreg_increase_96();
+)");
+}
+
+TEST(Residual, OnlyReachedPrimitivesArePrinted) {
+  EXPECT_EQ(body_of(R"sexp(
+    (if @1 P::flag (then (do @2 (call setmaxnreg_increase 40))))
+    (do @3 (= (at y 0) 0)))sexp",
+                    kPrimitives),
+            "  y[0] = 0;\n");
+  const Result<KernelSource> source =
+      specialised(kPrimitives, "(if @1 P::flag (then (do @2 (call setmaxnreg_increase 40))))");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_EQ(source->text.find("setmaxnreg"), std::string::npos) << source->text;
+}
+
+TEST(Residual, ArraysByReferenceStandInParentheses) {
+  const Result<KernelSource> source = specialised(R"sexp(
+  (function @20 device void clear
+    (argument (reference (array (array float P::n) 2)) sums)
+    (argument (pointer (array (const float) 4)) rows)
+    (do @1 (= (at (at sums 1) 0) (at (* rows) 3))))
+)sexp",
+                                                  R"sexp(
+    (declare @1 (array (array float P::n) 2) sums)
+    (declare @2 (array (const float) 4) rows (init))
+    (do @3 (call clear sums (& rows))))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_NE(source->text.find("void clear(float (&sums)[2][3], const float (*rows)[4]) {"), std::string::npos)
+      << source->text;
+}
+
+TEST(Residual, TensorMapsAreParametersOfTheKernel) {
+  const std::string text = std::string(R"sexp((program t
+  (file "device/tensor_copy.h")
+  (verbatim @20 TensorMap "struct TensorMap {};")
+  (primitive @70 void tensor_prefetch (uses TensorMap) "void tensor_prefetch(const TensorMap& map) {}")
+  (file "t.cu")
+  (function @80 device void fetch
+    (argument (reference (const TensorMap)) map)
+    (do @1 (call tensor_prefetch map)))
+  (function @100 kernel void t
+    (argument (const TensorMap) unused grid_constant)
+    (argument (const TensorMap) map grid_constant)
+    (do @1 (call fetch map)))))sexp");
+  const Result<Program> program = read_program(text);
+  ASSERT_TRUE(program) << program.error().message;
+  const Result<KernelSource> source = specialize_program(*program, {}, "// head", "kernel", "sm_90a");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_EQ(source->text, R"(// head
+
+#ifndef CONVTGEN_HOST_DEVICE
+struct TensorMap {};
+
+void tensor_prefetch(const TensorMap& map) {}
+#endif
+
+__device__ void fetch(const TensorMap& map) {
+  tensor_prefetch(map);
+}
+
+extern "C" __global__ void kernel(__grid_constant__ const TensorMap map) {
+  fetch(map);
+}
+)");
+  EXPECT_EQ(source->parameters, (std::vector<KernelParameter>{{"map", "TensorMap"}}));
+  EXPECT_TRUE(source->parameters[0].is_tensor_map());
+  EXPECT_FALSE((KernelParameter{"x", "const float*"}).is_tensor_map());
+
+  EXPECT_EQ(specialize_program(*program, {}, "// head", "kernel", "sm_80").error().message,
+            "t.cu:81: sm_80 has no 'tensor_prefetch'; sm_90a, sm_100, sm_120 have");
+}
+
+TEST(ResidualErrors, PrimitivesThatTheArchitectureLacks) {
+  const auto message = [](std::string_view items, std::string_view body, std::string_view architecture) {
+    const Result<KernelSource> source = specialised(items, body, architecture);
+    return source ? std::string() : source.error().message;
+  };
+  constexpr std::string_view kCall = "(do @4 (call setmaxnreg_increase 40))";
+  EXPECT_EQ(message(kPrimitives, kCall, "sm_90a"), "");
+  EXPECT_EQ(message(kPrimitives, kCall, "sm_120"), "t.cu:104: sm_120 has no 'setmaxnreg_increase_40'; sm_90a has");
+  EXPECT_EQ(message(kPrimitives, "(if @3 P::flag (then (do @4 (call setmaxnreg_increase 40))))", "sm_120"), "");
+  // One that nobody calls but another primitive, and those that are not of the project's headers.
+  constexpr std::string_view kOthers = R"sexp(
+  (primitive @9 void own (uses elect_one) "void own() {\n  elect_one();\n}")
+  (file "device/warp.h")
+  (primitive @20 bool elect_one (uses) "bool elect_one() {}")
+  (primitive @30 void nameless (uses) "void nameless() {}")
+  (file "t.cu")
+)sexp";
+  EXPECT_EQ(message(kOthers, "(do @4 (call own))", "sm_90a"), "");
+  EXPECT_EQ(message(kOthers, "(do @4 (call own))", "sm_80"),
+            "the template t: sm_80 has no 'elect_one'; sm_90a, sm_100, sm_120 have");
+  EXPECT_EQ(message(kOthers, "(do @4 (call nameless))", "sm_80"), "t.cu:104: no primitive 'nameless'");
 }
 
 TEST(Residual, StaticArraysAndStaticFunctions) {
@@ -350,6 +495,25 @@ INSTANTIATE_TEST_SUITE_P(
               "t.cu:103: more than 65536 iterations of an unrolled loop"},
         Fault{"", "(comment @3 \"of {size}\")", "t.cu:103: {size} in a comment names nothing static"},
         Fault{"", "(comment @3 \"of {nothing}\")", "t.cu:103: {nothing} in a comment names nothing static"},
+        Fault{kPrimitives, "(do @3 (call setmaxnreg_increase size))",
+              "t.cu:103: argument 'registers' of setmaxnreg_increase must be a static integer"},
+        Fault{kPrimitives, "(do @3 (call setmaxnreg_increase 24.0f))",
+              "t.cu:103: argument 'registers' of setmaxnreg_increase must be a static integer"},
+        Fault{kPrimitives, "(do @3 (call setmaxnreg_increase))",
+              "t.cu:103: setmaxnreg_increase takes 1 arguments, not 0"},
+        Fault{kPrimitives, "(do @3 (call setmaxnreg_increase (- 8)))",
+              "t.cu:103: no primitive 'setmaxnreg_increase_-8': registers are 24 to 256 in steps of 8"},
+        Fault{kPrimitives, "(do @3 (call wgmma_rs 0 0 y x 7ull 1))",
+              "t.cu:103: wgmma_rs: d has 0 elements; it has N / 2, which is 4 to 128 in steps of 4"},
+        Fault{kPrimitives, "(declare @3 (array float 8) d) (do @4 (call wgmma_rs 3 0 d x 7ull 1))",
+              "t.cu:104: wgmma_rs: 3 is no WgmmaType"},
+        Fault{kPrimitives, "(declare @3 (array float 8) d) (do @4 (call wgmma_rs 0 2 d x 7ull 1))",
+              "t.cu:104: wgmma_rs: 2 is no WgmmaMajor"},
+        Fault{kPrimitives, "(declare @3 (array float 8) d) (do @4 (call wgmma_rs 2 1 d x 7ull 1))",
+              "t.cu:104: no primitive 'wgmma_m64n16k8_tf32_rs_mn_b': tf32 operands are K-major; only f16 and bf16 ones "
+              "may be MN-major"},
+        Fault{"(printed @9 unheard_of)", "(do @3 (call unheard_of))",
+              "t.cu:103: no printed primitive 'unheard_of' with 0 static arguments"},
         Fault{"", "(do @3 (= (at y 0) P::rows))", "t.cu:103: the template has no parameter 'rows'"},
         Fault{"", "(do @3 (= (at y 0) (at P::list size)))",
               "t.cu:103: P::list is static; its index must be static too"},
@@ -370,7 +534,7 @@ TEST(ResidualErrors, ParametersAreCheckedByNameAndKind) {
       "(file \"t.cu\") (function @1 kernel void t (return @1)))");
   ASSERT_TRUE(program) << program.error().message;
   const auto message = [&](const Parameters& parameters) {
-    const Result<KernelSource> source = specialize_program(*program, parameters, "//", "k");
+    const Result<KernelSource> source = specialize_program(*program, parameters, "//", "k", "sm_80");
     return source ? std::string() : source.error().message;
   };
   const Parameters right{{"n", std::int64_t{1}}, {"a", std::vector<double>{}}, {"T", TypeName{"double"}}};

@@ -165,6 +165,53 @@ __global__ void small(float* y) {
 )sexp");
 }
 
+TEST(TemplateProgram, HoldsWhatPrimitivesNeed) {
+  const Output output = compile_small(R"cuda(
+#include "primitives.h"
+#include "printed.h"
+__device__ void clear(float (&d)[P::taps]) {
+  fill(P::taps > 2 ? kRound : kSquare, d, 0);
+}
+__global__ void small(float* y, int n, __grid_constant__ const TensorMap map) {
+  fetch(map);
+  float d[P::taps];
+  clear(d);
+  CONVTGEN_UNROLL
+  for (int i = 0; i < 2; ++i) {
+    grow(8 * i);
+    fill(i, d, n);
+  }
+}
+)cuda");
+  EXPECT_TRUE(output.ok) << output.diagnostics;
+  EXPECT_EQ(output.diagnostics, "");
+  const std::size_t begin = output.program.find("  (file \"primitives.h\")");
+  ASSERT_NE(begin, std::string::npos) << output.program;
+  EXPECT_EQ(output.program.substr(begin), R"sexp(  (file "primitives.h")
+  (primitive @2 int twice (uses) "// Device primitives of a test.\n__device__ int twice(int a) {\n  return 2 * a;\n}")
+  (verbatim @6 TensorMap "// A map.\nstruct TensorMap {\n  int words[2];  // of it\n};")
+  (primitive @9 void fetch (uses TensorMap) "__device__ void fetch(const TensorMap& map) {}")
+  (file "printed.h")
+  (enum @2 Shape (kSquare 0) (kRound 1))
+  (printed @4 fill (static shape) (argument d) (argument value))
+  (printed @5 grow (static by))
+  (file "small.cu")
+  (function @7 device void clear
+    (argument (reference (array float P::taps)) d)
+    (do @1 (call fill (? (> P::taps 2) kRound kSquare) d 0)))
+  (function @10 kernel void small
+    (argument (pointer float) y)
+    (argument int n)
+    (argument (const TensorMap) map grid_constant)
+    (do @1 (call fetch map))
+    (declare @2 (array float P::taps) d)
+    (do @3 (call clear d))
+    (for @5 unrolled (declare @5 int i 0) (< i 2) (++ i)
+      (do @6 (call grow (* 8 i)))
+      (do @7 (call fill i d n)))))
+)sexp");
+}
+
 TEST(TemplateProgram, SeesTheLoopBehindAMarkAndAComment) {
   const std::string items = items_of(compile_small(R"(
 __global__ void small(float* y) {

@@ -37,7 +37,18 @@ inline Output compile_small(std::string_view body, const std::string& folder = "
                                       "// Device primitives of a test.\n"
                                       "__device__ int twice(int a) {\n"
                                       "  return 2 * a;\n"
-                                      "}\n"}}});
+                                      "}\n"
+                                      "// A map.\n"
+                                      "struct TensorMap {\n"
+                                      "  int words[2];  // of it\n"
+                                      "};\n"
+                                      "__device__ void fetch(const TensorMap& map) {}\n"},
+                                     {folder + "/printed.h",
+                                      "// Printed primitives of a test.\n"
+                                      "enum Shape { kSquare, kRound };\n"
+                                      "template <int n>\n"
+                                      "__device__ void fill(const int shape, float (&d)[n], int value);\n"
+                                      "__device__ void grow(const int by);\n"}}});
 }
 
 }  // namespace convtgen::templatec

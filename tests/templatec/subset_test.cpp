@@ -325,6 +325,44 @@ __global__ void small(float* y) {
 }
 )",
      "a device primitive is kept as it stands and can't use the static 'taps'"},
+    {"a_dynamic_argument_that_must_be_static", R"(
+#include "printed.h"
+__global__ void small(float* y, int n) {
+  grow($n);
+}
+)",
+     "argument 'by' of grow must be static, but 'n' is known only when the kernel runs"},
+    {"a_dynamic_argument_of_a_template_that_must_be_static", R"(
+#include "printed.h"
+__global__ void small(float* y, int n) {
+  float d[4];
+  fill(2 * $n, d, n);
+}
+)",
+     "argument 'shape' of fill must be static, but 'n' is known only when the kernel runs"},
+    {"a_tensor_map_by_value", R"(
+#include "primitives.h"
+__global__ void small(const TensorMap $map) {
+  fetch(map);
+}
+)",
+     "the one struct that a kernel takes is `__grid_constant__ const TensorMap`"},
+    {"a_tensor_map_that_is_not_const", R"(
+#include "primitives.h"
+__global__ void small(__grid_constant__ TensorMap $map) {
+  fetch(map);
+}
+)",
+     "the one struct that a kernel takes is `__grid_constant__ const TensorMap`"},
+    {"a_struct_of_the_templates_own_as_an_argument", R"(
+struct Sizes {
+  int rows;
+};
+__global__ void small(float* y, __grid_constant__ const Sizes $sizes) {
+  y[0] = sizes.rows;
+}
+)",
+     "the one struct that a kernel takes is `__grid_constant__ const TensorMap`"},
     {"a_pragma_with_a_count_that_is_no_number", R"(
 __global__ void small(float* y, int n) {
 #pragma unroll $P::taps
