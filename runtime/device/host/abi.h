@@ -4,7 +4,7 @@
 #define CONVTGEN_HOST_ABI_H
 
 /// Changes whenever a member does; a library of another version is not loaded.
-#define CONVTGEN_HOST_ABI_VERSION 1
+#define CONVTGEN_HOST_ABI_VERSION 2
 
 extern "C" {
 
@@ -30,6 +30,51 @@ struct ConvtgenHostTable {
   unsigned long long (*shuffle)(unsigned int mask, unsigned long long bits, unsigned int kind, unsigned int operand,
                                 unsigned int width, void* pc);
   unsigned int (*ballot)(unsigned int mask, int predicate, void* pc);
+
+  // The device primitives of twin_async.h; what they mean is said in templates/device/.
+  void (*async_copy)(void* to, const void* from, unsigned int size, unsigned int bytes, void* pc);
+  void (*async_copy_commit)();
+  void (*async_copy_wait)(unsigned int pending, void* pc);  // ~0u: for all, in groups or not
+  void (*async_copy_arrive)(void* barrier, void* pc);
+
+  void (*mbarrier_init)(void* barrier, unsigned int count, void* pc);
+  void (*mbarrier_invalidate)(void* barrier, void* pc);
+  void (*mbarrier_arrive)(void* barrier, unsigned int bytes, int arrives, void* pc);
+  void (*mbarrier_arrive_remote)(void* barrier, unsigned int rank, void* pc);
+  int (*mbarrier_test)(void* barrier, unsigned int parity, void* pc);
+  void (*mbarrier_wait)(void* barrier, unsigned int parity, void* pc);
+  void (*named_barrier)(int id, int threads, int waits, void* pc);
+  void (*fence)(int kind);  // 0 proxy, 1 mbarrier_init
+
+  // `blocks` of a load: 0 for the block itself alone, else 0x10000 and a bit for each rank that gets it.
+  void (*tensor_load)(void* to, const void* map, void* barrier, unsigned int blocks, const int* coordinates,
+                      unsigned int rank, void* pc);
+  void (*tensor_store)(const void* map, const void* from, const int* coordinates, unsigned int rank, void* pc);
+  void (*tensor_prefetch)(const void* map, void* pc);
+  void (*bulk_load)(void* to, const void* from, unsigned int bytes, void* barrier, unsigned int blocks, void* pc);
+  void (*bulk_store)(void* to, const void* from, unsigned int bytes, void* pc);
+  void (*bulk_commit)();
+  void (*bulk_wait)(unsigned int pending, int reads_only, void* pc);
+
+  // Values and rows are arrays of the thread. Elements: 0 f16, 1 bf16, 2 tf32.
+  void (*matrix_load)(unsigned int* values, const void* row, unsigned int count, int transposed, void* pc);
+  void (*matrix_store)(void* row, const unsigned int* values, unsigned int count, int transposed, void* pc);
+  void (*matrix_multiply)(float* d, const unsigned int* a, const unsigned int* b, int element, unsigned int k,
+                          void* pc);
+
+  void (*product_fence)(void* pc);
+  void (*product_commit)(void* pc);
+  void (*product_wait)(unsigned int pending, void* pc);
+  // `a` has four registers, or is null and `a_descriptor` counts; bit 0 of `majors`: A is MN-major, bit 1: B is.
+  void (*product)(float* d, unsigned int n, int element, const unsigned int* a, unsigned long long a_descriptor,
+                  unsigned long long b_descriptor, unsigned int majors, int accumulate, void* pc);
+  void (*set_registers)(int increase, unsigned int registers, void* pc);
+
+  unsigned int (*cluster_rank)();
+  unsigned int (*cluster_size)();
+  void (*cluster_arrive)(int releases, void* pc);
+  void (*cluster_wait)(void* pc);
+  void* (*cluster_pointer)(void* local, unsigned int rank, void* pc);
 };
 
 }  // extern "C"

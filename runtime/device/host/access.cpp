@@ -30,9 +30,16 @@ inline __attribute__((always_inline)) void Worker::check(std::uintptr_t address,
   // Aligned and with its first byte inside, an access ends inside too, unless the end is ragged.
   const std::uintptr_t shared_offset = address - shared_begin_;
   if (shared_offset < shared_bytes_ && kBytes <= shared_bytes_ - shared_offset) {
+    if (clocked_) [[unlikely]] {
+      return access_clocked(rank_ * launch_->shared_stride + static_cast<std::uint32_t>(shared_offset), kBytes, kWrite,
+                            pc);
+    }
     return check_shared<kBytes, kWrite>(static_cast<std::uint32_t>(shared_offset), pc);
   }
   if (address - stack_begin_ < kStackBytes) {
+    if (registers_) [[unlikely]] {
+      access_registers(address, kBytes, kWrite, pc);
+    }
     return;
   }
   for (const Region& region : recent_) {
@@ -80,6 +87,7 @@ void Worker::look_closer(std::uint32_t offset, std::uint32_t bytes, bool write, 
       Fault race = access_fault(FaultKind::kRace, shared_begin_ + i, bytes, write, pc);
       race.has_other = true;
       race.other_write = by_writer;
+      race.other_block = race.block;
       race.other_thread = cell & SharedShadow::kThreadMask;
       race.other_known = race.other_thread != thread_;
       race.other_pc = library_base_ + (by_writer ? shadow_.writer_pc(i) : shadow_.reader_pc(i));
@@ -116,8 +124,18 @@ const Region* Worker::find_region(std::uintptr_t address) {
   return address - region.begin < region.bytes ? &region : nullptr;
 }
 
-// Not in shared memory, the stack or a buffer met lately.
+// Not in the block's shared memory, the stack or a buffer met lately.
 void Worker::check_elsewhere(std::uintptr_t address, std::uint64_t bytes, bool write, std::uintptr_t pc) {
+  for (std::uint32_t rank = 0; rank < launch_->cluster; ++rank) {
+    const std::uintptr_t offset = address - reinterpret_cast<std::uintptr_t>(shared(rank));
+    if (rank != rank_ && offset < shared_bytes_ && bytes <= shared_bytes_ - offset) {
+      return access_remote(rank, static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(bytes), write, pc);
+    }
+  }
+  raise_if(check_global(address, bytes, write, pc));
+}
+
+std::optional<Fault> Worker::check_global(std::uintptr_t address, std::uint64_t bytes, bool write, std::uintptr_t pc) {
   if (const Region* region = find_region(address)) {
     const std::uintptr_t offset = address - region->begin;
     if (bytes <= region->bytes - offset) {
@@ -125,23 +143,20 @@ void Worker::check_elsewhere(std::uintptr_t address, std::uint64_t bytes, bool w
         if (write) {
           std::fill_n(region->written + offset, bytes, std::uint8_t{1});
         } else if (!all_written(region->written + offset, bytes)) {
-          raise(access_fault(FaultKind::kNeverWritten, address, bytes, false, pc));
+          return access_fault(FaultKind::kNeverWritten, address, bytes, false, pc);
         }
       }
       recent_[next_recent_++ % recent_.size()] = *region;
-      return;
+      return std::nullopt;
     }
   }
   for (const Region& constant : launch_->constants) {
     const std::uintptr_t offset = address - constant.begin;
     if (offset < constant.bytes && bytes <= constant.bytes - offset) {
-      if (write) {
-        raise(access_fault(FaultKind::kReadOnly, address, bytes, true, pc));
-      }
-      return;
+      return write ? std::optional(access_fault(FaultKind::kReadOnly, address, bytes, true, pc)) : std::nullopt;
     }
   }
-  raise(access_fault(FaultKind::kOutOfBounds, address, bytes, write, pc));
+  return access_fault(FaultKind::kOutOfBounds, address, bytes, write, pc);
 }
 
 void Worker::check_range(std::uintptr_t address, std::uint64_t bytes, bool write, std::uintptr_t pc) {
@@ -150,6 +165,10 @@ void Worker::check_range(std::uintptr_t address, std::uint64_t bytes, bool write
   }
   const std::uintptr_t shared_offset = address - shared_begin_;
   if (shared_offset < shared_bytes_ && bytes <= shared_bytes_ - shared_offset) {
+    if (clocked_) {
+      return access_clocked(rank_ * launch_->shared_stride + static_cast<std::uint32_t>(shared_offset),
+                            static_cast<std::uint32_t>(bytes), write, pc);
+    }
     for (std::uint64_t i = 0; i < bytes; ++i) {
       const auto offset = static_cast<std::uint32_t>(shared_offset + i);
       if (write) {
@@ -162,6 +181,9 @@ void Worker::check_range(std::uintptr_t address, std::uint64_t bytes, bool write
   }
   const std::uintptr_t stack_offset = address - stack_begin_;
   if (stack_offset < kStackBytes && bytes <= kStackBytes - stack_offset) {
+    if (registers_) {
+      access_registers(address, static_cast<std::uint32_t>(bytes), write, pc);
+    }
     return;
   }
   check_elsewhere(address, bytes, write, pc);

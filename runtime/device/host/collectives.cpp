@@ -1,4 +1,6 @@
 // Barriers, and what the lanes of a warp do together.
+#include <algorithm>
+
 #include "runtime/device/host/abi.h"
 #include "runtime/device/host/block.h"
 
@@ -6,28 +8,34 @@ namespace convtgen::host {
 namespace {
 
 const char* name_of(WaitKind kind) {
-  switch (kind) {
-    case WaitKind::kBarrier:
-      return "__syncthreads()";
-    case WaitKind::kWarpSync:
-      return "__syncwarp()";
-    case WaitKind::kShuffle:
-      return "a warp shuffle";
-    case WaitKind::kBallot:
-      return "a warp vote";
-    default:
-      return "";
-  }
+  return kind == WaitKind::kWarpSync ? "__syncwarp()" : kind == WaitKind::kShuffle ? "a warp shuffle" : "a warp vote";
 }
 
 }  // namespace
 
 void Worker::sync_threads(std::uintptr_t pc) {
-  Thread& thread = threads_[thread_];
-  thread.wait = WaitKind::kBarrier;
-  thread.pc = pc;
-  ++at_barrier_;
-  wait();
+  std::uint32_t& come = clocked_ ? machine_->blocks[rank_].at_barrier : at_barrier_;
+  ++come;
+  if (clocked_ && come == launch_->threads) {
+    threads_[thread_].wait = WaitKind::kBarrier;
+    release_barrier(rank_);
+    give_way();
+  } else {
+    wait(WaitKind::kBarrier, "__syncthreads()", pc);
+  }
+}
+
+void Worker::release_barrier(std::uint32_t rank) {
+  if (clocked_) {
+    machine_->ordering.synchronise_block(rank);
+    machine_->blocks[rank].at_barrier = 0;
+  } else {
+    shadow_.synchronise_block();
+    at_barrier_ = 0;
+  }
+  for (std::uint32_t i = rank * launch_->threads; i < (rank + 1) * launch_->threads; ++i) {
+    wake(i);
+  }
 }
 
 void Worker::raise_bad_width(std::uint32_t width, std::uintptr_t pc) {
@@ -37,19 +45,10 @@ void Worker::raise_bad_width(std::uint32_t width, std::uintptr_t pc) {
   raise(bad);
 }
 
-void Worker::release_barrier() {
-  shadow_.synchronise_block();
-  at_barrier_ = 0;
-  for (std::uint32_t i = 0; i < threads_.size(); ++i) {
-    threads_[i].wait = WaitKind::kReady;
-    ready_.push_back(i);
-  }
-}
-
 std::uint64_t Worker::meet_warp(WaitKind kind, std::uint32_t mask, std::uint64_t operand, std::uint32_t source_lane,
                                 std::uintptr_t pc) {
   Thread& thread = threads_[thread_];
-  const std::uint32_t lane = thread_ % kWarp;
+  const std::uint32_t lane = thread_in_block() % kWarp;
   if ((mask >> lane & 1) == 0 || (kind == WaitKind::kShuffle && (mask >> source_lane & 1) == 0)) {
     Fault bad = fault(FaultKind::kBadMask, pc);
     bad.what = name_of(kind);
@@ -57,24 +56,42 @@ std::uint64_t Worker::meet_warp(WaitKind kind, std::uint32_t mask, std::uint64_t
     bad.size = (mask >> lane & 1) == 0 ? lane : source_lane;
     raise(bad);
   }
-  thread.wait = kind;
-  thread.pc = pc;
   thread.mask = mask;
   thread.operand = operand;
   thread.source_lane = source_lane;
+  thread.action = nullptr;
+  come_to_warp(kind, name_of(kind), pc);
+  return threads_[thread_].operand;
+}
 
+std::uint64_t Worker::act_in_warp(const char* what, WarpAction action, std::uint64_t operand, std::uintptr_t pc) {
+  Thread& thread = threads_[thread_];
+  thread.mask = ~0U;
+  thread.operand = operand;
+  thread.action = action;
+  come_to_warp(WaitKind::kWarpAction, what, pc);
+  return threads_[thread_].operand;
+}
+
+// The last lane of the mask does what is to be done.
+void Worker::come_to_warp(WaitKind kind, const char* what, std::uintptr_t pc) {
+  Thread& me = threads_[thread_];
+  me.wait = kind;
+  me.what = what;
+  me.pc = pc;
+  const std::uint32_t lane = thread_in_block() % kWarp;
   const std::uint32_t first = thread_ - lane;
-  bool all = true;
-  for (std::uint32_t i = 0; i < kWarp && all; ++i) {
-    if ((mask >> i & 1) != 0) {
-      all = first + i < threads_.size() && threads_[first + i].wait == kind && threads_[first + i].mask == mask;
-    }
+  const std::uint32_t lanes = std::min(kWarp, launch_->threads - (thread_in_block() - lane));
+  bool all = lanes == kWarp || me.mask >> lanes == 0;
+  for (std::uint32_t i = 0; i < lanes && all; ++i) {
+    const Thread& other = threads_[first + i];
+    all = (me.mask >> i & 1) == 0 ||
+          (other.wait == kind && other.mask == me.mask && other.action == me.action && other.what == me.what);
   }
   if (all) {
-    complete_warp(first, mask, kind);
+    complete_warp(first, me.mask, kind);
   }
-  wait();
-  return threads_[thread_].operand;
+  give_way();
 }
 
 void Worker::complete_warp(std::uint32_t first_thread, std::uint32_t mask, WaitKind kind) {
@@ -86,7 +103,14 @@ void Worker::complete_warp(std::uint32_t first_thread, std::uint32_t mask, WaitK
       ballot |= (operands[i] & 1) << i;
     }
   }
-  const std::uint32_t time = kind == WaitKind::kWarpSync ? shadow_.synchronise_warp() : 0;
+  std::uint32_t time = 0;
+  if (kind == WaitKind::kWarpAction) {
+    raise_if(threads_[first_thread].action(*this, first_thread, operands));
+  } else if (kind == WaitKind::kWarpSync && clocked_) {
+    machine_->ordering.synchronise_warp(first_thread, mask);
+  } else if (kind == WaitKind::kWarpSync) {
+    time = shadow_.synchronise_warp();
+  }
   for (std::uint32_t i = 0; i < kWarp; ++i) {
     if ((mask >> i & 1) == 0) {
       continue;
@@ -96,47 +120,12 @@ void Worker::complete_warp(std::uint32_t first_thread, std::uint32_t mask, WaitK
       thread.warp_time = time;
       thread.warp_mask = mask;
     } else {
-      thread.operand = kind == WaitKind::kShuffle ? operands[thread.source_lane] : ballot;
+      thread.operand = kind == WaitKind::kWarpAction ? operands[i]
+                       : kind == WaitKind::kShuffle  ? operands[thread.source_lane]
+                                                     : ballot;
     }
-    thread.wait = WaitKind::kReady;
-    ready_.push_back(first_thread + i);
+    wake(first_thread + i);
   }
-}
-
-Fault Worker::divergence() const {
-  // A thread that waits, and one that it waits for in vain.
-  Fault made;
-  made.kind = FaultKind::kDivergence;
-  made.block = block_;
-  made.has_other = true;
-  made.other_known = true;
-  std::uint32_t waiting = 0;
-  while (threads_[waiting].wait == WaitKind::kDone) {
-    ++waiting;
-  }
-  const Thread& waiter = threads_[waiting];
-  const bool barrier = waiter.wait == WaitKind::kBarrier;
-  std::uint32_t other = waiting;
-  for (std::uint32_t i = 0; i < threads_.size(); ++i) {
-    const bool wanted = barrier || (i / kWarp == waiting / kWarp && (waiter.mask >> i % kWarp & 1) != 0);
-    if (wanted && (threads_[i].wait != waiter.wait || (!barrier && threads_[i].mask != waiter.mask))) {
-      other = i;
-      break;
-    }
-  }
-  made.thread = waiting;
-  made.pc = waiter.pc;
-  made.what = name_of(waiter.wait);
-  if (other == waiting) {  // the mask names lanes beyond the end of the block
-    made.other_known = false;
-    return made;
-  }
-  made.other_thread = other;
-  if (threads_[other].wait != WaitKind::kDone) {
-    made.other_pc = threads_[other].pc;
-    made.other_what = name_of(threads_[other].wait);
-  }
-  return made;
 }
 
 namespace {
@@ -176,8 +165,8 @@ unsigned long long shuffle(unsigned mask, unsigned long long bits, unsigned kind
   if (width == 0 || width > kWarp || (width & (width - 1)) != 0) {
     worker.raise_bad_width(width, address_of(pc));
   }
-  return worker.meet_warp(WaitKind::kShuffle, mask, bits, source_of(worker.thread() % kWarp, kind, operand, width),
-                          address_of(pc));
+  return worker.meet_warp(WaitKind::kShuffle, mask, bits,
+                          source_of(worker.thread_in_block() % kWarp, kind, operand, width), address_of(pc));
 }
 
 unsigned ballot(unsigned mask, int predicate, void* pc) {
@@ -186,7 +175,7 @@ unsigned ballot(unsigned mask, int predicate, void* pc) {
 }
 
 unsigned thread_index() {
-  return Worker::current().thread();
+  return Worker::current().thread_in_block();
 }
 unsigned block_index() {
   return Worker::current().block();

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
+#include <string_view>
 
 #include "convtgen_host_device_embedded.h"
 #include "runtime/device/host/fiber.h"
@@ -110,11 +112,20 @@ Result<HostCompiler> find_host_compiler(const std::string& wanted) {
                   fmt::join(names, ", ")));
 }
 
+// Plain kernels do without the asynchronous primitives: they compile sooner, and run on the quick paths.
+bool is_asynchronous(std::string_view text) {
+  constexpr std::string_view kFamilies[] = {"async_copy_", "mbarrier_", "named_barrier_", "tensor_",
+                                            "bulk_",       "TensorMap", "fence_",         "matrix_",
+                                            "mma_",        "wgmma_",    "setmaxnreg_",    "cluster_"};
+  return std::ranges::any_of(kFamilies, [&](std::string_view family) { return text.contains(family); });
+}
+
 std::string host_translation_unit(const KernelSource& source) {
   return fmt::format(
-      "#define CONVTGEN_HOST_DEVICE 1\n{}{}#line 1 \"{}\"\n{}\n#line 1 \"entry.h\"\n"
+      "#define CONVTGEN_HOST_DEVICE 1\n{}{}{}#line 1 \"{}\"\n{}\n#line 1 \"entry.h\"\n"
       "#define CONVTGEN_HOST_KERNEL {}\n{}",
-      host_sources::abi(), host_sources::twin(), kSourceName, source.text, source.symbol, host_sources::entry());
+      host_sources::abi(), host_sources::twin(), is_asynchronous(source.text) ? host_sources::twin_async() : "",
+      kSourceName, source.text, source.symbol, host_sources::entry());
 }
 
 std::vector<std::string> host_library_key(const HostCompiler& compiler, const std::string& unit) {

@@ -3,11 +3,11 @@
 template <int... I>
 struct ConvtgenIndices {};
 
+// A slot holds the parameter, or of a tensor map its first word.
 template <typename T>
 __forceinline__ T convtgen_argument(unsigned long long slot) {
-  static_assert(sizeof(T) <= 8, "a kernel parameter of more than 8 bytes");
-  T value;
-  __builtin_memcpy(&value, &slot, sizeof(T));
+  T value = {};
+  __builtin_memcpy(&value, &slot, sizeof(T) < 8 ? sizeof(T) : 8);
   return value;
 }
 

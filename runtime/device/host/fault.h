@@ -1,6 +1,7 @@
 // What the host device found wrong in a kernel.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace convtgen::host {
@@ -14,6 +15,8 @@ enum class FaultKind {
   kDivergence,    // some threads wait at a collective that others can't reach
   kBadMask,       // a warp collective whose mask leaves out the caller, or a shuffle from a lane outside it
   kBadWidth,      // a shuffle whose width is no power of two up to 32
+  kMisuse,        // a primitive used against its rules, as `detail` says
+  kDeadlock,      // all threads wait, and nothing is under way that could wake one
 };
 
 /// One fault; `pc` are return addresses in the kernel's library. Trivial: it is made on a stack that is then abandoned.
@@ -29,10 +32,13 @@ struct Fault {
   bool has_other = false;
   bool other_known = false;
   bool other_write = false;
+  bool other_under_way = false;  // an operation that has not yet taken effect
+  std::uint32_t other_block = 0;
   std::uint32_t other_thread = 0;
-  std::uintptr_t other_pc = 0;  // 0: not known; for a divergence, the thread has ended
-  const char* what = "";        // a collective's name
-  const char* other_what = "";
+  std::uintptr_t other_pc = 0;        // 0: not known; for a divergence, the thread has ended
+  const char* what = "";              // the name of a collective or another primitive
+  const char* other_what = "";        // likewise; of a race, what accessed for the thread
+  std::array<char, 400> detail = {};  // in words, ends with a zero
 };
 
 }  // namespace convtgen::host

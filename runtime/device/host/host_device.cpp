@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::int64_t kMostBlocks = 2147483647;
 constexpr std::int64_t kMostShared = 227 << 10;  // of sm_90
+constexpr int kMostCluster = 8;
 // Every stack is two mappings, and a process has 65,530 by default.
 constexpr unsigned kMostStacks = 24000;
 
@@ -62,10 +63,10 @@ class HostKernel final : public LoadedKernel {
   int threads_ = 0;
 };
 
-// A permutation of the blocks of a launch: i -> (i * factor + shift) % count.
-class BlockOrder {
+// A permutation of the clusters of a launch: i -> (i * factor + shift) % count.
+class ClusterOrder {
  public:
-  BlockOrder(std::uint32_t count, std::uint64_t seed) : count_(count) {
+  ClusterOrder(std::uint32_t count, std::uint64_t seed) : count_(count) {
     Random random(seed ^ 0x626c6f636b73ULL);
     shift_ = random.below(count);
     factor_ = random.below(count) | 1;
@@ -252,15 +253,22 @@ Result<void> HostDeviceImpl::check(const HostKernel& kernel, const Launch& launc
   if (launch.shared_bytes < 0 || launch.shared_bytes > kMostShared) {
     return wrong(fmt::format("{} bytes of shared memory; a block has 0 to {}", launch.shared_bytes, kMostShared));
   }
-  if (launch.cluster != 1) {
-    return wrong(fmt::format("a cluster of {} blocks; the host device runs 1 alone", launch.cluster));
-  }
-  if (!launch.tensor_maps.empty()) {
-    return wrong("a tensor map among the arguments; the host device has none");
+  if (launch.cluster < 1 || launch.cluster > kMostCluster || launch.blocks % launch.cluster != 0) {
+    return wrong(fmt::format("a cluster of {} blocks in a grid of {}; legal are 1 to {} that divide the grid",
+                             launch.cluster, launch.blocks, kMostCluster));
   }
   if (launch.arguments.size() != static_cast<std::size_t>(kernel.library().parameter_count())) {
     return wrong(fmt::format("{} arguments; the kernel has {} parameters", launch.arguments.size(),
                              kernel.library().parameter_count()));
+  }
+  for (const TensorMapArgument& argument : launch.tensor_maps) {
+    if (argument.parameter >= launch.arguments.size()) {
+      return wrong(
+          fmt::format("a tensor map for parameter {}; the kernel has {}", argument.parameter, launch.arguments.size()));
+    }
+    if (auto checked = check_tensor_map(argument.map); !checked) {
+      return wrong(fmt::format("parameter {}: {}", argument.parameter, checked.error().message));
+    }
   }
   return {};
 }
@@ -277,26 +285,34 @@ Result<void> HostDeviceImpl::run(LoadedKernel& loaded, const Launch& launch) {
     return {};
   }
   const std::vector<Region> regions = buffers_->snapshot();
-  const std::vector<unsigned long long> slots(launch.arguments.begin(), launch.arguments.end());
+  std::vector<unsigned long long> slots(launch.arguments.begin(), launch.arguments.end());
+  for (const TensorMapArgument& argument : launch.tensor_maps) {
+    slots[argument.parameter] = reinterpret_cast<std::uintptr_t>(&argument.map);
+  }
   LaunchContext context;
   context.entry = kernel->library().entry();
   context.slots = slots.data();
   context.blocks = static_cast<std::uint32_t>(launch.blocks);
   context.threads = static_cast<std::uint32_t>(launch.threads);
+  context.cluster = static_cast<std::uint32_t>(launch.cluster);
   context.shared_bytes = static_cast<std::uint32_t>(launch.shared_bytes);
+  context.shared_stride = std::max(128U, (context.shared_bytes + 127) / 128 * 128);
+  context.asynchronous = kernel->library().asynchronous() || launch.cluster > 1;
   context.races = options_.races;
   context.seed = seed_;
   context.regions = regions;
   context.constants = kernel->library().constants();
   context.library_base = kernel->library().base();
+  context.tensor_maps = launch.tensor_maps;
   const std::lock_guard lock(launch_mutex_);
   return run_blocks(*kernel, context, slots);
 }
 
 Result<void> HostDeviceImpl::run_blocks(const HostKernel& kernel, const LaunchContext& context,
                                         std::span<const unsigned long long> slots) {
-  const std::uint32_t most = std::max(1u, kMostStacks / context.threads);
-  const std::uint32_t count = std::min({static_cast<std::uint32_t>(workers_), context.blocks, most});
+  const std::uint32_t clusters = context.blocks / context.cluster;
+  const std::uint32_t most = std::max(1u, kMostStacks / (context.threads * context.cluster));
+  const std::uint32_t count = std::min({static_cast<std::uint32_t>(workers_), clusters, most});
   while (idle_.size() < count) {
     idle_.push_back(std::make_unique<Worker>());
   }
@@ -305,17 +321,17 @@ Result<void> HostDeviceImpl::run_blocks(const HostKernel& kernel, const LaunchCo
       return begun;
     }
   }
-  const BlockOrder order(context.blocks, context.seed);
+  const ClusterOrder order(clusters, context.seed);
   std::atomic<std::uint64_t> next = 0;
   std::atomic<bool> stopped = false;
   std::vector<std::optional<Fault>> faults(count);
   const auto work = [&](std::uint32_t i) {
     while (!stopped.load(std::memory_order_relaxed)) {
       const std::uint64_t turn = next.fetch_add(1, std::memory_order_relaxed);
-      if (turn >= context.blocks) {
+      if (turn >= clusters) {
         return;
       }
-      faults[i] = idle_[i]->run_block(order(turn));
+      faults[i] = idle_[i]->run_cluster(order(turn) * context.cluster);
       if (faults[i]) {
         stopped = true;
       }
@@ -330,7 +346,8 @@ Result<void> HostDeviceImpl::run_blocks(const HostKernel& kernel, const LaunchCo
   }
   for (std::uint32_t i = 0; i < count; ++i) {
     if (faults[i]) {
-      const auto shared = reinterpret_cast<std::uintptr_t>(idle_[i]->shared());
+      const std::uint32_t rank = faults[i]->block % context.cluster;
+      const auto shared = reinterpret_cast<std::uintptr_t>(idle_[i]->shared(rank));
       return fail(describe(*faults[i], kernel.library(), context, shared, slots, kernel.symbol()));
     }
   }

@@ -139,9 +139,16 @@ Result<std::unique_ptr<Library>> Library::load(const std::string& bytes) {
     return fail("a library of another version of the host device: compile the kernel again");
   }
   library->parameter_count_ = *parameters;
+  library->asynchronous_ = dlsym(library->handle_, "convtgen_host_asynchronous") != nullptr;
   ConvtgenHostTable table = {};
   add_access_checks(table);
   add_collectives(table);
+  add_mbarriers(table);
+  add_copies(table);
+  add_tensor_copies(table);
+  add_matrices(table);
+  add_products(table);
+  add_clusters(table);
   attach(&table);
 
   link_map* map = nullptr;

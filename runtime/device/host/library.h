@@ -29,6 +29,8 @@ class Library {
   using Entry = void (*)(const unsigned long long* slots);
   [[nodiscard]] Entry entry() const { return entry_; }
   [[nodiscard]] int parameter_count() const { return parameter_count_; }
+  /// Whether it uses primitives that need the asynchronous machine.
+  [[nodiscard]] bool asynchronous() const { return asynchronous_; }
   /// Empty where the source did not name it.
   [[nodiscard]] std::string_view parameter_name(std::size_t index) const;
   [[nodiscard]] std::uintptr_t base() const { return base_; }
@@ -46,6 +48,7 @@ class Library {
   void* handle_ = nullptr;
   Entry entry_ = nullptr;
   int parameter_count_ = 0;
+  bool asynchronous_ = false;
   std::vector<std::string> parameter_names_;
   std::uintptr_t base_ = 0;
   std::vector<Region> constants_;

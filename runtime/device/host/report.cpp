@@ -55,6 +55,20 @@ std::string place_of(const Fault& fault, const Library& library, const LaunchCon
   return fmt::format("address {:#x}, in no memory of the kernel", fault.address);
 }
 
+// " of block 3", where it is another one than the fault's.
+std::string of_block(const Fault& fault) {
+  return fault.other_block == fault.block ? "" : fmt::format(" of block {}", fault.other_block);
+}
+
+// The other side of a race: "thread 3", "cp.async of thread 3"
+std::string other_of(const Fault& fault) {
+  if (!fault.other_known) {
+    return "another thread";
+  }
+  const char* agent = fault.other_what;
+  return fmt::format("{}{}thread {}{}", agent, agent[0] == '\0' ? "" : " of ", fault.other_thread, of_block(fault));
+}
+
 std::string bytes_of(std::uint64_t size) {
   return fmt::format("{} byte{}", size, size == 1 ? "" : "s");
 }
@@ -79,17 +93,22 @@ std::string describe(const Fault& fault, const Library& library, const LaunchCon
       return fmt::format("{}misaligned {} at {}; the address must be a multiple of {}: {}", head, access, place(),
                          fault.size, who);
     case FaultKind::kRace: {
-      const std::string other = fault.other_known ? fmt::format("thread {}", fault.other_thread) : "another thread";
-      return fmt::format("{}race: {} at {} with no barrier since {} {} it: {}; the other: {}, {}", head, access,
-                         place(), other, fault.other_write ? "wrote" : "read", who, other,
+      const std::string other = other_of(fault);
+      const std::string since =
+          fault.other_under_way ? fmt::format("while {} may still write", other)
+          : fault.other_what[0] != '\0'
+              ? fmt::format("with no wait for {} that {}", other, fault.other_write ? "writes" : "reads")
+              : fmt::format("with no barrier since {} {}", other, fault.other_write ? "wrote" : "read");
+      return fmt::format("{}race: {} at {} {} it: {}; the other: {}, {}", head, access, place(), since, who, other,
                          library.line_of(fault.other_pc));
     }
     case FaultKind::kDivergence: {
       std::string other = "lanes of its mask do not exist in the block";
       if (fault.other_known) {
-        other = fault.other_pc == 0 ? fmt::format("thread {} has ended", fault.other_thread)
-                                    : fmt::format("thread {} waits at {}, {}", fault.other_thread, fault.other_what,
-                                                  library.line_of(fault.other_pc));
+        other = fmt::format("thread {}{}", fault.other_thread, of_block(fault));
+        other += fault.other_pc == 0
+                     ? " has ended"
+                     : fmt::format(" waits at {}, {}", fault.other_what, library.line_of(fault.other_pc));
       }
       return fmt::format("{}divergent {}: {} waits there for ever; {}", head, fault.what, who, other);
     }
@@ -98,6 +117,14 @@ std::string describe(const Fault& fault, const Library& library, const LaunchCon
                          fault.what, fault.address, fault.size, who);
     case FaultKind::kBadWidth:
       return fmt::format("{}{} of width {}; a width is 1, 2, 4, 8, 16 or 32: {}", head, fault.what, fault.size, who);
+    case FaultKind::kMisuse: {
+      const std::string other =
+          fault.has_other ? fmt::format("; the other: {}", library.line_of(fault.other_pc)) : std::string();
+      return fmt::format("{}{}: {}: {}{}", head, fault.what, fault.detail.data(), who, other);
+    }
+    case FaultKind::kDeadlock:
+      return fmt::format("{}deadlock: thread {} waits at {}{}: {}", head, fault.thread, fault.what, fault.detail.data(),
+                         who);
   }
   return head + who;
 }

@@ -289,9 +289,12 @@ CONVTGEN_HOST_UNCHECKED __attribute__((const)) inline void* shared_memory() {
   return convtgen_host_table.shared_memory();
 }
 
-// The window starts with the block's dynamic shared memory here.
+// The block's dynamic shared memory lies at this address of the window, as on the chip only a multiple of 16.
+constexpr unsigned int convtgen_shared_start = 1040;
+
 __forceinline__ unsigned int shared_address(const void* pointer) {
-  return static_cast<unsigned int>(static_cast<const char*>(pointer) - static_cast<const char*>(shared_memory()));
+  return static_cast<unsigned int>(static_cast<const char*>(pointer) - static_cast<const char*>(shared_memory())) +
+         convtgen_shared_start;
 }
 
 __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {

@@ -1,0 +1,88 @@
+// Who knows of whose accesses: vector clocks for the threads of a cluster and for what works beside them.
+//
+// Time counts synchronisations. An access carries who made it and when; somebody may touch the same bytes only if it
+// knows of that access, that is if a chain of barriers, each left after the access and met before now, leads to it
+// (C. Flanagan, S. N. Freund, "FastTrack: efficient and precise dynamic race detection", PLDI 2009). Asynchronous
+// copies and products are agents, with ids behind those of the threads: nobody knows of their accesses, not even who
+// asked for them, before waiting.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace convtgen::host {
+
+using Time = std::uint32_t;
+using Clock = std::vector<Time>;  // [id]: accesses of `id` before this time are known; 0 where it ends
+
+void join(Clock& into, const Clock& from);
+
+enum class AgentKind : std::uint8_t {
+  kThread,
+  kCopies,    // cp.async of a thread
+  kLoads,     // TMA and bulk copies that report to one mbarrier
+  kStores,    // TMA and bulk copies of a thread out of shared memory
+  kProducts,  // wgmma of a warp
+};
+
+struct Agent {
+  AgentKind kind = AgentKind::kThread;
+  std::uint32_t owner = 0;  // thread (for products, the warp's first); of loads, who made the mbarrier
+};
+
+enum class FenceKind : std::uint8_t { kProxy, kMbarrierInit };
+
+class Ordering {
+ public:
+  /// A new cluster: nobody knows of anything. `threads` a block.
+  void begin(std::uint32_t blocks, std::uint32_t threads);
+
+  [[nodiscard]] Time now() const { return time_; }
+  /// Accesses before this time are of earlier clusters.
+  [[nodiscard]] Time first() const { return first_; }
+  /// What is done from here on carries a later time than what was done before.
+  Time advance() { return ++time_; }
+
+  [[nodiscard]] std::uint32_t make_agent(AgentKind kind, std::uint32_t owner);
+  [[nodiscard]] Agent agent(std::uint32_t id) const;
+
+  /// Accesses of `id` before this time are known to the thread.
+  [[nodiscard]] Time known(std::uint32_t thread, std::uint32_t id) const;
+  [[nodiscard]] bool knows(std::uint32_t thread, std::uint32_t id, Time time) const {
+    return id == thread || time < known(thread, id);
+  }
+
+  /// All that the thread knows, its own accesses until now among it: what it hands on at a barrier.
+  [[nodiscard]] Clock release(std::uint32_t thread);
+  void acquire(std::uint32_t thread, const Clock& clock);
+  /// The thread learns of what `id` did before `time`.
+  void learn(std::uint32_t thread, std::uint32_t id, Time time);
+
+  void synchronise_block(std::uint32_t block);
+  /// Lanes of `mask` of the warp that begins with this thread.
+  void synchronise_warp(std::uint32_t first_thread, std::uint32_t mask);
+
+  void fence(std::uint32_t thread, FenceKind kind);
+  /// Whether `owner` fenced what it did at `time`, and `thread` knows of that fence.
+  [[nodiscard]] bool fenced(std::uint32_t thread, std::uint32_t owner, Time time, FenceKind kind) const;
+
+ private:
+  [[nodiscard]] std::uint32_t block_of(std::uint32_t thread) const { return thread / threads_; }
+  [[nodiscard]] std::uint32_t warp_of(std::uint32_t thread) const {
+    return block_of(thread) * warps_ + thread % threads_ / 32;
+  }
+
+  Time time_ = 1;
+  Time first_ = 1;
+  std::uint32_t threads_ = 1;  // of a block
+  std::uint32_t warps_ = 1;
+  std::vector<Agent> agents_;
+  // What a thread knows is the latest of what it learned itself, with its warp, and with its block. The first are
+  // empty where they say no more than the others.
+  std::vector<Clock> threads_know_;
+  std::vector<Clock> warps_know_;
+  std::vector<Clock> blocks_know_;
+  std::vector<std::vector<Time>> fences_[2];  // of each thread, ascending
+};
+
+}  // namespace convtgen::host

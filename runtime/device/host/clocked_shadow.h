@@ -1,0 +1,81 @@
+// What is known of each byte of a cluster's shared memory where its threads meet in other ways than block barriers
+// alone: who wrote it last, and all who have read it since. SharedShadow is the quick form for plain kernels.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/device/host/clock.h"
+
+namespace convtgen::host {
+
+/// An earlier access that the one at hand must not meet.
+struct Conflict {
+  enum class Kind : std::uint8_t { kNeverWritten, kWrite, kRead, kUnfenced };
+  Kind kind = Kind::kWrite;
+  std::uint32_t byte = 0;  // offset of the first byte in question
+  std::uint32_t id = 0;    // who made the earlier access
+  std::uint32_t pc = 0;
+  bool under_way = false;  // a copy that has not yet arrived
+};
+
+class ClockedShadow {
+ public:
+  /// A new cluster with this many bytes: none has been written.
+  void begin(std::uint32_t bytes, const Ordering& ordering);
+
+  /// The first byte of [offset, offset + bytes) that `thread` may not read or write now, by what it knows.
+  [[nodiscard]] std::optional<Conflict> find_conflict(std::uint32_t offset, std::uint32_t bytes, bool write,
+                                                      std::uint32_t thread, const Ordering& ordering) const;
+  /// The first byte whose plain write no proxy fence has made visible to what `thread` asks of the asynchronous proxy.
+  [[nodiscard]] std::optional<Conflict> find_unfenced(std::uint32_t offset, std::uint32_t bytes, std::uint32_t thread,
+                                                      const Ordering& ordering) const;
+
+  void note_read(std::uint32_t offset, std::uint32_t bytes, std::uint32_t id, Time time, std::uint32_t pc);
+  void note_write(std::uint32_t offset, std::uint32_t bytes, std::uint32_t id, Time time, std::uint32_t pc);
+  /// A write that nobody can know of before note_write() says when it took effect.
+  void note_write_under_way(std::uint32_t offset, std::uint32_t bytes, std::uint32_t id, std::uint32_t pc) {
+    note_write(offset, bytes, id, kUnderWay, pc);
+  }
+
+ private:
+  static constexpr Time kUnderWay = ~Time{0};
+
+  // Readers of a byte are a list, and lists share their ends: bytes that were read alike have the same list.
+  struct Reader {
+    std::uint32_t next = 0;  // a list's number, 0 for none
+    std::uint32_t id = 0;
+    Time time = 0;
+    std::uint32_t pc = 0;
+  };
+  struct Cell {
+    Time time = 0;
+    std::uint32_t id = 0;
+    bool operator==(const Cell&) const = default;
+  };
+  struct Key {
+    std::uint64_t list_and_id;
+    Time time;
+    bool operator==(const Key&) const = default;
+  };
+  struct HashKey {
+    std::size_t operator()(const Key& key) const {
+      return (key.list_and_id ^ std::uint64_t{key.time} << 13) * 0x9e3779b97f4a7c15ULL >> 16;
+    }
+  };
+
+  std::uint32_t with_reader(std::uint32_t list, std::uint32_t id, Time time, std::uint32_t pc);
+  void forget_unused_lists();
+
+  Time first_ = 0;
+  std::vector<Cell> writer_;                                // a byte
+  std::vector<std::uint32_t> writer_pc_;                    // 4 bytes
+  std::vector<std::uint32_t> readers_;                      // a byte: the number of a list
+  std::vector<Reader> lists_{Reader{}};                     // by number
+  std::size_t most_lists_ = 0;                              // before unused ones are forgotten
+  std::unordered_map<Key, std::uint32_t, HashKey> longer_;  // the list that comes of one more reader
+};
+
+}  // namespace convtgen::host
