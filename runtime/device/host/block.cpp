@@ -86,6 +86,9 @@ std::optional<Fault> Worker::run_cluster(std::uint32_t first_block) {
 
   current_ = this;
   while (!fault_ && (!ready_.empty() || go_on())) {
+    if (ready_.empty()) {  // an operation took effect, and nobody waited for that
+      continue;
+    }
     if (clocked_ && machine_->operations.due(random_)) {
       fault_ = machine_->operations.perform_one(random_);
       continue;
