@@ -124,6 +124,9 @@ TEST_P(PrimitiveOnDevice, GivesTheseBits) {
     launch.arguments.push_back(0);
   }
   const Result<void> run = device.run(**kernel, launch);
+  if (one.must_differ && device.kind() == DeviceKind::kHost && !run) {
+    return;  // the chip gives something else; the host device says why
+  }
   ASSERT_TRUE(run) << one.name << ": " << run.error().message;
   Words got(one.want.size());
   ASSERT_TRUE(device.download(std::as_writable_bytes(std::span(got)), *buffers.back()));

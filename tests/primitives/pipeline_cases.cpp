@@ -35,8 +35,8 @@ Case tensor_pipeline(Number number, bool cluster) {
   set("n", std::to_string(kN));
   set("product", "wgmma_m64n128" + k_name(number) + "_ss");
   set("arrivals", cluster ? "16" : "8");
-  set("begin", cluster ? "  __syncwarp();\n  cluster_arrive();\n  cluster_wait();" : "  __syncthreads();");
-  set("end", cluster ? "  __syncwarp();\n  cluster_arrive();\n  cluster_wait();\n" : "");
+  set("begin", cluster ? "  cluster_arrive();\n  cluster_wait();" : "  __syncthreads();");
+  set("end", cluster ? "  cluster_arrive();\n  cluster_wait();\n" : "");
   // Blocks of a cluster are neighbours: rows change first.
   set("load_b", cluster
                     ? fmt::format("tensor_load_multicast_2d(b + 8192 * cluster_rank(), map_b, &full[stage], 3, step * "
