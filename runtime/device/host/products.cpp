@@ -23,7 +23,9 @@ constexpr const char* kCommit = "wgmma_commit";
 constexpr const char* kWait = "wgmma_wait";
 
 constexpr std::uint32_t kWarpgroup = 128;
-constexpr std::uint32_t kRows = 16;  // of d, of a warp
+constexpr std::uint32_t kRows = 16;      // of d, of a warp
+constexpr std::uint32_t kRowBytes = 32;  // of an operand, for the K of one instruction
+constexpr std::uint32_t kChunk = 16;     // of an operand, which every layout leaves whole
 // Bits of a descriptor that no field has: behind those of the start and of both pitches, and before the swizzle.
 constexpr std::uint64_t kNoField = 0x3ff1'c000'c000'c000;
 
@@ -115,7 +117,7 @@ std::optional<Fault> use_registers_of(Worker& worker, std::uint32_t thread, cons
 }
 
 // What the product reads of the block's shared memory for the warp. All lanes ask for it, so all must know of the
-// writes; that each piece is looked at for one of them, and each of them looks at one, is enough.
+// writes. To be quick, each byte is looked at for one of them; the bytes are dealt out to all of them.
 std::optional<Fault> read_operand(Worker& worker, std::uint32_t first, const char* name, std::uint64_t descriptor,
                                   const WgmmaOperand& operand) {
   Machine& machine = worker.machine();
@@ -136,23 +138,24 @@ std::optional<Fault> read_operand(Worker& worker, std::uint32_t first, const cha
                                      "memory, which begins at {}",
                                      name, pieces->front().address, kSharedStart));
   }
-  const auto offset_of = [&](const WgmmaPiece& piece) {
-    return worker.rank() * worker.launch().shared_stride + piece.address - kSharedStart;
-  };
-  const std::uint32_t start = worker.random().below(kWarp);
-  for (std::size_t i = 0; i < std::max<std::size_t>(pieces->size(), kWarp); ++i) {
-    const WgmmaPiece& piece = (*pieces)[i % pieces->size()];
-    const std::uint32_t thread = first + static_cast<std::uint32_t>(i + start) % kWarp;
-    if (auto fault = worker.check_clocked(offset_of(piece), piece.bytes, false, thread, pc)) {
-      return fault;
-    }
-    if (auto fault = worker.check_fenced(kProduct, offset_of(piece), piece.bytes, thread, pc)) {
-      return fault;
-    }
-  }
+  const std::uint32_t window = worker.rank() * worker.launch().shared_stride - kSharedStart;
+  const std::uint32_t bytes = static_cast<std::uint32_t>(operand.rows) * kRowBytes;  // at most
+  const std::uint32_t part = (bytes / kWarp + kChunk - 1) / kChunk * kChunk;
+  std::uint32_t lane = worker.random().below(kWarp);
   const std::uint32_t agent = machine.products_agent(machine.warp_of(first));
   for (const WgmmaPiece& piece : *pieces) {
-    machine.shadow.note_read(offset_of(piece), piece.bytes, agent, machine.ordering.now(), worker.relative(pc));
+    const std::uint32_t begin = window + piece.address;
+    for (std::uint32_t at = begin; at < begin + piece.bytes; at += part) {
+      const std::uint32_t length = std::min(part, begin + piece.bytes - at);
+      const std::uint32_t thread = first + lane++ % kWarp;
+      if (auto fault = worker.check_clocked(at, length, false, thread, pc)) {
+        return fault;
+      }
+      if (auto fault = worker.check_fenced(kProduct, at, length, thread, pc)) {
+        return fault;
+      }
+    }
+    machine.shadow.note_read(begin, piece.bytes, agent, machine.ordering.now(), worker.relative(pc));
   }
   return std::nullopt;
 }
