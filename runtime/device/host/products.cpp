@@ -87,7 +87,7 @@ std::optional<Fault> use_registers(Worker& worker, std::uint32_t thread, const P
                            fmt::format("its {} are {} of another shape of a wgmma that is under way", name,
                                        old.accumulators ? "accumulators" : "A registers"));
     }
-    touched |= same && old.touched;
+    touched |= (same || old.product == 0) && old.touched;
   }
   if (touched) {
     return worker.misuse(kProduct, thread, pc,
@@ -280,6 +280,8 @@ std::optional<Fault> fence(Worker& worker, std::uint32_t first, std::span<std::u
   for (std::uint32_t lane = 0; lane < kWarp; ++lane) {
     ThreadState& state = worker.machine().threads[first + lane];
     state.fenced = true;
+    // Those of no product only say what was touched.
+    std::erase_if(state.registers, [](const ProductRegisters& registers) { return registers.product == 0; });
     for (ProductRegisters& registers : state.registers) {
       registers.touched = false;
     }
