@@ -121,20 +121,20 @@ std::vector<WrongUse> wrong_products() {
   described("descriptor_of_a_misaligned_pitch", {"wgmma", "16"}, "wgmma_descriptor(base, 1024, 136, 0)");
 
   add("warpgroup_short_of_a_warp", {"wgmma_fence"}, "  if (t < 96) {\n    wgmma_fence();  // here\n  }\n");
-  add("warpgroup_short_of_a_warp_at_the_product", {"wgmma"},
-      "  wgmma_fence();\n  if (t >= 32) {\n  " + product + "  }\n");
-  add("warpgroup_short_of_a_warp_at_the_wait", {"wgmma"},
-      one + "  wgmma_commit();\n  if (t / 32 != 2) {\n    wgmma_wait(0);  // here\n  }\n");
+  add("warpgroup_short_of_a_warp_at_the_product", {"wgmma", "warpgroup"},
+      "  wgmma_fence();\n  if (t >= 32) {\n  " + product + finish + "  }\n");
+  add("warpgroup_short_of_a_warp_at_the_wait", {"wgmma", "warpgroup"},
+      one + finish + "  if (t / 32 != 2) {\n    wgmma_wait(0);  // here\n  }\n");
   add("warpgroup_short_of_half_a_warp", {"wgmma_fence"}, "  if (t % 32 < 16) {\n    wgmma_fence();  // here\n  }\n");
-  add("warpgroup_of_two_minds", {"wgmma"}, R"(  wgmma_fence();
+  add("warpgroup_of_two_minds", {"wgmma", "warpgroup"}, R"(  wgmma_fence();
   if (t < 64) {
     wgmma_m64n8k16_f16_ss(d, a, b, 1);  // here
   } else {
     wgmma_m64n8k16_f16_ss(d, b, a, 1);  // here
   }
-)");
-  add("warpgroup_of_two_scales", {"wgmma"},
-      "  wgmma_fence();\n  wgmma_m64n8k16_f16_ss(d, a, b, t < 64 ? 1 : 0);  // here\n");
+)" + finish);
+  add("warpgroup_of_two_scales", {"wgmma", "warpgroup"},
+      "  wgmma_fence();\n  wgmma_m64n8k16_f16_ss(d, a, b, t < 64 ? 1 : 0);  // here\n" + finish);
 
   const auto registers = [&](const std::string& name, std::vector<std::string> words, const std::string& body) {
     add_plain({.name = name, .threads = 384}, std::move(words), body);
