@@ -215,6 +215,21 @@ void add_clusters(Cases& cases) {
   cluster_arrive_relaxed();
   cluster_wait();
 )");
+  // A block that has its bytes may end, whoever asked for them.
+  add("cluster_ends_with_its_bytes", begin + R"(  if (t == 0) {
+    mbarrier_expect(barrier, 128);
+  }
+  __syncwarp();
+  cluster_arrive();
+  cluster_wait();
+  if (t == 0 && rank == 1) {
+    tensor_load_multicast_1d(base, map, barrier, 3, blockIdx.x / 2 * 64);
+  }
+  __syncwarp();
+  mbarrier_arrive(barrier);
+  mbarrier_wait(barrier, 0);
+  out[t] = rank == 0 ? staged[t] : x[32 + t];
+)");
 }
 
 void add_copies(Cases& cases) {

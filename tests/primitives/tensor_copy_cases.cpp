@@ -180,6 +180,55 @@ Case swizzle_case(TensorMap::Swizzle swizzle, std::size_t first_byte) {
                    random_words(40 * bytes / 4, 42), first_byte);
 }
 
+// Rows of 32 bytes where the swizzle is of more: they lie as many bytes apart as it is of, and what is between stays.
+// (Seen on an H200.)
+Case narrow_case(TensorMap::Swizzle swizzle) {
+  constexpr std::size_t kRows = 12, kRowWords = 8;
+  const auto pitch = static_cast<std::size_t>(swizzle_bytes(swizzle));
+  Case one;
+  one.name = fmt::format("tensor_load_narrow_swizzle_{}", pitch);
+  one.shared_bytes = kShared;
+  one.inputs = {random_words(kRows * kRowWords, 49)};
+  one.want = Words(512, 0xaaaaaaaau);
+  one.body = kHead;
+  one.body += fmt::format(R"(  for (int i = threadIdx.x; i < 512; i += 32) {{
+    staged[i] = 0xaaaaaaaau;
+  }}
+  fence_proxy_async();
+  if (threadIdx.x == 0) {{
+    mbarrier_init(barrier, 1);
+    fence_mbarrier_init();
+  }}
+  __syncwarp();
+  if (threadIdx.x == 0) {{
+    mbarrier_arrive_expect(barrier, {});
+    tensor_load_2d(base, map, barrier, 0, 0);
+  }}
+  __syncwarp();
+  mbarrier_wait(barrier, 0);
+  for (int i = threadIdx.x; i < 512; i += 32) {{
+    out[i] = staged[i];
+  }}
+}}
+)",
+                          4 * kRows * kRowWords);
+  const std::size_t mask = pitch / 16 - 1;
+  for (std::size_t row = 0; row < kRows; ++row) {
+    for (std::size_t word = 0; word < kRowWords; ++word) {
+      const std::size_t address = row * pitch + 4 * word;
+      one.want[(address ^ ((address >> 7 & mask) << 4)) / 4] = one.inputs[0][row * kRowWords + word];
+    }
+  }
+  one.maps = {[swizzle](const std::vector<std::uint64_t>& addresses) {
+    TensorMap map{.rank = 2, .address = addresses[0], .swizzle = swizzle};
+    map.sizes = {kRowWords, kRows};
+    map.pitches = {4, 4 * kRowWords};
+    map.box = {kRowWords, kRows};
+    return map;
+  }};
+  return one;
+}
+
 Case multicast_case(int rank) {
   Case one;
   one.name = fmt::format("tensor_load_multicast_{}d", rank);
@@ -356,6 +405,8 @@ std::vector<Case> tensor_copy_cases() {
     cases.push_back(swizzle_case(swizzle, 0));
     cases.push_back(swizzle_case(swizzle, 384));
   }
+  cases.push_back(narrow_case(TensorMap::Swizzle::k64));
+  cases.push_back(narrow_case(TensorMap::Swizzle::k128));
   cases.push_back(rounding_case());
   cases.push_back(nan_case());
   cases.push_back(bulk_case());

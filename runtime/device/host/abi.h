@@ -42,7 +42,7 @@ struct ConvtgenHostTable {
   void (*mbarrier_arrive)(void* barrier, unsigned int bytes, int arrives, void* pc);
   void (*mbarrier_arrive_remote)(void* barrier, unsigned int rank, void* pc);
   int (*mbarrier_test)(void* barrier, unsigned int parity, void* pc);
-  void (*mbarrier_wait)(void* barrier, unsigned int parity, void* pc);
+  void (*mbarrier_wait)(void* barrier, unsigned int parity, int of_cluster, void* pc);
   void (*named_barrier)(int id, int threads, int waits, void* pc);
   void (*fence)(int kind);  // 0 proxy, 1 mbarrier_init
 

@@ -107,7 +107,7 @@ void Worker::resume(std::uint32_t thread) {
   rank_ = thread / launch_->threads;
   shared_begin_ = reinterpret_cast<std::uintptr_t>(shared());
   stack_begin_ = reinterpret_cast<std::uintptr_t>(fibers_.stack(thread));
-  registers_ = clocked_ && !machine_->threads[thread].registers.empty();
+  registers_ = clocked_ && (machine_->threads[thread].fenced || !machine_->threads[thread].registers.empty());
   threads_[thread].wait = WaitKind::kRunning;
   fibers_.resume(thread);
 }

@@ -82,6 +82,7 @@ struct Thread {
   WarpAction action = nullptr;
   std::uint32_t place = 0;   // of an mbarrier, its offset in the cluster's shared memory; the number of a named barrier
   std::uint32_t parity = 0;  // of the phase of an mbarrier
+  bool wide = false;         // acquires what other blocks hand on too
   // Accesses before this time, by threads of this mask, are ordered before what the thread does now.
   std::uint32_t warp_time = 0;
   std::uint32_t warp_mask = 0;
@@ -133,9 +134,9 @@ class Worker {
   /// fenced.
   [[nodiscard]] std::optional<Fault> check_fenced(const char* what, std::uint32_t offset, std::uint32_t bytes,
                                                   std::uint32_t thread, std::uintptr_t pc) const;
-  /// Notes that the thread does something to the shared memory of a block of its cluster. Errors: that block may not
-  /// have begun, or has ended.
-  [[nodiscard]] std::optional<Fault> touch_block(const char* what, std::uint32_t rank, std::uintptr_t pc);
+  /// The thread is about to use the shared memory of a block of its cluster, which must not end before; `now`, or by an
+  /// operation that looks itself whether the block has ended. Errors: that block may not have begun, or has ended.
+  [[nodiscard]] std::optional<Fault> touch_block(const char* what, std::uint32_t rank, bool now, std::uintptr_t pc);
   /// Where bytes of the thread's own block's shared memory lie in the cluster's. Errors: they are not in it.
   [[nodiscard]] std::optional<std::uint32_t> shared_offset(std::uintptr_t address, std::uint64_t bytes) const;
   [[nodiscard]] std::byte* shared_at(std::uint32_t offset) const {
@@ -201,9 +202,12 @@ class Worker {
   template <std::uint32_t kBytes, bool kWrite>
   void check_shared(std::uint32_t offset, std::uintptr_t pc);
   void access_clocked(std::uint32_t offset, std::uint32_t bytes, bool write, std::uintptr_t pc);
+  [[nodiscard]] std::optional<Fault> check_plain(std::uint32_t offset, std::uint32_t bytes, bool write,
+                                                 std::uintptr_t pc) const;
+  [[nodiscard]] std::optional<Fault> note_registers(std::uintptr_t address, std::uint32_t bytes, bool write,
+                                                    std::uintptr_t pc);
   void access_registers(std::uintptr_t address, std::uint32_t bytes, bool write, std::uintptr_t pc);
   void check_elsewhere(std::uintptr_t address, std::uint64_t bytes, bool write, std::uintptr_t pc);
-  [[noreturn]] void raise_plain_access_of_mbarrier(std::uint32_t place, bool write, std::uintptr_t pc);
   void access_remote(std::uint32_t rank, std::uint32_t offset, std::uint32_t bytes, bool write, std::uintptr_t pc);
   void look_closer(std::uint32_t offset, std::uint32_t bytes, bool write, std::uintptr_t pc);
   [[nodiscard]] bool ordered(std::uint32_t cell, bool reader) const;

@@ -42,13 +42,7 @@ std::optional<Fault> Worker::check_fenced(const char* what, std::uint32_t offset
 }
 
 void Worker::access_clocked(std::uint32_t offset, std::uint32_t bytes, bool write, std::uintptr_t pc) {
-  // Nothing but its own primitives may touch a living mbarrier.
-  for (std::uint32_t place = offset & ~7U; place < offset + bytes && !machine_->mbarriers.empty(); place += 8) {
-    if (machine_->mbarriers.contains(place)) [[unlikely]] {
-      raise_plain_access_of_mbarrier(place, write, pc);
-    }
-  }
-  raise_if(check_clocked(offset, bytes, write, thread_, pc));
+  raise_if(check_plain(offset, bytes, write, pc));
   const Time now = machine_->ordering.now();
   if (write) {
     machine_->shadow.note_write(offset, bytes, thread_, now, relative(pc));
@@ -57,36 +51,60 @@ void Worker::access_clocked(std::uint32_t offset, std::uint32_t bytes, bool writ
   }
 }
 
-void Worker::raise_plain_access_of_mbarrier(std::uint32_t place, bool write, std::uintptr_t pc) {
-  raise(misuse(write ? "a plain write" : "a plain read", pc,
-               fmt::format("touches the mbarrier at offset {} of shared memory, which lives until "
-                           "mbarrier_invalidate()",
-                           place % launch_->shared_stride)));
+std::optional<Fault> Worker::check_plain(std::uint32_t offset, std::uint32_t bytes, bool write,
+                                         std::uintptr_t pc) const {
+  // Nothing but its own primitives may touch a living mbarrier.
+  for (std::uint32_t place = offset & ~7U; place < offset + bytes && !machine_->mbarriers.empty(); place += 8) {
+    if (machine_->mbarriers.contains(place)) [[unlikely]] {
+      return misuse(write ? "a plain write" : "a plain read", pc,
+                    fmt::format("touches the mbarrier at offset {} of shared memory, which lives until "
+                                "mbarrier_invalidate()",
+                                place % launch_->shared_stride));
+    }
+  }
+  return check_clocked(offset, bytes, write, thread_, pc);
+}
+
+void Worker::access_registers(std::uintptr_t address, std::uint32_t bytes, bool write, std::uintptr_t pc) {
+  raise_if(note_registers(address, bytes, write, pc));
 }
 
 // Registers that a product reads or writes beside the thread are its own until the thread has waited.
-void Worker::access_registers(std::uintptr_t address, std::uint32_t bytes, bool write, std::uintptr_t pc) {
+std::optional<Fault> Worker::note_registers(std::uintptr_t address, std::uint32_t bytes, bool write,
+                                            std::uintptr_t pc) {
   ThreadState& state = machine_->threads[thread_];
+  bool noted = !state.fenced;
   for (ProductRegisters& registers : state.registers) {
     if (address >= registers.begin + registers.bytes || registers.begin >= address + bytes) {
       continue;
     }
     if (registers.product > state.products_done) {
-      raise(misuse(write ? "a write" : "a read", pc,
-                   fmt::format("of {} of a wgmma that is under way, before the wgmma_wait() that covers it",
-                               registers.accumulators ? "accumulators" : "A registers")));
+      return misuse(write ? "a write" : "a read", pc,
+                    fmt::format("of {} of a wgmma that is under way, before the wgmma_wait() that covers it",
+                                registers.accumulators ? "accumulators" : "A registers"));
     }
     registers.touched = true;
+    noted = true;
   }
+  // What a product may use later: touched since the last wgmma_fence().
+  if (!noted) {
+    ProductRegisters* last = state.registers.empty() ? nullptr : &state.registers.back();
+    if (last != nullptr && last->product == 0 && last->begin + last->bytes == address) {
+      last->bytes += bytes;
+    } else {
+      state.registers.push_back({.begin = address, .bytes = bytes, .touched = true});
+    }
+  }
+  return std::nullopt;
 }
 
 void Worker::access_remote(std::uint32_t rank, std::uint32_t offset, std::uint32_t bytes, bool write,
                            std::uintptr_t pc) {
-  raise_if(touch_block(write ? "a write" : "a read", rank, pc));
+  raise_if(touch_block(write ? "a write" : "a read", rank, true, pc));
   access_clocked(rank * launch_->shared_stride + offset, bytes, write, pc);
 }
 
-std::optional<Fault> Worker::touch_block(const char* what, std::uint32_t rank, std::uintptr_t pc) {
+std::optional<Fault> Worker::touch_block(const char* what, std::uint32_t rank, bool now, std::uintptr_t pc) {
   if (rank == rank_) {
     return std::nullopt;
   }
@@ -100,6 +118,9 @@ std::optional<Fault> Worker::touch_block(const char* what, std::uint32_t rank, s
   }
   if (block.done == launch_->threads) {
     return misuse(what, pc, fmt::format("touches the shared memory of block {}, which has ended", first_block_ + rank));
+  }
+  if (!now) {
+    return std::nullopt;
   }
   const RemoteAccess access{thread_, machine_->ordering.now(), arrivals, pc};
   const auto found = std::ranges::find(block.remote, thread_, &RemoteAccess::thread);

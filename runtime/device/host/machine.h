@@ -24,8 +24,10 @@ struct Mbarrier {
   std::uint32_t agent = 0;    // of the copies that report here
   std::uint32_t maker = 0;    // the thread that made it, and when
   Time made = 0;
-  Clock arriving;  // what those who have arrived in the current phase know
-  Clock complete;  // what is known after the phases before it
+  Clock arriving;      // what those who have arrived in the current phase know
+  Clock complete;      // what is known after the phases before it
+  Clock arriving_far;  // likewise of other blocks, for those who acquire at the scope of the cluster
+  Clock complete_far;
   std::vector<std::uint32_t> waiting;
 };
 

@@ -18,20 +18,31 @@ std::uintptr_t address_of(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
+// The thread learns what was handed on by the phases that are complete.
+void acquire_phase(Worker& worker, const Mbarrier& barrier, std::uint32_t thread) {
+  Ordering& ordering = worker.machine().ordering;
+  ordering.acquire(thread, barrier.complete);
+  if (worker.state(thread).wide) {
+    ordering.acquire(thread, barrier.complete_far);
+  }
+}
+
 // The current phase is complete: the next begins, and who waits goes on.
 std::optional<Fault> finish_phase(Worker& worker, Mbarrier& barrier, std::uint32_t place) {
   Machine& machine = worker.machine();
   ++barrier.phase;
   barrier.missing = barrier.count;
   join(barrier.complete, barrier.arriving);
+  join(barrier.complete_far, barrier.arriving_far);
   barrier.arriving.clear();
+  barrier.arriving_far.clear();
   for (const std::uint32_t thread : std::exchange(barrier.waiting, {})) {
     const Thread& state = worker.state(thread);
     if (state.wait != WaitKind::kMbarrier || state.place != place) {
       continue;
     }
     if (state.parity == ((barrier.phase - 1) & 1)) {
-      machine.ordering.acquire(thread, barrier.complete);
+      acquire_phase(worker, barrier, thread);
       worker.wake(thread);
     } else {
       barrier.waiting.push_back(thread);
@@ -104,7 +115,7 @@ std::optional<std::uint32_t> find_mbarrier(Worker& worker, const char* what, con
   }
   const std::uint32_t stride = worker.launch().shared_stride;
   const std::uint32_t place = *own % stride + rank * stride;
-  fault = worker.touch_block(what, rank, pc);
+  fault = worker.touch_block(what, rank, !asynchronous, pc);
   if (!fault) {
     fault = check_mbarrier(worker, what, place, asynchronous || rank != worker.rank(), pc);
   }
@@ -125,7 +136,9 @@ std::optional<Fault> arrive(Worker& worker, const char* what, std::uint32_t plac
                                      barrier.count, place % worker.launch().shared_stride, barrier.phase));
   }
   --barrier.missing;
-  join(barrier.arriving, clock);
+  const std::uint32_t stride = worker.launch().shared_stride;
+  const bool far = thread / worker.launch().threads != place / stride;
+  join(far ? barrier.arriving_far : barrier.arriving, clock);
   return finish_if_complete(worker, barrier, place);
 }
 
@@ -213,7 +226,7 @@ std::optional<Fault> expect_or_arrive(Worker& worker, const char* what, const vo
 }
 
 // Whether the phase is complete; if not, the thread is noted as one that waits in this way.
-bool complete_or_noted(Worker& worker, const char* what, const void* pointer, unsigned parity, WaitKind kind,
+bool complete_or_noted(Worker& worker, const char* what, const void* pointer, unsigned parity, WaitKind kind, bool wide,
                        std::uintptr_t pc, std::optional<Fault>& fault) {
   Machine& machine = worker.machine();
   const auto place = find_mbarrier(worker, what, pointer, worker.rank(), false, pc, fault);
@@ -221,11 +234,12 @@ bool complete_or_noted(Worker& worker, const char* what, const void* pointer, un
     return false;
   }
   Mbarrier& barrier = machine.mbarriers.at(*place);
+  Thread& thread = worker.state(worker.thread());
+  thread.wide = wide;
   if (is_complete(barrier, parity)) {
-    machine.ordering.acquire(worker.thread(), barrier.complete);
+    acquire_phase(worker, barrier, worker.thread());
     return true;
   }
-  Thread& thread = worker.state(worker.thread());
   thread.place = *place;
   thread.parity = parity & 1;
   (kind == WaitKind::kPolling ? machine.polling : barrier.waiting).push_back(worker.thread());
@@ -261,7 +275,7 @@ int mbarrier_test(void* pointer, unsigned parity, void* pc) {
   worker.pause();
   constexpr const char* kWhat = "mbarrier_test";
   std::optional<Fault> fault;
-  if (complete_or_noted(worker, kWhat, pointer, parity, WaitKind::kPolling, address_of(pc), fault)) {
+  if (complete_or_noted(worker, kWhat, pointer, parity, WaitKind::kPolling, false, address_of(pc), fault)) {
     return 1;
   }
   worker.raise_if(fault);
@@ -269,14 +283,14 @@ int mbarrier_test(void* pointer, unsigned parity, void* pc) {
   return 0;
 }
 
-void mbarrier_wait(void* pointer, unsigned parity, void* pc) {
+void mbarrier_wait(void* pointer, unsigned parity, int wide, void* pc) {
   Worker& worker = Worker::current();
   worker.pause();
-  constexpr const char* kWhat = "mbarrier_wait";
+  const char* what = wide != 0 ? "mbarrier_wait_cluster" : "mbarrier_wait";
   std::optional<Fault> fault;
-  if (!complete_or_noted(worker, kWhat, pointer, parity, WaitKind::kMbarrier, address_of(pc), fault)) {
+  if (!complete_or_noted(worker, what, pointer, parity, WaitKind::kMbarrier, wide != 0, address_of(pc), fault)) {
     worker.raise_if(fault);
-    worker.wait(WaitKind::kMbarrier, kWhat, address_of(pc));
+    worker.wait(WaitKind::kMbarrier, what, address_of(pc));
   }
 }
 

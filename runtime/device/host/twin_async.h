@@ -62,13 +62,13 @@ CONVTGEN_HOST_PRIMITIVE bool mbarrier_test(unsigned long long* barrier, unsigned
 CONVTGEN_HOST_PRIMITIVE bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
   return convtgen_host_table.mbarrier_test(barrier, parity, CONVTGEN_HOST_PC) != 0;
 }
-#define CONVTGEN_HOST_MBARRIER_WAIT(name)                                               \
-  CONVTGEN_HOST_PRIMITIVE void name(unsigned long long* barrier, unsigned int parity) { \
-    return convtgen_host_table.mbarrier_wait(barrier, parity, CONVTGEN_HOST_PC);        \
+#define CONVTGEN_HOST_MBARRIER_WAIT(name, of_cluster)                                        \
+  CONVTGEN_HOST_PRIMITIVE void name(unsigned long long* barrier, unsigned int parity) {      \
+    return convtgen_host_table.mbarrier_wait(barrier, parity, of_cluster, CONVTGEN_HOST_PC); \
   }
-CONVTGEN_HOST_MBARRIER_WAIT(mbarrier_wait)
-CONVTGEN_HOST_MBARRIER_WAIT(mbarrier_poll)
-CONVTGEN_HOST_MBARRIER_WAIT(mbarrier_wait_cluster)
+CONVTGEN_HOST_MBARRIER_WAIT(mbarrier_wait, 0)
+CONVTGEN_HOST_MBARRIER_WAIT(mbarrier_poll, 0)
+CONVTGEN_HOST_MBARRIER_WAIT(mbarrier_wait_cluster, 1)
 CONVTGEN_HOST_PRIMITIVE void named_barrier_sync(int id, int threads) {
   return convtgen_host_table.named_barrier(id, threads, 1, CONVTGEN_HOST_PC);
 }
@@ -186,7 +186,10 @@ __forceinline__ void wgmma_pin(float&) {}
 __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading, unsigned int stride,
                                                     unsigned int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |
+  // What is no multiple of 16 sets a bit that has no meaning, and so is found.
+  const unsigned long long misaligned = (shared_address(start) % 16 != 0 ? 1ull << 14 : 0) |
+                                        (leading % 16 != 0 ? 1ull << 30 : 0) | (stride % 16 != 0 ? 1ull << 46 : 0);
+  return misaligned | static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |
          static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
          mode << 62;
 }
