@@ -41,8 +41,9 @@ struct ConvtgenHostTable {
   void (*mbarrier_invalidate)(void* barrier, void* pc);
   void (*mbarrier_arrive)(void* barrier, unsigned int bytes, int arrives, void* pc);
   void (*mbarrier_arrive_remote)(void* barrier, unsigned int rank, void* pc);
-  int (*mbarrier_test)(void* barrier, unsigned int parity, void* pc);
-  void (*mbarrier_wait)(void* barrier, unsigned int parity, int of_cluster, void* pc);
+  // `name` is the primitive's, for messages.
+  int (*mbarrier_test)(void* barrier, unsigned int parity, const char* name, void* pc);
+  void (*mbarrier_wait)(void* barrier, unsigned int parity, int of_cluster, const char* name, void* pc);
   void (*named_barrier)(int id, int threads, int waits, void* pc);
   void (*fence)(int kind);  // 0 proxy, 1 mbarrier_init
 
@@ -67,14 +68,14 @@ struct ConvtgenHostTable {
   void (*product_wait)(unsigned int pending, void* pc);
   // `a` has four registers, or is null and `a_descriptor` counts; bit 0 of `majors`: A is MN-major, bit 1: B is.
   void (*product)(float* d, unsigned int n, int element, const unsigned int* a, unsigned long long a_descriptor,
-                  unsigned long long b_descriptor, unsigned int majors, int accumulate, void* pc);
+                  unsigned long long b_descriptor, unsigned int majors, int accumulate, const char* name, void* pc);
   void (*set_registers)(int increase, unsigned int registers, void* pc);
 
   unsigned int (*cluster_rank)();
   unsigned int (*cluster_size)();
   void (*cluster_arrive)(int releases, void* pc);
   void (*cluster_wait)(void* pc);
-  void* (*cluster_pointer)(void* local, unsigned int rank, void* pc);
+  void* (*cluster_pointer)(void* local, unsigned int rank, const char* name, void* pc);
 };
 
 }  // extern "C"

@@ -85,24 +85,24 @@ void cluster_wait(void* pc) {
   }
 }
 
-std::optional<Fault> point_into(Worker& worker, void* local, unsigned rank, std::uintptr_t pc, void*& remote) {
-  constexpr const char* kWhat = "cluster_pointer";
+std::optional<Fault> point_into(Worker& worker, const char* what, void* local, unsigned rank, std::uintptr_t pc,
+                                void*& remote) {
   if (rank >= worker.launch().cluster) {
     return worker.misuse(
-        kWhat, pc, fmt::format("block {} of the cluster; it has {} (ranks from 0)", rank, worker.launch().cluster));
+        what, pc, fmt::format("block {} of the cluster; it has {} (ranks from 0)", rank, worker.launch().cluster));
   }
   const auto offset = worker.shared_offset(address_of(local), 1);
   if (!offset) {
-    return worker.misuse(kWhat, pc, "the pointer is not into the block's shared memory");
+    return worker.misuse(what, pc, "the pointer is not into the block's shared memory");
   }
   remote = worker.shared(rank) + *offset % worker.launch().shared_stride;
   return std::nullopt;
 }
 
-void* cluster_pointer(void* local, unsigned rank, void* pc) {
+void* cluster_pointer(void* local, unsigned rank, const char* name, void* pc) {
   Worker& worker = Worker::current();
   void* remote = nullptr;
-  worker.raise_if(point_into(worker, local, rank, address_of(pc), remote));
+  worker.raise_if(point_into(worker, name, local, rank, address_of(pc), remote));
   return remote;
 }
 

@@ -346,9 +346,7 @@ Result<void> HostDeviceImpl::run_blocks(const HostKernel& kernel, const LaunchCo
   }
   for (std::uint32_t i = 0; i < count; ++i) {
     if (faults[i]) {
-      const std::uint32_t rank = faults[i]->block % context.cluster;
-      const auto shared = reinterpret_cast<std::uintptr_t>(idle_[i]->shared(rank));
-      return fail(describe(*faults[i], kernel.library(), context, shared, slots, kernel.symbol()));
+      return fail(describe(*faults[i], kernel.library(), context, *idle_[i], slots, kernel.symbol()));
     }
   }
   return {};

@@ -270,27 +270,25 @@ void mbarrier_arrive_remote(void* pointer, unsigned rank, void* pc) {
   worker.raise_if(expect_or_arrive(worker, "mbarrier_arrive_remote", pointer, rank, 0, true, address_of(pc)));
 }
 
-int mbarrier_test(void* pointer, unsigned parity, void* pc) {
+int mbarrier_test(void* pointer, unsigned parity, const char* name, void* pc) {
   Worker& worker = Worker::current();
   worker.pause();
-  constexpr const char* kWhat = "mbarrier_test";
   std::optional<Fault> fault;
-  if (complete_or_noted(worker, kWhat, pointer, parity, WaitKind::kPolling, false, address_of(pc), fault)) {
+  if (complete_or_noted(worker, name, pointer, parity, WaitKind::kPolling, false, address_of(pc), fault)) {
     return 1;
   }
   worker.raise_if(fault);
-  worker.wait(WaitKind::kPolling, kWhat, address_of(pc));
+  worker.wait(WaitKind::kPolling, name, address_of(pc));
   return 0;
 }
 
-void mbarrier_wait(void* pointer, unsigned parity, int wide, void* pc) {
+void mbarrier_wait(void* pointer, unsigned parity, int wide, const char* name, void* pc) {
   Worker& worker = Worker::current();
   worker.pause();
-  const char* what = wide != 0 ? "mbarrier_wait_cluster" : "mbarrier_wait";
   std::optional<Fault> fault;
-  if (!complete_or_noted(worker, what, pointer, parity, WaitKind::kMbarrier, wide != 0, address_of(pc), fault)) {
+  if (!complete_or_noted(worker, name, pointer, parity, WaitKind::kMbarrier, wide != 0, address_of(pc), fault)) {
     worker.raise_if(fault);
-    worker.wait(WaitKind::kMbarrier, what, address_of(pc));
+    worker.wait(WaitKind::kMbarrier, name, address_of(pc));
   }
 }
 

@@ -18,7 +18,6 @@ namespace convtgen::host {
 namespace {
 
 constexpr const char* kFence = "wgmma_fence";
-constexpr const char* kProduct = "wgmma";
 constexpr const char* kCommit = "wgmma_commit";
 constexpr const char* kWait = "wgmma_wait";
 
@@ -83,14 +82,14 @@ std::optional<Fault> use_registers(Worker& worker, std::uint32_t thread, const P
     }
     const bool same = old.begin == used.begin && old.bytes == used.bytes && old.accumulators == used.accumulators;
     if (!same && old.product > state.products_done) {
-      return worker.misuse(kProduct, thread, pc,
+      return worker.misuse(worker.state(thread).what, thread, pc,
                            fmt::format("its {} are {} of another shape of a wgmma that is under way", name,
                                        old.accumulators ? "accumulators" : "A registers"));
     }
     touched |= (same || old.product == 0) && old.touched;
   }
   if (touched) {
-    return worker.misuse(kProduct, thread, pc,
+    return worker.misuse(worker.state(thread).what, thread, pc,
                          fmt::format("no wgmma_fence() since {} touched its {}", worker.name_of_thread(thread), name));
   }
   std::erase_if(state.registers, [&](const ProductRegisters& old) {
@@ -104,7 +103,7 @@ std::optional<Fault> use_registers_of(Worker& worker, std::uint32_t thread, cons
                                       std::uint64_t number) {
   const auto local = [&](const void* pointer) { return address_of(pointer) - product.frame < kStackBytes; };
   if (!local(product.d) || (product.a != nullptr && !local(product.a))) {
-    return worker.misuse(kProduct, thread, worker.state(thread).pc,
+    return worker.misuse(worker.state(thread).what, thread, worker.state(thread).pc,
                          "its registers are not a local array of the thread");
   }
   const ProductRegisters d{address_of(product.d), product.bytes_of_d(), true, number};
@@ -123,17 +122,17 @@ std::optional<Fault> read_operand(Worker& worker, std::uint32_t first, const cha
   Machine& machine = worker.machine();
   const std::uintptr_t pc = worker.state(first).pc;
   if ((descriptor & kNoField) != 0) {
-    return worker.misuse(kProduct, first, pc,
+    return worker.misuse(worker.state(first).what, first, pc,
                          fmt::format("the descriptor of {} ({:#x}): its start or a pitch is no multiple of 16, or out "
                                      "of the window of shared memory",
                                      name, descriptor));
   }
   const auto pieces = wgmma_pieces(kSharedStart + worker.launch().shared_bytes, descriptor, operand);
   if (!pieces) {
-    return worker.misuse(kProduct, first, pc, fmt::format("{}: {}", name, pieces.error().message));
+    return worker.misuse(worker.state(first).what, first, pc, fmt::format("{}: {}", name, pieces.error().message));
   }
   if (pieces->front().address < kSharedStart) {
-    return worker.misuse(kProduct, first, pc,
+    return worker.misuse(worker.state(first).what, first, pc,
                          fmt::format("{}: its descriptor leads to address {} of the window, before the block's shared "
                                      "memory, which begins at {}",
                                      name, pieces->front().address, kSharedStart));
@@ -151,7 +150,7 @@ std::optional<Fault> read_operand(Worker& worker, std::uint32_t first, const cha
       if (auto fault = worker.check_clocked(at, length, false, thread, pc)) {
         return fault;
       }
-      if (auto fault = worker.check_fenced(kProduct, at, length, thread, pc)) {
+      if (auto fault = worker.check_fenced(worker.state(first).what, at, length, thread, pc)) {
         return fault;
       }
     }
@@ -228,12 +227,12 @@ std::optional<Fault> multiply(Worker& worker, std::uint32_t first, std::span<std
   const Product& product = brought(operands[0]);
   for (std::uint32_t lane = 1; lane < kWarp; ++lane) {
     if (brought(operands[lane]).form() != product.form()) {
-      return worker.misuse(kProduct, first + lane, worker.state(first + lane).pc,
+      return worker.misuse(worker.state(first).what, first + lane, worker.state(first + lane).pc,
                            fmt::format("the lanes of a warp disagree on the product: {} brings other operands",
                                        worker.name_of_thread(first)));
     }
   }
-  if (auto fault = take_part(worker, kProduct, first, product.form())) {
+  if (auto fault = take_part(worker, worker.state(first).what, first, product.form())) {
     return fault;
   }
   const std::uint32_t warp = machine.warp_of(first);
@@ -255,7 +254,8 @@ std::optional<Fault> multiply(Worker& worker, std::uint32_t first, std::span<std
   }
   const auto accumulators = find_accumulators(machine.warps[warp], operands);
   if (accumulators == nullptr) {
-    return worker.misuse(kProduct, first, pc, "only some of its lanes name the accumulators of a wgmma under way");
+    return worker.misuse(worker.state(first).what, first, pc,
+                         "only some of its lanes name the accumulators of a wgmma under way");
   }
   accumulators->product = number;
   const std::span<const std::byte> window(worker.shared() - kSharedStart, kSharedStart + worker.launch().shared_bytes);
@@ -364,7 +364,7 @@ void product_wait(unsigned pending, void* pc) {
 }
 
 void product(float* d, unsigned n, int element, const unsigned* a, unsigned long long a_descriptor,
-             unsigned long long b_descriptor, unsigned majors, int accumulate, void* pc) {
+             unsigned long long b_descriptor, unsigned majors, int accumulate, const char* name, void* pc) {
   const Product brought{.d = d,
                         .a = a,
                         .a_descriptor = a_descriptor,
@@ -374,7 +374,7 @@ void product(float* d, unsigned n, int element, const unsigned* a, unsigned long
                         .element = static_cast<WgmmaElement>(element),
                         .accumulate = accumulate != 0,
                         .frame = address_of(__builtin_frame_address(0))};
-  Worker::current().act_in_warp(kProduct, multiply, address_of(&brought), address_of(pc));
+  Worker::current().act_in_warp(name, multiply, address_of(&brought), address_of(pc));
 }
 
 }  // namespace
@@ -413,10 +413,11 @@ std::optional<Fault> leaves_products(Worker& worker) {
   const std::vector<WarpgroupCollective>& collectives = collectives_of(machine, thread);
   if (machine.operations.stream(machine.products_stream(warp)).asked > machine.threads[thread].products_done) {
     auto last = machine.warps[warp].collectives - 1;
-    while (collectives[last].what != kProduct) {
+    while (!std::string_view(collectives[last].what).starts_with("wgmma_m64")) {
       --last;
     }
-    return worker.misuse(kProduct, collectives[last].pc, "the thread ends before a wgmma_wait() that covers it");
+    return worker.misuse(collectives[last].what, collectives[last].pc,
+                         "the thread ends before a wgmma_wait() that covers it");
   }
   // The last thread of the warpgroup to end sees whether all its warps came to all of its collectives.
   const std::uint32_t in_block = worker.thread_in_block() / kWarpgroup * kWarpgroup;

@@ -26,11 +26,16 @@ std::string buffer_name(const Region& region, const Library& library, std::span<
 }
 
 // The memory that an address lies in, or that it misses by least.
-std::string place_of(const Fault& fault, const Library& library, const LaunchContext& launch,
-                     std::uintptr_t shared_begin, std::span<const unsigned long long> slots) {
+std::string place_of(const Fault& fault, const Library& library, const LaunchContext& launch, const Worker& worker,
+                     std::span<const unsigned long long> slots) {
   const auto offset_from = [&](std::uintptr_t begin) { return static_cast<std::int64_t>(fault.address - begin); };
-  if (fault.address + kSharedReach - shared_begin < 2 * kSharedReach) {
-    return place_in(offset_from(shared_begin), launch.shared_bytes, "shared memory");
+  for (std::uint32_t rank = 0; rank < launch.cluster; ++rank) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(worker.shared(rank));
+    if (fault.address + kSharedReach - begin < 2 * kSharedReach) {
+      const std::uint32_t block = fault.block / launch.cluster * launch.cluster + rank;
+      return place_in(offset_from(begin), launch.shared_bytes,
+                      block == fault.block ? "shared memory" : fmt::format("shared memory of block {}", block));
+    }
   }
   const Region* nearest = nullptr;
   std::uint64_t least = UINT64_MAX;
@@ -75,13 +80,12 @@ std::string bytes_of(std::uint64_t size) {
 
 }  // namespace
 
-std::string describe(const Fault& fault, const Library& library, const LaunchContext& launch,
-                     std::uintptr_t shared_begin, std::span<const unsigned long long> slots,
-                     const std::string& symbol) {
+std::string describe(const Fault& fault, const Library& library, const LaunchContext& launch, const Worker& worker,
+                     std::span<const unsigned long long> slots, const std::string& symbol) {
   const std::string who = fmt::format("block {}, thread {}, {}", fault.block, fault.thread, library.line_of(fault.pc));
   const std::string access = fmt::format("{} of {}", fault.write ? "write" : "read", bytes_of(fault.size));
   const std::string head = fmt::format("kernel '{}' on the host device: ", symbol);
-  const auto place = [&] { return place_of(fault, library, launch, shared_begin, slots); };
+  const auto place = [&] { return place_of(fault, library, launch, worker, slots); };
   switch (fault.kind) {
     case FaultKind::kOutOfBounds:
       return fmt::format("{}out-of-bounds {} at {}: {}", head, access, place(), who);

@@ -10,10 +10,10 @@
 
 namespace convtgen::host {
 
-/// One message: what, where in memory, which thread, which line of the emitted source. `shared_begin` is the address of
-/// the faulting worker's shared memory, `slots` the launch's arguments.
+/// One message: what, where in memory, which thread, which line of the emitted source. `worker` has the shared
+/// memory that the fault is about, `slots` are the launch's arguments.
 [[nodiscard]] std::string describe(const Fault& fault, const Library& library, const LaunchContext& launch,
-                                   std::uintptr_t shared_begin, std::span<const unsigned long long> slots,
+                                   const Worker& worker, std::span<const unsigned long long> slots,
                                    const std::string& symbol);
 
 }  // namespace convtgen::host

@@ -57,14 +57,14 @@ CONVTGEN_HOST_PRIMITIVE void mbarrier_arrive_remote(unsigned long long* barrier,
   return convtgen_host_table.mbarrier_arrive_remote(barrier, rank, CONVTGEN_HOST_PC);
 }
 CONVTGEN_HOST_PRIMITIVE bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {
-  return convtgen_host_table.mbarrier_test(barrier, parity, CONVTGEN_HOST_PC) != 0;
+  return convtgen_host_table.mbarrier_test(barrier, parity, "mbarrier_test", CONVTGEN_HOST_PC) != 0;
 }
 CONVTGEN_HOST_PRIMITIVE bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
-  return convtgen_host_table.mbarrier_test(barrier, parity, CONVTGEN_HOST_PC) != 0;
+  return convtgen_host_table.mbarrier_test(barrier, parity, "mbarrier_try_wait", CONVTGEN_HOST_PC) != 0;
 }
-#define CONVTGEN_HOST_MBARRIER_WAIT(name, of_cluster)                                        \
-  CONVTGEN_HOST_PRIMITIVE void name(unsigned long long* barrier, unsigned int parity) {      \
-    return convtgen_host_table.mbarrier_wait(barrier, parity, of_cluster, CONVTGEN_HOST_PC); \
+#define CONVTGEN_HOST_MBARRIER_WAIT(name, of_cluster)                                               \
+  CONVTGEN_HOST_PRIMITIVE void name(unsigned long long* barrier, unsigned int parity) {             \
+    return convtgen_host_table.mbarrier_wait(barrier, parity, of_cluster, #name, CONVTGEN_HOST_PC); \
   }
 CONVTGEN_HOST_MBARRIER_WAIT(mbarrier_wait, 0)
 CONVTGEN_HOST_MBARRIER_WAIT(mbarrier_poll, 0)
@@ -198,16 +198,15 @@ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long desc
 }
 
 // generator/specializer/primitives.h
-#define CONVTGEN_HOST_WGMMA_SS(n, kind, element, suffix, majors)                                            \
-  CONVTGEN_HOST_PRIMITIVE void wgmma_m64n##n##kind##_ss##suffix(float(&d)[n / 2], unsigned long long a,     \
-                                                                unsigned long long b, int accumulate) {     \
-    return convtgen_host_table.product(d, n, element, nullptr, a, b, majors, accumulate, CONVTGEN_HOST_PC); \
+#define CONVTGEN_HOST_WGMMA_FUNCTION(n, name, a_type, a_registers, a_descriptor, element, majors)              \
+  CONVTGEN_HOST_PRIMITIVE void name(float(&d)[n / 2], a_type, unsigned long long b, int accumulate) {          \
+    return convtgen_host_table.product(d, n, element, a_registers, a_descriptor, b, majors, accumulate, #name, \
+                                       CONVTGEN_HOST_PC);                                                      \
   }
-#define CONVTGEN_HOST_WGMMA_RS(n, kind, element, suffix, majors)                                             \
-  CONVTGEN_HOST_PRIMITIVE void wgmma_m64n##n##kind##_rs##suffix(float(&d)[n / 2], const unsigned int(&a)[4], \
-                                                                unsigned long long b, int accumulate) {      \
-    return convtgen_host_table.product(d, n, element, a, 0, b, majors, accumulate, CONVTGEN_HOST_PC);        \
-  }
+#define CONVTGEN_HOST_WGMMA_SS(n, kind, element, suffix, majors) \
+  CONVTGEN_HOST_WGMMA_FUNCTION(n, wgmma_m64n##n##kind##_ss##suffix, unsigned long long a, nullptr, a, element, majors)
+#define CONVTGEN_HOST_WGMMA_RS(n, kind, element, suffix, majors) \
+  CONVTGEN_HOST_WGMMA_FUNCTION(n, wgmma_m64n##n##kind##_rs##suffix, const unsigned int(&a)[4], a, 0, element, majors)
 #define CONVTGEN_HOST_WGMMA_16(n, kind, element)      \
   CONVTGEN_HOST_WGMMA_SS(n, kind, element, , 0)       \
   CONVTGEN_HOST_WGMMA_SS(n, kind, element, _mn_a, 1)  \
@@ -253,19 +252,23 @@ CONVTGEN_HOST_PRIMITIVE void cluster_wait() {
   return convtgen_host_table.cluster_wait(CONVTGEN_HOST_PC);
 }
 CONVTGEN_HOST_PRIMITIVE void* cluster_pointer(void* local, unsigned int rank) {
-  return convtgen_host_table.cluster_pointer(local, rank, CONVTGEN_HOST_PC);
+  return convtgen_host_table.cluster_pointer(local, rank, "cluster_pointer", CONVTGEN_HOST_PC);
 }
-__forceinline__ unsigned int cluster_load_4(const void* local, unsigned int rank) {
-  return *static_cast<const ConvtgenWord*>(cluster_pointer(const_cast<void*>(local), rank));
-}
-__forceinline__ uint4 cluster_load_16(const void* local, unsigned int rank) {
-  return *static_cast<const uint4*>(cluster_pointer(const_cast<void*>(local), rank));
-}
-__forceinline__ void cluster_store_4(void* local, unsigned int rank, unsigned int value) {
-  *static_cast<ConvtgenWord*>(cluster_pointer(local, rank)) = value;
-}
-__forceinline__ void cluster_store_16(void* local, unsigned int rank, uint4 value) {
-  *static_cast<uint4*>(cluster_pointer(local, rank)) = value;
-}
+#define CONVTGEN_HOST_CLUSTER_ACCESS(size, type, word)                                                 \
+  CONVTGEN_HOST_PRIMITIVE void* convtgen_cluster_load_##size(const void* local, unsigned int rank) {   \
+    return convtgen_host_table.cluster_pointer(const_cast<void*>(local), rank, "cluster_load_" #size,  \
+                                               CONVTGEN_HOST_PC);                                      \
+  }                                                                                                    \
+  CONVTGEN_HOST_PRIMITIVE void* convtgen_cluster_store_##size(void* local, unsigned int rank) {        \
+    return convtgen_host_table.cluster_pointer(local, rank, "cluster_store_" #size, CONVTGEN_HOST_PC); \
+  }                                                                                                    \
+  __forceinline__ type cluster_load_##size(const void* local, unsigned int rank) {                     \
+    return *static_cast<const word*>(convtgen_cluster_load_##size(local, rank));                       \
+  }                                                                                                    \
+  __forceinline__ void cluster_store_##size(void* local, unsigned int rank, type value) {              \
+    *static_cast<word*>(convtgen_cluster_store_##size(local, rank)) = value;                           \
+  }
+CONVTGEN_HOST_CLUSTER_ACCESS(4, unsigned int, ConvtgenWord)
+CONVTGEN_HOST_CLUSTER_ACCESS(16, uint4, uint4)
 
 #endif
