@@ -66,6 +66,33 @@ TEST_P(RightUses, AreNot) {
 INSTANTIATE_TEST_SUITE_P(Every, RightUses, ::testing::ValuesIn(right_uses()),
                          [](const auto& info) { return info.param.name; });
 
+// Global memory has no clocks: that a store's bytes arrive late shows as wrong numbers, by seed.
+TEST(Timing, StoresWriteBeforeAndAfterTheyHaveRead) {
+  const std::string begin = R"(  staged[t] = x[t];
+  out[t] = x[t] ^ 1;
+  fence_proxy_async();
+  __syncwarp();
+  if (t == 0) {
+    bulk_store(out, staged, 128);
+    bulk_commit();
+)";
+  const std::string end = R"(    const unsigned int seen = out[5];
+    bulk_wait(0);
+    out[5] = seen;
+  }
+)";
+  Result<CaseOnHost> early = CaseOnHost::make(use_case({.name = "early"}, begin + "    bulk_wait_read(0);\n" + end));
+  Result<CaseOnHost> right = CaseOnHost::make(use_case({.name = "right"}, begin + "    bulk_wait(0);\n" + end));
+  ASSERT_TRUE(early && right);
+  int wrong = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    EXPECT_EQ(right->run(seed), "") << seed;
+    wrong += early->run(seed).empty() ? 0 : 1;
+  }
+  EXPECT_GT(wrong, 3);
+  EXPECT_LT(wrong, 20);
+}
+
 }  // namespace
 
 // How parameters are printed.

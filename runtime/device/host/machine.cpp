@@ -24,7 +24,7 @@ void Machine::begin(std::uint32_t block_count, std::uint32_t thread_count, std::
   all_threads = block_count * thread_count;
   ordering.begin(block_count, thread_count);
   shadow.begin(block_count * shared_bytes, ordering);
-  operations.begin(2 * all_threads + block_count * block_warps, random);
+  operations.begin(3 * all_threads + block_count * block_warps, random);
   mbarriers.clear();
   cluster = {};
   blocks.assign(block_count, {});

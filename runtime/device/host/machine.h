@@ -115,7 +115,10 @@ struct Machine {
   // Where operations of a thread or warp stand in `operations`.
   [[nodiscard]] std::uint32_t copies_stream(std::uint32_t thread) const { return thread; }
   [[nodiscard]] std::uint32_t stores_stream(std::uint32_t thread) const { return all_threads + thread; }
-  [[nodiscard]] std::uint32_t products_stream(std::uint32_t warp) const { return 2 * all_threads + warp; }
+  [[nodiscard]] std::uint32_t writes_stream(std::uint32_t thread) const {
+    return 2 * all_threads + thread;
+  }  // of stores
+  [[nodiscard]] std::uint32_t products_stream(std::uint32_t warp) const { return 3 * all_threads + warp; }
   [[nodiscard]] std::uint32_t warp_of(std::uint32_t thread) const {
     return thread / block_threads * block_warps + thread % block_threads / 32;
   }

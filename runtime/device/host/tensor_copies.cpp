@@ -1,13 +1,14 @@
 // TMA: copies of boxes and of runs of bytes between global and shared memory, by the asynchronous proxy.
 //
-// A copy is checked as it is asked for and moves its bytes, all at once, when it takes effect. A store reads and writes
-// in one: its bytes are in global memory when bulk_wait_read() is over, which is sooner than the chip promises.
+// A copy is checked as it is asked for and moves its bytes, all at once, when it takes effect. A store reads at one
+// moment and writes at another.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <expected>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -258,6 +259,30 @@ std::optional<Fault> load(Worker& worker, Checked<Copy> checked, const void* bar
       worker.random());
 }
 
+// The bytes of a store on their way.
+struct Moving {
+  std::uint32_t rank = 0;
+  std::vector<BoxPiece> pieces;
+  std::vector<std::byte> bytes;  // empty until they are read
+
+  void read(const Worker& worker) {
+    if (!bytes.empty()) {
+      return;
+    }
+    for (const BoxPiece& piece : pieces) {
+      const std::byte* from = worker.shared_at(offset_of(worker, piece, rank));
+      bytes.insert(bytes.end(), from, from + piece.bytes);
+    }
+  }
+  void write() const {
+    const std::byte* from = bytes.data();
+    for (const BoxPiece& piece : pieces) {
+      std::memcpy(reinterpret_cast<void*>(piece.global), from, piece.bytes);
+      from += piece.bytes;
+    }
+  }
+};
+
 std::optional<Fault> store(Worker& worker, Checked<Copy> checked) {
   if (!checked) {
     return checked.error();
@@ -277,16 +302,20 @@ std::optional<Fault> store(Worker& worker, Checked<Copy> checked) {
                              worker.relative(copy.pc));
   }
   machine.threads[copy.thread].last_store = copy.pc;
-  return machine.operations.ask(
-      machine.stores_stream(copy.thread),
-      [&worker, rank, pieces = std::move(copy.pieces)] {
-        for (const BoxPiece& piece : pieces) {
-          std::memcpy(reinterpret_cast<void*>(piece.global), worker.shared_at(offset_of(worker, piece, rank)),
-                      piece.bytes);
-        }
-        return std::optional<Fault>();
-      },
-      worker.random());
+  const auto moving = std::make_shared<Moving>(Moving{rank, std::move(copy.pieces), {}});
+  const auto read = [&worker, moving] {
+    moving->read(worker);
+    return std::optional<Fault>();
+  };
+  const auto write = [&worker, moving] {
+    moving->read(worker);
+    moving->write();
+    return std::optional<Fault>();
+  };
+  if (auto fault = machine.operations.ask(machine.stores_stream(copy.thread), read, worker.random())) {
+    return fault;
+  }
+  return machine.operations.ask(machine.writes_stream(copy.thread), write, worker.random());
 }
 
 std::optional<Fault> wait_for_stores(Worker& worker, unsigned pending, bool reads_only, std::uintptr_t pc) {
@@ -304,7 +333,11 @@ std::optional<Fault> wait_for_stores(Worker& worker, unsigned pending, bool read
   machine.ordering.learn(thread, machine.stores_agent(thread), group->time);
   Stream& stream = machine.operations.stream(index);
   stream.waited = std::max(stream.waited, group->end);
-  return machine.operations.finish(index, group->end);
+  auto fault = machine.operations.finish(index, group->end);
+  if (!fault && !reads_only) {
+    fault = machine.operations.finish(machine.writes_stream(thread), group->end);
+  }
+  return fault;
 }
 
 // A hint, but of a map.
