@@ -208,7 +208,7 @@ TEST(OperationsTest, HappenEarlyLateAndInBetween) {
           },
           random));
     }
-    EXPECT_EQ(operations.alone(), static_cast<std::size_t>(8 - done));
+    EXPECT_EQ(operations.idle(), done == 8);
     early += done == 8 ? 1 : 0;
     late += done == 0 ? 1 : 0;
   }

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "runtime/device/host/abi.h"
-#include "runtime/device/host/block.h"
+#include "runtime/device/host/worker.h"
 
 namespace convtgen::host {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/device/host/block.h"
+#include "runtime/device/host/worker.h"
 
 namespace convtgen::host {
 

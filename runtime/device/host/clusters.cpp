@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "runtime/device/host/abi.h"
-#include "runtime/device/host/block.h"
+#include "runtime/device/host/worker.h"
 
 namespace convtgen::host {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "runtime/device/host/abi.h"
-#include "runtime/device/host/block.h"
 #include "runtime/device/host/mbarriers.h"
+#include "runtime/device/host/worker.h"
 
 namespace convtgen::host {
 namespace {

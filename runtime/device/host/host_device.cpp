@@ -12,12 +12,12 @@
 #include <optional>
 #include <thread>
 
-#include "runtime/device/host/block.h"
 #include "runtime/device/host/cache.h"
 #include "runtime/device/host/compiler.h"
 #include "runtime/device/host/library.h"
 #include "runtime/device/host/memory.h"
 #include "runtime/device/host/report.h"
+#include "runtime/device/host/worker.h"
 
 namespace convtgen {
 namespace host {
@@ -25,7 +25,6 @@ namespace {
 
 constexpr std::int64_t kMostBlocks = 2147483647;
 constexpr std::int64_t kMostShared = 227 << 10;  // of sm_90
-constexpr int kMostCluster = 8;
 // Every stack is two mappings, and a process has 65,530 by default.
 constexpr unsigned kMostStacks = 24000;
 
@@ -253,9 +252,9 @@ Result<void> HostDeviceImpl::check(const HostKernel& kernel, const Launch& launc
   if (launch.shared_bytes < 0 || launch.shared_bytes > kMostShared) {
     return wrong(fmt::format("{} bytes of shared memory; a block has 0 to {}", launch.shared_bytes, kMostShared));
   }
-  if (launch.cluster < 1 || launch.cluster > kMostCluster || launch.blocks % launch.cluster != 0) {
+  if (launch.cluster < 1 || launch.cluster > static_cast<int>(kMaxCluster) || launch.blocks % launch.cluster != 0) {
     return wrong(fmt::format("a cluster of {} blocks in a grid of {}; legal are 1 to {} that divide the grid",
-                             launch.cluster, launch.blocks, kMostCluster));
+                             launch.cluster, launch.blocks, kMaxCluster));
   }
   if (launch.arguments.size() != static_cast<std::size_t>(kernel.library().parameter_count())) {
     return wrong(fmt::format("{} arguments; the kernel has {} parameters", launch.arguments.size(),

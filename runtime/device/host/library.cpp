@@ -12,9 +12,9 @@
 #include <cstring>
 
 #include "runtime/device/host/abi.h"
-#include "runtime/device/host/block.h"
 #include "runtime/device/host/compiler.h"
 #include "runtime/device/host/process.h"
+#include "runtime/device/host/worker.h"
 
 namespace convtgen::host {
 namespace {

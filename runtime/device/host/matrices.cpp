@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "runtime/device/host/abi.h"
-#include "runtime/device/host/block.h"
 #include "runtime/device/host/matrix.h"
+#include "runtime/device/host/worker.h"
 
 namespace convtgen::host {
 namespace {

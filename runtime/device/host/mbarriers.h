@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "runtime/device/host/block.h"
+#include "runtime/device/host/worker.h"
 
 namespace convtgen::host {
 

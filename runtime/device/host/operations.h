@@ -52,8 +52,6 @@ class Operations {
   [[nodiscard]] std::optional<Fault> finish(std::uint32_t stream, std::uint64_t end);
 
   [[nodiscard]] bool idle() const { return count_ == 0; }
-  /// Operations of ask_alone() that have not taken effect.
-  [[nodiscard]] std::size_t alone() const { return alone_.size(); }
   /// Whether now is a moment for one to take effect, where any may be.
   [[nodiscard]] bool due(Random& random) const {
     return count_ != 0 && timing_ == Timing::kAnyTime && random.below(8) == 0;

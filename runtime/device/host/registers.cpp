@@ -4,8 +4,8 @@
 #include <array>
 
 #include "runtime/device/host/abi.h"
-#include "runtime/device/host/block.h"
 #include "runtime/device/host/products.h"
+#include "runtime/device/host/worker.h"
 
 namespace convtgen::host {
 namespace {

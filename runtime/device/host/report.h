@@ -4,9 +4,9 @@
 #include <span>
 #include <string>
 
-#include "runtime/device/host/block.h"
 #include "runtime/device/host/fault.h"
 #include "runtime/device/host/library.h"
+#include "runtime/device/host/worker.h"
 
 namespace convtgen::host {
 

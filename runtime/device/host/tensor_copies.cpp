@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "runtime/device/host/abi.h"
-#include "runtime/device/host/block.h"
 #include "runtime/device/host/mbarriers.h"
 #include "runtime/device/host/tensor_box.h"
+#include "runtime/device/host/worker.h"
 
 namespace convtgen::host {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/device/host/block.h"
+#include "runtime/device/host/worker.h"
 
 #include <algorithm>
 #include <cstring>
