@@ -28,12 +28,16 @@ std::string value_of(const char* variable) {
   return value != nullptr ? value : "";
 }
 
-// Makes a folder and those above it.
-void make_folders(const std::string& path) {
+// Makes a folder and those above it. Returns why one could not be made, or 0.
+int make_folders(const std::string& path) {
+  int error = 0;
   for (std::size_t end = 0; end != std::string::npos;) {
     end = path.find('/', end + 1);
-    (void)mkdir(path.substr(0, end).c_str(), 0700);  // one that could not be made can't be opened, which is told
+    if (mkdir(path.substr(0, end).c_str(), 0700) != 0 && errno != EEXIST) {
+      error = errno;
+    }
   }
+  return error;
 }
 
 // A descriptor, closed with the object.
@@ -135,8 +139,9 @@ Result<Folder> Folder::open(const std::string& path, bool make) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
   int descriptor = ::open(path.c_str(), kFlags);
   if (descriptor < 0 && errno == ENOENT && make) {
-    make_folders(path);
+    const int error = make_folders(path);
     descriptor = ::open(path.c_str(), kFlags);
+    errno = error != 0 ? error : errno;
   }
   if (descriptor < 0) {
     return fail(fmt::format("{}: {}", path, errno == ENOTDIR ? "it is no folder" : std::strerror(errno)));

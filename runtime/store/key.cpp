@@ -63,7 +63,8 @@ FieldDifference difference(const std::string& name, const std::string* recorded,
   if (is_short(recorded) && is_short(wanted)) {
     return {name, recorded != nullptr ? *recorded : kNone, wanted != nullptr ? *wanted : kNone};
   }
-  const Line line = first_differing_line(recorded != nullptr ? *recorded : "", wanted != nullptr ? *wanted : "");
+  const auto text = [](const std::string* value) { return value != nullptr ? std::string_view(*value) : ""; };
+  const Line line = first_differing_line(text(recorded), text(wanted));
   return {name, recorded != nullptr ? in_short(*recorded, line, line.recorded) : kNone,
           wanted != nullptr ? in_short(*wanted, line, line.wanted) : kNone};
 }

@@ -43,9 +43,10 @@ struct Flight {
 struct Store::State {
   explicit State(StoreOptions given) : options(std::move(given)), memory(kMostInMemory) {}
 
-  std::optional<Entry> look_up(const Key& key);
-  std::optional<Entry> look_up_on_disk(const Folder& folder, const Key& key);
-  std::optional<Entry> read(const Folder& folder, const std::string& name, const Key& key);
+  // A look-up that is the second for the same request does not count bad files again.
+  std::optional<Entry> look_up(const Key& key, bool again = false);
+  std::optional<Entry> look_up_on_disk(const Folder& folder, const Key& key, bool again);
+  std::optional<Entry> read(const Folder& folder, const std::string& name, const Key& key, bool again);
   void insert(const Key& key, Entry entry);
   Result<void> publish(const Key& key, const Entry& entry);
   Made make_alone(const Key& key, const std::function<Made()>& make, std::string_view label, bool& found);
@@ -82,34 +83,34 @@ Result<Folder> Store::State::open(bool make) const {
   return folder ? std::move(folder) : fail(fmt::format("the cache can't be used: {}", folder.error().message));
 }
 
-std::optional<Entry> Store::State::read(const Folder& folder, const std::string& name, const Key& key) {
+std::optional<Entry> Store::State::read(const Folder& folder, const std::string& name, const Key& key, bool again) {
   const std::optional<std::string> file = folder.read(name);
   if (!file) {
     return std::nullopt;
   }
   Result<Entry> entry = decode_entry(*file);
   if (!entry || !key.accepts(entry->fields)) {
-    ++bad;
+    bad += again ? 0 : 1;
     return std::nullopt;
   }
   return std::move(*entry);
 }
 
-std::optional<Entry> Store::State::look_up_on_disk(const Folder& folder, const Key& key) {
-  if (std::optional<Entry> entry = read(folder, entry_file(key.name()), key); entry || !key.any_compiler()) {
+std::optional<Entry> Store::State::look_up_on_disk(const Folder& folder, const Key& key, bool again) {
+  if (std::optional<Entry> entry = read(folder, entry_file(key.name()), key, again); entry || !key.any_compiler()) {
     return entry;
   }
   for (const std::string& name : folder.members(key.family())) {
-    if (std::optional<Entry> entry = read(folder, name, key)) {
+    if (std::optional<Entry> entry = read(folder, name, key, again)) {
       return entry;
     }
   }
   return std::nullopt;
 }
 
-std::optional<Entry> Store::State::look_up(const Key& key) {
+std::optional<Entry> Store::State::look_up(const Key& key, bool again) {
   if (const Result<Folder> folder = open(false)) {
-    if (std::optional<Entry> entry = look_up_on_disk(*folder, key)) {
+    if (std::optional<Entry> entry = look_up_on_disk(*folder, key, again)) {
       return entry;
     }
   }
@@ -160,7 +161,7 @@ Made Store::State::make_alone(const Key& key, const std::function<Made()>& make,
   const std::optional<FileLock> lock =
       folder ? FileLock::take(*folder, key.name() + std::string(kLockEnding), options.lock_wait) : std::nullopt;
   // Another may have made it before the lock, or this thread's turn, came.
-  if (std::optional<Entry> entry = look_up(key)) {
+  if (std::optional<Entry> entry = look_up(key, true)) {
     found = true;
     return std::move(entry->bytes);
   }
