@@ -203,6 +203,11 @@ Result<void> Folder::publish(const std::string& name, std::string_view bytes) co
   return done;
 }
 
+bool Folder::has(const std::string& name) const {
+  struct stat status = {};
+  return fstatat(descriptor_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 bool Folder::remove(const std::string& name) const {
   return unlinkat(descriptor_, name.c_str(), 0) == 0;
 }

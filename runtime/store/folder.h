@@ -40,7 +40,8 @@ class Folder {
   /// Writes a file beside it, has the disk keep it, and renames it, so that a reader sees all of it or nothing.
   /// Errors: the step that failed, with the system's reason; nothing is left behind.
   [[nodiscard]] Result<void> publish(const std::string& name, std::string_view bytes) const;
-  /// True when it is gone.
+  [[nodiscard]] bool has(const std::string& name) const;
+  /// True when it was there and is gone.
   bool remove(const std::string& name) const;
 
   struct File {

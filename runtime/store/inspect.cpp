@@ -57,6 +57,9 @@ Store::Verified Store::verify(bool remove) {
       ++report.foreign;
       continue;
     }
+    if (!bytes && !folder->has(file.name)) {
+      continue;  // another process removed it
+    }
     std::string problem = bytes ? problem_of(without_ending(file.name), *bytes) : "it can't be read";
     if (problem.empty()) {
       ++report.good;
