@@ -1,6 +1,7 @@
 // Entries that have no place on disk.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -20,7 +21,7 @@ class MemoryEntries {
   /// One that is there already is replaced.
   void insert(const std::string& name, Entry entry);
   void clear();
-  [[nodiscard]] const std::map<std::string, Entry>& all() const { return entries_; }
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
 
  private:
   std::uint64_t most_bytes_;

@@ -172,7 +172,9 @@ TEST_F(StoreTest, AnExceptionDoesNotStopTheOthers) {
 }
 
 TEST_F(StoreTest, WorksInAForkedChild) {
-  Store store(options());
+  StoreOptions impatient = options();
+  impatient.lock_wait = std::chrono::milliseconds(20);
+  Store store(impatient);
   std::atomic<bool> making = false;
   std::atomic<bool> go_on = false;
   std::jthread maker([&] {
@@ -192,8 +194,7 @@ TEST_F(StoreTest, WorksInAForkedChild) {
   if (child == 0) {
     alarm(20);
     const bool other = store.get_or_make(key_of("two"), [] { return Made("of the child"); }).has_value();
-    Store impatient({.folder = folder_.string(), .lock_wait = std::chrono::milliseconds(20)});
-    const auto same = impatient.get_or_make(key_of("one"), [] { return Made("of the child"); });
+    const auto same = store.get_or_make(key_of("one"), [] { return Made("of the child"); });
     _exit(other && same && same->bytes == "of the child" ? 0 : 1);
   }
   int status = 0;
