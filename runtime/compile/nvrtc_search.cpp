@@ -5,11 +5,16 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "runtime/compile/files.h"
+#include "runtime/compile/identity.h"
+#include "runtime/compile/loader_path.h"
 #include "runtime/compile/python_packages.h"
 
 namespace convtgen {
@@ -46,9 +51,14 @@ void load_builtins_beside(const fs::path& library) {
   }
 }
 
+// Looks at a file, or at what the loader's path has by a bare name: the file that was taken, or why none.
+using Probe = std::function<Result<std::string>(const std::string& name)>;
+
 // Goes through the places and stops at the first that has a usable library.
 class Search {
  public:
+  Search(Probe probe, bool may_run_python) : probe_(std::move(probe)), may_run_python_(may_run_python) {}
+
   bool try_file(const std::string& origin, const fs::path& file) {
     std::error_code error;
     if (!fs::exists(file, error)) {
@@ -58,14 +68,11 @@ class Search {
   }
 
   bool try_library(const std::string& origin, const fs::path& name) {
-    Result<Nvrtc> nvrtc = open_nvrtc(name.string());
-    if (!nvrtc) {
-      return miss(origin, name, nvrtc.error().message);
+    const Result<std::string> path = probe_(name.string());
+    if (!path) {
+      return miss(origin, name, path.error().message);
     }
-    result_.path = nvrtc->path;
-    result_.major = nvrtc->major;
-    result_.minor = nvrtc->minor;
-    result_.places.push_back({origin, nvrtc->path, "found"});
+    places_.push_back({origin, *path, "found"});
     return true;
   }
 
@@ -89,14 +96,17 @@ class Search {
   }
 
   bool miss(const std::string& origin, const fs::path& path, std::string why) {
-    result_.places.push_back({origin, path.string(), std::move(why)});
+    places_.push_back({origin, path.string(), std::move(why)});
     return false;
   }
 
-  NvrtcSearch take() { return std::move(result_); }
+  [[nodiscard]] bool may_run_python() const { return may_run_python_; }
+  std::vector<NvrtcPlace> take_places() { return std::move(places_); }
 
  private:
-  NvrtcSearch result_;
+  Probe probe_;
+  bool may_run_python_;
+  std::vector<NvrtcPlace> places_;
   std::set<fs::path> seen_;
 };
 
@@ -142,7 +152,8 @@ bool search_python(Search& search) {
     return true;
   }
   const fs::path python = python_on_path();
-  return (!python.empty() && search.try_packages(origin, nvidia_libraries_asking_python())) ||
+  return (search.may_run_python() && !python.empty() &&
+          search.try_packages(origin, nvidia_libraries_asking_python())) ||
          search.miss(origin, python.empty() ? "no python3 on PATH" : python.string(), "not there");
 }
 
@@ -212,9 +223,44 @@ Result<Nvrtc> open_nvrtc(const std::string& file) {
 }
 
 NvrtcSearch find_nvrtc() {
-  Search search;
+  NvrtcSearch result;
+  Search search(
+      [&](const std::string& name) -> Result<std::string> {
+        const Result<Nvrtc> nvrtc = open_nvrtc(name);
+        if (!nvrtc) {
+          return std::unexpected(nvrtc.error());
+        }
+        result.path = nvrtc->path;
+        result.major = nvrtc->major;
+        result.minor = nvrtc->minor;
+        return nvrtc->path;
+      },
+      true);
   (void)search_everywhere(search);
-  return search.take();
+  result.places = search.take_places();
+  return result;
+}
+
+NvrtcFile locate_nvrtc() {
+  NvrtcFile result;
+  Search search(
+      [&](const std::string& name) -> Result<std::string> {
+        std::string path = name.find('/') != std::string::npos ? name : find_on_loader_path(name);
+        if (path.empty()) {
+          return fail("not there");
+        }
+        Result<std::string> identity = library_identity(path);
+        if (!identity) {
+          return identity;
+        }
+        result.identity = std::move(*identity);
+        result.path = path;
+        return path;
+      },
+      false);
+  (void)search_everywhere(search);
+  result.places = search.take_places();
+  return result;
 }
 
 std::string describe_missing_nvrtc(const NvrtcSearch& search) {

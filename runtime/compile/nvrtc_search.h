@@ -41,6 +41,18 @@ struct Nvrtc {
 /// Conda environments, the python3 on PATH, the home and the system; at the very last python3 is run and asked.
 [[nodiscard]] NvrtcSearch find_nvrtc();
 
+/// NVRTC's file on this machine, and which NVRTC it is.
+struct NvrtcFile {
+  std::string path;                // empty when there is none
+  std::string identity;            // library_identity() of it; empty when there is none
+  std::vector<NvrtcPlace> places;  // as in NvrtcSearch
+  [[nodiscard]] bool found() const { return !path.empty(); }
+};
+
+/// Looks in the places of find_nvrtc, in their order, but at files only: nothing is loaded and no program is run, so a
+/// library that can't be loaded, or is too old, is taken too, and one that only python3 knows of is not found.
+[[nodiscard]] NvrtcFile locate_nvrtc();
+
 /// Opens a library file and checks that it has the functions that are used.
 /// Errors: it can't be loaded, or is no NVRTC of 11.2 or later.
 [[nodiscard]] Result<Nvrtc> open_nvrtc(const std::string& file);

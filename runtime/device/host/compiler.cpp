@@ -128,11 +128,18 @@ std::string host_translation_unit(const KernelSource& source) {
       kSourceName, source.text, source.symbol, host_sources::entry());
 }
 
-std::vector<std::string> host_library_key(const HostCompiler& compiler, const std::string& unit) {
-  std::vector<std::string> fields = {"convtgen host library 1", unit, compiler.version};
-  fields.insert(fields.end(), compiler.command.begin(), compiler.command.end());
-  fields.insert(fields.end(), compiler.flags.begin(), compiler.flags.end());
-  return fields;
+Key host_library_key(const HostCompiler& compiler, const std::string& unit) {
+#if defined(__x86_64__)
+  constexpr const char* kArchitecture = "x86_64";
+#elif defined(__aarch64__)
+  constexpr const char* kArchitecture = "aarch64";
+#else
+  constexpr const char* kArchitecture = "host";
+#endif
+  // Not the program, which may be a path: its version tells it.
+  std::vector<std::string> options(compiler.command.begin() + 1, compiler.command.end());
+  options.insert(options.end(), compiler.flags.begin(), compiler.flags.end());
+  return kernel_key(EntryKind::kHostLibrary, unit, kArchitecture, compiler.version, options);
 }
 
 Result<std::string> compile_host_library(const HostCompiler& compiler, const std::string& unit,

@@ -6,6 +6,7 @@
 
 #include "generator/specializer/kernel_source.h"
 #include "generator/support/error.h"
+#include "runtime/store/key.h"
 
 namespace convtgen::host {
 
@@ -22,8 +23,8 @@ struct HostCompiler {
 /// The C++ that is compiled: the host device's header, the kernel, and the way in.
 [[nodiscard]] std::string host_translation_unit(const KernelSource& source);
 
-/// What a library depends on, for the key of a cache: the source, the header and the compiler.
-[[nodiscard]] std::vector<std::string> host_library_key(const HostCompiler& compiler, const std::string& unit);
+/// What a library depends on: the source, the header, the kind of machine and the compiler.
+[[nodiscard]] Key host_library_key(const HostCompiler& compiler, const std::string& unit);
 
 /// The bytes of a shared library. Errors: the compiler's log; its lines are those of the emitted source.
 [[nodiscard]] Result<std::string> compile_host_library(const HostCompiler& compiler, const std::string& unit,

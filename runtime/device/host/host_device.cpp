@@ -12,12 +12,12 @@
 #include <optional>
 #include <thread>
 
-#include "runtime/device/host/cache.h"
 #include "runtime/device/host/compiler.h"
 #include "runtime/device/host/library.h"
 #include "runtime/device/host/memory.h"
 #include "runtime/device/host/report.h"
 #include "runtime/device/host/worker.h"
+#include "runtime/store/store.h"
 
 namespace convtgen {
 namespace host {
@@ -83,14 +83,21 @@ class ClusterOrder {
   std::uint64_t shift_ = 0;
 };
 
+StoreOptions store_options(const HostOptions& options) {
+  StoreOptions result;
+  result.folder = options.cache_folder;
+  if (!options.cache) {
+    result.limit = 0;
+  }
+  return result;
+}
+
 class HostDeviceImpl final : public HostDevice {
  public:
-  explicit HostDeviceImpl(HostOptions options) : options_(std::move(options)), seed_(options_.seed) {
+  explicit HostDeviceImpl(HostOptions options)
+      : options_(std::move(options)), seed_(options_.seed), store_(store_options(options_)) {
     workers_ =
         options_.workers > 0 ? options_.workers : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    if (options_.cache) {
-      cache_.emplace(options_.cache_folder);
-    }
   }
 
   [[nodiscard]] DeviceKind kind() const override { return DeviceKind::kHost; }
@@ -119,7 +126,7 @@ class HostDeviceImpl final : public HostDevice {
   HostOptions options_;
   std::atomic<std::uint64_t> seed_;
   int workers_ = 1;
-  std::optional<LibraryCache> cache_;
+  Store store_;
   std::shared_ptr<BufferTable> buffers_ = std::make_shared<BufferTable>();
 
   std::mutex compiler_mutex_;
@@ -146,22 +153,21 @@ Result<Binary> HostDeviceImpl::compile(const KernelSource& source, const std::st
     return std::unexpected(compiler.error());
   }
   const std::string unit = host_translation_unit(source);
-  const std::string key = LibraryCache::key(host_library_key(**compiler, unit));
-  std::optional<std::string> library = cache_ ? cache_->find(key) : std::nullopt;
+  const auto make = [&]() -> Made {
+    Result<std::string> library = compile_host_library(**compiler, unit, source.symbol);
+    if (!library) {
+      return std::unexpected(MakeFailure(library.error(), false));  // it may be of this moment only: a full disk's, say
+    }
+    return std::move(*library);
+  };
+  Result<Entry> library = store_.get_or_make(host_library_key(**compiler, unit), make, source.symbol);
   if (!library) {
-    auto compiled = compile_host_library(**compiler, unit, source.symbol);
-    if (!compiled) {
-      return std::unexpected(compiled.error());
-    }
-    library = std::move(*compiled);
-    if (cache_) {
-      cache_->insert(key, *library);
-    }
+    return std::unexpected(library.error());
   }
   Binary binary;
   binary.kind = BinaryKind::kHostLibrary;
   binary.symbol = source.symbol;
-  binary.bytes = pack_library(std::move(*library), source);
+  binary.bytes = pack_library(std::move(library->bytes), source);
   binary.threads = source.threads;
   binary.shared_bytes = source.shared_bytes;
   return binary;
@@ -386,9 +392,9 @@ HostReport inspect_host(const HostOptions& options) {
   } else {
     report.compiler_problem = compiler.error().message;
   }
-  const host::LibraryCache cache(options.cache_folder);
-  report.cache_folder = cache.folder();
-  report.cache_problem = cache.why();
+  const Store store({.folder = options.cache_folder});
+  report.cache_problem = store.problem();
+  report.cache_folder = report.cache_problem.empty() ? store.folder() : "";
   return report;
 }
 

@@ -1,0 +1,31 @@
+// An entry as bytes in a file.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "generator/support/error.h"
+#include "runtime/store/key.h"
+
+namespace convtgen {
+
+struct Entry {
+  KeyFields fields;   // of the key that it was stored under
+  std::string label;  // for people: the layer, say; no part of the key
+  std::string bytes;
+  bool operator==(const Entry&) const = default;
+};
+
+/// "convtgen store 1\n", the label, the number of fields and the fields, the bytes, each with its length (64 bits,
+/// little endian), and SHA-256 over all of that.
+[[nodiscard]] std::string encode_entry(const Entry& entry);
+
+/// Errors: another version of the format, no entry at all, one that is short, long or changed.
+[[nodiscard]] Result<Entry> decode_entry(std::string_view file);
+/// The same but for the checksum and the bytes, which it leaves empty.
+[[nodiscard]] Result<Entry> decode_head(std::string_view file);
+
+/// Whether another version of this program may have written it: not for this one to judge or use.
+[[nodiscard]] bool is_foreign_entry(std::string_view file);
+
+}  // namespace convtgen

@@ -1,0 +1,109 @@
+// What is in a store, and why a key is not.
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "runtime/store/folder.h"
+#include "runtime/store/store.h"
+
+namespace convtgen {
+namespace {
+
+std::string without_ending(const std::string& name) {
+  return name.substr(0, name.size() - kEntryEnding.size());
+}
+
+// What is wrong with the file of an entry, or nothing.
+std::string problem_of(const std::string& name, std::string_view bytes) {
+  const Result<Entry> entry = decode_entry(bytes);
+  if (!entry) {
+    return entry.error().message;
+  }
+  return Key(entry->fields).name() == name ? "" : "it is the entry of another key";
+}
+
+Result<Folder> open_to_look(const std::string& folder) {
+  return folder.empty() ? fail("there is none") : Folder::open(folder, false);
+}
+
+}  // namespace
+
+std::vector<Store::Listed> Store::list() const {
+  std::vector<Listed> found;
+  const Result<Folder> folder = open_to_look(this->folder());
+  if (!folder) {
+    return found;
+  }
+  for (const Folder::File& file : folder->files(kEntryEnding)) {
+    const std::optional<std::string> bytes = folder->read(file.name, false);
+    Result<Entry> head = bytes ? decode_head(*bytes) : fail("it is gone");
+    if (head && Key(head->fields).name() == without_ending(file.name)) {
+      found.push_back({without_ending(file.name), std::move(*head), file.bytes, file.used});
+    }
+  }
+  std::ranges::stable_sort(found, std::greater{}, &Listed::used);
+  return found;
+}
+
+Store::Verified Store::verify(bool remove) {
+  Verified report;
+  const Result<Folder> folder = open_to_look(this->folder());
+  if (!folder) {
+    return report;
+  }
+  for (const Folder::File& file : folder->files(kEntryEnding)) {
+    const std::optional<std::string> bytes = folder->read(file.name, false);
+    if (bytes && is_foreign_entry(*bytes)) {
+      ++report.foreign;
+      continue;
+    }
+    if (!bytes && !folder->has(file.name)) {
+      continue;  // another process removed it
+    }
+    std::string problem = bytes ? problem_of(without_ending(file.name), *bytes) : "it can't be read";
+    if (problem.empty()) {
+      ++report.good;
+      continue;
+    }
+    report.bad.push_back({file.name, std::move(problem)});
+    if (remove) {
+      (void)folder->remove(file.name);
+    }
+  }
+  return report;
+}
+
+Store::Why Store::why(const Key& key, std::string_view label) const {
+  Why why;
+  std::vector<Listed> entries = list();
+  if (const Result<Folder> folder = open_to_look(this->folder())) {
+    if (const auto bytes = folder->read(key.name() + std::string(kEntryEnding), false)) {
+      why.problem = problem_of(key.name(), *bytes);
+      why.found = why.problem.empty();
+    }
+    why.found = why.found || std::ranges::any_of(entries, [&](const Listed& entry) {
+                  const auto bytes = key.accepts(entry.head.fields)
+                                         ? folder->read(entry.name + std::string(kEntryEnding), false)
+                                         : std::nullopt;
+                  return bytes && decode_entry(*bytes);
+                });
+  }
+  if (why.found) {
+    why.problem.clear();
+    return why;
+  }
+  // By label first, then by how many fields differ, then the last used.
+  std::pair<bool, std::size_t> least;
+  for (Listed& entry : entries) {
+    std::vector<FieldDifference> different = differences(entry.head.fields, key.fields());
+    const std::pair distance(label.empty() || entry.head.label != label, different.size());
+    if (!different.empty() && (!why.nearest || distance < least)) {
+      least = distance;
+      why.nearest = std::move(entry);
+      why.differences = std::move(different);
+    }
+  }
+  return why;
+}
+
+}  // namespace convtgen
