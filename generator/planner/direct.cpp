@@ -344,29 +344,33 @@ Result<Plan> plan_direct(const Problem& problem) {
   return plan;
 }
 
-Result<std::int64_t> direct_blocks(const Layer& layer, const Plan& plan, const Shape& shape) {
-  const std::int64_t tile_rows = layer.stride.h * integer(plan, "threads_y") * integer(plan, "rows_per_thread");
-  const std::int64_t tile_columns = layer.stride.w * integer(plan, "threads_x") * integer(plan, "columns_per_thread");
-  if (auto rows = check_extents("height", shape.in_height, shape.out_height, layer.stride.h, tile_rows); !rows) {
-    return std::unexpected(rows.error());
-  }
-  if (auto columns = check_extents("width", shape.in_width, shape.out_width, layer.stride.w, tile_columns); !columns) {
-    return std::unexpected(columns.error());
-  }
+Grid direct_grid(const Layer& layer, const Plan& plan) {
   const std::int64_t tile_channels = integer(plan, "threads_z") * integer(plan, "channels_per_thread");
   const std::int64_t channel_tiles = layer.groups * ceil_div(layer.out_channels / layer.groups, tile_channels);
   const std::int64_t phase_groups = ceil_div(layer.stride.h, integer(plan, "group_phases_h")) *
                                     ceil_div(layer.stride.w, integer(plan, "group_phases_w"));
-  std::int64_t blocks = channel_tiles * phase_groups;
-  for (const std::int64_t factor :
-       {ceil_div(shape.out_height, tile_rows), ceil_div(shape.out_width, tile_columns), shape.batch}) {
-    if (blocks > kIntMax / factor) {
-      return fail(fmt::format("a batch of {} with outputs of {}x{} needs more blocks than a grid can have (2^31 - 1)",
-                              shape.batch, shape.out_height, shape.out_width));
-    }
-    blocks *= factor;
+  return {.stride_h = layer.stride.h,
+          .stride_w = layer.stride.w,
+          .tile_rows = layer.stride.h * integer(plan, "threads_y") * integer(plan, "rows_per_thread"),
+          .tile_columns = layer.stride.w * integer(plan, "threads_x") * integer(plan, "columns_per_thread"),
+          .blocks_per_tile = channel_tiles * phase_groups};
+}
+
+Result<std::int64_t> direct_blocks(const Layer& layer, const Plan& plan, const Shape& shape) {
+  const Grid grid = direct_grid(layer, plan);
+  if (auto rows = check_extents("height", shape.in_height, shape.out_height, layer.stride.h, grid.tile_rows); !rows) {
+    return std::unexpected(rows.error());
   }
-  return blocks;
+  if (auto columns = check_extents("width", shape.in_width, shape.out_width, layer.stride.w, grid.tile_columns);
+      !columns) {
+    return std::unexpected(columns.error());
+  }
+  const std::optional<std::int64_t> blocks = grid.blocks(shape);
+  if (!blocks) {
+    return fail(fmt::format("a batch of {} with outputs of {}x{} needs more blocks than a grid can have (2^31 - 1)",
+                            shape.batch, shape.out_height, shape.out_width));
+  }
+  return *blocks;
 }
 
 }  // namespace convtgen

@@ -12,4 +12,7 @@ namespace convtgen {
 /// Blocks of a launch of that plan; shape is not empty.
 [[nodiscard]] Result<std::int64_t> direct_blocks(const Layer& layer, const Plan& plan, const Shape& shape);
 
+/// The numbers of that computation.
+[[nodiscard]] Grid direct_grid(const Layer& layer, const Plan& plan);
+
 }  // namespace convtgen

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -51,5 +52,15 @@ struct Plan {
 /// Blocks of the launch for a call of this shape (a 1-D grid; 0 when there is nothing to do).
 /// Errors: more blocks than a grid can have, or an extent the kernel's 32-bit coordinates can't hold.
 [[nodiscard]] Result<std::int64_t> grid_blocks(const Problem& problem, const Plan& plan, const Shape& shape);
+
+/// What grid_blocks() computes with: plain numbers, for launches that look nothing up by name.
+struct Grid {
+  std::int64_t stride_h = 1, stride_w = 1;       // the layer's
+  std::int64_t tile_rows = 1, tile_columns = 1;  // outputs that a block makes
+  std::int64_t blocks_per_tile = 1;              // for all channels and phases of a tile of one image
+  /// As grid_blocks(); nothing where that is an error.
+  [[nodiscard]] std::optional<std::int64_t> blocks(const Shape& shape) const;
+};
+[[nodiscard]] Grid grid_of(const Problem& problem, const Plan& plan);
 
 }  // namespace convtgen

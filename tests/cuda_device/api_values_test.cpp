@@ -64,6 +64,14 @@ TEST(ApiValuesTest, LaunchesAndTensorMaps) {
   EXPECT_EQ(offsetof(cuda::LaunchConfig, attribute_count), offsetof(CUlaunchConfig, numAttrs));
   EXPECT_EQ(sizeof(cuda::EncodedTensorMap), sizeof(CUtensorMap));
   EXPECT_EQ(alignof(cuda::EncodedTensorMap), 64u);
+  EXPECT_EQ(int{cuda::kErrorNotInitialized}, int{CUDA_ERROR_NOT_INITIALIZED});
+  EXPECT_EQ(int{cuda::kErrorInvalidImage}, int{CUDA_ERROR_INVALID_IMAGE});
+  EXPECT_EQ(int{cuda::kCaptureNone}, int{CU_STREAM_CAPTURE_STATUS_NONE});
+  EXPECT_EQ(int{cuda::kCaptureActive}, int{CU_STREAM_CAPTURE_STATUS_ACTIVE});
+  EXPECT_EQ(int{cuda::kCaptureInvalidated}, int{CU_STREAM_CAPTURE_STATUS_INVALIDATED});
+  EXPECT_EQ(int{cuda::kCaptureGlobal}, int{CU_STREAM_CAPTURE_MODE_GLOBAL});
+  EXPECT_EQ(int{cuda::kCaptureThreadLocal}, int{CU_STREAM_CAPTURE_MODE_THREAD_LOCAL});
+  EXPECT_EQ(int{cuda::kCaptureRelaxed}, int{CU_STREAM_CAPTURE_MODE_RELAXED});
   EXPECT_EQ(int{cuda::kTensorMapUint8}, int{CU_TENSOR_MAP_DATA_TYPE_UINT8});
   EXPECT_EQ(int{cuda::kTensorMapUint16}, int{CU_TENSOR_MAP_DATA_TYPE_UINT16});
   EXPECT_EQ(int{cuda::kTensorMapUint32}, int{CU_TENSOR_MAP_DATA_TYPE_UINT32});
@@ -99,6 +107,9 @@ TEST(ApiValuesTest, DriverSignatures) {
   CONVTGEN_SAME(device_primary_ctx_release, cuDevicePrimaryCtxRelease);
   CONVTGEN_SAME(ctx_push_current, cuCtxPushCurrent);
   CONVTGEN_SAME(ctx_pop_current, cuCtxPopCurrent);
+  CONVTGEN_SAME(ctx_get_current, cuCtxGetCurrent);
+  CONVTGEN_SAME(ctx_get_device, cuCtxGetDevice);
+  CONVTGEN_SAME(ctx_get_id, cuCtxGetId);
   CONVTGEN_SAME(module_load_data_ex, cuModuleLoadDataEx);
   CONVTGEN_SAME(module_unload, cuModuleUnload);
   CONVTGEN_SAME(module_get_function, cuModuleGetFunction);
@@ -115,6 +126,8 @@ TEST(ApiValuesTest, DriverSignatures) {
   CONVTGEN_SAME(stream_create, cuStreamCreate);
   CONVTGEN_SAME(stream_destroy, cuStreamDestroy);
   CONVTGEN_SAME(stream_synchronize, cuStreamSynchronize);
+  CONVTGEN_SAME(stream_is_capturing, cuStreamIsCapturing);
+  CONVTGEN_SAME(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode);
   CONVTGEN_SAME(event_create, cuEventCreate);
   CONVTGEN_SAME(event_destroy, cuEventDestroy);
   CONVTGEN_SAME(event_record, cuEventRecord);

@@ -3,6 +3,8 @@
 #include "tests/cuda_device/fake_driver.h"
 
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <sstream>
 
 #include "runtime/device/cuda/cuda_api.h"
@@ -14,18 +16,44 @@ using convtgen::fake::State;
 namespace {
 
 State state;
+std::recursive_mutex mutex;  // of all that is here
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+struct FakeContext {
+  int device = 0;
+  unsigned long long id = 0;
+  bool alive = true;
+};
+// Never freed, so that a handle of a context that is gone is still told from others.
+std::vector<std::unique_ptr<FakeContext>>& contexts() {
+  static std::vector<std::unique_ptr<FakeContext>> all;
+  return all;
+}
+std::map<int, FakeContext*> primary;
+thread_local std::vector<FakeContext*> stack;
+thread_local StreamCaptureMode capture_mode = kCaptureGlobal;
+
+FakeContext* make_context(int device) {
+  contexts().push_back(std::make_unique<FakeContext>(FakeContext{device, contexts().size() + 1, true}));
+  return contexts().back().get();
+}
+
+FakeContext* current() {
+  return stack.empty() ? nullptr : stack.back();
+}
 
 struct FakeModule {
+  FakeContext* context = nullptr;
   std::string symbol;
   std::vector<std::size_t> parameter_bytes;
 };
 
 // The status that a test asked this function to return, with the call written down.
 Status enter(const char* name, bool question = false, bool needs_context = true) {
-  if (!question) {
+  if (!question && state.record) {
     state.calls.emplace_back(name);
   }
-  if (needs_context && state.current_depth == 0) {
+  if (needs_context && current() == nullptr) {
     ++state.calls_without_context;
   }
   if (const auto failure = state.failures.find(name); failure != state.failures.end()) {
@@ -53,6 +81,13 @@ unsigned char* locate(DevicePointer address, std::size_t bytes) {
   return offset <= block.size() && bytes <= block.size() - offset ? block.data() + offset : nullptr;
 }
 
+// Counts the use of a module where it is not loaded.
+bool at_home(const FakeModule* module) {
+  const bool home = module->context == current() && module->context != nullptr && module->context->alive;
+  state.wrong_contexts += home ? 0 : 1;
+  return home;
+}
+
 int opaque_object;  // what handles without content point to
 
 }  // namespace
@@ -62,35 +97,51 @@ extern "C" {
 State* convtgen_fake_state() {
   return &state;
 }
+void* convtgen_fake_make_context(int device) {
+  const Lock lock(mutex);
+  return make_context(device);
+}
+void convtgen_fake_destroy_context(void* context) {
+  const Lock lock(mutex);
+  static_cast<FakeContext*>(context)->alive = false;
+}
 
 Status cuInit(unsigned int) {
+  const Lock lock(mutex);
   return enter("cuInit", true, false);
 }
 Status cuDriverGetVersion(int* version) {
-  *version = 13010;
+  const Lock lock(mutex);
+  *version = state.driver_version;
   return enter("cuDriverGetVersion", true, false);
 }
 Status cuGetErrorName(Status status, const char** text) {
+  const Lock lock(mutex);
   *text = status == kErrorIllegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_OF_THE_TEST";
   return status == 9999 ? kErrorInvalidValue : kSuccess;
 }
 Status cuGetErrorString(Status status, const char** text) {
+  const Lock lock(mutex);
   *text = status == kErrorIllegalAddress ? "an illegal memory access was encountered" : "as the test asked";
   return kSuccess;
 }
 Status cuDeviceGetCount(int* count) {
+  const Lock lock(mutex);
   *count = state.device_count;
   return enter("cuDeviceGetCount", true, false);
 }
 Status cuDeviceGet(DeviceOrdinal* device, int ordinal) {
+  const Lock lock(mutex);
   *device = ordinal;
   return ordinal < state.device_count ? enter("cuDeviceGet", true, false) : static_cast<Status>(101);
 }
 Status cuDeviceGetName(char* name, int length, DeviceOrdinal) {
+  const Lock lock(mutex);
   std::strncpy(name, "Fake GPU", static_cast<std::size_t>(length));
   return enter("cuDeviceGetName", true, false);
 }
 Status cuDeviceGetAttribute(int* value, DeviceAttribute attribute, DeviceOrdinal) {
+  const Lock lock(mutex);
   switch (attribute) {
     case kMultiprocessorCount:
       *value = 132;
@@ -111,37 +162,75 @@ Status cuDeviceGetAttribute(int* value, DeviceAttribute attribute, DeviceOrdinal
   return enter("cuDeviceGetAttribute", true, false);
 }
 Status cuDeviceTotalMem_v2(std::size_t* bytes, DeviceOrdinal) {
+  const Lock lock(mutex);
   *bytes = state.memory_bytes;
   return enter("cuDeviceTotalMem", true, false);
 }
 
-Status cuDevicePrimaryCtxRetain(ContextHandle* context, DeviceOrdinal) {
+Status cuDevicePrimaryCtxRetain(ContextHandle* context, DeviceOrdinal device) {
+  const Lock lock(mutex);
   const Status status = enter("cuDevicePrimaryCtxRetain", false, false);
   if (status == kSuccess) {
     ++state.live_contexts;
-    *context = reinterpret_cast<ContextHandle>(&opaque_object);
+    FakeContext*& own = primary[device];
+    own = own == nullptr ? make_context(device) : own;
+    *context = reinterpret_cast<ContextHandle>(own);
   }
   return status;
 }
 Status cuDevicePrimaryCtxRelease_v2(DeviceOrdinal) {
+  const Lock lock(mutex);
   --state.live_contexts;
   return enter("cuDevicePrimaryCtxRelease", false, false);
 }
-Status cuCtxPushCurrent_v2(ContextHandle) {
+Status cuCtxPushCurrent_v2(ContextHandle context) {
+  const Lock lock(mutex);
+  stack.push_back(reinterpret_cast<FakeContext*>(context));
   ++state.current_depth;
   return enter("cuCtxPushCurrent", true, false);
 }
 Status cuCtxPopCurrent_v2(ContextHandle* context) {
+  const Lock lock(mutex);
   --state.current_depth;
-  *context = nullptr;
+  *context = reinterpret_cast<ContextHandle>(current());
+  stack.pop_back();
   return enter("cuCtxPopCurrent", true, false);
 }
+Status cuCtxGetCurrent(ContextHandle* context) {
+  const Lock lock(mutex);
+  *context = reinterpret_cast<ContextHandle>(current());
+  return enter("cuCtxGetCurrent", true, false);
+}
+Status cuCtxGetDevice(DeviceOrdinal* device) {
+  const Lock lock(mutex);
+  if (current() == nullptr) {
+    return static_cast<Status>(201);
+  }
+  *device = current()->device;
+  return enter("cuCtxGetDevice", true);
+}
+#ifndef CONVTGEN_FAKE_OLD_DRIVER
+Status cuCtxGetId(ContextHandle context, unsigned long long* id) {
+  const Lock lock(mutex);
+  const auto* known = reinterpret_cast<FakeContext*>(context);
+  if (known == nullptr || !known->alive) {
+    return static_cast<Status>(709);
+  }
+  *id = known->id;
+  return enter("cuCtxGetId", true, false);
+}
+#endif
 
 Status cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned int count, JitOption* options,
                           void** values) {
+  const Lock lock(mutex);
   const Status status = enter("cuModuleLoadDataEx");
   if (status != kSuccess) {
     return status;
+  }
+  if (!state.capturing.empty() && capture_mode != kCaptureRelaxed) {
+    ++state.spoiled_captures;
+    return static_cast<Status>(900);
   }
   const std::string text = static_cast<const char*>(image);
   if (text == "bad") {
@@ -151,6 +240,7 @@ Status cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned int 
     return kErrorNoBinaryForGpu;
   }
   auto* loaded = new FakeModule;
+  loaded->context = current();
   std::istringstream words(text);
   words >> loaded->symbol;
   for (std::size_t bytes = 0; words >> bytes;) {
@@ -161,20 +251,25 @@ Status cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned int 
   return kSuccess;
 }
 Status cuModuleUnload(ModuleHandle module) {
+  const Lock lock(mutex);
+  (void)at_home(reinterpret_cast<FakeModule*>(module));
   delete reinterpret_cast<FakeModule*>(module);
   --state.live_modules;
   return enter("cuModuleUnload");
 }
 Status cuModuleGetFunction(FunctionHandle* function, ModuleHandle module, const char* name) {
+  const Lock lock(mutex);
   *function = reinterpret_cast<FunctionHandle>(module);
   return reinterpret_cast<FakeModule*>(module)->symbol == name ? enter("cuModuleGetFunction")
                                                                : static_cast<Status>(500);
 }
 Status cuFuncGetAttribute(int* value, FunctionAttribute attribute, FunctionHandle) {
+  const Lock lock(mutex);
   *value = attribute == kSharedSizeBytes ? state.static_shared : state.allowed_shared;
   return enter("cuFuncGetAttribute", true);
 }
 Status cuFuncSetAttribute(FunctionHandle, FunctionAttribute attribute, int value) {
+  const Lock lock(mutex);
   if (attribute == kMaxDynamicSharedSizeBytes) {
     state.allowed_shared = value;
   }
@@ -182,6 +277,7 @@ Status cuFuncSetAttribute(FunctionHandle, FunctionAttribute attribute, int value
 }
 #ifndef CONVTGEN_FAKE_OLD_DRIVER
 Status cuFuncGetParamInfo(FunctionHandle function, std::size_t index, std::size_t* offset, std::size_t* size) {
+  const Lock lock(mutex);
   const FakeModule* module = module_of(function);
   if (index >= module->parameter_bytes.size()) {
     return kErrorInvalidValue;
@@ -193,6 +289,7 @@ Status cuFuncGetParamInfo(FunctionHandle function, std::size_t index, std::size_
 #endif
 
 Status cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
+  const Lock lock(mutex);
   const Status status = enter("cuMemAlloc");
   if (status != kSuccess) {
     return status;
@@ -207,10 +304,12 @@ Status cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
   return kSuccess;
 }
 Status cuMemFree_v2(DevicePointer address) {
+  const Lock lock(mutex);
   const Status status = enter("cuMemFree");
   return state.memory.erase(address) == 1 ? status : kErrorInvalidValue;
 }
 Status cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, std::size_t bytes, StreamHandle) {
+  const Lock lock(mutex);
   const Status status = enter("cuMemcpyHtoDAsync");
   unsigned char* place = locate(to, bytes);
   if (status != kSuccess || place == nullptr) {
@@ -220,6 +319,7 @@ Status cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, std::size_t byte
   return kSuccess;
 }
 Status cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, std::size_t bytes, StreamHandle) {
+  const Lock lock(mutex);
   const Status status = enter("cuMemcpyDtoHAsync");
   const unsigned char* place = locate(from, bytes);
   if (status != kSuccess || place == nullptr) {
@@ -229,6 +329,7 @@ Status cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, std::size_t bytes, Str
   return kSuccess;
 }
 Status cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t bytes, StreamHandle) {
+  const Lock lock(mutex);
   const Status status = enter("cuMemsetD8Async");
   unsigned char* place = locate(to, bytes);
   if (status != kSuccess || place == nullptr) {
@@ -239,6 +340,7 @@ Status cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t bytes,
 }
 
 Status cuStreamCreate(StreamHandle* stream, unsigned int) {
+  const Lock lock(mutex);
   const Status status = enter("cuStreamCreate");
   if (status == kSuccess) {
     ++state.live_streams;
@@ -247,13 +349,26 @@ Status cuStreamCreate(StreamHandle* stream, unsigned int) {
   return status;
 }
 Status cuStreamDestroy_v2(StreamHandle) {
+  const Lock lock(mutex);
   --state.live_streams;
   return enter("cuStreamDestroy");
 }
+Status cuStreamIsCapturing(StreamHandle stream, StreamCaptureStatus* status) {
+  const Lock lock(mutex);
+  *status = state.capturing.contains(reinterpret_cast<std::uint64_t>(stream)) ? kCaptureActive : kCaptureNone;
+  return enter("cuStreamIsCapturing", true);
+}
+Status cuThreadExchangeStreamCaptureMode(StreamCaptureMode* mode) {
+  const Lock lock(mutex);
+  std::swap(*mode, capture_mode);
+  return enter("cuThreadExchangeStreamCaptureMode", true, false);
+}
 Status cuStreamSynchronize(StreamHandle) {
+  const Lock lock(mutex);
   return enter("cuStreamSynchronize");
 }
 Status cuEventCreate(EventHandle* event, unsigned int) {
+  const Lock lock(mutex);
   const Status status = enter("cuEventCreate");
   if (status == kSuccess) {
     ++state.live_events;
@@ -262,16 +377,20 @@ Status cuEventCreate(EventHandle* event, unsigned int) {
   return status;
 }
 Status cuEventDestroy_v2(EventHandle) {
+  const Lock lock(mutex);
   --state.live_events;
   return enter("cuEventDestroy");
 }
 Status cuEventRecord(EventHandle, StreamHandle) {
+  const Lock lock(mutex);
   return enter("cuEventRecord");
 }
 Status cuEventSynchronize(EventHandle) {
+  const Lock lock(mutex);
   return enter("cuEventSynchronize");
 }
 Status cuEventElapsedTime(float* milliseconds, EventHandle, EventHandle) {
+  const Lock lock(mutex);
   *milliseconds = state.elapsed.empty() ? 1.0f : state.elapsed.front();
   if (state.elapsed.size() > 1) {
     state.elapsed.erase(state.elapsed.begin());
@@ -281,13 +400,22 @@ Status cuEventElapsedTime(float* milliseconds, EventHandle, EventHandle) {
 
 Status cuLaunchKernel(FunctionHandle function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                       unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
-                      StreamHandle, void** parameters, void**) {
+                      StreamHandle stream, void** parameters, void**) {
+  const Lock lock(mutex);
   const Status status = enter("cuLaunchKernel");
   if (status != kSuccess) {
     return status;
   }
   const FakeModule* module = module_of(function);
+  if (!at_home(module)) {
+    return static_cast<Status>(400);
+  }
+  if (!state.record) {
+    return kSuccess;
+  }
   SeenLaunch launch{module->symbol, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, {}};
+  launch.stream = reinterpret_cast<std::uint64_t>(stream);
+  launch.context = current()->id;
   for (std::size_t i = 0; i < module->parameter_bytes.size(); ++i) {
     std::uint64_t value = 0;
     std::memcpy(&value, parameters[i], module->parameter_bytes[i]);
@@ -311,6 +439,7 @@ Status cuLaunchKernel(FunctionHandle function, unsigned int grid_x, unsigned int
 
 #ifndef CONVTGEN_FAKE_OLD_DRIVER
 Status cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle function, void** parameters, void** extra) {
+  const Lock lock(mutex);
   const Status status =
       cuLaunchKernel(function, config->grid[0], config->grid[1], config->grid[2], config->block[0], config->block[1],
                      config->block[2], config->shared_bytes, config->stream, parameters, extra);
@@ -324,6 +453,7 @@ Status cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle function, voi
 Status cuTensorMapEncodeTiled(EncodedTensorMap* map, TensorMapDataType type, std::uint32_t, void* address,
                               const std::uint64_t*, const std::uint64_t*, const std::uint32_t*, const std::uint32_t*,
                               TensorMapInterleave, TensorMapSwizzle, TensorMapL2Promotion, TensorMapFill) {
+  const Lock lock(mutex);
   map->words[0] = reinterpret_cast<std::uint64_t>(address) + static_cast<std::uint64_t>(type);
   return enter("cuTensorMapEncodeTiled");
 }

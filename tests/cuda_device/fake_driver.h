@@ -16,12 +16,15 @@ struct SeenLaunch {
   unsigned int shared_bytes = 0;
   std::vector<std::uint64_t> arguments;
   unsigned int cluster = 1;
+  std::uint64_t stream = 0;
+  unsigned long long context = 0;  // its id
 };
 
 /// The whole state. A module's image is text: "<symbol> <bytes of parameter> ...", or "bad" for one it refuses.
 struct State {
   // What the machine is.
   int device_count = 1;
+  int driver_version = 13010;
   int capability_major = 9, capability_minor = 0;
   int l2_bytes = 1000;
   int static_shared = 16;
@@ -30,6 +33,8 @@ struct State {
   std::vector<float> elapsed;                 // what events tell, one after the other; the last stays
   std::map<std::string, int> failures;        // function name -> status that it returns from now on
   std::map<std::string, int> failures_after;  // function name -> calls that still succeed
+  std::set<std::uint64_t> capturing;          // streams; loading a module meanwhile spoils the capture
+  bool record = true;                         // whether calls and launches are kept
 
   // What has happened.
   std::vector<std::string> calls;  // the names, in order, those of plain questions left out
@@ -39,9 +44,15 @@ struct State {
   int current_depth = 0;          // pushed contexts
   int calls_without_context = 0;  // of functions that need a current one
   int allowed_shared = 48 * 1024;
+  int spoiled_captures = 0;
+  int wrong_contexts = 0;  // uses of a module in another context than its own, or in one that is gone
 };
 
 /// Exported by the fake as `convtgen_fake_state`.
 using StateFunction = State* (*)();
+
+/// Exported as `convtgen_fake_make_context` and `convtgen_fake_destroy_context`: a context beside the primary ones.
+using MakeContextFunction = void* (*)(int device);
+using DestroyContextFunction = void (*)(void* context);
 
 }  // namespace convtgen::fake

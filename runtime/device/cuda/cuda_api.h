@@ -27,7 +27,9 @@ enum Status : int {
   kSuccess = 0,
   kErrorInvalidValue = 1,
   kErrorOutOfMemory = 2,
+  kErrorNotInitialized = 3,
   kErrorNoDevice = 100,
+  kErrorInvalidImage = 200,
   kErrorNoBinaryForGpu = 209,
   kErrorUnsupportedPtxVersion = 222,
   kErrorIllegalAddress = 700,
@@ -64,6 +66,10 @@ enum JitOption : int {
 
 constexpr unsigned int kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 constexpr unsigned int kEventDefault = 0;       // CU_EVENT_DEFAULT
+
+// CUstreamCaptureStatus and CUstreamCaptureMode
+enum StreamCaptureStatus : int { kCaptureNone = 0, kCaptureActive = 1, kCaptureInvalidated = 2 };
+enum StreamCaptureMode : int { kCaptureGlobal = 0, kCaptureThreadLocal = 1, kCaptureRelaxed = 2 };
 
 // CUtensorMap: the chip's form, opaque.
 struct alignas(64) EncodedTensorMap {
@@ -123,6 +129,8 @@ struct Api {
   Status (*device_primary_ctx_release)(DeviceOrdinal);
   Status (*ctx_push_current)(ContextHandle);
   Status (*ctx_pop_current)(ContextHandle*);
+  Status (*ctx_get_current)(ContextHandle*);
+  Status (*ctx_get_device)(DeviceOrdinal*);
   Status (*module_load_data_ex)(ModuleHandle*, const void* image, unsigned int option_count, JitOption* options,
                                 void** values);
   Status (*module_unload)(ModuleHandle);
@@ -138,6 +146,8 @@ struct Api {
   Status (*stream_create)(StreamHandle*, unsigned int flags);
   Status (*stream_destroy)(StreamHandle);
   Status (*stream_synchronize)(StreamHandle);
+  Status (*stream_is_capturing)(StreamHandle, StreamCaptureStatus*);
+  Status (*thread_exchange_stream_capture_mode)(StreamCaptureMode*);
   Status (*event_create)(EventHandle*, unsigned int flags);
   Status (*event_destroy)(EventHandle);
   Status (*event_record)(EventHandle, StreamHandle);
@@ -147,6 +157,7 @@ struct Api {
                           unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
                           StreamHandle, void** parameters, void** extra);
   // Since CUDA 12.0; null where the driver is older.
+  Status (*ctx_get_id)(ContextHandle, unsigned long long*);
   Status (*launch_kernel_ex)(const LaunchConfig*, FunctionHandle, void** parameters, void** extra);
   Status (*tensor_map_encode_tiled)(EncodedTensorMap*, TensorMapDataType, std::uint32_t rank, void* address,
                                     const std::uint64_t* sizes, const std::uint64_t* pitches, const std::uint32_t* box,

@@ -59,6 +59,8 @@ const char* bind_all(const SharedLibrary& library, cuda::Api& api) {
   need("cuDevicePrimaryCtxRelease_v2", api.device_primary_ctx_release);
   need("cuCtxPushCurrent_v2", api.ctx_push_current);
   need("cuCtxPopCurrent_v2", api.ctx_pop_current);
+  need("cuCtxGetCurrent", api.ctx_get_current);
+  need("cuCtxGetDevice", api.ctx_get_device);
   need("cuModuleLoadDataEx", api.module_load_data_ex);
   need("cuModuleUnload", api.module_unload);
   need("cuModuleGetFunction", api.module_get_function);
@@ -72,6 +74,8 @@ const char* bind_all(const SharedLibrary& library, cuda::Api& api) {
   need("cuStreamCreate", api.stream_create);
   need("cuStreamDestroy_v2", api.stream_destroy);
   need("cuStreamSynchronize", api.stream_synchronize);
+  need("cuStreamIsCapturing", api.stream_is_capturing);
+  need("cuThreadExchangeStreamCaptureMode", api.thread_exchange_stream_capture_mode);
   need("cuEventCreate", api.event_create);
   need("cuEventDestroy_v2", api.event_destroy);
   need("cuEventRecord", api.event_record);
@@ -79,6 +83,7 @@ const char* bind_all(const SharedLibrary& library, cuda::Api& api) {
   need("cuEventElapsedTime", api.event_elapsed_time);
   need("cuLaunchKernel", api.launch_kernel);
   (void)library.bind("cuFuncGetParamInfo", api.func_get_param_info);          // since CUDA 12.4
+  (void)library.bind("cuCtxGetId", api.ctx_get_id);                           // since CUDA 12.0
   (void)library.bind("cuLaunchKernelEx", api.launch_kernel_ex);               // since CUDA 12.0
   (void)library.bind("cuTensorMapEncodeTiled", api.tensor_map_encode_tiled);  // since CUDA 12.0
   return missing;

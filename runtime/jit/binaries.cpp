@@ -1,0 +1,274 @@
+#include "runtime/jit/binaries.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <ranges>
+
+#include "generator/language/language.h"
+#include "runtime/compile/identity.h"
+#include "runtime/device/cuda/driver.h"
+#include "runtime/jit/choose.h"
+#include "runtime/jit/counters.h"
+#include "runtime/jit/log.h"
+#include "runtime/jit/packing.h"
+
+namespace convtgen::jit {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+EntryKind entry_kind(BinaryKind kind) {
+  return kind == BinaryKind::kPtx ? EntryKind::kPtx : EntryKind::kCubin;
+}
+
+// PTX for "sm_90a" runs on that chip alone; for "sm_89" it runs on every later one.
+bool is_portable(const Target& target) {
+  return !target.architecture.ends_with('a');
+}
+
+// "89" of "sm_89", as NVRTC counts architectures.
+bool knows(const Nvrtc& nvrtc, const Target& target) {
+  return std::ranges::find(nvrtc.architectures, target.capability) != nvrtc.architectures.end();
+}
+
+std::string compute_name(const Target& target) {
+  return "compute_" + target.architecture.substr(3);
+}
+
+/// What kernels for a chip are planned for.
+struct Base {
+  Target target;
+  bool exact = true;  // cubins for the target run on the chip
+};
+
+Outcome<Base> base_of(int capability) {
+  if (const auto architecture = architecture_for_capability(capability)) {
+    if (auto target = target_named(*architecture)) {
+      return Base{*std::move(target), true};
+    }
+  }
+  for (const Target& target : known_targets() | std::views::reverse) {
+    if (target.capability < capability && is_portable(target)) {
+      return Base{target, false};
+    }
+  }
+  return fail_with(Status::kUnsupported, target_for_capability(capability).error());
+}
+
+Outcome<MadeKernel> specialized(const Layer& layer, Direction direction, const Target& target,
+                                std::string_view record) {
+  const Clock::time_point start = Clock::now();
+  MadeKernel made;
+  made.problem = {layer, direction, target};
+  auto plan = choose_plan(made.problem, record);
+  if (!plan) {
+    return std::unexpected(std::move(plan.error()));
+  }
+  made.plan = *std::move(plan);
+  auto source = specialize(made.problem, made.plan);
+  if (!source) {
+    return fail_with(Status::kInternal, source.error());
+  }
+  made.source = *std::move(source);
+  made.generate_ms = milliseconds_since(start);
+  return made;
+}
+
+// Which plan was measured to be the best for a layer; any compiler's record serves.
+Key record_key(const Layer& layer, Direction direction, const Target& target) {
+  return {EntryKind::kTuningRecord,
+          {{"layer", canonical_form(layer)},
+           {"direction", std::string(name_of(direction))},
+           {"architecture", target.architecture}}};
+}
+
+Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compiler) {
+  return kernel_key(entry_kind(kind), made.source.text, made.problem.target.architecture, compiler, {"--std=c++17"});
+}
+
+// False where the bytes are not what the key promises.
+bool take(MadeKernel& made, const Key& key, std::string_view bytes) {
+  auto packed = unpack_kernel(bytes);
+  if (!packed) {
+    return false;
+  }
+  if (packed->binary.kind == BinaryKind::kPtx && packed->binary.symbol != made.source.symbol) {
+    // Made for an older architecture than the one that was planned for: its launch is what that one's plan says.
+    for (const Target& target : known_targets()) {
+      if (compute_name(target) == packed->binary.architecture) {
+        auto older = specialized(made.problem.layer, made.problem.direction, target, {});
+        if (older) {
+          older->generate_ms += made.generate_ms;
+          made = *std::move(older);
+        }
+        break;
+      }
+    }
+  }
+  if (packed->binary.symbol != made.source.symbol || packed->binary.threads != made.source.threads ||
+      packed->binary.shared_bytes != made.source.shared_bytes) {
+    return false;
+  }
+  made.key = key.hex();
+  made.architecture = packed->binary.architecture;
+  made.compiled_by = std::move(packed->compiled_by);
+  made.binary = std::move(packed->binary);
+  return true;
+}
+
+}  // namespace
+
+Binaries::Compiler Binaries::compiler() {
+  const std::lock_guard lock(mutex_);
+  if (compiler_) {
+    return *compiler_;
+  }
+  const NvrtcSearch search = find_nvrtc();
+  if (!search.found()) {
+    return {.path = {}, .identity = {}, .missing = describe_missing_nvrtc(search)};  // it may come: look again
+  }
+  const auto identity = nvrtc_identity(search.path);
+  if (!identity) {
+    return {.path = {}, .identity = {}, .missing = identity.error().message};
+  }
+  compiler_ = Compiler{.path = search.path, .identity = *identity, .missing = {}};
+  return *compiler_;
+}
+
+Outcome<std::shared_ptr<const Nvrtc>> Binaries::load(const Compiler& compiler) {
+  if (compiler.path.empty()) {
+    return fail_with(Status::kNoCompiler, compiler.missing);
+  }
+  const std::lock_guard lock(mutex_);
+  if (!nvrtc_) {
+    auto opened = open_nvrtc(compiler.path);
+    if (!opened) {
+      return fail_with(Status::kNoCompiler, opened.error());
+    }
+    nvrtc_ = std::make_shared<const Nvrtc>(*std::move(opened));
+  }
+  return nvrtc_;
+}
+
+bool Binaries::find(MadeKernel& made, BinaryKind kind, const Compiler& compiler) {
+  const Key key = binary_key(made, kind, compiler.identity);
+  const std::optional<Entry> entry = store_->find(key);
+  return entry && take(made, key, entry->bytes);
+}
+
+void Binaries::note_older(int capability, const std::string& architecture, const Nvrtc& nvrtc) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!noted_.insert(capability).second) {
+      return;
+    }
+  }
+  log(LogLevel::kWarning,
+      fmt::format("NVRTC {}.{} ({}) does not know compute capability {}.{} yet: kernels are compiled to PTX for {}, "
+                  "which the driver translates; a newer NVRTC makes faster ones",
+                  nvrtc.major, nvrtc.minor, nvrtc.path, capability / 10, capability % 10, architecture));
+}
+
+Outcome<MadeKernel> Binaries::compile(MadeKernel made, int capability, bool exact, const Compiler& compiler,
+                                      const std::stop_token& stop) {
+  const auto nvrtc = load(compiler);
+  if (!nvrtc) {
+    return std::unexpected(nvrtc.error());
+  }
+  MadeKernel older = made;  // what is compiled; `made` names the key
+  BinaryKind kind = BinaryKind::kCubin;
+  if (!exact || !knows(**nvrtc, made.problem.target)) {
+    kind = BinaryKind::kPtx;
+    const Target* newest = nullptr;
+    for (const Target& target : known_targets()) {
+      if (target.capability <= capability && is_portable(target) && knows(**nvrtc, target)) {
+        newest = &target;
+      }
+    }
+    if (newest == nullptr) {
+      return fail_with(Status::kNoCompiler,
+                       fmt::format("NVRTC {}.{} ({}) compiles for nothing that compute capability {}.{} can run",
+                                   (*nvrtc)->major, (*nvrtc)->minor, (*nvrtc)->path, capability / 10, capability % 10));
+    }
+    note_older(capability, newest->architecture, **nvrtc);
+    auto again = specialized(made.problem.layer, made.problem.direction, *newest, {});
+    if (!again) {
+      return again;
+    }
+    older = *std::move(again);
+  }
+  const Key key = binary_key(made, kind, compiler.identity);
+  std::optional<Failure> failure;
+  bool ran = false;
+  const auto run = [&]() -> Made {
+    if (stop.stop_requested()) {
+      failure = Failure{Status::kCancelled, "cancelled"};
+      return std::unexpected(MakeFailure(Error{failure->message}, false));
+    }
+    ran = true;
+    count(counters().compiles);
+    auto binary = compile_with_nvrtc(**nvrtc, older.source, older.problem.target.architecture, kind);
+    if (!binary) {
+      failure = Failure{Status::kCompileFailed, binary.error().message};
+      return std::unexpected(MakeFailure(binary.error()));
+    }
+    if (kind == BinaryKind::kPtx) {
+      binary->architecture = compute_name(older.problem.target);
+    }
+    return pack_kernel({*std::move(binary), fmt::format("NVRTC {}.{}", (*nvrtc)->major, (*nvrtc)->minor)});
+  };
+  const auto entry = store_->get_or_make(key, run, canonical_form(made.problem.layer));
+  if (!entry) {
+    return std::unexpected(failure.value_or(Failure{Status::kCompileFailed, entry.error().message}));
+  }
+  if (!take(made, key, entry->bytes)) {
+    return fail_with(Status::kInternal, fmt::format("the store's entry {} is not the kernel of its key", key.name()));
+  }
+  made.compiled = ran;
+  return made;
+}
+
+Outcome<MadeKernel> Binaries::make(const Layer& layer, Direction direction, int capability, std::stop_token stop) {
+  const auto base = base_of(capability);
+  if (!base) {
+    return std::unexpected(base.error());
+  }
+  const std::optional<Entry> record = store_->find(record_key(layer, direction, base->target));
+  auto made = specialized(layer, direction, base->target, record ? record->bytes : std::string_view());
+  if (!made) {
+    return made;
+  }
+  const Clock::time_point start = Clock::now();
+  const Compiler compiler = this->compiler();
+  bool found = (base->exact && find(*made, BinaryKind::kCubin, compiler)) || find(*made, BinaryKind::kPtx, compiler);
+  count(found ? counters().hits : counters().misses);
+  if (!found) {
+    made = compile(*std::move(made), capability, base->exact, compiler, stop);
+  }
+  if (made) {
+    made->compile_ms = milliseconds_since(start);
+  }
+  return made;
+}
+
+std::shared_ptr<Store> store_of(const std::string& folder) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<Store>>& stores = *new std::map<std::string, std::shared_ptr<Store>>;
+  StoreOptions options{.folder = folder};
+  options.warn = [](const std::string& message) { log(LogLevel::kWarning, message); };
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<Store>& store = stores[folder.empty() ? default_store_folder() : folder];
+  if (!store) {
+    store = std::make_shared<Store>(std::move(options));
+  }
+  return store;
+}
+
+}  // namespace convtgen::jit

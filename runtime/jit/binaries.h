@@ -1,0 +1,67 @@
+// From a problem to a binary: the store's where it has one, else NVRTC's.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "runtime/compile/nvrtc.h"
+#include "runtime/jit/failure.h"
+#include "runtime/store/store.h"
+
+namespace convtgen::jit {
+
+/// A kernel's source, its binary, and how it came about.
+struct MadeKernel {
+  Problem problem;
+  Plan plan;
+  KernelSource source;
+  Binary binary;
+  std::string key;           // hexadecimal
+  std::string architecture;  // that it was compiled for: "sm_90a", or "compute_89" for PTX
+  std::string compiled_by;   // "NVRTC 13.0"
+  bool compiled = false;     // in this call; else the store had it
+  double generate_ms = 0, compile_ms = 0;
+};
+
+/// Thread-safe. The store's lock for a key makes it one compile a kernel, over all processes.
+class Binaries {
+ public:
+  explicit Binaries(std::shared_ptr<Store> store) : store_(std::move(store)) {}
+
+  /// A kernel for a chip of this compute capability (10 * major + minor): a cubin for its architecture, or where this
+  /// NVRTC does not know that yet, PTX of the newest older one that it knows, with one note. NVRTC is loaded only where
+  /// something must be compiled.
+  /// Errors: kUnsupported, no plan; kNoCompiler; kCompileFailed with the compiler's log; kCancelled.
+  [[nodiscard]] Outcome<MadeKernel> make(const Layer& layer, Direction direction, int capability, std::stop_token stop);
+
+ private:
+  /// The NVRTC of this machine, as far as it is known without loading it.
+  struct Compiler {
+    std::string path;      // empty: there is none
+    std::string identity;  // empty with it
+    std::string missing;   // why there is none
+  };
+
+  [[nodiscard]] Outcome<MadeKernel> compile(MadeKernel made, int capability, bool exact, const Compiler& compiler,
+                                            const std::stop_token& stop);
+  [[nodiscard]] bool find(MadeKernel& made, BinaryKind kind, const Compiler& compiler);
+  [[nodiscard]] Compiler compiler();
+  [[nodiscard]] Outcome<std::shared_ptr<const Nvrtc>> load(const Compiler& compiler);
+  void note_older(int capability, const std::string& architecture, const Nvrtc& nvrtc);
+
+  std::shared_ptr<Store> store_;
+  std::mutex mutex_;
+  std::optional<Compiler> compiler_;
+  std::shared_ptr<const Nvrtc> nvrtc_;
+  std::set<int> noted_;  // capabilities
+};
+
+/// The store of a folder, one for the process; empty: the user's.
+[[nodiscard]] std::shared_ptr<Store> store_of(const std::string& folder);
+
+}  // namespace convtgen::jit

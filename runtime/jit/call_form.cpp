@@ -1,0 +1,195 @@
+#include "runtime/jit/call_form.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace convtgen::jit {
+namespace {
+
+constexpr std::int64_t kIntMax = std::numeric_limits<std::int32_t>::max();
+
+bool fits(const Size& known, std::int64_t value, std::int64_t least) {
+  return value >= least && value <= kMaxExtent && (!known || *known == value);
+}
+
+// False where the product has more than 63 bits.
+bool multiply(std::int64_t a, std::int64_t b, std::int64_t& product) {
+  return !__builtin_mul_overflow(a, b, &product);
+}
+
+bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(a);
+  const auto second = reinterpret_cast<std::uintptr_t>(b);
+  return first < second + static_cast<std::uintptr_t>(b_bytes) && second < first + static_cast<std::uintptr_t>(a_bytes);
+}
+
+}  // namespace
+
+Outcome<CallForm> CallForm::make(const Problem& problem, const Plan& plan, const KernelSource& source) {
+  static constexpr std::array<std::pair<std::string_view, Source>, kMostParameters> kKnown = {{
+      {"x", Source::kX},
+      {"weight", Source::kWeight},
+      {"bias", Source::kBias},
+      {"y", Source::kY},
+      {"batch", Source::kBatch},
+      {"height", Source::kHeight},
+      {"width", Source::kWidth},
+  }};
+  CallForm form;
+  form.problem_ = problem;
+  form.plan_ = plan;
+  form.grid_ = grid_of(problem, plan);
+  const Layer& layer = problem.layer;
+  form.element_bytes_ = bytes_of(layer.dtype);
+  form.weight_elements_ = layer.in_channels * (layer.out_channels / layer.groups) * layer.kernel.h * layer.kernel.w;
+  for (const KernelParameter& parameter : source.parameters) {
+    const Source* found = nullptr;
+    for (const auto& [name, known] : kKnown) {
+      found = parameter.name == name ? &known : found;
+    }
+    if (found == nullptr || form.count_ == kMostParameters) {
+      return fail_with(Status::kInternal, fmt::format("the kernel has a parameter '{} {}' that no caller knows",
+                                                      parameter.type, parameter.name));
+    }
+    form.sources_[form.count_] = *found;
+    form.is_int_[form.count_] = parameter.type == "int";
+    ++form.count_;
+  }
+  return form;
+}
+
+bool CallForm::quick_shape(const InputSizes& sizes, Shape& shape) const {
+  const Layer& layer = problem_.layer;
+  if (!fits(layer.batch, sizes.batch, 0) || !fits(layer.height, sizes.height, 1) ||
+      !fits(layer.width, sizes.width, 1)) {
+    return false;
+  }
+  shape.batch = sizes.batch;
+  shape.in_channels = layer.in_channels;
+  shape.in_height = sizes.height;
+  shape.in_width = sizes.width;
+  shape.out_channels = layer.out_channels;
+  shape.out_height = output_extent(sizes.height, layer.kernel.h, layer.stride.h, layer.padding.h,
+                                   layer.output_padding.h, layer.dilation.h);
+  shape.out_width = output_extent(sizes.width, layer.kernel.w, layer.stride.w, layer.padding.w, layer.output_padding.w,
+                                  layer.dilation.w);
+  shape.weight_elements = weight_elements_;
+  if (shape.out_height < 1 || shape.out_width < 1 || shape.out_height > kMaxExtent || shape.out_width > kMaxExtent) {
+    return false;
+  }
+  // A batch of zero is legal, and all its products are zero.
+  std::int64_t in = 0, out = 0;
+  return multiply(sizes.batch, layer.in_channels, in) && multiply(in, sizes.height, in) &&
+         multiply(in, sizes.width, shape.input_elements) && multiply(sizes.batch, layer.out_channels, out) &&
+         multiply(out, shape.out_height, out) && multiply(out, shape.out_width, shape.output_elements);
+}
+
+Outcome<Shape> CallForm::shape(const InputSizes& sizes) const {
+  Shape shape;
+  if (quick_shape(sizes, shape)) {
+    return shape;
+  }
+  const Result<Shape> judged = shape_of(problem_.layer, sizes);
+  if (!judged) {
+    return fail_with(Status::kInvalidArgument, judged.error());
+  }
+  return *judged;
+}
+
+Outcome<void> CallForm::check(const Pointers& pointers, const Shape& shape) const {
+  const bool wants_bias = problem_.layer.bias;
+  if (wants_bias != (pointers.bias != nullptr)) {
+    return fail_with(Status::kInvalidArgument, wants_bias ? "bias is null, and the layer has a bias"
+                                                          : "bias must be null: the layer has no bias");
+  }
+  struct Array {
+    const char* name;
+    const void* pointer;
+    std::int64_t elements;
+  };
+  const std::array<Array, 4> arrays = {{{"y", pointers.y, shape.output_elements},
+                                        {"x", pointers.x, shape.input_elements},
+                                        {"weight", pointers.weight, shape.weight_elements},
+                                        {"bias", pointers.bias, wants_bias ? shape.out_channels : 0}}};
+  for (const Array& array : arrays) {
+    if (array.elements == 0) {
+      continue;
+    }
+    if (array.pointer == nullptr) {
+      return fail_with(Status::kInvalidArgument, fmt::format("{} is null", array.name));
+    }
+    if (array.elements > std::numeric_limits<std::int64_t>::max() / element_bytes_) {
+      return fail_with(Status::kInvalidArgument, fmt::format("{} has {} elements of {} bytes: more than an address has",
+                                                             array.name, array.elements, element_bytes_));
+    }
+    if (reinterpret_cast<std::uintptr_t>(array.pointer) % static_cast<std::uintptr_t>(element_bytes_) != 0) {
+      return fail_with(Status::kInvalidArgument, fmt::format("{} ({}) is misaligned: a multiple of {} bytes is needed",
+                                                             array.name, array.pointer, element_bytes_));
+    }
+    if (&array != &arrays[0] && overlap(arrays[0].pointer, arrays[0].elements * element_bytes_, array.pointer,
+                                        array.elements * element_bytes_)) {
+      return fail_with(Status::kInvalidArgument, fmt::format("y overlaps {}", array.name));
+    }
+  }
+  return {};
+}
+
+Outcome<Call> CallForm::call(const Pointers& pointers, const InputSizes& sizes) const {
+  Call call;
+  if (!quick_shape(sizes, call.shape)) {
+    auto judged = shape(sizes);
+    if (!judged) {
+      return std::unexpected(std::move(judged.error()));
+    }
+    call.shape = *judged;
+  }
+  if (call.shape.output_elements == 0) {
+    return call;
+  }
+  if (auto checked = check(pointers, call.shape); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
+  const std::optional<std::int64_t> blocks = grid_.blocks(call.shape);
+  if (!blocks) {
+    return fail_with(Status::kInvalidArgument, grid_blocks(problem_, plan_, call.shape).error());
+  }
+  call.blocks = *blocks;
+  for (std::size_t i = 0; i < count_; ++i) {
+    std::uint64_t slot = 0;
+    switch (sources_[i]) {
+      case Source::kX:
+        slot = reinterpret_cast<std::uint64_t>(pointers.x);
+        break;
+      case Source::kWeight:
+        slot = reinterpret_cast<std::uint64_t>(pointers.weight);
+        break;
+      case Source::kBias:
+        slot = reinterpret_cast<std::uint64_t>(pointers.bias);
+        break;
+      case Source::kY:
+        slot = reinterpret_cast<std::uint64_t>(pointers.y);
+        break;
+      case Source::kBatch:
+        slot = static_cast<std::uint64_t>(sizes.batch);
+        break;
+      case Source::kHeight:
+        slot = static_cast<std::uint64_t>(sizes.height);
+        break;
+      case Source::kWidth:
+        slot = static_cast<std::uint64_t>(sizes.width);
+        break;
+    }
+    if (is_int_[i] && slot > static_cast<std::uint64_t>(kIntMax)) {
+      return fail_with(Status::kInvalidArgument,
+                       fmt::format("a size of {} does not fit the kernel's int; at most {}", slot, kIntMax));
+    }
+    call.slots[i] = slot;
+  }
+  return call;
+}
+
+}  // namespace convtgen::jit

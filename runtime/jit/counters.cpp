@@ -1,0 +1,10 @@
+#include "runtime/jit/counters.h"
+
+namespace convtgen::jit {
+
+Counters& counters() {
+  static Counters all;
+  return all;
+}
+
+}  // namespace convtgen::jit

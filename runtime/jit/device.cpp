@@ -1,0 +1,351 @@
+#include "runtime/jit/device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include "generator/language/language.h"
+#include "runtime/device/host/host_device.h"
+#include "runtime/jit/choose.h"
+#include "runtime/jit/counters.h"
+#include "runtime/jit/dump.h"
+#include "runtime/jit/host_kernel.h"
+#include "runtime/jit/log.h"
+
+namespace convtgen::jit {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// The ordinal of "cuda" or "cuda:N".
+std::optional<int> gpu_ordinal(std::string_view which) {
+  constexpr std::string_view kGpu = "cuda";
+  if (!which.starts_with(kGpu)) {
+    return std::nullopt;
+  }
+  which.remove_prefix(kGpu.size());
+  int ordinal = 0;
+  if (which.empty()) {
+    return ordinal;
+  }
+  const auto [end, error] = std::from_chars(which.data() + 1, which.data() + which.size(), ordinal);
+  const bool number = which.size() > 1 && error == std::errc() && end == which.data() + which.size();
+  return which.front() == ':' && number && ordinal >= 0 ? std::optional(ordinal) : std::nullopt;
+}
+
+Failure cancelled() {
+  return {Status::kCancelled, "cancelled"};
+}
+
+}  // namespace
+
+LayerKey::LayerKey(Layer layer)
+    : layer_(std::move(layer)), text_(canonical_form(layer_)), hash_(std::hash<std::string>()(text_)) {}
+
+Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, DeviceOptions options) {
+  const std::optional<int> ordinal = gpu_ordinal(which);
+  if (!ordinal && which != "host" && which != "auto") {
+    return fail_with(Status::kInvalidArgument,
+                     fmt::format("unknown device '{}'; legal are auto, host, cuda and cuda:N", which));
+  }
+  std::shared_ptr<JitDevice> device(new JitDevice);
+  device->options_ = std::move(options);
+  if (which != "host") {
+    auto gpu = Gpu::open(ordinal.value_or(0));
+    if (!gpu && which != "auto") {
+      return std::unexpected(std::move(gpu.error()));
+    }
+    const NvrtcSearch nvrtc = which == "auto" && gpu ? find_nvrtc() : NvrtcSearch{.path = "not asked for"};
+    const std::string why = !gpu ? gpu.error().message : nvrtc.found() ? std::string() : describe_missing_nvrtc(nvrtc);
+    if (why.empty()) {
+      device->gpu_ = *std::move(gpu);
+      const CudaDeviceInfo& info = device->gpu_->info();
+      device->name_ = fmt::format("cuda:{} ({}, compute capability {}.{})", info.ordinal, info.name,
+                                  info.capability / 10, info.capability % 10);
+      device->binaries_ = std::make_unique<Binaries>(store_of(device->options_.store_folder));
+      return device;
+    }
+    log(LogLevel::kWarning, fmt::format("kernels run on the host device, which is slow: {}", why));
+  }
+  HostOptions host;
+  host.cache_folder = device->options_.store_folder;
+  auto opened = open_host_device(std::move(host));
+  if (!opened) {
+    return fail_with(Status::kNoDevice, opened.error());
+  }
+  device->host_ = *std::move(opened);
+  device->name_ = device->host_->name();
+  return device;
+}
+
+JitDevice::~JitDevice() = default;
+
+void JitDevice::touch(PreparedKernel& kernel) {
+  kernel.last_use.store(clock_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+KernelPointer JitDevice::find(const LayerKey& layer) {
+  const std::shared_lock lock(mutex_);
+  const auto slot = slots_.find(&layer);
+  if (slot == slots_.end() || !slot->second->kernel) {
+    return nullptr;
+  }
+  touch(*slot->second->kernel);
+  return slot->second->kernel;
+}
+
+Outcome<KernelPointer> JitDevice::prepare(const LayerKey& layer, std::stop_token stop) {
+  if (KernelPointer ready = find(layer)) {
+    count(counters().reused);
+    if (auto here = ready->ready_here(); !here) {
+      return std::unexpected(std::move(here.error()));
+    }
+    return ready;
+  }
+  Slot* slot = nullptr;
+  {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      const auto found = slots_.find(&layer);
+      if (found == slots_.end()) {
+        auto own = std::make_unique<Slot>(Slot{layer, nullptr});
+        slot = own.get();
+        slots_.emplace(&slot->key, std::move(own));
+        break;
+      }
+      if (found->second->failure) {
+        return std::unexpected(*found->second->failure);
+      }
+      if (found->second->kernel) {
+        const KernelPointer ready = found->second->kernel;
+        lock.unlock();
+        count(counters().reused);
+        touch(*ready);
+        if (auto here = ready->ready_here(); !here) {
+          return std::unexpected(std::move(here.error()));
+        }
+        return ready;
+      }
+      // Another thread makes it. When that is over, whatever came of it, look again.
+      if (!made_.wait(lock, stop, [&] {
+            const auto now = slots_.find(&layer);
+            return now == slots_.end() || now->second->kernel || now->second->failure;
+          })) {
+        return std::unexpected(cancelled());
+      }
+    }
+  }
+  Outcome<KernelPointer> made = fail_with(Status::kInternal, "the kernel was not made");
+  try {
+    made = make(layer, std::move(stop));
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    slots_.erase(&layer);
+    made_.notify_all();
+    throw;
+  }
+  std::vector<KernelPointer> surplus;  // destroyed without the lock
+  {
+    const std::lock_guard lock(mutex_);
+    if (made) {
+      touch(**made);
+      slot->kernel = *made;
+      surplus = take_surplus();
+    } else if (made.error().status == Status::kCompileFailed) {
+      slot->failure = std::make_shared<const Failure>(made.error());
+    } else {
+      slots_.erase(&layer);
+    }
+  }
+  made_.notify_all();
+  return made;
+}
+
+// Takes out the least recently used kernels beyond the bound that nobody else holds. The lock is held.
+std::vector<KernelPointer> JitDevice::take_surplus() {
+  std::vector<std::pair<std::uint64_t, const LayerKey*>> idle;
+  std::size_t ready = 0;
+  for (const auto& [key, slot] : slots_) {
+    ready += slot->kernel ? 1 : 0;
+    if (slot->kernel && slot->kernel.use_count() == 1 && !slot->kernel->pinned) {
+      idle.emplace_back(slot->kernel->last_use.load(), key);
+    }
+  }
+  std::vector<KernelPointer> surplus;
+  if (ready <= options_.most_kernels) {
+    return surplus;
+  }
+  std::ranges::sort(idle);
+  const std::size_t over = std::min(ready - options_.most_kernels, idle.size());
+  for (std::size_t i = 0; i < over; ++i) {
+    const auto slot = slots_.find(idle[i].second);
+    surplus.push_back(std::move(slot->second->kernel));
+    slots_.erase(slot);
+    count(counters().evicted);
+  }
+  return surplus;
+}
+
+std::size_t JitDevice::kernel_count() const {
+  const std::shared_lock lock(mutex_);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(slots_, [](const auto& slot) { return slot.second->kernel != nullptr; }));
+}
+
+Outcome<KernelPointer> JitDevice::make(const LayerKey& layer, std::stop_token stop) {
+  if (stop.stop_requested()) {
+    return std::unexpected(cancelled());
+  }
+  auto made = gpu_ ? make_on_gpu(layer, std::move(stop)) : make_on_host(layer, std::move(stop));
+  if (made) {
+    count(counters().prepared);
+  } else if (made.error().status != Status::kCancelled) {
+    made.error().message = fmt::format("{} [layer: {}]", made.error().message, layer.text());
+  }
+  return made;
+}
+
+Outcome<KernelPointer> JitDevice::make_on_gpu(const LayerKey& layer, std::stop_token stop) {
+  auto made = binaries_->make(layer.layer(), Direction::kForward, gpu_->info().capability, stop);
+  if (!made) {
+    return std::unexpected(std::move(made.error()));
+  }
+  dump(made->source);
+  if (stop.stop_requested()) {
+    return std::unexpected(cancelled());
+  }
+  auto form = CallForm::make(made->problem, made->plan, made->source);
+  if (!form) {
+    return std::unexpected(std::move(form.error()));
+  }
+  const std::string symbol = made->source.symbol;
+  KernelFacts facts{.problem = std::move(made->problem),
+                    .plan = std::move(made->plan),
+                    .source = std::move(made->source),
+                    .layer_text = layer.text(),
+                    .plan_text = {},
+                    .key = std::move(made->key),
+                    .architecture = std::move(made->architecture),
+                    .form = *std::move(form)};
+  facts.plan_text = plan_text(facts.plan);
+  const Clock::time_point start = Clock::now();
+  auto kernel = gpu_->load(std::move(facts), std::move(made->binary), made->compiled_by);
+  if (kernel) {
+    log(LogLevel::kInfo, fmt::format("prepared {}: generated in {:.1f} ms, {} in {:.1f} ms, loaded in {:.1f} ms",
+                                     symbol, made->generate_ms, made->compiled ? "compiled" : "found in the store",
+                                     made->compile_ms, milliseconds_since(start)));
+  }
+  return kernel;
+}
+
+Outcome<KernelPointer> JitDevice::make_on_host(const LayerKey& layer, std::stop_token stop) {
+  // Any architecture does: the device takes the source of each, and the oldest asks the least of it.
+  const Problem problem{layer.layer(), Direction::kForward, known_targets().front()};
+  auto plan = choose_plan(problem);
+  if (!plan) {
+    return std::unexpected(std::move(plan.error()));
+  }
+  auto source = specialize(problem, *plan);
+  if (!source) {
+    return fail_with(Status::kInternal, source.error());
+  }
+  dump(*source);
+  if (stop.stop_requested()) {
+    return std::unexpected(cancelled());
+  }
+  auto form = CallForm::make(problem, *plan, *source);
+  if (!form) {
+    return std::unexpected(std::move(form.error()));
+  }
+  const Clock::time_point start = Clock::now();
+  const auto binary = host_->compile(*source, problem.target.architecture);
+  if (!binary) {
+    return fail_with(Status::kCompileFailed, binary.error());
+  }
+  log(LogLevel::kInfo,
+      fmt::format("prepared {} for the host device in {:.1f} ms", source->symbol, milliseconds_since(start)));
+  KernelFacts facts{.problem = problem,
+                    .plan = *plan,
+                    .source = *std::move(source),
+                    .layer_text = layer.text(),
+                    .plan_text = plan_text(*plan),
+                    .key = {},
+                    .architecture = "host",
+                    .form = *std::move(form)};
+  return load_on_host(host_, std::move(facts), *binary);
+}
+
+std::vector<Outcome<KernelPointer>> JitDevice::prepare_all(std::span<const LayerKey* const> layers,
+                                                           const PrepareAllOptions& options) {
+  std::vector<Outcome<KernelPointer>> results(layers.size(), std::unexpected(cancelled()));
+  std::atomic<std::size_t> next = 0;
+  std::mutex telling;
+  std::size_t done = 0;
+  // Layers share the caller's context, so that kernels are loaded where the caller is.
+  const cuda::ContextHandle context = gpu_ ? gpu_->context_here() : nullptr;
+  const auto work = [&] {
+    std::optional<ContextScope> scope;
+    if (gpu_) {
+      scope.emplace(*gpu_, context);
+    }
+    for (std::size_t i = next.fetch_add(1); i < layers.size(); i = next.fetch_add(1)) {
+      if (!options.stop.stop_requested()) {
+        try {
+          results[i] = prepare(*layers[i], options.stop);
+        } catch (const std::exception& error) {
+          results[i] = fail_with(Status::kOutOfMemory, error.what());
+        }
+      }
+      const std::lock_guard lock(telling);
+      ++done;
+      if (options.progress) {
+        options.progress(i, done, results[i] ? nullptr : &results[i].error());
+      }
+    }
+  };
+  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const std::size_t wanted = options.threads > 0 ? static_cast<std::size_t>(options.threads) : cores;
+  const std::size_t threads = std::min({wanted, 4 * cores, layers.size()});
+  {
+    std::vector<std::jthread> helpers;
+    for (std::size_t i = 1; i < threads; ++i) {
+      helpers.emplace_back(work);
+    }
+    work();
+  }
+  return results;
+}
+
+Outcome<void> JitDevice::run(const LayerKey& layer, const Pointers& pointers, const InputSizes& sizes, void* stream) {
+  KernelPointer kernel = find(layer);
+  if (!kernel) {
+    if (gpu_) {
+      const ContextScope scope(*gpu_, gpu_->context_here());
+      if (gpu_->capturing(static_cast<cuda::StreamHandle>(stream))) {
+        return fail_with(Status::kNotPrepared,
+                         fmt::format("the stream is being captured, and this layer has no kernel yet: call "
+                                     "convtgen_prepare() before the capture begins [layer: {}]",
+                                     layer.text()));
+      }
+    }
+    auto made = prepare(layer);
+    if (!made) {
+      return std::unexpected(std::move(made.error()));
+    }
+    kernel = *std::move(made);
+  }
+  if (!kernel->pinned.load(std::memory_order_relaxed) && kernel->capturing(stream)) {
+    kernel->pinned = true;
+  }
+  return kernel->launch(pointers, sizes, stream);
+}
+
+}  // namespace convtgen::jit

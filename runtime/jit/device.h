@@ -1,0 +1,115 @@
+// A device with the kernels that are ready on it.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <shared_mutex>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/jit/binaries.h"
+#include "runtime/jit/gpu.h"
+#include "runtime/jit/kernel.h"
+
+namespace convtgen::jit {
+
+/// A layer as it is looked up: its canonical form stands for it.
+class LayerKey {
+ public:
+  explicit LayerKey(Layer layer);
+  [[nodiscard]] const Layer& layer() const { return layer_; }
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] std::size_t hash() const { return hash_; }
+  bool operator==(const LayerKey& other) const { return hash_ == other.hash_ && text_ == other.text_; }
+
+ private:
+  Layer layer_;
+  std::string text_;
+  std::size_t hash_;
+};
+
+using KernelPointer = std::shared_ptr<PreparedKernel>;
+
+struct DeviceOptions {
+  /// Kernels that the device keeps ready without anybody holding them; the least recently used goes first.
+  std::size_t most_kernels = 256;
+  std::string store_folder = {};  // empty: the user's
+};
+
+struct PrepareAllOptions {
+  int threads = 0;  // that work at once; 0: one a core
+  /// Told after each layer, from any of the threads but one at a time: its place in the list, how many are done, and
+  /// its failure or null. May be empty.
+  std::function<void(std::size_t index, std::size_t done, const Failure* failure)> progress;
+  std::stop_token stop;
+};
+
+/// Thread-safe. It must outlive no kernel: kernels keep what they need.
+class JitDevice {
+ public:
+  /// "cuda" (the first GPU), "cuda:N", "host", or "auto": a GPU where there is one and an NVRTC for it, else the host
+  /// device, with a note that says why.
+  /// Errors: kInvalidArgument, another word; kNoDevice; kForked.
+  [[nodiscard]] static Outcome<std::shared_ptr<JitDevice>> open(std::string_view which, DeviceOptions options = {});
+  ~JitDevice();
+  JitDevice(const JitDevice&) = delete;
+  JitDevice& operator=(const JitDevice&) = delete;
+
+  /// "cuda:0 (NVIDIA H200, sm_90a)" or "host (8 workers)".
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] bool is_host() const { return gpu_ == nullptr; }
+
+  /// The kernel, ready in the calling thread's context. Of several threads that ask for one layer one makes it, and the
+  /// others wait. A layer that did not compile is not tried again.
+  /// Errors: those of its making; kCancelled.
+  [[nodiscard]] Outcome<KernelPointer> prepare(const LayerKey& layer, std::stop_token stop = {});
+  /// The kernel if it is there, else null; nothing is made or loaded.
+  [[nodiscard]] KernelPointer find(const LayerKey& layer);
+  /// prepare() for each, several at once; results in the order of the layers.
+  [[nodiscard]] std::vector<Outcome<KernelPointer>> prepare_all(std::span<const LayerKey* const> layers,
+                                                                const PrepareAllOptions& options = {});
+  /// Prepares and launches in one call. In a capture the kernel must be ready (kNotPrepared), and is then never let go.
+  [[nodiscard]] Outcome<void> run(const LayerKey& layer, const Pointers& pointers, const InputSizes& sizes,
+                                  void* stream);
+
+  /// Kernels that are ready.
+  [[nodiscard]] std::size_t kernel_count() const;
+
+ private:
+  JitDevice() = default;
+  struct Hash {
+    std::size_t operator()(const LayerKey* key) const { return key->hash(); }
+  };
+  struct Equal {
+    bool operator()(const LayerKey* a, const LayerKey* b) const { return *a == *b; }
+  };
+  struct Slot {
+    LayerKey key;
+    KernelPointer kernel;                              // null while it is being made
+    std::shared_ptr<const Failure> failure = nullptr;  // a compile that failed
+  };
+
+  [[nodiscard]] Outcome<KernelPointer> make(const LayerKey& layer, std::stop_token stop);
+  [[nodiscard]] Outcome<KernelPointer> make_on_gpu(const LayerKey& layer, std::stop_token stop);
+  [[nodiscard]] Outcome<KernelPointer> make_on_host(const LayerKey& layer, std::stop_token stop);
+  void touch(PreparedKernel& kernel);
+  [[nodiscard]] std::vector<KernelPointer> take_surplus();
+
+  DeviceOptions options_;
+  std::string name_;
+  std::shared_ptr<Gpu> gpu_;      // null on the host device
+  std::shared_ptr<Device> host_;  // null on a GPU
+  std::unique_ptr<Binaries> binaries_;
+
+  mutable std::shared_mutex mutex_;
+  std::condition_variable_any made_;
+  std::unordered_map<const LayerKey*, std::unique_ptr<Slot>, Hash, Equal> slots_;
+  std::atomic<std::uint64_t> clock_{0};
+};
+
+}  // namespace convtgen::jit

@@ -1,0 +1,11 @@
+// $CONVTGEN_DUMP: a folder where every source that is made ready is written, for people to read.
+#pragma once
+
+#include "generator/specializer/kernel_source.h"
+
+namespace convtgen::jit {
+
+/// Writes "<symbol>.cu" where $CONVTGEN_DUMP names a folder, which is made. What fails is logged and nothing else.
+void dump(const KernelSource& source);
+
+}  // namespace convtgen::jit

@@ -1,0 +1,17 @@
+// CUDA does not survive fork(): a child can start it itself, but not use what its parent started.
+#pragma once
+
+#include "runtime/jit/failure.h"
+
+namespace convtgen::jit {
+
+/// To be called before this process starts CUDA.
+void note_cuda_start();
+
+/// Whether CUDA was started in this process's parent before the fork. One load.
+[[nodiscard]] bool cuda_lost_in_fork();
+
+/// What the user reads then.
+[[nodiscard]] Failure forked_failure();
+
+}  // namespace convtgen::jit

@@ -1,0 +1,258 @@
+// A kernel on a GPU: one module for each context that it was met in, found without a lock.
+#include <fmt/format.h>
+
+#include <array>
+#include <mutex>
+
+#include "runtime/jit/counters.h"
+#include "runtime/jit/fork.h"
+#include "runtime/jit/gpu.h"
+
+namespace convtgen::jit {
+namespace {
+
+constexpr std::int64_t kSharedWithoutAsking = 48 * 1024;  // more must be asked for, kernel by kernel
+
+// Loading and unloading are not part of what the caller captures; without this the driver would spoil captures that
+// go on in this or another thread.
+class OutsideCapture {
+ public:
+  explicit OutsideCapture(const cuda::Api& api) : api_(api) { (void)api_.thread_exchange_stream_capture_mode(&mode_); }
+  ~OutsideCapture() { (void)api_.thread_exchange_stream_capture_mode(&mode_); }
+  OutsideCapture(const OutsideCapture&) = delete;
+  OutsideCapture& operator=(const OutsideCapture&) = delete;
+
+ private:
+  const cuda::Api& api_;
+  cuda::StreamCaptureMode mode_ = cuda::kCaptureRelaxed;
+};
+
+struct LoadedModule {
+  cuda::ContextHandle context = nullptr;
+  unsigned long long context_id = 0;
+  cuda::ModuleHandle module = nullptr;
+  cuda::FunctionHandle function = nullptr;
+  std::unique_ptr<LoadedModule> next = nullptr;
+};
+
+class GpuKernel final : public PreparedKernel {
+ public:
+  GpuKernel(std::shared_ptr<Gpu> gpu, KernelFacts facts, Binary binary, std::string compiled_by)
+      : PreparedKernel(std::move(facts)),
+        gpu_(std::move(gpu)),
+        binary_(std::move(binary)),
+        compiled_by_(std::move(compiled_by)) {}
+  ~GpuKernel() override;
+
+  [[nodiscard]] Outcome<void> launch(const Pointers& pointers, const InputSizes& sizes, void* stream) override;
+  [[nodiscard]] Outcome<void> ready_here() override;
+  [[nodiscard]] bool capturing(void* stream) const override {
+    const ContextScope scope(*gpu_, gpu_->context_here());
+    return gpu_->capturing(static_cast<cuda::StreamHandle>(stream));
+  }
+
+ private:
+  [[nodiscard]] const LoadedModule* find(cuda::ContextHandle context) const;
+  [[nodiscard]] Outcome<const LoadedModule*> find_or_load(cuda::ContextHandle context);
+  [[nodiscard]] Outcome<void> allow_shared(cuda::FunctionHandle function) const;
+  [[nodiscard]] Failure load_failure(cuda::Status status, const char* log) const;
+  [[nodiscard]] Outcome<void> enqueue(const LoadedModule& where, Call& call, void* stream) const;
+  [[nodiscard]] Outcome<void> launch_elsewhere(Call& call, void* stream);
+
+  std::shared_ptr<Gpu> gpu_;
+  Binary binary_;
+  std::string compiled_by_;
+  std::atomic<const LoadedModule*> loaded_{nullptr};  // only ever added to, at the front
+  std::mutex loading_;
+  std::unique_ptr<LoadedModule> owned_;
+};
+
+GpuKernel::~GpuKernel() {
+  for (std::unique_ptr<LoadedModule> module = std::move(owned_); module; module = std::move(module->next)) {
+    // The module of a context that is gone went with it.
+    if (!cuda_lost_in_fork() && gpu_->id_of(module->context) == module->context_id) {
+      const ContextScope scope(*gpu_, module->context);
+      const OutsideCapture outside(gpu_->api());
+      (void)gpu_->api().module_unload(module->module);
+      count(counters().unloads);
+    }
+  }
+}
+
+const LoadedModule* GpuKernel::find(cuda::ContextHandle context) const {
+  for (const LoadedModule* module = loaded_.load(std::memory_order_acquire); module != nullptr;
+       module = module->next.get()) {
+    if (module->context == context && module->context_id == gpu_->id_of(context)) {
+      return module;
+    }
+  }
+  return nullptr;
+}
+
+Failure GpuKernel::load_failure(cuda::Status status, const char* log) const {
+  const int version = gpu_->driver().version();
+  std::string message =
+      gpu_->driver()
+          .check(status, fmt::format("loading {}, compiled for {} by {}, on {} with a driver for CUDA {}.{}",
+                                     binary_.symbol, facts().architecture, compiled_by_, gpu_->info().name,
+                                     version / 1000, version % 1000 / 10))
+          .error()
+          .message;
+  if (*log != '\0') {
+    message += fmt::format("\n{}", log);
+  }
+  if (status == cuda::kErrorUnsupportedPtxVersion || status == cuda::kErrorInvalidImage ||
+      status == cuda::kErrorNoBinaryForGpu) {
+    message += fmt::format(
+        "\nThe driver takes what compilers up to CUDA {}.{} make, and this was made by {}: update the driver, or name "
+        "an older NVRTC with $CONVTGEN_NVRTC",
+        version / 1000, version % 1000 / 10, compiled_by_);
+  }
+  return {status == cuda::kErrorOutOfMemory ? Status::kOutOfMemory : Status::kDriver, std::move(message)};
+}
+
+Outcome<void> GpuKernel::allow_shared(cuda::FunctionHandle function) const {
+  const std::int64_t bytes = facts().source.shared_bytes;
+  if (bytes <= kSharedWithoutAsking) {
+    return {};
+  }
+  if (bytes > gpu_->info().max_shared_bytes) {
+    return fail_with(Status::kUnsupported,
+                     fmt::format("{} needs {} bytes of shared memory a block; {} has {}", binary_.symbol, bytes,
+                                 gpu_->info().name, gpu_->info().max_shared_bytes));
+  }
+  const auto set = gpu_->driver().check(
+      gpu_->api().func_set_attribute(function, cuda::kMaxDynamicSharedSizeBytes, static_cast<int>(bytes)),
+      fmt::format("asking for {} bytes of shared memory for {}", bytes, binary_.symbol));
+  if (!set) {
+    return fail_with(Status::kDriver, set.error());
+  }
+  return {};
+}
+
+// The context must be current.
+Outcome<const LoadedModule*> GpuKernel::find_or_load(cuda::ContextHandle context) {
+  const std::lock_guard lock(loading_);
+  if (const LoadedModule* module = find(context)) {
+    return module;
+  }
+  const OutsideCapture outside(gpu_->api());
+  std::array<char, 8192> log{};
+  std::array options = {cuda::kJitErrorLogBuffer, cuda::kJitErrorLogBufferSizeBytes};
+  std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
+  auto loaded = std::make_unique<LoadedModule>();
+  const cuda::Status status = gpu_->api().module_load_data_ex(&loaded->module, binary_.bytes.c_str(), options.size(),
+                                                              options.data(), values.data());
+  if (status != cuda::kSuccess) {
+    return std::unexpected(load_failure(status, log.data()));
+  }
+  count(counters().loads);
+  loaded->context = context;
+  loaded->context_id = gpu_->id_of(context);
+  const auto found =
+      gpu_->driver().check(gpu_->api().module_get_function(&loaded->function, loaded->module, binary_.symbol.c_str()),
+                           fmt::format("finding the kernel {}", binary_.symbol));
+  Outcome<void> allowed = found ? allow_shared(loaded->function) : fail_with(Status::kDriver, found.error());
+  if (!allowed) {
+    (void)gpu_->api().module_unload(loaded->module);
+    count(counters().unloads);
+    return std::unexpected(std::move(allowed.error()));
+  }
+  loaded->next = std::move(owned_);
+  owned_ = std::move(loaded);
+  loaded_.store(owned_.get(), std::memory_order_release);
+  return owned_.get();
+}
+
+Outcome<void> GpuKernel::ready_here() {
+  if (cuda_lost_in_fork()) {
+    return std::unexpected(forked_failure());
+  }
+  const cuda::ContextHandle context = gpu_->context_here();
+  if (find(context) != nullptr) {
+    return {};
+  }
+  const ContextScope scope(*gpu_, context);
+  if (const auto entered = gpu_->driver().check(scope.status(), "making a context current"); !entered) {
+    return fail_with(Status::kDriver, entered.error());
+  }
+  if (auto loaded = find_or_load(context); !loaded) {
+    return std::unexpected(std::move(loaded.error()));
+  }
+  return {};
+}
+
+Outcome<void> GpuKernel::enqueue(const LoadedModule& where, Call& call, void* stream) const {
+  std::array<void*, kMostParameters> parameters{};
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    parameters[i] = &call.slots[i];  // the driver reads as many bytes as the parameter has, lowest first
+  }
+  const KernelSource& source = facts().source;
+  const cuda::Status status = gpu_->api().launch_kernel(
+      where.function, static_cast<unsigned int>(call.blocks), 1, 1, static_cast<unsigned int>(source.threads), 1, 1,
+      static_cast<unsigned int>(source.shared_bytes), static_cast<cuda::StreamHandle>(stream), parameters.data(),
+      nullptr);
+  if (status != cuda::kSuccess) [[unlikely]] {
+    return fail_with(Status::kDriver, gpu_->driver()
+                                          .check(status, fmt::format("launching {} ({} blocks of {} threads)",
+                                                                     source.symbol, call.blocks, source.threads))
+                                          .error());
+  }
+  return {};
+}
+
+Outcome<void> GpuKernel::launch(const Pointers& pointers, const InputSizes& sizes, void* stream) {
+  if (cuda_lost_in_fork()) [[unlikely]] {
+    return std::unexpected(forked_failure());
+  }
+  auto call = facts().form.call(pointers, sizes);
+  if (!call) [[unlikely]] {
+    return std::unexpected(std::move(call.error()));
+  }
+  if (call->blocks == 0) {
+    return {};
+  }
+  cuda::ContextHandle current = nullptr;
+  if (gpu_->api().ctx_get_current(&current) == cuda::kSuccess && current != nullptr) [[likely]] {
+    if (const LoadedModule* module = find(current)) [[likely]] {
+      return enqueue(*module, *call, stream);
+    }
+  }
+  return launch_elsewhere(*call, stream);
+}
+
+// The thread has no context, one of another GPU, or one that the kernel has not met.
+Outcome<void> GpuKernel::launch_elsewhere(Call& call, void* stream) {
+  const cuda::ContextHandle context = gpu_->context_here();
+  const ContextScope scope(*gpu_, context);
+  if (const auto entered = gpu_->driver().check(scope.status(), "making a context current"); !entered) {
+    return fail_with(Status::kDriver, entered.error());
+  }
+  const LoadedModule* module = find(context);
+  if (module == nullptr) {
+    if (gpu_->capturing(static_cast<cuda::StreamHandle>(stream))) {
+      return fail_with(Status::kNotPrepared,
+                       fmt::format("the stream is being captured, and {} is not loaded in this context: call "
+                                   "convtgen_prepare() with the context current before the capture begins",
+                                   facts().source.symbol));
+    }
+    auto loaded = find_or_load(context);
+    if (!loaded) {
+      return std::unexpected(std::move(loaded.error()));
+    }
+    module = *loaded;
+  }
+  return enqueue(*module, call, stream);
+}
+
+}  // namespace
+
+Outcome<std::shared_ptr<PreparedKernel>> Gpu::load(KernelFacts facts, Binary binary, const std::string& compiled_by) {
+  auto kernel = std::make_shared<GpuKernel>(shared_from_this(), std::move(facts), std::move(binary), compiled_by);
+  if (auto ready = kernel->ready_here(); !ready) {
+    return std::unexpected(std::move(ready.error()));
+  }
+  return kernel;
+}
+
+}  // namespace convtgen::jit

@@ -1,0 +1,22 @@
+// A compiled kernel as the bytes of a store's entry.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runtime/compile/binary.h"
+
+namespace convtgen::jit {
+
+/// What is stored of a kernel; the rest is made anew from its layer.
+struct PackedKernel {
+  Binary binary;            // its architecture as it was compiled: "sm_90a", "compute_89"
+  std::string compiled_by;  // "NVRTC 13.0"
+};
+
+[[nodiscard]] std::string pack_kernel(const PackedKernel& kernel);
+/// Nothing where the bytes are none of pack_kernel's.
+[[nodiscard]] std::optional<PackedKernel> unpack_kernel(std::string_view bytes);
+
+}  // namespace convtgen::jit
