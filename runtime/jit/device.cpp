@@ -63,8 +63,13 @@ Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, Devi
     if (!gpu && which != "auto") {
       return std::unexpected(std::move(gpu.error()));
     }
-    const NvrtcSearch nvrtc = which == "auto" && gpu ? find_nvrtc() : NvrtcSearch{.path = "not asked for"};
-    const std::string why = !gpu ? gpu.error().message : nvrtc.found() ? std::string() : describe_missing_nvrtc(nvrtc);
+    std::string why;
+    if (!gpu) {
+      why = gpu.error().message;
+    } else if (which == "auto") {
+      const NvrtcSearch nvrtc = find_nvrtc();
+      why = nvrtc.found() ? std::string() : describe_missing_nvrtc(nvrtc);
+    }
     if (why.empty()) {
       device->gpu_ = *std::move(gpu);
       const CudaDeviceInfo& info = device->gpu_->info();

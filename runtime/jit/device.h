@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/device/device.h"
 #include "runtime/jit/binaries.h"
 #include "runtime/jit/gpu.h"
 #include "runtime/jit/kernel.h"

@@ -1,0 +1,70 @@
+// The edge of the C API: failures become codes and words, and nothing is thrown across.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "convtgen/convtgen.h"
+#include "runtime/api/handles.h"
+#include "runtime/jit/failure.h"
+
+namespace convtgen::api {
+
+using jit::fail_with;
+using jit::Outcome;
+using jit::Status;
+
+/// Keeps the words for convtgen_last_error(). Never throws: where there is no memory for them, they are cut.
+convtgen_status report(const jit::Failure& failure) noexcept;
+convtgen_status report(Status status, const char* message) noexcept;
+
+/// Runs `work`, which returns an Outcome<void>.
+template <typename Work>
+convtgen_status guarded(Work&& work) noexcept {
+  try {
+    const Outcome<void> done = std::forward<Work>(work)();
+    return done ? CONVTGEN_OK : report(done.error());
+  } catch (const std::bad_alloc&) {
+    return report(Status::kOutOfMemory, "out of memory");
+  } catch (const std::exception& error) {
+    return report(Status::kInternal, error.what());
+  } catch (...) {
+    return report(Status::kInternal, "an unknown exception");
+  }
+}
+
+/// Errors: `handle` is null, of another kind, or destroyed; `name` is the argument's.
+[[nodiscard]] inline Outcome<void> check_handle(const void* handle, HandleKind kind, const char* name) {
+  if (handle == nullptr) {
+    return fail_with(Status::kInvalidArgument, fmt::format("{} is null", name));
+  }
+  if (!Handle::is(handle, kind)) {
+    return fail_with(Status::kInvalidArgument,
+                     fmt::format("{} ({}) is no {}, or one that was destroyed", name, handle, name));
+  }
+  return {};
+}
+
+/// Errors: `pointer` is null; `name` is the argument's.
+[[nodiscard]] inline Outcome<void> check_not_null(const void* pointer, const char* name) {
+  if (pointer == nullptr) {
+    return fail_with(Status::kInvalidArgument, fmt::format("{} is null", name));
+  }
+  return {};
+}
+
+/// The first failure among them.
+template <typename... Checks>
+[[nodiscard]] Outcome<void> first_failure(Outcome<void> first, Checks... rest) {
+  if constexpr (sizeof...(rest) == 0) {
+    return first;
+  } else {
+    return first ? first_failure(std::move(rest)...) : first;
+  }
+}
+
+}  // namespace convtgen::api

@@ -1,0 +1,191 @@
+// The functions of the C API on devices and kernels.
+#include <algorithm>
+
+#include "runtime/api/guard.h"
+
+using namespace convtgen;
+using namespace convtgen::api;
+
+namespace convtgen::api {
+namespace {
+
+convtgen_kernel* make_handle(jit::KernelPointer kernel) {
+  return new convtgen_kernel{.handle = Handle(HandleKind::kKernel), .kernel = std::move(kernel)};
+}
+
+const jit::KernelFacts* facts_of(const convtgen_kernel* kernel) {
+  return kernel != nullptr && Handle::is(kernel, HandleKind::kKernel) ? &kernel->kernel->facts() : nullptr;
+}
+
+}  // namespace
+}  // namespace convtgen::api
+
+extern "C" {
+
+convtgen_status convtgen_device_open(const char* which, convtgen_device** device) {
+  return guarded([&]() -> Outcome<void> {
+    if (auto checked = first_failure(check_not_null(device, "device"), check_not_null(which, "which")); !checked) {
+      return checked;
+    }
+    *device = nullptr;
+    auto opened = jit::JitDevice::open(which);
+    if (!opened) {
+      return std::unexpected(std::move(opened.error()));
+    }
+    *device = new convtgen_device{.handle = Handle(HandleKind::kDevice), .device = *std::move(opened)};
+    return {};
+  });
+}
+
+const char* convtgen_device_name(const convtgen_device* device) {
+  return device != nullptr && Handle::is(device, HandleKind::kDevice) ? device->device->name().c_str() : "";
+}
+
+int convtgen_device_is_host(const convtgen_device* device) {
+  return device != nullptr && Handle::is(device, HandleKind::kDevice) && device->device->is_host() ? 1 : 0;
+}
+
+void convtgen_device_close(convtgen_device* device) {
+  if (device != nullptr && Handle::is(device, HandleKind::kDevice)) {
+    delete device;
+  }
+}
+
+convtgen_status convtgen_prepare(convtgen_device* device, const convtgen_layer* layer, convtgen_kernel** kernel) {
+  return guarded([&]() -> Outcome<void> {
+    if (auto checked =
+            first_failure(check_not_null(kernel, "kernel"), check_handle(device, HandleKind::kDevice, "device"),
+                          check_handle(layer, HandleKind::kLayer, "layer"));
+        !checked) {
+      return checked;
+    }
+    *kernel = nullptr;
+    auto prepared = device->device->prepare(layer->key);
+    if (!prepared) {
+      return std::unexpected(std::move(prepared.error()));
+    }
+    *kernel = make_handle(*std::move(prepared));
+    return {};
+  });
+}
+
+convtgen_status convtgen_prepare_all(convtgen_device* device, const convtgen_layer* const* layers, size_t count,
+                                     int threads, convtgen_progress progress, void* user, convtgen_kernel** kernels) {
+  return guarded([&]() -> Outcome<void> {
+    if (auto checked = check_handle(device, HandleKind::kDevice, "device"); !checked) {
+      return checked;
+    }
+    if (count == 0) {
+      return {};
+    }
+    if (kernels != nullptr) {
+      std::fill_n(kernels, count, nullptr);
+    }
+    if (auto checked = check_not_null(layers, "layers"); !checked) {
+      return checked;
+    }
+    if (threads < 0) {
+      return fail_with(Status::kInvalidArgument, fmt::format("threads is {}; legal is 0 or more", threads));
+    }
+    std::vector<const jit::LayerKey*> keys;
+    keys.reserve(count);
+    for (size_t i = 0; i < count; ++i) {
+      if (auto checked = check_handle(layers[i], HandleKind::kLayer, "layer"); !checked) {
+        checked.error().message = fmt::format("layers[{}]: {}", i, checked.error().message);
+        return checked;
+      }
+      keys.push_back(&layers[i]->key);
+    }
+    std::stop_source stop;
+    jit::PrepareAllOptions options{.threads = threads, .progress = {}, .stop = stop.get_token()};
+    if (progress != nullptr) {
+      options.progress = [&](std::size_t index, std::size_t done, const jit::Failure* failure) {
+        const auto status = failure != nullptr ? static_cast<convtgen_status>(failure->status) : CONVTGEN_OK;
+        if (progress(user, index, done, count, status) != 0) {
+          stop.request_stop();
+        }
+      };
+    }
+    auto prepared = device->device->prepare_all(keys, options);
+    Outcome<void> result;
+    for (size_t i = 0; i < count; ++i) {
+      if (!prepared[i] && result) {
+        result = std::unexpected(std::move(prepared[i].error()));
+      } else if (prepared[i] && kernels != nullptr) {
+        kernels[i] = make_handle(*std::move(prepared[i]));
+      }
+    }
+    return result;
+  });
+}
+
+convtgen_status convtgen_launch(convtgen_kernel* kernel, const void* x, const void* weight, const void* bias, void* y,
+                                int64_t batch, int64_t height, int64_t width, void* stream) {
+  return guarded([&]() -> Outcome<void> {
+    if (auto checked = check_handle(kernel, HandleKind::kKernel, "kernel"); !checked) [[unlikely]] {
+      return checked;
+    }
+    return kernel->kernel->launch({x, weight, bias, y}, {batch, height, width}, stream);
+  });
+}
+
+convtgen_status convtgen_run(convtgen_device* device, const convtgen_layer* layer, const void* x, const void* weight,
+                             const void* bias, void* y, int64_t batch, int64_t height, int64_t width, void* stream) {
+  return guarded([&]() -> Outcome<void> {
+    if (auto checked = first_failure(check_handle(device, HandleKind::kDevice, "device"),
+                                     check_handle(layer, HandleKind::kLayer, "layer"));
+        !checked) {
+      return checked;
+    }
+    return device->device->run(layer->key, {x, weight, bias, y}, {batch, height, width}, stream);
+  });
+}
+
+convtgen_status convtgen_kernel_workspace(const convtgen_kernel* kernel, int64_t batch, int64_t height, int64_t width,
+                                          size_t* bytes) {
+  return guarded([&]() -> Outcome<void> {
+    if (auto checked =
+            first_failure(check_not_null(bytes, "bytes"), check_handle(kernel, HandleKind::kKernel, "kernel"));
+        !checked) {
+      return checked;
+    }
+    *bytes = 0;
+    if (auto shape = kernel->kernel->facts().form.shape({batch, height, width}); !shape) {
+      return std::unexpected(std::move(shape.error()));
+    }
+    return {};
+  });
+}
+
+const char* convtgen_kernel_source(const convtgen_kernel* kernel) {
+  const jit::KernelFacts* facts = facts_of(kernel);
+  return facts != nullptr ? facts->source.text.c_str() : "";
+}
+const char* convtgen_kernel_plan(const convtgen_kernel* kernel) {
+  const jit::KernelFacts* facts = facts_of(kernel);
+  return facts != nullptr ? facts->plan_text.c_str() : "";
+}
+const char* convtgen_kernel_key(const convtgen_kernel* kernel) {
+  const jit::KernelFacts* facts = facts_of(kernel);
+  return facts != nullptr ? facts->key.c_str() : "";
+}
+const char* convtgen_kernel_symbol(const convtgen_kernel* kernel) {
+  const jit::KernelFacts* facts = facts_of(kernel);
+  return facts != nullptr ? facts->source.symbol.c_str() : "";
+}
+const char* convtgen_kernel_layer(const convtgen_kernel* kernel) {
+  const jit::KernelFacts* facts = facts_of(kernel);
+  return facts != nullptr ? facts->layer_text.c_str() : "";
+}
+const char* convtgen_kernel_architecture(const convtgen_kernel* kernel) {
+  const jit::KernelFacts* facts = facts_of(kernel);
+  return facts != nullptr ? facts->architecture.c_str() : "";
+}
+
+void convtgen_kernel_destroy(convtgen_kernel* kernel) {
+  if (kernel != nullptr && Handle::is(kernel, HandleKind::kKernel)) {
+    delete kernel;
+  }
+}
+
+}  // extern "C"

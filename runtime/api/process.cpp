@@ -1,0 +1,58 @@
+// The functions of the C API on the process: counters and log.
+#include "runtime/api/guard.h"
+#include "runtime/jit/counters.h"
+#include "runtime/jit/log.h"
+
+using namespace convtgen;
+using namespace convtgen::api;
+
+static_assert(static_cast<int>(jit::LogLevel::kOff) == CONVTGEN_LOG_OFF);
+static_assert(static_cast<int>(jit::LogLevel::kError) == CONVTGEN_LOG_ERROR);
+static_assert(static_cast<int>(jit::LogLevel::kWarning) == CONVTGEN_LOG_WARNING);
+static_assert(static_cast<int>(jit::LogLevel::kInfo) == CONVTGEN_LOG_INFO);
+static_assert(static_cast<int>(jit::LogLevel::kDebug) == CONVTGEN_LOG_DEBUG);
+
+extern "C" {
+
+convtgen_status convtgen_get_counters(convtgen_counters* counters) {
+  return guarded([&]() -> Outcome<void> {
+    if (auto checked = check_not_null(counters, "counters"); !checked) {
+      return checked;
+    }
+    if (counters->struct_size != sizeof(convtgen_counters)) {
+      return fail_with(Status::kInvalidArgument, fmt::format("counters: struct_size is {}; legal is {}",
+                                                             counters->struct_size, sizeof(convtgen_counters)));
+    }
+    const jit::Counters& all = jit::counters();
+    *counters = {.struct_size = sizeof(convtgen_counters),
+                 .prepared = all.prepared,
+                 .reused = all.reused,
+                 .hits = all.hits,
+                 .misses = all.misses,
+                 .compiles = all.compiles,
+                 .evicted = all.evicted,
+                 .loads = all.loads,
+                 .unloads = all.unloads};
+    return {};
+  });
+}
+
+convtgen_status convtgen_set_log(convtgen_log_callback callback, void* user, convtgen_log_level level) {
+  return guarded([&]() -> Outcome<void> {
+    if (level < CONVTGEN_LOG_OFF || level > CONVTGEN_LOG_DEBUG) {
+      return fail_with(Status::kInvalidArgument,
+                       fmt::format("level is {}; legal are {} to {}", static_cast<int>(level),
+                                   static_cast<int>(CONVTGEN_LOG_OFF), static_cast<int>(CONVTGEN_LOG_DEBUG)));
+    }
+    jit::LogSink sink;
+    if (callback != nullptr) {
+      sink = [callback, user](jit::LogLevel message_level, std::string_view message) {
+        callback(user, static_cast<convtgen_log_level>(message_level), std::string(message).c_str());
+      };
+    }
+    jit::set_log_sink(std::move(sink), static_cast<jit::LogLevel>(level));
+    return {};
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,266 @@
+/* convtgen: kernels for transposed convolutions, generated for one layer each, compiled and launched in this process.
+ *
+ *     convtgen_layer* layer = NULL;
+ *     convtgen_device* device = NULL;
+ *     convtgen_kernel* kernel = NULL;
+ *     if (convtgen_layer_parse("conv_transpose2d 512 -> 256; kernel 4; stride 2; padding 1; input ?x?x?", NULL,
+ *                              &layer) ||
+ *         convtgen_device_open("auto", &device) || convtgen_prepare(device, layer, &kernel) ||
+ *         convtgen_launch(kernel, x, weight, NULL, y, batch, height, width, stream)) {
+ *       fprintf(stderr, "%s\n", convtgen_last_error());
+ *     }
+ *
+ * Every function may be called from any thread, on the same handles too, but for the one that destroys a handle: by
+ * then nobody else may use it. A function that can fail returns a convtgen_status; convtgen_last_error() has the words,
+ * which name the argument or the field of the layer and what would be legal. What a function gives back through a
+ * pointer is NULL or zero where it fails. Nothing throws, aborts or prints (but see convtgen_set_log).
+ *
+ * No CUDA header and no CUDA library is needed to build or to load this. The driver and NVRTC are opened when a GPU is,
+ * and NVRTC only where a kernel is not in the store of compiled kernels (see "Environment" below).
+ *
+ * Environment, read when it is needed:
+ *   CONVTGEN_LOG          what goes to standard error: off, error, warning (the default), info, debug
+ *   CONVTGEN_DUMP         a folder where the sources of all kernels that are prepared are written
+ *   CONVTGEN_CACHE_DIR    the store's folder; else $XDG_CACHE_HOME/convtgen or $HOME/.cache/convtgen
+ *   CONVTGEN_CACHE_SIZE   its bound in bytes ("500M", "2G"); 1 GiB if it is not set
+ *   CONVTGEN_NVRTC        an NVRTC library to use; CONVTGEN_NVRTC_DIR: a folder with one
+ *   CONVTGEN_CUDA_DRIVER  a driver library to use
+ */
+#ifndef CONVTGEN_CONVTGEN_H
+#define CONVTGEN_CONVTGEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define CONVTGEN_API __attribute__((visibility("default")))
+#else
+#define CONVTGEN_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Versions ------------------------------------------------------------------------------------------------- */
+
+/** Of this header. Within one major version the ABI only grows. */
+#define CONVTGEN_VERSION_MAJOR 0
+#define CONVTGEN_VERSION_MINOR 1
+#define CONVTGEN_VERSION_PATCH 0
+
+/** Of the library that is loaded: 10000 * major + 100 * minor + patch. */
+CONVTGEN_API int convtgen_version(void);
+/** The same as text, "0.1.0". */
+CONVTGEN_API const char* convtgen_version_text(void);
+
+/* ---- Errors --------------------------------------------------------------------------------------------------- */
+
+typedef enum convtgen_status {
+  CONVTGEN_OK = 0,
+  CONVTGEN_INVALID_ARGUMENT = 1, /**< a null, negative, contradicting or overflowing argument, or a freed handle */
+  CONVTGEN_INVALID_LAYER = 2,    /**< a text that is no layer, or a layer that breaks a limit */
+  CONVTGEN_UNSUPPORTED = 3,      /**< a legal layer that there is no kernel for */
+  CONVTGEN_NO_DEVICE = 4,        /**< no driver, or no such GPU */
+  CONVTGEN_NO_COMPILER = 5,      /**< the kernel is not in the store, and there is no NVRTC to compile it */
+  CONVTGEN_COMPILE_FAILED = 6,   /**< with the compiler's log; not tried again in this process */
+  CONVTGEN_DRIVER = 7,           /**< a call of the CUDA driver failed */
+  CONVTGEN_NOT_PREPARED = 8,     /**< a launch in a capture of a kernel that is not ready: convtgen_prepare() first */
+  CONVTGEN_CANCELLED = 9,        /**< a callback asked for it */
+  CONVTGEN_OUT_OF_MEMORY = 10,
+  CONVTGEN_FORKED = 11,       /**< CUDA was started in the parent of this process before fork() */
+  CONVTGEN_KERNEL_FAULT = 12, /**< the host device found a fault in a kernel: a bug of convtgen */
+  CONVTGEN_INTERNAL = 13      /**< a bug of convtgen */
+} convtgen_status;
+
+/** "invalid argument", ...; "unknown status" for other numbers. */
+CONVTGEN_API const char* convtgen_status_text(convtgen_status status);
+
+/** What the last call of this thread that failed has to say; "" where none has. Valid until the next one that fails. */
+CONVTGEN_API const char* convtgen_last_error(void);
+
+/* ---- Layers --------------------------------------------------------------------------------------------------- */
+
+/** A layer that is checked. Immutable. */
+typedef struct convtgen_layer convtgen_layer;
+
+/** A size that is known only at run time: "?" in the language. */
+#define CONVTGEN_DYNAMIC (-1)
+
+/** A layer, field by field; the words are the language's (docs/language.md). Pairs are height, width. For dimensions 1
+ * all heights are neutral: kernel, stride and dilation 1, padding and output_padding 0, height 1. */
+typedef struct convtgen_layer_fields {
+  size_t struct_size; /**< sizeof(convtgen_layer_fields), as convtgen_layer_fields_init sets it */
+  int32_t dimensions; /**< 1 or 2 */
+  int32_t bias;       /**< 0 or 1 */
+  int64_t in_channels, out_channels;
+  int64_t kernel[2], stride[2], padding[2], output_padding[2], dilation[2];
+  int64_t groups;
+  int64_t batch, height, width; /**< of the input, or CONVTGEN_DYNAMIC */
+  const char* fuse;             /**< "relu", "leaky_relu(0.2), scale(0.5)"; NULL: none */
+  const char* dtype;            /**< "f64", "f32", "f16", "bf16"; NULL: "f32" */
+  const char* compute;          /**< "f32", "tf32", "f32x3", ...; NULL: as the dtype */
+  const char* layout;           /**< "nchw", "nhwc"; NULL: "nchw" */
+} convtgen_layer_fields;
+
+/** Fills in the defaults: two dimensions, all extents 1, no padding, one group, sizes open, no bias, f32, nchw. The
+ * channels and the kernel are left at 1. Errors: `fields` is NULL. */
+CONVTGEN_API convtgen_status convtgen_layer_fields_init(convtgen_layer_fields* fields);
+
+/** Makes a layer of fields. Errors: CONVTGEN_INVALID_LAYER names the field that breaks a limit. */
+CONVTGEN_API convtgen_status convtgen_layer_create(const convtgen_layer_fields* fields, convtgen_layer** layer);
+
+/** Makes a layer of text: one layer in its one-line form ("conv_transpose2d 64 -> 32; kernel 4; stride 2") where `name`
+ * is NULL and the text begins so; else a whole layer file, of which the layer `name` is taken, or with NULL the only
+ * one. Errors: CONVTGEN_INVALID_LAYER with all errors of the text, each with line, column, the line itself and a caret.
+ */
+CONVTGEN_API convtgen_status convtgen_layer_parse(const char* text, const char* name, convtgen_layer** layer);
+
+/** The canonical form: equal layers have equal texts. Valid while the layer is; "" for a handle that is none. */
+CONVTGEN_API const char* convtgen_layer_text(const convtgen_layer* layer);
+
+/** All extents of one call of a layer, in elements. x is (batch, in_channels, in_height, in_width), y is (batch,
+ * out_channels, out_height, out_width), both in this order for nchw and channels last for nhwc; weight is always
+ * (in_channels, out_channels / groups, kernel height, kernel width), bias (out_channels). All are contiguous. */
+typedef struct convtgen_shape {
+  size_t struct_size; /**< to be set to sizeof(convtgen_shape) before the call */
+  int64_t batch;
+  int64_t in_channels, in_height, in_width;
+  int64_t out_channels, out_height, out_width;
+  int64_t x_elements, weight_elements, bias_elements, y_elements;
+  int64_t element_bytes; /**< of x, weight, bias and y alike */
+} convtgen_shape;
+
+/** The shape for an input of these sizes: batch at least 0, height and width at least 1 (height 1 for dimensions 1).
+ * CONVTGEN_DYNAMIC stands for the layer's own size.
+ * Errors: CONVTGEN_INVALID_ARGUMENT for a size that contradicts the layer, gives no output, or overflows. */
+CONVTGEN_API convtgen_status convtgen_layer_shape(const convtgen_layer* layer, int64_t batch, int64_t height,
+                                                  int64_t width, convtgen_shape* shape);
+
+/** NULL is fine. */
+CONVTGEN_API void convtgen_layer_destroy(convtgen_layer* layer);
+
+/* ---- Devices -------------------------------------------------------------------------------------------------- */
+
+/** What kernels run on, with the kernels that are ready there. */
+typedef struct convtgen_device convtgen_device;
+
+/** Opens "cuda" (the first GPU), "cuda:N", "host" (the CPU, slowly, with every access of a kernel checked), or "auto":
+ * a GPU where there is one and an NVRTC, else "host", with a warning in the log. No CUDA context is made: kernels are
+ * loaded into the calling thread's context if it is one of that GPU, else into the primary context.
+ * Errors: CONVTGEN_INVALID_ARGUMENT for another word; CONVTGEN_NO_DEVICE; CONVTGEN_FORKED. */
+CONVTGEN_API convtgen_status convtgen_device_open(const char* which, convtgen_device** device);
+
+/** "cuda:0 (NVIDIA H200, ...)" or "host (8 workers)". Valid while the device is; "" for a handle that is none. */
+CONVTGEN_API const char* convtgen_device_name(const convtgen_device* device);
+
+/** 1 for the host device, whose arrays are in the host's memory; else 0. */
+CONVTGEN_API int convtgen_device_is_host(const convtgen_device* device);
+
+/** Kernels that are held stay usable. NULL is fine. */
+CONVTGEN_API void convtgen_device_close(convtgen_device* device);
+
+/* ---- Kernels -------------------------------------------------------------------------------------------------- */
+
+/** A layer made ready on a device. */
+typedef struct convtgen_kernel convtgen_kernel;
+
+/** Makes a layer's forward kernel ready to launch in the calling thread's context: from those the device has, else from
+ * the store, else by compiling. One kernel serves all sizes that the layer leaves open. The handle is the caller's to
+ * destroy; the device keeps the kernel too, as long as it is among the 256 last used.
+ * Errors: CONVTGEN_UNSUPPORTED, CONVTGEN_NO_COMPILER, CONVTGEN_COMPILE_FAILED, CONVTGEN_DRIVER. */
+CONVTGEN_API convtgen_status convtgen_prepare(convtgen_device* device, const convtgen_layer* layer,
+                                              convtgen_kernel** kernel);
+
+/** Told after each layer, from any thread but one at a time: its place in the list, how many are done of how many, and
+ * its status. Anything but 0 back cancels what is not done. */
+typedef int (*convtgen_progress)(void* user, size_t index, size_t done, size_t count, convtgen_status status);
+
+/** convtgen_prepare() for `count` layers, several at once: at most `threads`, or one a core for 0. `kernels` has
+ * `count` places and may be NULL where the kernels are only to be ready; a place is NULL where that layer failed.
+ * `progress` may be NULL. Errors: the first one, by the order of the layers; the other layers are prepared all the
+ * same. */
+CONVTGEN_API convtgen_status convtgen_prepare_all(convtgen_device* device, const convtgen_layer* const* layers,
+                                                  size_t count, int threads, convtgen_progress progress, void* user,
+                                                  convtgen_kernel** kernels);
+
+/** Puts one forward call on `stream`. x, weight, bias and y are arrays on the kernel's device, in host memory for the
+ * host device, of the shapes that convtgen_layer_shape() tells and aligned to their elements; bias is NULL where the
+ * layer has none. y must not overlap the others. batch, height and width are those of x; where the output is empty
+ * nothing is launched and no pointer is looked at. `stream` is a CUstream or cudaStream_t of the context, NULL for the
+ * default stream; NULL on the host device, which is done when the call is.
+ * No lock and no allocation, and safe in the capture of a CUDA graph. The kernel must live until the work is done, and
+ * as long as graphs that captured it.
+ * Errors: CONVTGEN_INVALID_ARGUMENT names the argument; CONVTGEN_NOT_PREPARED in a capture in a context that the kernel
+ * was not prepared in; CONVTGEN_DRIVER. */
+CONVTGEN_API convtgen_status convtgen_launch(convtgen_kernel* kernel, const void* x, const void* weight,
+                                             const void* bias, void* y, int64_t batch, int64_t height, int64_t width,
+                                             void* stream);
+
+/** convtgen_prepare() and convtgen_launch() in one, with no handle to keep. In a capture the layer must have been
+ * prepared (CONVTGEN_NOT_PREPARED), and its kernel then stays loaded as long as the device is open. */
+CONVTGEN_API convtgen_status convtgen_run(convtgen_device* device, const convtgen_layer* layer, const void* x,
+                                          const void* weight, const void* bias, void* y, int64_t batch, int64_t height,
+                                          int64_t width, void* stream);
+
+/** Bytes of device memory beside x, weight, bias and y that a call of these sizes needs: 0 for all kernels of today.
+ * Errors: those of convtgen_layer_shape(). */
+CONVTGEN_API convtgen_status convtgen_kernel_workspace(const convtgen_kernel* kernel, int64_t batch, int64_t height,
+                                                       int64_t width, size_t* bytes);
+
+/* Facts of a kernel. The texts are valid while the kernel is; "" for a handle that is none. */
+
+/** The CUDA source, the same bytes that `convtgen emit` writes. */
+CONVTGEN_API const char* convtgen_kernel_source(const convtgen_kernel* kernel);
+/** The plan: template, launch and parameters, one a line. */
+CONVTGEN_API const char* convtgen_kernel_plan(const convtgen_kernel* kernel);
+/** The store's key of the binary, 64 hexadecimal digits; "" on the host device. */
+CONVTGEN_API const char* convtgen_kernel_key(const convtgen_kernel* kernel);
+/** The extern "C" name in the source. */
+CONVTGEN_API const char* convtgen_kernel_symbol(const convtgen_kernel* kernel);
+/** The layer's canonical form. */
+CONVTGEN_API const char* convtgen_kernel_layer(const convtgen_kernel* kernel);
+/** What it was compiled for: "sm_90a", "compute_89" (PTX, for a GPU newer than the compiler) or "host". */
+CONVTGEN_API const char* convtgen_kernel_architecture(const convtgen_kernel* kernel);
+
+/** NULL is fine. */
+CONVTGEN_API void convtgen_kernel_destroy(convtgen_kernel* kernel);
+
+/* ---- What goes on --------------------------------------------------------------------------------------------- */
+
+/** What this process has done so far, over all devices. */
+typedef struct convtgen_counters {
+  size_t struct_size; /**< to be set to sizeof(convtgen_counters) before the call */
+  uint64_t prepared;  /**< kernels made ready */
+  uint64_t reused;    /**< asked for again and ready */
+  uint64_t hits;      /**< binaries that the store had */
+  uint64_t misses;    /**< those it had not */
+  uint64_t compiles;  /**< runs of NVRTC */
+  uint64_t evicted;   /**< kernels that a device let go, being the least recently used */
+  uint64_t loads;     /**< modules loaded, and host libraries */
+  uint64_t unloads;   /**< those unloaded again */
+} convtgen_counters;
+
+/** Errors: `counters` is NULL or of an unknown size. */
+CONVTGEN_API convtgen_status convtgen_get_counters(convtgen_counters* counters);
+
+typedef enum convtgen_log_level {
+  CONVTGEN_LOG_OFF = 0,
+  CONVTGEN_LOG_ERROR = 1,
+  CONVTGEN_LOG_WARNING = 2,
+  CONVTGEN_LOG_INFO = 3,
+  CONVTGEN_LOG_DEBUG = 4
+} convtgen_log_level;
+
+/** A message, from any thread; the text is valid during the call. */
+typedef void (*convtgen_log_callback)(void* user, convtgen_log_level level, const char* message);
+
+/** Sends messages up to `level` to `callback` instead of standard error; with NULL back to standard error, where
+ * $CONVTGEN_LOG is the level. Errors: an unknown level. */
+CONVTGEN_API convtgen_status convtgen_set_log(convtgen_log_callback callback, void* user, convtgen_log_level level);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* CONVTGEN_CONVTGEN_H */
