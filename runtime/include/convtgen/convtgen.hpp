@@ -1,0 +1,216 @@
+// convtgen for C++17 and later: handles that destroy themselves and errors that are thrown, over the C API alone, so
+// that the ABI is C's. What functions do, and their shapes and units, stands in convtgen.h.
+//
+//     const convtgen::Layer layer("conv_transpose2d 512 -> 256; kernel 4; stride 2; padding 1; input ?x?x?");
+//     const convtgen::Device device("auto");
+//     const convtgen::Kernel kernel = device.prepare(layer);
+//     kernel.launch({x, weight, nullptr, y}, {batch, height, width}, stream);
+#ifndef CONVTGEN_CONVTGEN_HPP
+#define CONVTGEN_CONVTGEN_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convtgen/convtgen.h"
+
+namespace convtgen {
+// The ABI version keeps these names apart from the library's own where it is linked statically.
+inline namespace v0 {
+
+/// What a call that failed has to say.
+class Error : public std::runtime_error {
+ public:
+  Error(convtgen_status code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  [[nodiscard]] convtgen_status code() const noexcept { return code_; }
+
+ private:
+  convtgen_status code_;
+};
+
+/// Throws Error unless `status` is CONVTGEN_OK.
+inline void check(convtgen_status status) {
+  if (status != CONVTGEN_OK) {
+    throw Error(status, convtgen_last_error());
+  }
+}
+
+/// A layer, field by field: its members are set, then it is given to Layer.
+struct LayerFields : convtgen_layer_fields {
+  LayerFields() : convtgen_layer_fields() { check(convtgen_layer_fields_init(this)); }
+};
+
+/// The sizes of an input. Those that the layer knows may be left out where a shape is asked for.
+struct Sizes {
+  std::int64_t batch = CONVTGEN_DYNAMIC;
+  std::int64_t height = CONVTGEN_DYNAMIC;
+  std::int64_t width = CONVTGEN_DYNAMIC;
+};
+
+/// The arrays of a call; bias is null where the layer has none.
+struct Arrays {
+  const void* x = nullptr;
+  const void* weight = nullptr;
+  const void* bias = nullptr;
+  void* y = nullptr;
+};
+
+class Layer {
+ public:
+  /// Of text: the one-line form, or a file with this one layer. Throws CONVTGEN_INVALID_LAYER.
+  explicit Layer(const std::string& text) { check(convtgen_layer_parse(text.c_str(), nullptr, &handle_)); }
+  /// The layer of this name in a file's text.
+  Layer(const std::string& text, const std::string& name) {
+    check(convtgen_layer_parse(text.c_str(), name.c_str(), &handle_));
+  }
+  explicit Layer(const convtgen_layer_fields& fields) { check(convtgen_layer_create(&fields, &handle_)); }
+  ~Layer() { convtgen_layer_destroy(handle_); }
+  Layer(Layer&& from) noexcept : handle_(std::exchange(from.handle_, nullptr)) {}
+  Layer& operator=(Layer&& from) noexcept {
+    std::swap(handle_, from.handle_);
+    return *this;
+  }
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+
+  /// The canonical form.
+  [[nodiscard]] std::string text() const { return convtgen_layer_text(handle_); }
+  /// Throws CONVTGEN_INVALID_ARGUMENT.
+  [[nodiscard]] convtgen_shape shape(const Sizes& sizes = {}) const {
+    convtgen_shape shape{};
+    shape.struct_size = sizeof(shape);
+    check(convtgen_layer_shape(handle_, sizes.batch, sizes.height, sizes.width, &shape));
+    return shape;
+  }
+  [[nodiscard]] const convtgen_layer* handle() const noexcept { return handle_; }
+
+ private:
+  convtgen_layer* handle_ = nullptr;
+};
+
+class Kernel {
+ public:
+  /// Takes over a handle of the C API.
+  explicit Kernel(convtgen_kernel* handle) noexcept : handle_(handle) {}
+  ~Kernel() { convtgen_kernel_destroy(handle_); }
+  Kernel(Kernel&& from) noexcept : handle_(std::exchange(from.handle_, nullptr)) {}
+  Kernel& operator=(Kernel&& from) noexcept {
+    std::swap(handle_, from.handle_);
+    return *this;
+  }
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  /// convtgen_launch(). `stream` is a CUstream or cudaStream_t.
+  void launch(const Arrays& arrays, const Sizes& sizes, void* stream = nullptr) const {
+    check(convtgen_launch(handle_, arrays.x, arrays.weight, arrays.bias, arrays.y, sizes.batch, sizes.height,
+                          sizes.width, stream));
+  }
+  [[nodiscard]] std::size_t workspace(const Sizes& sizes) const {
+    std::size_t bytes = 0;
+    check(convtgen_kernel_workspace(handle_, sizes.batch, sizes.height, sizes.width, &bytes));
+    return bytes;
+  }
+  [[nodiscard]] std::string source() const { return convtgen_kernel_source(handle_); }
+  [[nodiscard]] std::string plan() const { return convtgen_kernel_plan(handle_); }
+  [[nodiscard]] std::string key() const { return convtgen_kernel_key(handle_); }
+  [[nodiscard]] std::string symbol() const { return convtgen_kernel_symbol(handle_); }
+  [[nodiscard]] std::string layer() const { return convtgen_kernel_layer(handle_); }
+  [[nodiscard]] std::string architecture() const { return convtgen_kernel_architecture(handle_); }
+  [[nodiscard]] convtgen_kernel* handle() const noexcept { return handle_; }
+
+ private:
+  convtgen_kernel* handle_;
+};
+
+class Device {
+ public:
+  /// "auto", "host", "cuda" or "cuda:N".
+  explicit Device(const std::string& which = "auto") { check(convtgen_device_open(which.c_str(), &handle_)); }
+  ~Device() { convtgen_device_close(handle_); }
+  Device(Device&& from) noexcept : handle_(std::exchange(from.handle_, nullptr)) {}
+  Device& operator=(Device&& from) noexcept {
+    std::swap(handle_, from.handle_);
+    return *this;
+  }
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  [[nodiscard]] std::string name() const { return convtgen_device_name(handle_); }
+  [[nodiscard]] bool is_host() const noexcept { return convtgen_device_is_host(handle_) != 0; }
+
+  [[nodiscard]] Kernel prepare(const Layer& layer) const {
+    convtgen_kernel* kernel = nullptr;
+    check(convtgen_prepare(handle_, layer.handle(), &kernel));
+    return Kernel(kernel);
+  }
+
+  /// Told after each layer: its place, how many are done of how many, its status. False cancels the rest.
+  using Progress = std::function<bool(std::size_t index, std::size_t done, std::size_t count, convtgen_status status)>;
+
+  /// The kernels in the order of the layers. Throws the first failure, after all have been tried; what `progress`
+  /// throws cancels the rest and comes out here.
+  [[nodiscard]] std::vector<Kernel> prepare_all(const std::vector<const Layer*>& layers, int threads = 0,
+                                                const Progress& progress = {}) const {
+    std::vector<const convtgen_layer*> handles;
+    for (const Layer* layer : layers) {
+      handles.push_back(layer != nullptr ? layer->handle() : nullptr);
+    }
+    std::vector<convtgen_kernel*> made(layers.size(), nullptr);
+    Telling telling{progress, nullptr};
+    const convtgen_status status = convtgen_prepare_all(handle_, handles.data(), handles.size(), threads,
+                                                        progress ? &Telling::tell : nullptr, &telling, made.data());
+    std::vector<Kernel> kernels;
+    kernels.reserve(made.size());
+    for (convtgen_kernel* kernel : made) {
+      kernels.emplace_back(kernel);
+    }
+    if (telling.thrown) {
+      std::rethrow_exception(telling.thrown);
+    }
+    check(status);
+    return kernels;
+  }
+
+  /// convtgen_run().
+  void run(const Layer& layer, const Arrays& arrays, const Sizes& sizes, void* stream = nullptr) const {
+    check(convtgen_run(handle_, layer.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, sizes.batch,
+                       sizes.height, sizes.width, stream));
+  }
+  [[nodiscard]] convtgen_device* handle() const noexcept { return handle_; }
+
+ private:
+  struct Telling {
+    const Progress& progress;
+    std::exception_ptr thrown;
+    static int tell(void* user, std::size_t index, std::size_t done, std::size_t count, convtgen_status status) {
+      auto* self = static_cast<Telling*>(user);
+      try {
+        return self->progress(index, done, count, status) ? 0 : 1;
+      } catch (...) {
+        self->thrown = std::current_exception();
+        return 1;
+      }
+    }
+  };
+  convtgen_device* handle_ = nullptr;
+};
+
+/// What this process has done so far.
+[[nodiscard]] inline convtgen_counters counters() {
+  convtgen_counters all{};
+  all.struct_size = sizeof(all);
+  check(convtgen_get_counters(&all));
+  return all;
+}
+
+}  // namespace v0
+}  // namespace convtgen
+
+#endif  // CONVTGEN_CONVTGEN_HPP
