@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   check(convtgen_prepare(device, layer, &kernel));
   printf("%s\non %s\n", convtgen_layer_text(layer), convtgen_device_name(device));
 
-  convtgen_shape shape = {sizeof(shape)};
+  convtgen_shape shape = {.struct_size = sizeof(shape)};
   check(convtgen_layer_shape(layer, 1, 5, 7, &shape));
   const Arrays arrays = arrays_open(convtgen_device_is_host(device));
   const size_t element = (size_t)shape.element_bytes;

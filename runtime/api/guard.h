@@ -57,6 +57,15 @@ convtgen_status guarded(Work&& work) noexcept {
   return {};
 }
 
+/// Clears what a function gives back, so that a failure leaves nothing there. Errors: `output` is null.
+template <typename Value>
+[[nodiscard]] Outcome<void> clear_output(Value* output, const char* name) {
+  if (output != nullptr) {
+    *output = Value{};
+  }
+  return check_not_null(output, name);
+}
+
 /// The first failure among them.
 template <typename... Checks>
 [[nodiscard]] Outcome<void> first_failure(Outcome<void> first, Checks... rest) {

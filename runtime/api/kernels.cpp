@@ -24,10 +24,9 @@ extern "C" {
 
 convtgen_status convtgen_device_open(const char* which, convtgen_device** device) {
   return guarded([&]() -> Outcome<void> {
-    if (auto checked = first_failure(check_not_null(device, "device"), check_not_null(which, "which")); !checked) {
+    if (auto checked = first_failure(clear_output(device, "device"), check_not_null(which, "which")); !checked) {
       return checked;
     }
-    *device = nullptr;
     auto opened = jit::JitDevice::open(which);
     if (!opened) {
       return std::unexpected(std::move(opened.error()));
@@ -54,12 +53,11 @@ void convtgen_device_close(convtgen_device* device) {
 convtgen_status convtgen_prepare(convtgen_device* device, const convtgen_layer* layer, convtgen_kernel** kernel) {
   return guarded([&]() -> Outcome<void> {
     if (auto checked =
-            first_failure(check_not_null(kernel, "kernel"), check_handle(device, HandleKind::kDevice, "device"),
+            first_failure(clear_output(kernel, "kernel"), check_handle(device, HandleKind::kDevice, "device"),
                           check_handle(layer, HandleKind::kLayer, "layer"));
         !checked) {
       return checked;
     }
-    *kernel = nullptr;
     auto prepared = device->device->prepare(layer->key);
     if (!prepared) {
       return std::unexpected(std::move(prepared.error()));
@@ -144,12 +142,10 @@ convtgen_status convtgen_run(convtgen_device* device, const convtgen_layer* laye
 convtgen_status convtgen_kernel_workspace(const convtgen_kernel* kernel, int64_t batch, int64_t height, int64_t width,
                                           size_t* bytes) {
   return guarded([&]() -> Outcome<void> {
-    if (auto checked =
-            first_failure(check_not_null(bytes, "bytes"), check_handle(kernel, HandleKind::kKernel, "kernel"));
+    if (auto checked = first_failure(clear_output(bytes, "bytes"), check_handle(kernel, HandleKind::kKernel, "kernel"));
         !checked) {
       return checked;
     }
-    *bytes = 0;
     if (auto shape = kernel->kernel->facts().form.shape({batch, height, width}); !shape) {
       return std::unexpected(std::move(shape.error()));
     }

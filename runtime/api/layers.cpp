@@ -122,12 +122,11 @@ Outcome<Layer> layer_of_file(std::string_view text, const char* name) {
       return std::move(layer.layer);
     }
   }
-  return fail_with(Status::kInvalidArgument,
-                   name != nullptr ? fmt::format("name: the text has no layer '{}'; it has: {}", name,
-                                                 names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))
-                   : names.empty() ? std::string("text: there is no layer in it")
-                                   : fmt::format("name is null, and the text has {} layers: {}", names.size(),
-                                                 fmt::join(names, ", ")));
+  return fail_with(
+      Status::kInvalidArgument,
+      name != nullptr
+          ? fmt::format("name: the text has no layer '{}'; it has: {}", name, fmt::join(names, ", "))
+          : fmt::format("name is null, and the text has {} layers: {}", names.size(), fmt::join(names, ", ")));
 }
 
 Outcome<Layer> layer_of_text(std::string_view text, const char* name) {
@@ -178,10 +177,9 @@ convtgen_status convtgen_layer_fields_init(convtgen_layer_fields* fields) {
 
 convtgen_status convtgen_layer_create(const convtgen_layer_fields* fields, convtgen_layer** layer) {
   return guarded([&]() -> Outcome<void> {
-    if (auto checked = first_failure(check_not_null(layer, "layer"), check_not_null(fields, "fields")); !checked) {
+    if (auto checked = first_failure(clear_output(layer, "layer"), check_not_null(fields, "fields")); !checked) {
       return checked;
     }
-    *layer = nullptr;
     if (fields->struct_size != sizeof(convtgen_layer_fields)) {
       return fail_with(Status::kInvalidArgument,
                        fmt::format("fields: struct_size is {}; legal is {}: call convtgen_layer_fields_init() first",
@@ -197,10 +195,9 @@ convtgen_status convtgen_layer_create(const convtgen_layer_fields* fields, convt
 
 convtgen_status convtgen_layer_parse(const char* text, const char* name, convtgen_layer** layer) {
   return guarded([&]() -> Outcome<void> {
-    if (auto checked = first_failure(check_not_null(layer, "layer"), check_not_null(text, "text")); !checked) {
+    if (auto checked = first_failure(clear_output(layer, "layer"), check_not_null(text, "text")); !checked) {
       return checked;
     }
-    *layer = nullptr;
     auto made = layer_of_text(text, name);
     if (!made) {
       return std::unexpected(std::move(made.error()));

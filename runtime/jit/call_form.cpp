@@ -150,12 +150,12 @@ Outcome<Call> CallForm::call(const Pointers& pointers, const InputSizes& sizes) 
   if (call.shape.output_elements == 0) {
     return call;
   }
-  if (auto checked = check(pointers, call.shape); !checked) {
-    return std::unexpected(std::move(checked.error()));
-  }
   const std::optional<std::int64_t> blocks = grid_.blocks(call.shape);
   if (!blocks) {
     return fail_with(Status::kInvalidArgument, grid_blocks(problem_, plan_, call.shape).error());
+  }
+  if (auto checked = check(pointers, call.shape); !checked) {
+    return std::unexpected(std::move(checked.error()));
   }
   call.blocks = *blocks;
   for (std::size_t i = 0; i < count_; ++i) {

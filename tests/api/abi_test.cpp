@@ -1,0 +1,54 @@
+// What the shared library shows and how its structs are laid out: programs that are built must go on working.
+#include <gtest/gtest.h>
+
+#include <convtgen/convtgen.h>
+#include <cstddef>
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+extern "C" int convtgen_test_header_in_c(void);
+
+namespace {
+
+std::set<std::string> lines_of(std::istream& text) {
+  std::set<std::string> lines;
+  for (std::string line; std::getline(text, line);) {
+    if (!line.empty() && line.front() != '#') {
+      lines.insert(line);
+    }
+  }
+  return lines;
+}
+
+TEST(AbiTest, ShowsTheListedFunctionsAndNothingElse) {
+  std::stringstream shown;
+  FILE* pipe = popen("nm -D --defined-only '" CONVTGEN_SHARED_LIBRARY "' | awk '$2 != \"A\" { print $3 }'", "r");
+  ASSERT_NE(pipe, nullptr);
+  for (int c = 0; (c = std::fgetc(pipe)) != EOF;) {
+    shown << static_cast<char>(c);
+  }
+  pclose(pipe);
+  std::ifstream golden(CONVTGEN_ABI_GOLDEN);
+  EXPECT_EQ(lines_of(shown), lines_of(golden))
+      << "a name that goes or changes breaks programs; one that comes is added "
+         "to " CONVTGEN_ABI_GOLDEN;
+}
+
+TEST(AbiTest, StructsKeepTheirLayout) {
+  EXPECT_EQ(convtgen_test_header_in_c(), static_cast<int>(sizeof(convtgen_shape) + sizeof(convtgen_counters)));
+  EXPECT_EQ(sizeof(convtgen_layer_fields), 176u);
+  EXPECT_EQ(offsetof(convtgen_layer_fields, in_channels), 16u);
+  EXPECT_EQ(offsetof(convtgen_layer_fields, kernel), 32u);
+  EXPECT_EQ(offsetof(convtgen_layer_fields, groups), 112u);
+  EXPECT_EQ(offsetof(convtgen_layer_fields, fuse), 144u);
+  EXPECT_EQ(sizeof(convtgen_shape), 104u);
+  EXPECT_EQ(offsetof(convtgen_shape, element_bytes), 96u);
+  EXPECT_EQ(sizeof(convtgen_counters), 72u);
+  EXPECT_EQ(CONVTGEN_INTERNAL, 13);
+  EXPECT_EQ(CONVTGEN_LOG_DEBUG, 4);
+}
+
+}  // namespace

@@ -1,0 +1,141 @@
+// A stand-in for NVRTC: "compiles" a kernel into the text that the fake driver loads, "<symbol> <bytes of parameter>
+// ...".
+//   $CONVTGEN_FAKE_NVRTC_KNOWS  its architectures ("75 80 90"); by default those up to 120
+//   $CONVTGEN_FAKE_NVRTC_FAILS  a text: sources that hold it do not compile
+//   $CONVTGEN_FAKE_NVRTC_MS     how long a compile takes
+//   $CONVTGEN_FAKE_NVRTC_COUNT  a file that gets one byte for each compile, from any process
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "runtime/compile/nvrtc_api.h"
+
+using namespace convtgen::nvrtc;
+
+namespace convtgen::nvrtc {
+struct ProgramOpaque {
+  std::string source;
+  std::string output;
+  std::string log;
+};
+}  // namespace convtgen::nvrtc
+
+namespace {
+
+std::string variable(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : otherwise;
+}
+
+std::vector<int> architectures() {
+  std::istringstream words(variable("CONVTGEN_FAKE_NVRTC_KNOWS", "75 80 86 89 90 100 120"));
+  std::vector<int> all;
+  for (int each = 0; words >> each;) {
+    all.push_back(each);
+  }
+  return all;
+}
+
+// The kernel's signature, between the last "__global__" and the brace behind it.
+std::string image_of(std::string_view source) {
+  const std::string_view signature = source.substr(source.rfind("__global__"));
+  const std::size_t close = signature.find(") {");
+  const std::size_t open = signature.rfind('(', close);
+  std::size_t begin = open;
+  while (begin > 0 && signature[begin - 1] != ' ') {
+    --begin;
+  }
+  std::string image(signature.substr(begin, open - begin));
+  std::istringstream parameters(std::string(signature.substr(open + 1, close - open - 1)));
+  for (std::string parameter; std::getline(parameters, parameter, ',');) {
+    const bool wide = parameter.find('*') != std::string::npos || parameter.find("long") != std::string::npos;
+    image += wide ? " 8" : " 4";
+  }
+  return image;
+}
+
+Status give(const std::string& text, std::size_t* size) {
+  *size = text.size() + 1;
+  return kSuccess;
+}
+Status give(const std::string& text, char* to) {
+  std::memcpy(to, text.c_str(), text.size() + 1);
+  return kSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* nvrtcGetErrorString(Status) {
+  return "as the test asked";
+}
+Status nvrtcVersion(int* major, int* minor) {
+  *major = 13;
+  *minor = 0;
+  return kSuccess;
+}
+Status nvrtcGetNumSupportedArchs(int* count) {
+  *count = static_cast<int>(architectures().size());
+  return kSuccess;
+}
+Status nvrtcGetSupportedArchs(int* all) {
+  for (const int each : architectures()) {
+    *all++ = each;
+  }
+  return kSuccess;
+}
+Status nvrtcCreateProgram(Program* program, const char* source, const char*, int, const char* const*,
+                          const char* const*) {
+  *program = new ProgramOpaque{source, {}, {}};
+  return kSuccess;
+}
+Status nvrtcDestroyProgram(Program* program) {
+  delete *program;
+  return kSuccess;
+}
+Status nvrtcCompileProgram(Program program, int, const char* const*) {
+  if (const std::string file = variable("CONVTGEN_FAKE_NVRTC_COUNT", ""); !file.empty()) {
+    const int descriptor = open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0600);
+    if (write(descriptor, "x", 1) != 1) {
+      std::abort();
+    }
+    close(descriptor);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(variable("CONVTGEN_FAKE_NVRTC_MS", "0").c_str())));
+  const std::string wrong = variable("CONVTGEN_FAKE_NVRTC_FAILS", "");
+  if (!wrong.empty() && program->source.find(wrong) != std::string::npos) {
+    program->log = "the source holds '" + wrong + "'\n";
+    return kErrorCompilation;
+  }
+  program->output = image_of(program->source);
+  return kSuccess;
+}
+Status nvrtcGetPTXSize(Program program, std::size_t* size) {
+  return give(program->output, size);
+}
+Status nvrtcGetPTX(Program program, char* to) {
+  return give(program->output, to);
+}
+Status nvrtcGetCUBINSize(Program program, std::size_t* size) {
+  return give(program->output, size);
+}
+Status nvrtcGetCUBIN(Program program, char* to) {
+  return give(program->output, to);
+}
+Status nvrtcGetProgramLogSize(Program program, std::size_t* size) {
+  return give(program->log, size);
+}
+Status nvrtcGetProgramLog(Program program, char* to) {
+  return give(program->log, to);
+}
+
+}  // extern "C"

@@ -1,0 +1,113 @@
+// The public API on the host device: numbers, threads, errors.
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "tests/api/fake_gpu.h"
+
+namespace convtgen::api_test {
+namespace {
+
+class ApiHostTest : public FakeGpuTest {
+ protected:
+  void SetUp() override {
+    const char* shared = std::getenv("CONVTGEN_CACHE_DIR");  // compiled kernels are kept from run to run
+    const std::string cache = shared != nullptr ? shared : "";
+    FakeGpuTest::SetUp();
+    if (!cache.empty()) {
+      setenv("CONVTGEN_CACHE_DIR", cache.c_str(), 1);
+      cache_ = cache;
+    }
+  }
+  void TearDown() override {
+    FakeGpuTest::TearDown();
+    if (!cache_.empty()) {
+      setenv("CONVTGEN_CACHE_DIR", cache_.c_str(), 1);
+    }
+  }
+  std::string cache_;
+};
+
+// conv_transpose1d 1 -> 1 with kernel (1, 2, 3) and stride 2: every output by hand.
+TEST_F(ApiHostTest, ComputesTheDefinition) {
+  const Device device("host");
+  EXPECT_TRUE(device.is_host());
+  const Kernel kernel = device.prepare(Layer("conv_transpose1d 1 -> 1; kernel 3; stride 2; bias"));
+  EXPECT_EQ(kernel.architecture(), "host");
+  EXPECT_EQ(kernel.key(), "");
+  const float x[] = {1, 10}, weight[] = {1, 2, 3}, bias[] = {0.5F};
+  float y[5] = {};
+  kernel.launch({x, weight, bias, y}, {1, 1, 2});
+  EXPECT_EQ((std::vector<float>(y, y + 5)), (std::vector<float>{1.5F, 2.5F, 13.5F, 20.5F, 30.5F}));
+  float batch[10] = {};
+  const float two[] = {1, 10, 2, 20};
+  kernel.launch({two, weight, bias, batch}, {2, 1, 2});  // another size, the same kernel
+  EXPECT_EQ(batch[5 + 2], 2 * 13.0F + 0.5F);
+  EXPECT_EQ(state_->launches.size(), 0u);
+}
+
+TEST_F(ApiHostTest, ChecksArguments) {
+  const Device device("host");
+  const Kernel kernel = device.prepare(Layer("conv_transpose1d 1 -> 1; kernel 3; stride 2; bias"));
+  float numbers[64] = {};
+  const Arrays arrays{numbers, numbers + 8, numbers + 16, numbers + 32};
+  expect_error(thrown_by([&] { kernel.launch(arrays, {1, 1, 2}, address(1)); }), CONVTGEN_INVALID_ARGUMENT,
+               "stream must be null on the host device");
+  expect_error(thrown_by([&] { kernel.launch(arrays, {1, 2, 2}); }), CONVTGEN_INVALID_ARGUMENT, "height 2");
+  expect_error(thrown_by([&] { kernel.launch({}, {1, 1, 2}); }), CONVTGEN_INVALID_ARGUMENT, "bias is null");
+  kernel.launch({}, {0, 1, 2});
+}
+
+TEST_F(ApiHostTest, EightThreadsGetTheirOwnResults) {
+  const Device device("host");
+  const Layer layer("conv_transpose2d 2 -> 2; kernel 2; stride 2");
+  std::vector<std::string> wrong(8);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      const std::vector<float> x(2 * 9, static_cast<float>(i)), weight(2 * 2 * 4, 1.0F);
+      for (int j = 0; j < 20; ++j) {
+        std::vector<float> y(2 * 36, -1.0F);
+        const Arrays arrays{x.data(), weight.data(), nullptr, y.data()};
+        if (j % 2 == 0) {
+          device.prepare(layer).launch(arrays, {1, 3, 3});
+        } else {
+          device.run(layer, arrays, {1, 3, 3});
+        }
+        for (const float value : y) {
+          if (value != 2.0F * static_cast<float>(i)) {
+            wrong[static_cast<std::size_t>(i)] = "thread " + std::to_string(i) + " got " + std::to_string(value);
+          }
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(wrong, std::vector<std::string>(8));
+}
+
+TEST_F(ApiHostTest, RepeatsBitForBit) {
+  const Device device("host");
+  const Layer layer("conv_transpose2d 5 -> 3; kernel 3; stride 2; padding 1; dtype f16; fuse gelu");
+  const Kernel kernel = device.prepare(layer);
+  const convtgen_shape shape = layer.shape({1, 6, 7});
+  std::vector<std::uint16_t> x(static_cast<std::size_t>(shape.x_elements)), first;
+  std::vector<std::uint16_t> weight(static_cast<std::size_t>(shape.weight_elements));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<std::uint16_t>(0x3800 + 37 * i % 1024);  // 0.5 to 1
+  }
+  for (std::size_t i = 0; i < weight.size(); ++i) {
+    weight[i] = static_cast<std::uint16_t>(0xb400 + 91 * i % 1024);  // -0.25 to -0.5
+  }
+  for (int i = 0; i < 5; ++i) {
+    std::vector<std::uint16_t> y(static_cast<std::size_t>(shape.y_elements), 0x7e00);
+    kernel.launch({x.data(), weight.data(), nullptr, y.data()}, {1, 6, 7});
+    first = i == 0 ? y : first;
+    EXPECT_EQ(y, first);
+  }
+}
+
+}  // namespace
+}  // namespace convtgen::api_test

@@ -1,0 +1,278 @@
+// Launches on a GPU, as the fake driver sees them: arguments, sizes, contexts, captures, eviction.
+#include <limits>
+#include <thread>
+
+#include "tests/api/fake_gpu.h"
+
+namespace convtgen::api_test {
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+class LaunchTest : public FakeGpuTest {};
+
+TEST_F(LaunchTest, BindsWhatTheKernelTakes) {
+  const Device device("cuda:0");
+  EXPECT_EQ(device.name(), "cuda:0 (Fake GPU, compute capability 9.0)");
+  EXPECT_FALSE(device.is_host());
+  const Kernel kernel = device.prepare(Layer(kOpenLayer));
+  EXPECT_EQ(kernel.architecture(), "sm_90a");
+  EXPECT_EQ(kernel.key().size(), 64u);
+  EXPECT_EQ(kernel.layer(), Layer(kOpenLayer).text());
+  EXPECT_NE(kernel.source().find(kernel.symbol()), std::string::npos);
+  EXPECT_NE(kernel.plan().find("template direct"), std::string::npos);
+  EXPECT_EQ(kernel.workspace({2, 5, 7}), 0u);
+
+  kernel.launch(some_arrays(), {2, 5, 7}, address(0x77));
+  kernel.launch(some_arrays(), {1, 100, 3});
+  ASSERT_EQ(state_->launches.size(), 2u);
+  const fake::SeenLaunch& seen = state_->launches[0];
+  EXPECT_EQ(seen.symbol, kernel.symbol());
+  EXPECT_EQ(seen.arguments, (std::vector<std::uint64_t>{0x10000000, 0x20000000, 0x30000000, 0x40000000, 5, 7}))
+      << "x, weight, bias, y, height, width; the batch is in the grid";
+  EXPECT_EQ(seen.stream, 0x77u);
+  EXPECT_EQ(state_->launches[1].arguments[4], 100u);
+  EXPECT_EQ(state_->launches[1].stream, 0u);
+  EXPECT_EQ(compiles(), 1u) << "one kernel for all sizes";
+  EXPECT_EQ(state_->calls_without_context + state_->wrong_contexts, 0);
+}
+
+TEST_F(LaunchTest, ALaunchAsksTheDriverForNothingButTheLaunch) {
+  const Device device("cuda");
+  const Kernel kernel = device.prepare(Layer(kOpenLayer));
+  void* context = make_context(0);
+  push(context);
+  (void)device.prepare(Layer(kOpenLayer));
+  state_->calls.clear();
+  for (int i = 0; i < 3; ++i) {
+    kernel.launch(some_arrays(), {1, 5, 7 + i});
+  }
+  pop();
+  EXPECT_EQ(state_->calls, (std::vector<std::string>(3, "cuLaunchKernel")));
+}
+
+TEST_F(LaunchTest, AnEmptyBatchLaunchesNothing) {
+  const Device device("cuda");
+  const Kernel kernel = device.prepare(Layer(kOpenLayer));
+  kernel.launch({}, {0, 5, 7});
+  kernel.launch(some_arrays(), {0, 5, 7});
+  EXPECT_TRUE(state_->launches.empty());
+}
+
+TEST_F(LaunchTest, WrongArgumentsAreNamed) {
+  const Device device("cuda");
+  const Kernel kernel = device.prepare(Layer(kOpenLayer));
+  const auto wrong = [&](auto change, const std::string& words) {
+    Arrays arrays = some_arrays();
+    Sizes sizes{2, 5, 7};
+    change(arrays, sizes);
+    expect_error(thrown_by([&] { kernel.launch(arrays, sizes); }), CONVTGEN_INVALID_ARGUMENT, words);
+  };
+  wrong([](Arrays& a, Sizes&) { a.x = nullptr; }, "x is null");
+  wrong([](Arrays& a, Sizes&) { a.weight = nullptr; }, "weight is null");
+  wrong([](Arrays& a, Sizes&) { a.bias = nullptr; }, "bias is null");
+  wrong([](Arrays& a, Sizes&) { a.y = nullptr; }, "y is null");
+  wrong([](Arrays& a, Sizes&) { a.x = address(0x10000002); }, "x (0x10000002) is misaligned: a multiple of 4");
+  wrong([](Arrays& a, Sizes&) { a.y = address(0x20000004); }, "y overlaps weight");
+  wrong([](Arrays& a, Sizes&) { a.y = const_cast<void*>(a.x); }, "y overlaps x");
+  wrong([](Arrays&, Sizes& s) { s.batch = -1; }, "batch -1");
+  wrong([](Arrays&, Sizes& s) { s.batch = kMost; }, "batch");
+  wrong([](Arrays&, Sizes& s) { s.height = 0; }, "height 0");
+  wrong([](Arrays&, Sizes& s) { s.height = std::numeric_limits<std::int64_t>::min(); }, "height");
+  wrong([](Arrays&, Sizes& s) { s.width = 2147483647; }, "width");
+  wrong([](Arrays&, Sizes& s) { s = {2147483647, 2000000, 1}; }, "more blocks than a grid can have");
+  wrong([](Arrays&, Sizes& s) { s = {2147483647, 1000000000, 1000000000}; }, "more elements than 64 bits");
+  EXPECT_TRUE(state_->launches.empty());
+  const Kernel plain = device.prepare(Layer("conv_transpose2d 1 -> 1; kernel 1; input 2x3x4"));
+  expect_error(thrown_by([&] { plain.launch(some_arrays(), {2, 3, 4}); }), CONVTGEN_INVALID_ARGUMENT,
+               "bias must be null");
+  Arrays arrays = some_arrays();
+  arrays.bias = nullptr;
+  expect_error(thrown_by([&] { plain.launch(arrays, {2, 3, 5}); }), CONVTGEN_INVALID_ARGUMENT,
+               "width 5 contradicts the layer, whose width is 4");
+  plain.launch(arrays, {2, 3, 4});
+}
+
+TEST_F(LaunchTest, HandlesAreChecked) {
+  const Device device("cuda");
+  const Layer layer(kOpenLayer);
+  const auto expect_last = [](convtgen_status status, const std::string& words) {
+    EXPECT_EQ(status, CONVTGEN_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(convtgen_last_error()).find(words), std::string::npos) << convtgen_last_error();
+  };
+  convtgen_kernel* kernel = nullptr;
+  expect_last(convtgen_prepare(nullptr, layer.handle(), &kernel), "device is null");
+  expect_last(convtgen_prepare(device.handle(), nullptr, &kernel), "layer is null");
+  expect_last(convtgen_prepare(device.handle(), layer.handle(), nullptr), "kernel is null");
+  auto* not_a_layer = reinterpret_cast<convtgen_layer*>(device.handle());
+  expect_last(convtgen_prepare(device.handle(), not_a_layer, &kernel), "is no layer");
+  expect_last(convtgen_launch(nullptr, nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr), "kernel is null");
+  auto* not_a_kernel = reinterpret_cast<convtgen_kernel*>(device.handle());
+  expect_last(convtgen_launch(not_a_kernel, nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr), "is no kernel");
+  expect_last(convtgen_run(nullptr, layer.handle(), nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr),
+              "device is null");
+  std::size_t bytes = 1;
+  expect_last(convtgen_kernel_workspace(nullptr, 1, 1, 1, &bytes), "kernel is null");
+  EXPECT_EQ(bytes, 0u);
+  expect_last(convtgen_prepare_all(device.handle(), nullptr, 1, 0, nullptr, nullptr, nullptr), "layers is null");
+  const convtgen_layer* layers[] = {layer.handle(), nullptr};
+  expect_last(convtgen_prepare_all(device.handle(), layers, 2, 0, nullptr, nullptr, nullptr), "layers[1]");
+  expect_last(convtgen_prepare_all(device.handle(), layers, 1, -1, nullptr, nullptr, nullptr), "threads is -1");
+  expect_last(convtgen_device_open(nullptr, nullptr), "device is null");
+  expect_last(convtgen_get_counters(nullptr), "counters is null");
+  expect_last(convtgen_set_log(nullptr, nullptr, static_cast<convtgen_log_level>(9)), "level is 9");
+  EXPECT_STREQ(convtgen_kernel_source(nullptr), "");
+#ifndef NDEBUG
+  ASSERT_EQ(convtgen_prepare(device.handle(), layer.handle(), &kernel), CONVTGEN_OK);
+  convtgen_kernel_destroy(kernel);
+  expect_last(convtgen_launch(kernel, nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr), "destroyed");
+  convtgen_kernel_destroy(kernel);  // told, and nothing is done
+#endif
+}
+
+TEST_F(LaunchTest, OpensWhatIsThere) {
+  convtgen_device* device = nullptr;
+  for (const char* word : {"gpu", "cuda:", "cuda:x", "cuda:-1", "cuda1", ""}) {
+    EXPECT_EQ(convtgen_device_open(word, &device), CONVTGEN_INVALID_ARGUMENT) << word;
+  }
+  expect_error(thrown_by([] { Device("cuda:1"); }), CONVTGEN_NO_DEVICE, "no GPU 1: there are 1");
+  state_->device_count = 0;
+  expect_error(thrown_by([] { Device("cuda"); }), CONVTGEN_NO_DEVICE, "sees no GPU");
+  EXPECT_TRUE(Device("auto").is_host());
+  EXPECT_NE(log_.find("kernels run on the host device, which is slow: "), std::string::npos) << log_;
+  setenv("CONVTGEN_CUDA_DRIVER", "/nonexistent/libcuda.so", 1);
+  expect_error(thrown_by([] { Device("cuda"); }), CONVTGEN_NO_DEVICE, "/nonexistent/libcuda.so");
+}
+
+TEST_F(LaunchTest, UsesTheCallersContextOrThePrimaryOneAndMakesNone) {
+  state_->device_count = 2;
+  void* own = make_context(0);
+  void* other_gpu = make_context(1);
+  {
+    const Device device("cuda:0");
+    const Layer layer(kOpenLayer);
+    EXPECT_EQ(state_->live_contexts, 1);  // the primary one, retained
+    const Kernel kernel = device.prepare(layer);
+    kernel.launch(some_arrays(), {1, 5, 7});
+    push(own);
+    kernel.launch(some_arrays(), {1, 5, 7});  // loads there
+    kernel.launch(some_arrays(), {1, 5, 7});
+    push(other_gpu);
+    kernel.launch(some_arrays(), {1, 5, 7});  // in the primary one again
+    EXPECT_EQ(state_->current_depth, 2);
+    pop();
+    pop();
+    ASSERT_EQ(state_->launches.size(), 4u);
+    EXPECT_EQ(state_->launches[1].context, state_->launches[2].context);
+    EXPECT_NE(state_->launches[0].context, state_->launches[1].context);
+    EXPECT_EQ(state_->launches[0].context, state_->launches[3].context);
+    EXPECT_EQ(state_->live_modules, 2);
+    destroy_context(own);  // its module went with it
+  }
+  EXPECT_EQ(state_->live_modules, 1);  // the fake's own record of the one that went
+  EXPECT_EQ(state_->wrong_contexts, 0);
+  EXPECT_EQ(state_->live_contexts, 0);
+  EXPECT_EQ(state_->current_depth, 0);
+  EXPECT_EQ(compiles(), 1u);
+}
+
+TEST_F(LaunchTest, CapturesWhatIsPreparedAndRefusesTheRest) {
+  const Device device("cuda");
+  const Layer layer(kOpenLayer);
+  void* stream = address(0x55);
+  state_->capturing = {0x55};
+  expect_error(thrown_by([&] { device.run(layer, some_arrays(), {1, 5, 7}, stream); }), CONVTGEN_NOT_PREPARED,
+               "call convtgen_prepare() before the capture begins");
+  EXPECT_EQ(compiles(), 0u);
+
+  // Preparing while another stream is captured does not spoil that capture.
+  const Kernel kernel = device.prepare(layer);
+  EXPECT_EQ(state_->spoiled_captures, 0);
+  kernel.launch(some_arrays(), {1, 5, 7}, stream);
+  device.run(layer, some_arrays(), {1, 5, 7}, stream);
+  EXPECT_EQ(state_->launches.size(), 2u);
+
+  // Nor is a module loaded in a capture, in a context that the kernel has not met.
+  push(make_context(0));
+  const auto loads = counters().loads;
+  expect_error(thrown_by([&] { kernel.launch(some_arrays(), {1, 5, 7}, stream); }), CONVTGEN_NOT_PREPARED,
+               "convtgen_prepare()");
+  EXPECT_EQ(counters().loads, loads);
+  (void)device.prepare(layer);
+  kernel.launch(some_arrays(), {1, 5, 7}, stream);
+  pop();
+  EXPECT_EQ(state_->wrong_contexts, 0);
+}
+
+TEST_F(LaunchTest, KeepsABoundedNumberOfKernelsAndUnloadsTheRest) {
+  const Device device("cuda");
+  const auto layer = [](int channels) {
+    return Layer("conv_transpose2d 1 -> " + std::to_string(channels) + "; kernel 1; input ?x1x1");
+  };
+  const Arrays arrays{address(0x1000), address(0x2000), nullptr, address(0x8000)};
+  const Kernel held = device.prepare(layer(1));
+  state_->capturing = {0x55};
+  (void)device.prepare(layer(2));
+  device.run(layer(2), arrays, {1, 1, 1}, address(0x55));  // a graph has it now
+  state_->capturing.clear();
+  const auto before = counters();
+  for (int channels = 3; channels <= 300; ++channels) {
+    device.run(layer(channels), arrays, {1, 1, 1});
+  }
+  EXPECT_EQ(counters().evicted - before.evicted, 300u - 256u);
+  EXPECT_EQ(state_->live_modules, 256);
+  const auto compiled = compiles();
+  held.launch(arrays, {1, 1, 1});
+  device.run(layer(2), arrays, {1, 1, 1});
+  device.run(layer(300), arrays, {1, 1, 1});
+  EXPECT_EQ(compiles(), compiled);
+  EXPECT_EQ(counters().hits, before.hits);
+  device.run(layer(3), arrays, {1, 1, 1});  // the first to go; the store has it
+  EXPECT_EQ(compiles(), compiled);
+  EXPECT_EQ(counters().hits, before.hits + 1);
+  EXPECT_EQ(state_->wrong_contexts, 0);
+}
+
+TEST_F(LaunchTest, KernelsOutliveTheirDevice) {
+  {
+    auto device = std::make_unique<Device>("cuda");
+    const Kernel kernel = device->prepare(Layer(kOpenLayer));
+    device.reset();
+    kernel.launch(some_arrays(), {1, 5, 7});
+    EXPECT_EQ(state_->live_modules, 1);
+  }
+  EXPECT_EQ(state_->live_modules, 0);
+  EXPECT_EQ(state_->live_contexts, 0);
+}
+
+TEST_F(LaunchTest, TellsOfTheDriversErrors) {
+  const Device device("cuda");
+  const Kernel kernel = device.prepare(Layer(kOpenLayer));
+  state_->failures["cuLaunchKernel"] = 700;
+  expect_error(thrown_by([&] { kernel.launch(some_arrays(), {1, 5, 7}); }), CONVTGEN_DRIVER,
+               "an illegal memory access was encountered");
+}
+
+TEST_F(LaunchTest, EightThreadsLaunchAtOnce) {
+  const Device device("cuda");
+  state_->record = false;
+  const Layer layer(kOpenLayer);
+  const Kernel kernel = device.prepare(layer);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int j = 0; j < 2000; ++j) {
+        kernel.launch(some_arrays(), {1, 5, 7 + j % 50});
+        device.run(layer, some_arrays(), {1, 5, 7});
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(state_->wrong_contexts + state_->calls_without_context, 0);
+  EXPECT_EQ(compiles(), 1u);
+}
+
+}  // namespace
+}  // namespace convtgen::api_test
