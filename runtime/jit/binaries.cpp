@@ -127,33 +127,38 @@ bool take(MadeKernel& made, const Key& key, std::string_view bytes) {
 
 Binaries::Compiler Binaries::compiler() {
   const std::lock_guard lock(mutex_);
-  if (compiler_) {
-    return *compiler_;
+  if (!compiler_) {
+    const NvrtcFile file = locate_nvrtc();
+    if (!file.found()) {
+      return {};  // it may come: look again
+    }
+    compiler_ = Compiler{file.path, file.identity};
   }
-  const NvrtcSearch search = find_nvrtc();
-  if (!search.found()) {
-    return {.path = {}, .identity = {}, .missing = describe_missing_nvrtc(search)};  // it may come: look again
-  }
-  const auto identity = nvrtc_identity(search.path);
-  if (!identity) {
-    return {.path = {}, .identity = {}, .missing = identity.error().message};
-  }
-  compiler_ = Compiler{.path = search.path, .identity = *identity, .missing = {}};
   return *compiler_;
 }
 
-Outcome<std::shared_ptr<const Nvrtc>> Binaries::load(const Compiler& compiler) {
-  if (compiler.path.empty()) {
-    return fail_with(Status::kNoCompiler, compiler.missing);
-  }
+// What was located may not load, and Python may know of one that no look at files finds: `compiler` is then another.
+Outcome<std::shared_ptr<const Nvrtc>> Binaries::load(Compiler& compiler) {
   const std::lock_guard lock(mutex_);
+  if (!nvrtc_ && !compiler.path.empty()) {
+    if (auto opened = open_nvrtc(compiler.path)) {
+      nvrtc_ = std::make_shared<const Nvrtc>(*std::move(opened));
+    }
+  }
   if (!nvrtc_) {
-    auto opened = open_nvrtc(compiler.path);
-    if (!opened) {
-      return fail_with(Status::kNoCompiler, opened.error());
+    const NvrtcSearch search = find_nvrtc();
+    if (!search.found()) {
+      return fail_with(Status::kNoCompiler, describe_missing_nvrtc(search));
+    }
+    const auto identity = library_identity(search.path);
+    auto opened = open_nvrtc(search.path);
+    if (!identity || !opened) {
+      return fail_with(Status::kNoCompiler, identity ? opened.error() : identity.error());
     }
     nvrtc_ = std::make_shared<const Nvrtc>(*std::move(opened));
+    compiler_ = Compiler{search.path, *identity};
   }
+  compiler = *compiler_;
   return nvrtc_;
 }
 
@@ -176,7 +181,7 @@ void Binaries::note_older(int capability, const std::string& architecture, const
                   nvrtc.major, nvrtc.minor, nvrtc.path, capability / 10, capability % 10, architecture));
 }
 
-Outcome<MadeKernel> Binaries::compile(MadeKernel made, int capability, bool exact, const Compiler& compiler,
+Outcome<MadeKernel> Binaries::compile(MadeKernel made, int capability, bool exact, Compiler compiler,
                                       const std::stop_token& stop) {
   const auto nvrtc = load(compiler);
   if (!nvrtc) {

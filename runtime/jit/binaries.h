@@ -42,16 +42,15 @@ class Binaries {
  private:
   /// The NVRTC of this machine, as far as it is known without loading it.
   struct Compiler {
-    std::string path;      // empty: there is none
+    std::string path;      // empty: none was found so
     std::string identity;  // empty with it
-    std::string missing;   // why there is none
   };
 
-  [[nodiscard]] Outcome<MadeKernel> compile(MadeKernel made, int capability, bool exact, const Compiler& compiler,
+  [[nodiscard]] Outcome<MadeKernel> compile(MadeKernel made, int capability, bool exact, Compiler compiler,
                                             const std::stop_token& stop);
   [[nodiscard]] bool find(MadeKernel& made, BinaryKind kind, const Compiler& compiler);
   [[nodiscard]] Compiler compiler();
-  [[nodiscard]] Outcome<std::shared_ptr<const Nvrtc>> load(const Compiler& compiler);
+  [[nodiscard]] Outcome<std::shared_ptr<const Nvrtc>> load(Compiler& compiler);
   void note_older(int capability, const std::string& architecture, const Nvrtc& nvrtc);
 
   std::shared_ptr<Store> store_;

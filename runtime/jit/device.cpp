@@ -66,7 +66,7 @@ Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, Devi
     std::string why;
     if (!gpu) {
       why = gpu.error().message;
-    } else if (which == "auto") {
+    } else if (which == "auto" && !locate_nvrtc().found()) {
       const NvrtcSearch nvrtc = find_nvrtc();
       why = nvrtc.found() ? std::string() : describe_missing_nvrtc(nvrtc);
     }
