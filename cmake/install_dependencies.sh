@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build needs, from the distribution's packages: install_dependencies.sh [build] [tests] [templates].
 #   build      compiler, CMake, libraries: enough for the command line and the quickstart
-#   tests      GoogleTest and what the tests call besides
+#   tests      GoogleTest, Google Benchmark and what the tests call besides
 #   templates  Clang 19's development files, to make the template programs again and to fuzz
 # It asks for nothing that is there already, and for administrator rights only if something is missing.
 set -euo pipefail
@@ -11,7 +11,7 @@ for part in "${@:-build}"; do
   case "$part" in
     build) packages+=(g++ cmake ninja-build libfmt-dev libcli11-dev nlohmann-json3-dev libboost-context-dev
                       libsodium-dev python3 python3-pip) ;;
-    tests) packages+=(libgtest-dev git) ;;
+    tests) packages+=(libgtest-dev libbenchmark-dev binutils git) ;;
     templates) packages+=(clang-19 libclang-19-dev libclang-cpp19-dev llvm-19-dev libclang-rt-19-dev) ;;
     *) echo "install_dependencies.sh: unknown part '$part'; legal are build, tests, templates" >&2; exit 2 ;;
   esac

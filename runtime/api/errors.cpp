@@ -50,7 +50,7 @@ convtgen_status report(const jit::Failure& failure) noexcept {
 
 extern "C" {
 
-const char* convtgen_status_text(convtgen_status status) {
+const char* convtgen_status_text(int status) {
   const auto index = static_cast<std::size_t>(status);
   return index < convtgen::api::kStatusTexts.size() ? convtgen::api::kStatusTexts[index] : "unknown status";
 }

@@ -37,12 +37,12 @@ convtgen_status convtgen_get_counters(convtgen_counters* counters) {
   });
 }
 
-convtgen_status convtgen_set_log(convtgen_log_callback callback, void* user, convtgen_log_level level) {
+convtgen_status convtgen_set_log(convtgen_log_callback callback, void* user, int level) {
   return guarded([&]() -> Outcome<void> {
     if (level < CONVTGEN_LOG_OFF || level > CONVTGEN_LOG_DEBUG) {
       return fail_with(Status::kInvalidArgument,
-                       fmt::format("level is {}; legal are {} to {}", static_cast<int>(level),
-                                   static_cast<int>(CONVTGEN_LOG_OFF), static_cast<int>(CONVTGEN_LOG_DEBUG)));
+                       fmt::format("level is {}; legal are {} to {}", level, static_cast<int>(CONVTGEN_LOG_OFF),
+                                   static_cast<int>(CONVTGEN_LOG_DEBUG)));
     }
     jit::LogSink sink;
     if (callback != nullptr) {

@@ -120,7 +120,7 @@ TEST_F(LaunchTest, HandlesAreChecked) {
   expect_last(convtgen_prepare_all(device.handle(), layers, 1, -1, nullptr, nullptr, nullptr), "threads is -1");
   expect_last(convtgen_device_open(nullptr, nullptr), "device is null");
   expect_last(convtgen_get_counters(nullptr), "counters is null");
-  expect_last(convtgen_set_log(nullptr, nullptr, static_cast<convtgen_log_level>(9)), "level is 9");
+  expect_last(convtgen_set_log(nullptr, nullptr, 9), "level is 9");
   EXPECT_STREQ(convtgen_kernel_source(nullptr), "");
 #ifndef NDEBUG
   ASSERT_EQ(convtgen_prepare(device.handle(), layer.handle(), &kernel), CONVTGEN_OK);
@@ -169,7 +169,7 @@ TEST_F(LaunchTest, UsesTheCallersContextOrThePrimaryOneAndMakesNone) {
     EXPECT_EQ(state_->live_modules, 2);
     destroy_context(own);  // its module went with it
   }
-  EXPECT_EQ(state_->live_modules, 1);  // the fake's own record of the one that went
+  EXPECT_EQ(state_->live_modules, 0);
   EXPECT_EQ(state_->wrong_contexts, 0);
   EXPECT_EQ(state_->live_contexts, 0);
   EXPECT_EQ(state_->current_depth, 0);

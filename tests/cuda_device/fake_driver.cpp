@@ -66,6 +66,14 @@ Status enter(const char* name, bool question = false, bool needs_context = true)
   return kSuccess;
 }
 
+std::set<FakeModule*> modules;  // those that are loaded
+
+void unload(FakeModule* module) {
+  modules.erase(module);
+  delete module;
+  --state.live_modules;
+}
+
 FakeModule* module_of(FunctionHandle function) {
   return reinterpret_cast<FakeModule*>(function);
 }
@@ -103,7 +111,13 @@ void* convtgen_fake_make_context(int device) {
 }
 void convtgen_fake_destroy_context(void* context) {
   const Lock lock(mutex);
-  static_cast<FakeContext*>(context)->alive = false;
+  auto* gone = static_cast<FakeContext*>(context);
+  gone->alive = false;
+  for (FakeModule* module : std::set(modules)) {
+    if (module->context == gone) {
+      unload(module);  // as the driver does
+    }
+  }
 }
 
 Status cuInit(unsigned int) {
@@ -240,6 +254,7 @@ Status cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned int 
     return kErrorNoBinaryForGpu;
   }
   auto* loaded = new FakeModule;
+  modules.insert(loaded);
   loaded->context = current();
   std::istringstream words(text);
   words >> loaded->symbol;
@@ -253,8 +268,7 @@ Status cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned int 
 Status cuModuleUnload(ModuleHandle module) {
   const Lock lock(mutex);
   (void)at_home(reinterpret_cast<FakeModule*>(module));
-  delete reinterpret_cast<FakeModule*>(module);
-  --state.live_modules;
+  unload(reinterpret_cast<FakeModule*>(module));
   return enter("cuModuleUnload");
 }
 Status cuModuleGetFunction(FunctionHandle* function, ModuleHandle module, const char* name) {

@@ -73,8 +73,8 @@ typedef enum convtgen_status {
   CONVTGEN_INTERNAL = 13      /**< a bug of convtgen */
 } convtgen_status;
 
-/** "invalid argument", ...; "unknown status" for other numbers. */
-CONVTGEN_API const char* convtgen_status_text(convtgen_status status);
+/** "invalid argument", ... of a convtgen_status; "unknown status" of other numbers. */
+CONVTGEN_API const char* convtgen_status_text(int status);
 
 /** What the last call of this thread that failed has to say; "" where none has. Valid until the next one that fails. */
 CONVTGEN_API const char* convtgen_last_error(void);
@@ -256,8 +256,8 @@ typedef enum convtgen_log_level {
 typedef void (*convtgen_log_callback)(void* user, convtgen_log_level level, const char* message);
 
 /** Sends messages up to `level` to `callback` instead of standard error; with NULL back to standard error, where
- * $CONVTGEN_LOG is the level. Errors: an unknown level. */
-CONVTGEN_API convtgen_status convtgen_set_log(convtgen_log_callback callback, void* user, convtgen_log_level level);
+ * $CONVTGEN_LOG is the level. `level` is a convtgen_log_level. Errors: another number. */
+CONVTGEN_API convtgen_status convtgen_set_log(convtgen_log_callback callback, void* user, int level);
 
 #ifdef __cplusplus
 } /* extern "C" */
