@@ -54,13 +54,15 @@ ctest --test-dir build/asan -j "$jobs" --output-on-failure --no-tests=error -LE 
 if [[ $regenerate == ON ]]; then
   step "fuzzers, 30 seconds each"
   cmake -S . -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DCONVTGEN_FUZZERS=ON >/dev/null
-  cmake --build build/fuzz -j "$jobs" --target fuzz_parser fuzz_round_trip
+  cmake --build build/fuzz -j "$jobs" --target fuzz_parser fuzz_round_trip fuzz_api
   fuzzers=build/fuzz/tests/language/fuzz
   cases=tests/language/fuzz
   found=build/fuzz/found
-  rm -rf "$found" && mkdir -p "$found/parser" "$found/round_trip"
+  rm -rf "$found" && mkdir -p "$found/parser" "$found/round_trip" "$found/api"
   $fuzzers/fuzz_parser "$found/parser" $cases/corpus/parser tests/language/wrong -dict=$cases/language.dict \
     -max_total_time=30 -max_len=4096 -timeout=10 -artifact_prefix="$found/" -verbosity=0 -print_final_stats=1
   $fuzzers/fuzz_round_trip "$found/round_trip" $cases/corpus/round_trip \
     -max_total_time=30 -max_len=2048 -timeout=10 -artifact_prefix="$found/" -verbosity=0 -print_final_stats=1
+  build/fuzz/tests/api/fuzz/fuzz_api "$found/api" -max_total_time=30 -max_len=1024 -timeout=20 -artifact_prefix="$found/" \
+    -verbosity=0 -print_final_stats=1
 fi

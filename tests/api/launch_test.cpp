@@ -204,35 +204,6 @@ TEST_F(LaunchTest, CapturesWhatIsPreparedAndRefusesTheRest) {
   EXPECT_EQ(state_->wrong_contexts, 0);
 }
 
-TEST_F(LaunchTest, KeepsABoundedNumberOfKernelsAndUnloadsTheRest) {
-  const Device device("cuda");
-  const auto layer = [](int channels) {
-    return Layer("conv_transpose2d 1 -> " + std::to_string(channels) + "; kernel 1; input ?x1x1");
-  };
-  const Arrays arrays{address(0x1000), address(0x2000), nullptr, address(0x8000)};
-  const Kernel held = device.prepare(layer(1));
-  state_->capturing = {0x55};
-  (void)device.prepare(layer(2));
-  device.run(layer(2), arrays, {1, 1, 1}, address(0x55));  // a graph has it now
-  state_->capturing.clear();
-  const auto before = counters();
-  for (int channels = 3; channels <= 300; ++channels) {
-    device.run(layer(channels), arrays, {1, 1, 1});
-  }
-  EXPECT_EQ(counters().evicted - before.evicted, 300u - 256u);
-  EXPECT_EQ(state_->live_modules, 256);
-  const auto compiled = compiles();
-  held.launch(arrays, {1, 1, 1});
-  device.run(layer(2), arrays, {1, 1, 1});
-  device.run(layer(300), arrays, {1, 1, 1});
-  EXPECT_EQ(compiles(), compiled);
-  EXPECT_EQ(counters().hits, before.hits);
-  device.run(layer(3), arrays, {1, 1, 1});  // the first to go; the store has it
-  EXPECT_EQ(compiles(), compiled);
-  EXPECT_EQ(counters().hits, before.hits + 1);
-  EXPECT_EQ(state_->wrong_contexts, 0);
-}
-
 TEST_F(LaunchTest, KernelsOutliveTheirDevice) {
   {
     auto device = std::make_unique<Device>("cuda");

@@ -1,0 +1,130 @@
+// A device of the engine over the fake driver: how many kernels it keeps, tuning records, cancellation.
+#include "runtime/jit/device.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "generator/language/language.h"
+#include "runtime/jit/choose.h"
+#include "runtime/jit/counters.h"
+#include "tests/cuda_device/fake_driver.h"
+
+namespace convtgen::jit {
+namespace {
+
+constexpr InputSizes kOne{1, 1, 1};
+
+void* address(std::uint64_t number) {
+  return reinterpret_cast<void*>(number);
+}
+const Pointers kPointers{address(0x1000), address(0x2000), nullptr, address(0x8000)};
+
+class JitDeviceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    static int count = 0;
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              ("convtgen_jit_" + std::to_string(getpid()) + "_" + std::to_string(count++));
+    setenv("CONVTGEN_CUDA_DRIVER", CONVTGEN_FAKE_DRIVER, 1);
+    setenv("CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC, 1);
+    state_ =
+        reinterpret_cast<fake::StateFunction>(dlsym(dlopen(CONVTGEN_FAKE_DRIVER, RTLD_NOW), "convtgen_fake_state"))();
+    *state_ = fake::State{};
+  }
+  void TearDown() override {
+    unsetenv("CONVTGEN_CUDA_DRIVER");
+    unsetenv("CONVTGEN_NVRTC");
+    std::filesystem::remove_all(folder_);
+  }
+  [[nodiscard]] std::shared_ptr<JitDevice> open(std::size_t most_kernels) const {
+    return JitDevice::open("cuda", {.most_kernels = most_kernels, .store_folder = folder_.string()}).value();
+  }
+  static LayerKey numbered(int channels) {
+    return LayerKey(*parse_layer("conv_transpose2d 1 -> " + std::to_string(channels) + "; kernel 1"));
+  }
+
+  std::filesystem::path folder_;
+  fake::State* state_ = nullptr;
+};
+
+TEST_F(JitDeviceTest, KeepsABoundedNumberOfKernelsAndUnloadsTheRest) {
+  const auto device = open(4);
+  const auto run = [&](int channels, void* stream = nullptr) {
+    const auto ran = device->run(numbered(channels), kPointers, kOne, stream);
+    ASSERT_TRUE(ran) << ran.error().message;
+  };
+  const KernelPointer held = device->prepare(numbered(1)).value();
+  state_->capturing = {0x55};
+  ASSERT_TRUE(device->prepare(numbered(2)));
+  run(2, address(0x55));  // a graph has it now
+  state_->capturing.clear();
+  const auto evicted = counters().evicted.load();
+  for (int channels = 3; channels <= 12; ++channels) {
+    run(channels);
+    run(3);  // in use all the time
+  }
+  EXPECT_EQ(counters().evicted - evicted, 12u - 4u);
+  EXPECT_EQ(device->kernel_count(), 4u);
+  EXPECT_EQ(state_->live_modules, 4);
+  for (const int kept : {1, 2, 3, 12}) {
+    EXPECT_NE(device->find(numbered(kept)), nullptr) << kept;
+  }
+  const auto compiles = counters().compiles.load();
+  run(4);  // gone from here, but the store has it
+  EXPECT_EQ(counters().compiles, compiles);
+  EXPECT_TRUE(held->launch(kPointers, kOne, nullptr));
+  EXPECT_EQ(state_->wrong_contexts, 0);
+}
+
+TEST_F(JitDeviceTest, KernelsThatAreHeldGoBeyondTheBound) {
+  const auto device = open(2);
+  std::vector<KernelPointer> held;
+  for (int channels = 1; channels <= 5; ++channels) {
+    held.push_back(device->prepare(numbered(channels)).value());
+  }
+  EXPECT_EQ(state_->live_modules, 5);
+  held.clear();
+  ASSERT_TRUE(device->prepare(numbered(6)));
+  EXPECT_EQ(state_->live_modules, 2);
+}
+
+TEST_F(JitDeviceTest, ACancelledPrepareLeavesNothing) {
+  const auto device = open(4);
+  std::stop_source stop;
+  stop.request_stop();
+  const auto cancelled = device->prepare(numbered(1), stop.get_token());
+  ASSERT_FALSE(cancelled);
+  EXPECT_EQ(cancelled.error().status, Status::kCancelled);
+  EXPECT_TRUE(device->prepare(numbered(1)));
+}
+
+TEST_F(JitDeviceTest, ADriverThatForbidsLoadingIsNoLastingFailure) {
+  const auto device = open(4);
+  state_->failures["cuModuleGetFunction"] = 500;
+  const auto failed = device->prepare(numbered(1));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().status, Status::kDriver);
+  EXPECT_EQ(state_->live_modules, 0);
+  state_->failures.clear();
+  EXPECT_TRUE(device->prepare(numbered(1)));
+}
+
+TEST(ChooseTest, ARecordIsHeldToThePlanners) {
+  const Problem problem{*parse_layer("conv_transpose2d 8 -> 8; kernel 3"), Direction::kForward,
+                        target_named("sm_90a").value()};
+  const std::vector<Plan> plans = plan(problem).value();
+  for (const Plan& each : plans) {
+    EXPECT_EQ(plan_text(choose_plan(problem, plan_text(each)).value()), plan_text(each));
+  }
+  for (const std::string& record : {std::string(), std::string("template lost"), plan_text(plans.front()) + "x"}) {
+    EXPECT_EQ(plan_text(choose_plan(problem, record).value()), plan_text(plans.front()));
+  }
+}
+
+}  // namespace
+}  // namespace convtgen::jit

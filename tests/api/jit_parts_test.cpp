@@ -1,0 +1,71 @@
+// Small parts of the engine: what is stored of a kernel, the log.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <string>
+#include <vector>
+
+#include "runtime/jit/log.h"
+#include "runtime/jit/packing.h"
+
+namespace convtgen::jit {
+namespace {
+
+TEST(PackingTest, GivesBackWhatWasPackedAndNothingElse) {
+  PackedKernel kernel;
+  kernel.binary = {.kind = BinaryKind::kPtx,
+                   .architecture = "compute_89",
+                   .symbol = "convtgen_direct",
+                   .bytes = std::string("\0\1:2:\n", 6),
+                   .log = "a log\n",
+                   .threads = 256,
+                   .shared_bytes = 26720};
+  kernel.compiled_by = "NVRTC 13.0";
+  const std::string packed = pack_kernel(kernel);
+  const auto back = unpack_kernel(packed);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->binary.kind, BinaryKind::kPtx);
+  EXPECT_EQ(back->binary.architecture, kernel.binary.architecture);
+  EXPECT_EQ(back->binary.symbol, kernel.binary.symbol);
+  EXPECT_EQ(back->binary.bytes, kernel.binary.bytes);
+  EXPECT_EQ(back->binary.log, kernel.binary.log);
+  EXPECT_EQ(back->binary.threads, 256);
+  EXPECT_EQ(back->binary.shared_bytes, 26720);
+  EXPECT_EQ(back->compiled_by, "NVRTC 13.0");
+  for (std::size_t length = 0; length < packed.size(); ++length) {
+    EXPECT_FALSE(unpack_kernel(std::string_view(packed).substr(0, length))) << length;
+  }
+  EXPECT_FALSE(unpack_kernel(packed + "x"));
+  EXPECT_FALSE(unpack_kernel("convtgen kernel 1\n99999999999999999999:"));
+}
+
+TEST(LogTest, LevelsDecideWhatIsHeard) {
+  std::vector<std::string> heard_here;
+  set_log_sink([&](LogLevel, std::string_view message) { heard_here.emplace_back(message); }, LogLevel::kInfo);
+  log(LogLevel::kDebug, "debug");
+  log(LogLevel::kInfo, "info");
+  log(LogLevel::kError, "error");
+  EXPECT_FALSE(heard(LogLevel::kDebug));
+  set_log_sink([&](LogLevel, std::string_view message) { heard_here.emplace_back(message); }, LogLevel::kOff);
+  log(LogLevel::kError, "nobody hears it");
+  EXPECT_EQ(heard_here, (std::vector<std::string>{"info", "error"}));
+
+  setenv("CONVTGEN_LOG", "error", 1);
+  testing::internal::CaptureStderr();
+  set_log_sink({}, LogLevel::kOff);
+  log(LogLevel::kWarning, "a warning");
+  log(LogLevel::kError, "an error");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "convtgen: error: an error\n");
+  setenv("CONVTGEN_LOG", "loud", 1);
+  testing::internal::CaptureStderr();
+  set_log_sink({}, LogLevel::kOff);
+  log(LogLevel::kWarning, "a warning");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "convtgen: warning: $CONVTGEN_LOG is 'loud'; legal are off, error, warning, info, debug\n"
+            "convtgen: warning: a warning\n");
+  unsetenv("CONVTGEN_LOG");
+  set_log_sink({}, LogLevel::kOff);
+}
+
+}  // namespace
+}  // namespace convtgen::jit
