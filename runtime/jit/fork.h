@@ -5,7 +5,7 @@
 
 namespace convtgen::jit {
 
-/// To be called before this process starts CUDA.
+/// To be called when this process has started CUDA.
 void note_cuda_start();
 
 /// Whether CUDA was started in this process's parent before the fork. One load.

@@ -10,7 +10,6 @@ Outcome<std::shared_ptr<Gpu>> Gpu::open(int ordinal) {
   if (cuda_lost_in_fork()) {
     return std::unexpected(forked_failure());
   }
-  note_cuda_start();
   auto driver = CudaDriver::open();
   if (!driver) {
     std::string message = driver.error().message;
@@ -19,6 +18,7 @@ Outcome<std::shared_ptr<Gpu>> Gpu::open(int ordinal) {
     }
     return fail_with(Status::kNoDevice, std::move(message));
   }
+  note_cuda_start();
   const Result<int> count = (*driver)->device_count();
   if (!count) {
     return fail_with(Status::kNoDevice, count.error());

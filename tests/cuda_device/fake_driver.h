@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -30,11 +31,11 @@ struct State {
   int static_shared = 16;
   int max_shared_bytes = 227 * 1024;
   std::size_t memory_bytes = std::size_t{1} << 30;
-  std::vector<float> elapsed;                 // what events tell, one after the other; the last stays
-  std::map<std::string, int> failures;        // function name -> status that it returns from now on
-  std::map<std::string, int> failures_after;  // function name -> calls that still succeed
-  std::set<std::uint64_t> capturing;          // streams; loading a module meanwhile spoils the capture
-  bool record = true;                         // whether calls and launches are kept
+  std::vector<float> elapsed;                              // what events tell, one after the other; the last stays
+  std::map<std::string, int, std::less<>> failures;        // function name -> status that it returns from now on
+  std::map<std::string, int, std::less<>> failures_after;  // function name -> calls that still succeed
+  std::set<std::uint64_t> capturing;                       // streams; loading a module meanwhile spoils the capture
+  bool record = true;                                      // whether calls and launches are kept
 
   // What has happened.
   std::vector<std::string> calls;  // the names, in order, those of plain questions left out

@@ -1,0 +1,60 @@
+// A prepared launch allocates nothing. The program's operator new is this file's, the library's too.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "tests/api/fake_gpu.h"
+
+namespace {
+
+std::atomic<long> allocations{0};
+
+}  // namespace
+
+// NOLINTBEGIN(misc-new-delete-overloads): what is not here calls these.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) {
+    return memory;
+  }
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+// NOLINTEND(misc-new-delete-overloads)
+
+namespace convtgen::api_test {
+namespace {
+
+class AllocationTest : public FakeGpuTest {};
+
+TEST_F(AllocationTest, APreparedLaunchAllocatesNothing) {
+  const Device device("cuda");
+  const Layer layer(kOpenLayer);
+  state_->record = false;
+  const long before_prepare = allocations;
+  const Kernel kernel = device.prepare(layer);
+  EXPECT_GT(allocations, before_prepare) << "this test sees the library's allocations";
+  push(make_context(0));
+  (void)device.prepare(layer);
+  const Arrays arrays = some_arrays();
+  const long before = allocations;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(
+        convtgen_launch(kernel.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, 1 + i % 3, 5, 7 + i, nullptr),
+        CONVTGEN_OK);
+    ASSERT_EQ(
+        convtgen_run(device.handle(), layer.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, 0, 5, 7, nullptr),
+        CONVTGEN_OK);
+  }
+  EXPECT_EQ(allocations, before);
+  pop();
+  kernel.launch(arrays, {1, 5, 7});  // in the primary context, where it is too
+}
+
+}  // namespace
+}  // namespace convtgen::api_test
