@@ -63,6 +63,6 @@ if [[ $regenerate == ON ]]; then
     -max_total_time=30 -max_len=4096 -timeout=10 -artifact_prefix="$found/" -verbosity=0 -print_final_stats=1
   $fuzzers/fuzz_round_trip "$found/round_trip" $cases/corpus/round_trip \
     -max_total_time=30 -max_len=2048 -timeout=10 -artifact_prefix="$found/" -verbosity=0 -print_final_stats=1
-  build/fuzz/tests/api/fuzz/fuzz_api "$found/api" -max_total_time=30 -max_len=1024 -timeout=20 -artifact_prefix="$found/" \
-    -verbosity=0 -print_final_stats=1
+  build/fuzz/tests/api/fuzz/fuzz_api "$found/api" -dict=$cases/language.dict \
+    -max_total_time=30 -max_len=1024 -timeout=20 -artifact_prefix="$found/" -verbosity=0 -print_final_stats=1
 fi

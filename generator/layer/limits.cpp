@@ -157,11 +157,13 @@ class Checker {
       return;
     }
     const Pair& kernel = layer_.kernel;
-    if (kernel.h * kernel.w > kMaxTaps) {
-      add("kernel", layer_.dimensions == 1
-                        ? fmt::format("kernel {} has {} taps; at most {} are supported", kernel.w, kernel.w, kMaxTaps)
-                        : fmt::format("kernel {}x{} has {} taps; at most {} are supported", kernel.h, kernel.w,
-                                      kernel.h * kernel.w, kMaxTaps));
+    // In one dimension the height is 1 or judged already, whatever number it is.
+    const std::int64_t taps = layer_.dimensions == 1 ? kernel.w : kernel.h * kernel.w;
+    if (taps > kMaxTaps) {
+      add("kernel",
+          layer_.dimensions == 1
+              ? fmt::format("kernel {} has {} taps; at most {} are supported", kernel.w, kernel.w, kMaxTaps)
+              : fmt::format("kernel {}x{} has {} taps; at most {} are supported", kernel.h, kernel.w, taps, kMaxTaps));
       return;
     }
     if (broken(operator_name(layer_)) || broken("groups")) {
@@ -169,7 +171,7 @@ class Checker {
     }
     // At most 2^62 channels pairs times 2^12 taps.
     std::int64_t weights = layer_.in_channels * (layer_.out_channels / layer_.groups);
-    if (__builtin_mul_overflow(weights, kernel.h * kernel.w, &weights)) {
+    if (__builtin_mul_overflow(weights, taps, &weights)) {
       add(operator_name(layer_), "the weights have more elements than 64 bits can count", {"kernel", "groups"});
     }
   }

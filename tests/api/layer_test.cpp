@@ -79,6 +79,7 @@ TEST(ApiLayerTest, WrongFieldsAreNamed) {
   wrong([](LayerFields& f) { f.in_channels = 0; }, "conv_transpose2d");
   wrong([](LayerFields& f) { f.kernel[0] = -1; }, "kernel");
   wrong([](LayerFields& f) { f.stride[1] = 0; }, "stride");
+  wrong([](LayerFields& f) { f.dimensions = 1, f.kernel[0] = int64_t{1} << 62, f.kernel[1] = 34; }, "height 1");
   wrong([](LayerFields& f) { f.padding[0] = -1; }, "padding");
   wrong([](LayerFields& f) { f.output_padding[0] = 1; }, "output_padding");
   wrong([](LayerFields& f) { f.dilation[0] = 0; }, "dilation");

@@ -1,14 +1,14 @@
 // Any calls of the C API, in any order, with any text, numbers and pointers: each returns one of its codes, what fails
 // leaves words and no handle, and what succeeds keeps its promises. The driver and NVRTC are the tests' fakes.
 #include <dlfcn.h>
-#include <fuzzer/FuzzedDataProvider.h>
 #include <stdlib.h>
 
 #include <convtgen/convtgen.h>
 #include <cstring>
+#include <iterator>
 #include <string>
-#include <vector>
 
+#include "tests/api/fuzz/input.h"
 #include "tests/cuda_device/fake_driver.h"
 #include "tests/language/fuzz/check.h"
 
@@ -23,19 +23,19 @@ bool succeeded(convtgen_status status) {
   return status == CONVTGEN_OK;
 }
 
-std::int64_t number(FuzzedDataProvider& data) {
-  return data.ConsumeBool() ? data.ConsumeIntegralInRange<std::int64_t>(-2, 40) : data.ConsumeIntegral<std::int64_t>();
+std::int64_t number(Input& data) {
+  return data.yes() ? data.between(-2, 40) : static_cast<std::int64_t>(data.any());
 }
 
-convtgen_layer* layer_of_fields(FuzzedDataProvider& data) {
+convtgen_layer* layer_of_fields(Input& data) {
   convtgen_layer_fields fields;
   CONVTGEN_CHECK(succeeded(convtgen_layer_fields_init(&fields)));
-  const auto small = [&] { return data.ConsumeIntegralInRange<std::int64_t>(-1, 6); };
-  fields.dimensions = data.ConsumeIntegralInRange<std::int32_t>(0, 3);
-  fields.bias = data.ConsumeIntegralInRange<std::int32_t>(-1, 2);
+  const auto small = [&] { return data.between(-1, 6); };
+  fields.dimensions = static_cast<std::int32_t>(data.between(0, 3));
+  fields.bias = static_cast<std::int32_t>(data.between(-1, 2));
   for (auto* pair : {fields.kernel, fields.stride, fields.padding, fields.output_padding, fields.dilation}) {
-    pair[0] = data.ConsumeIntegralInRange(0, 15) == 0 ? number(data) : small();
-    pair[1] = data.ConsumeIntegralInRange(0, 15) == 0 ? number(data) : small();
+    pair[0] = data.between(0, 15) == 0 ? number(data) : small();
+    pair[1] = data.between(0, 15) == 0 ? number(data) : small();
   }
   fields.groups = small();
   fields.in_channels = fields.groups * small();
@@ -44,34 +44,34 @@ convtgen_layer* layer_of_fields(FuzzedDataProvider& data) {
   fields.height = number(data);
   fields.width = number(data);
   static constexpr const char* kWords[] = {nullptr, "f32", "f16", "tf32", "nhwc", "relu", "clamp(0, 1)", "x", ""};
-  fields.dtype = data.PickValueInArray(kWords);
-  fields.compute = data.PickValueInArray(kWords);
-  fields.layout = data.PickValueInArray(kWords);
-  fields.fuse = data.PickValueInArray(kWords);
+  fields.dtype = kWords[data.between(0, std::size(kWords) - 1)];
+  fields.compute = kWords[data.between(0, std::size(kWords) - 1)];
+  fields.layout = kWords[data.between(0, std::size(kWords) - 1)];
+  fields.fuse = kWords[data.between(0, std::size(kWords) - 1)];
   convtgen_layer* layer = nullptr;
   CONVTGEN_CHECK(succeeded(convtgen_layer_create(&fields, &layer)) == (layer != nullptr));
   return layer;
 }
 
-convtgen_layer* layer_of_text(FuzzedDataProvider& data) {
-  const std::string name = data.ConsumeRandomLengthString(4);
-  const std::string text = data.ConsumeRandomLengthString(300);
+convtgen_layer* layer_of_text(Input& data) {
+  const std::string name = data.text(4);
+  const std::string text = data.text(300);
   convtgen_layer* layer = nullptr;
-  const auto status = convtgen_layer_parse(text.c_str(), data.ConsumeBool() ? name.c_str() : nullptr, &layer);
+  const auto status = convtgen_layer_parse(text.c_str(), data.yes() ? name.c_str() : nullptr, &layer);
   CONVTGEN_CHECK(succeeded(status) == (layer != nullptr));
   return layer;
 }
 
-void launch(FuzzedDataProvider& data, const convtgen_layer* layer) {
+void launch(Input& data, const convtgen_layer* layer) {
   convtgen_kernel* kernel = nullptr;
   if (!succeeded(convtgen_prepare(device, layer, &kernel))) {
     CONVTGEN_CHECK(kernel == nullptr);
     return;
   }
   CONVTGEN_CHECK(std::strcmp(convtgen_kernel_layer(kernel), convtgen_layer_text(layer)) == 0);
-  while (data.remaining_bytes() > 0) {
+  while (!data.empty()) {
     const std::int64_t batch = number(data), height = number(data), width = number(data);
-    const auto pointer = [&] { return reinterpret_cast<void*>(data.ConsumeIntegral<std::uint64_t>()); };
+    const auto pointer = [&] { return reinterpret_cast<void*>(data.any()); };
     convtgen_shape shape{};
     shape.struct_size = sizeof(shape);
     const bool has_shape =
@@ -79,9 +79,8 @@ void launch(FuzzedDataProvider& data, const convtgen_layer* layer) {
     size_t workspace = 1;
     CONVTGEN_CHECK(succeeded(convtgen_kernel_workspace(kernel, batch, height, width, &workspace)) == has_shape);
     CONVTGEN_CHECK(workspace == 0);
-    const bool launched =
-        succeeded(convtgen_launch(kernel, pointer(), pointer(), data.ConsumeBool() ? pointer() : nullptr, pointer(),
-                                  batch, height, width, pointer()));
+    const bool launched = succeeded(convtgen_launch(kernel, pointer(), pointer(), data.yes() ? pointer() : nullptr,
+                                                    pointer(), batch, height, width, pointer()));
     CONVTGEN_CHECK(has_shape || !launched);
   }
   convtgen_kernel_destroy(kernel);
@@ -102,8 +101,8 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  FuzzedDataProvider data(bytes, size);
-  convtgen_layer* layer = data.ConsumeBool() ? layer_of_fields(data) : layer_of_text(data);
+  Input data(bytes, size);
+  convtgen_layer* layer = data.yes() ? layer_of_fields(data) : layer_of_text(data);
   if (layer == nullptr) {
     return 0;
   }
@@ -115,7 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   shape.struct_size = sizeof(shape);
   const bool small = !succeeded(convtgen_layer_shape(layer, 0, CONVTGEN_DYNAMIC, CONVTGEN_DYNAMIC, &shape)) ||
                      shape.weight_elements < 4096;
-  if (small && data.ConsumeBool()) {
+  if (small && data.yes()) {
     launch(data, layer);
   }
   convtgen_layer_destroy(again);
