@@ -24,6 +24,7 @@ struct VerbDescription {
   std::string name;
   std::string description;
   std::vector<Argument> arguments;
+  std::vector<VerbDescription> verbs;  // "list" of "cache"
 };
 
 Argument describe(const CLI::Option& option) {
@@ -61,10 +62,11 @@ Argument describe(const CLI::Option& option) {
 std::vector<VerbDescription> describe_verbs(const CLI::App& app) {
   std::vector<VerbDescription> verbs;
   for (const CLI::App* verb : app.get_subcommands(nullptr)) {
-    verbs.push_back({verb->get_name(), verb->get_description(), {}});
+    verbs.push_back({verb->get_name(), verb->get_description(), {}, {}});
     for (const CLI::Option* option : verb->get_options(nullptr)) {
       verbs.back().arguments.push_back(describe(*option));
     }
+    verbs.back().verbs = describe_verbs(*verb);
   }
   return verbs;
 }
@@ -111,36 +113,50 @@ std::string bash_words(const Argument* argument) {
   }
 }
 
-std::string bash_script(const std::vector<VerbDescription>& verbs) {
+/// The parts of bash's script: the verbs with those that they belong to ("cache list"), what completes the values of
+/// their options, and what completes the other words.
+struct BashParts {
+  std::vector<std::string> verbs;
   std::string values, words;
+};
+
+void add_bash_verbs(BashParts& parts, const std::vector<VerbDescription>& verbs, const std::string& before) {
   for (const VerbDescription& verb : verbs) {
-    std::vector<std::string> options;
+    const std::string path = before + verb.name;
+    parts.verbs.push_back(quoted(path));
+    std::vector<std::string> words = names_of(verb.verbs);
     for (const Argument& argument : verb.arguments) {
-      options.insert(options.end(), argument.names.begin(), argument.names.end());
+      words.insert(words.end(), argument.names.begin(), argument.names.end());
       if (argument.kind == ValueKind::kNone || argument.names.empty()) {
         continue;
       }
       std::vector<std::string> patterns;
       for (const std::string& name : argument.names) {
-        patterns.push_back(verb.name + ":" + name);
+        patterns.push_back(quoted(path + ":" + name));
       }
       const std::string command = bash_words(&argument);
-      values += fmt::format("    {}) {} return ;;\n", fmt::join(patterns, "|"),
-                            command.empty() ? "" : fmt::format("mapfile -t COMPREPLY < <({});", command));
+      parts.values += fmt::format("    {}) {} return ;;\n", fmt::join(patterns, "|"),
+                                  command.empty() ? "" : fmt::format("mapfile -t COMPREPLY < <({});", command));
     }
     const std::string positional = bash_words(positional_of(verb));
-    words += fmt::format(
-        "    {}) options={}{} ;;\n", verb.name, quoted(fmt::format("{}", fmt::join(options, " "))),
+    parts.words += fmt::format(
+        "    {}) options={}{} ;;\n", quoted(path), quoted(fmt::format("{}", fmt::join(words, " "))),
         positional.empty()
             ? ""
             : fmt::format("; [[ $current == -* ]] || {{ mapfile -t COMPREPLY < <({}); return; }}", positional));
+    add_bash_verbs(parts, verb.verbs, path + " ");
   }
+}
+
+std::string bash_script(const std::vector<VerbDescription>& verbs) {
+  BashParts parts;
+  add_bash_verbs(parts, verbs, "");
   return fmt::format(R"(# bash completion of convtgen: source <(convtgen completion bash)
 _convtgen() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} verb= options= i
   for ((i = 1; i < COMP_CWORD; ++i)); do
-    case ${{COMP_WORDS[i]}} in
-      {}) verb=${{COMP_WORDS[i]}}; break ;;
+    case ${{verb:+$verb }}${{COMP_WORDS[i]}} in
+      {}) verb=${{verb:+$verb }}${{COMP_WORDS[i]}} ;;
     esac
   done
   COMPREPLY=()
@@ -153,8 +169,8 @@ _convtgen() {{
 }}
 complete -o filenames -F _convtgen convtgen
 )",
-                     fmt::join(names_of(verbs), "|"), values,
-                     quoted(fmt::format("{} --help --version", fmt::join(names_of(verbs), " "))), words);
+                     fmt::join(parts.verbs, "|"), parts.values,
+                     quoted(fmt::format("{} --help --version", fmt::join(names_of(verbs), " "))), parts.words);
 }
 
 /// A description inside zsh's [...] and :...:.
@@ -185,30 +201,36 @@ std::string zsh_action(const Argument& argument) {
   return "";
 }
 
-std::string zsh_script(const std::vector<VerbDescription>& verbs) {
-  std::string list, cases;
+/// A function that completes one of the verbs and what follows it, after those of the verbs that have verbs.
+std::string zsh_function(const std::string& name, const std::string& options,
+                         const std::vector<VerbDescription>& verbs) {
+  std::string nested, list, cases;
   for (const VerbDescription& verb : verbs) {
-    list += fmt::format("      {}\n", quoted(verb.name + ":" + zsh_text(verb.description)));
+    list += fmt::format("    {}\n", quoted(verb.name + ":" + zsh_text(verb.description)));
+    if (!verb.verbs.empty()) {
+      const std::string function = name + "_" + verb.name;
+      nested += zsh_function(function, "'--help[Print help]'", verb.verbs);
+      cases += fmt::format("        {}) {} ;;\n", verb.name, function);
+      continue;
+    }
     cases += fmt::format("        {})\n          _arguments", verb.name);
     for (const Argument& argument : verb.arguments) {
       if (argument.names.empty()) {
         cases += " \\\n            " + quoted("*" + zsh_action(argument));
         continue;
       }
-      for (const std::string& name : argument.names) {
+      for (const std::string& option : argument.names) {
         cases += " \\\n            " +
-                 quoted(fmt::format("{}[{}]{}", name, zsh_text(argument.description), zsh_action(argument)));
+                 quoted(fmt::format("{}[{}]{}", option, zsh_text(argument.description), zsh_action(argument)));
       }
     }
     cases += "\n          ;;\n";
   }
-  return fmt::format(R"(#compdef convtgen
-# zsh completion of convtgen: source <(convtgen completion zsh), or put it in $fpath as _convtgen
-_convtgen() {{
+  return fmt::format(R"({}{}() {{
   local curcontext=$curcontext state line
   local -a verbs=(
 {}  )
-  _arguments -C '--help[Print help]' '--version[Print the version]' '1: :->verb' '*:: :->rest'
+  _arguments -C {} '1: :->verb' '*:: :->rest'
   case $state in
     verb) _describe verb verbs ;;
     rest)
@@ -217,17 +239,27 @@ _convtgen() {{
       ;;
   esac
 }}
-if [[ $funcstack[1] == _convtgen ]]; then _convtgen "$@"; else compdef _convtgen convtgen; fi
 )",
-                     list, cases);
+                     nested, name, list, options, cases);
 }
 
-std::string fish_script(const std::vector<VerbDescription>& verbs) {
-  std::string script = "# fish completion of convtgen: convtgen completion fish | source\n";
+std::string zsh_script(const std::vector<VerbDescription>& verbs) {
+  return fmt::format(R"(#compdef convtgen
+# zsh completion of convtgen: source <(convtgen completion zsh), or put it in $fpath as _convtgen
+{}if [[ $funcstack[1] == _convtgen ]]; then _convtgen "$@"; else compdef _convtgen convtgen; fi
+)",
+                     zsh_function("_convtgen", "'--help[Print help]' '--version[Print the version]'", verbs));
+}
+
+/// `wanted` is the condition under which these verbs are offered; `before` begins those under which one was given.
+std::string fish_lines(const std::vector<VerbDescription>& verbs, const std::string& wanted,
+                       const std::string& before) {
+  std::string script;
   for (const VerbDescription& verb : verbs) {
-    script += fmt::format("complete -c convtgen -n __fish_use_subcommand -f -a {} -d {}\n", verb.name,
-                          quoted(verb.description));
-    const std::string here = fmt::format("complete -c convtgen -n '__fish_seen_subcommand_from {}'", verb.name);
+    script +=
+        fmt::format("complete -c convtgen -n {} -f -a {} -d {}\n", quoted(wanted), verb.name, quoted(verb.description));
+    const std::string given = before + "__fish_seen_subcommand_from " + verb.name;
+    const std::string here = fmt::format("complete -c convtgen -n {}", quoted(given));
     for (const Argument& argument : verb.arguments) {
       std::string line = here;
       for (const std::string& name : argument.names) {
@@ -252,8 +284,19 @@ std::string fish_script(const std::vector<VerbDescription>& verbs) {
       }
       script += fmt::format("{} -d {}\n", line, quoted(argument.description));
     }
+    if (!verb.verbs.empty()) {
+      script += fish_lines(
+          verb.verbs,
+          fmt::format("{}; and not __fish_seen_subcommand_from {}", given, fmt::join(names_of(verb.verbs), " ")),
+          given + "; and ");
+    }
   }
   return script;
+}
+
+std::string fish_script(const std::vector<VerbDescription>& verbs) {
+  return "# fish completion of convtgen: convtgen completion fish | source\n" +
+         fish_lines(verbs, "__fish_use_subcommand", "");
 }
 
 }  // namespace

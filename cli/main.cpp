@@ -25,6 +25,7 @@ Examples:
   convtgen explain layers.convt --arch sm_80     what would run there, and why
   convtgen run layers.convt --input 1x32x64      on a GPU, else on the host device; verified in fp64
   convtgen run -e "conv_transpose2d 8 -> 4; kernel 3; stride 2; input 1x16x16"
+  convtgen cache list                            what was compiled before and is kept
   convtgen doctor                                what works on this machine, and what does not, and why
 
 A layer file reads like this (docs/language.md):
@@ -45,18 +46,37 @@ std::string verb_names(const CLI::App& app) {
   return names;
 }
 
+/// "cache list " where that much of the command line was understood, and the verb that it names.
+struct Given {
+  const CLI::App* verb;
+  std::string words;
+  int count = 0;
+};
+Given given_verb(const CLI::App& app) {
+  Given given{&app, ""};
+  while (!given.verb->get_subcommands().empty()) {
+    given.verb = given.verb->get_subcommands().front();
+    given.words += given.verb->get_name() + " ";
+    ++given.count;
+  }
+  return given;
+}
+
 /// "there is no verb 'chek'; did you mean 'check'?" where that is what is wrong.
-std::string verb_suggestion(const CLI::App& app, int argc, char** argv) {
+std::string verb_suggestion(const Given& given, int argc, char** argv) {
   std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands(nullptr)) {
+  for (const CLI::App* verb : given.verb->get_subcommands(nullptr)) {
     names.push_back(verb->get_name());
   }
   const std::vector<std::string_view> verbs(names.begin(), names.end());
-  if (argc < 2 || argv[1][0] == '-' || std::find(verbs.begin(), verbs.end(), argv[1]) != verbs.end()) {
+  const int next = 1 + given.count;
+  if (verbs.empty() || argc <= next || argv[next][0] == '-' ||
+      std::find(verbs.begin(), verbs.end(), argv[next]) != verbs.end()) {
     return "";
   }
-  const std::string_view near = convtgen::nearest(argv[1], verbs);
-  return fmt::format("there is no verb '{}'{}", argv[1], near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+  const std::string_view near = convtgen::nearest(argv[next], verbs);
+  return fmt::format("there is no verb '{}{}'{}", given.words, argv[next],
+                     near.empty() ? "" : fmt::format("; did you mean '{}{}'?", given.words, near));
 }
 
 int machine_lacks(std::string_view what) {
@@ -82,6 +102,7 @@ int main(int argc, char** argv) {
   add_explain(app, exit);
   add_compile(app, exit);
   add_run(app, exit);
+  add_cache(app, exit);
   add_doctor(app, exit);
   add_completion(app, exit);
 
@@ -95,12 +116,13 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "{}", app.help());
       return static_cast<int>(Exit::kUsage);
     }
-    const std::string suggestion = verb_suggestion(app, argc, argv);
-    print_error(!suggestion.empty()             ? suggestion
-                : app.get_subcommands().empty() ? fmt::format("a verb is missing: {}", verb_names(app))
-                                                : error.what());
-    fmt::print(stderr, "'convtgen {}--help' tells what is legal.\n",
-               app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");
+    const Given given = given_verb(app);
+    const std::string suggestion = verb_suggestion(given, argc, argv);
+    print_error(!suggestion.empty() ? suggestion
+                : given.verb->get_subcommands(nullptr).empty()
+                    ? error.what()
+                    : fmt::format("a verb is missing: {}", verb_names(*given.verb)));
+    fmt::print(stderr, "'convtgen {}--help' tells what is legal.\n", given.words);
     return static_cast<int>(Exit::kUsage);
   } catch (const std::bad_alloc&) {
     return machine_lacks("not enough memory; run takes smaller sizes with --input");

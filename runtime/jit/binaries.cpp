@@ -24,10 +24,6 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-EntryKind entry_kind(BinaryKind kind) {
-  return kind == BinaryKind::kPtx ? EntryKind::kPtx : EntryKind::kCubin;
-}
-
 // PTX for "sm_90a" runs on that chip alone; for "sm_89" it runs on every later one.
 bool is_portable(const Target& target) {
   return !target.architecture.ends_with('a');
@@ -89,10 +85,6 @@ Key record_key(const Layer& layer, Direction direction, const Target& target) {
            {"architecture", target.architecture}}};
 }
 
-Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compiler) {
-  return kernel_key(entry_kind(kind), made.source.text, made.problem.target.architecture, compiler, {"--std=c++17"});
-}
-
 // False where the bytes are not what the key promises.
 bool take(MadeKernel& made, const Key& key, std::string_view bytes) {
   auto packed = unpack_kernel(bytes);
@@ -124,6 +116,11 @@ bool take(MadeKernel& made, const Key& key, std::string_view bytes) {
 }
 
 }  // namespace
+
+Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compiler) {
+  return kernel_key(kind == BinaryKind::kPtx ? EntryKind::kPtx : EntryKind::kCubin, made.source.text,
+                    made.problem.target.architecture, compiler, {"--std=c++17"});
+}
 
 Binaries::Compiler Binaries::compiler() {
   const std::lock_guard lock(mutex_);
@@ -240,13 +237,17 @@ Outcome<MadeKernel> Binaries::compile(MadeKernel made, int capability, bool exac
   return made;
 }
 
+Outcome<MadeKernel> Binaries::generate(const Layer& layer, Direction direction, const Target& target) {
+  const std::optional<Entry> record = store_->find(record_key(layer, direction, target));
+  return specialized(layer, direction, target, record ? record->bytes : std::string_view());
+}
+
 Outcome<MadeKernel> Binaries::make(const Layer& layer, Direction direction, int capability, std::stop_token stop) {
   const auto base = base_of(capability);
   if (!base) {
     return std::unexpected(base.error());
   }
-  const std::optional<Entry> record = store_->find(record_key(layer, direction, base->target));
-  auto made = specialized(layer, direction, base->target, record ? record->bytes : std::string_view());
+  auto made = generate(layer, direction, base->target);
   if (!made) {
     return made;
   }

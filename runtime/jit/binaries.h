@@ -28,6 +28,10 @@ struct MadeKernel {
   double generate_ms = 0, compile_ms = 0;
 };
 
+/// The key under which the store keeps a kernel that is generated and not yet compiled. `compiler` is the identity of
+/// the NVRTC that makes it; empty where there is none, then what any made serves.
+[[nodiscard]] Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compiler);
+
 /// Thread-safe. The store's lock for a key makes it one compile a kernel, over all processes.
 class Binaries {
  public:
@@ -38,6 +42,10 @@ class Binaries {
   /// something must be compiled.
   /// Errors: kUnsupported, no plan; kNoCompiler; kCompileFailed with the compiler's log; kCancelled.
   [[nodiscard]] Outcome<MadeKernel> make(const Layer& layer, Direction direction, int capability, std::stop_token stop);
+
+  /// The source for a target, of the plan that a tuning record names, else of the planner's first; nothing is compiled.
+  /// Errors: kUnsupported, no plan.
+  [[nodiscard]] Outcome<MadeKernel> generate(const Layer& layer, Direction direction, const Target& target);
 
  private:
   /// The NVRTC of this machine, as far as it is known without loading it.

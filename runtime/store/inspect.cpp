@@ -1,6 +1,8 @@
 // What is in a store, and why a key is not.
 #include <algorithm>
 #include <functional>
+#include <limits>
+#include <tuple>
 #include <utility>
 
 #include "runtime/store/folder.h"
@@ -20,6 +22,13 @@ std::string problem_of(const std::string& name, std::string_view bytes) {
     return entry.error().message;
   }
   return Key(entry->fields).name() == name ? "" : "it is the entry of another key";
+}
+
+constexpr std::size_t kMostAlike = std::numeric_limits<std::size_t>::max();
+
+// How many bytes two texts begin with alike.
+std::size_t alike(std::string_view a, std::string_view b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
 Result<Folder> open_to_look(const std::string& folder) {
@@ -92,11 +101,14 @@ Store::Why Store::why(const Key& key, std::string_view label) const {
     why.problem.clear();
     return why;
   }
-  // By label first, then by how many fields differ, then the last used.
-  std::pair<bool, std::size_t> least;
+  // An entry of another kind, layer or architecture says little; of one source two directions differ early in the text.
+  std::tuple<bool, bool, bool, std::size_t, std::size_t> least;
   for (Listed& entry : entries) {
     std::vector<FieldDifference> different = differences(entry.head.fields, key.fields());
-    const std::pair distance(label.empty() || entry.head.label != label, different.size());
+    const Key other(entry.head.fields);
+    const auto differs = [&](std::string_view name) { return other.field(name) != key.field(name); };
+    const std::tuple distance(differs("kind"), label.empty() || entry.head.label != label, differs("architecture"),
+                              different.size(), kMostAlike - alike(other.field("source"), key.field("source")));
     if (!different.empty() && (!why.nearest || distance < least)) {
       least = distance;
       why.nearest = std::move(entry);

@@ -105,7 +105,7 @@ class Store {
   struct Why {
     bool found = false;                        // there is an entry: a hit
     std::string problem;                       // else, what is wrong with the file of that key, where there is one
-    std::optional<Listed> nearest;             // else, the entry that is most like it: of its label if there is one
+    std::optional<Listed> nearest;             // else, the most alike: of its kind, label and architecture if there are
     std::vector<FieldDifference> differences;  // between that entry and the key
   };
   /// Why a key is a hit or a miss. Counts nothing.

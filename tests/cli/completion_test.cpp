@@ -22,13 +22,19 @@ std::string complete(const std::string& words, const std::filesystem::path& fold
 
 TEST(Completion, Bash) {
   EXPECT_EQ(complete("convtgen em"), "emit ");
-  EXPECT_THAT(complete("convtgen ''"), HasSubstr("check fmt emit explain compile run doctor completion"));
+  EXPECT_THAT(complete("convtgen ''"), HasSubstr("check fmt emit explain compile run cache doctor completion"));
   EXPECT_EQ(complete("convtgen emit --ar"), "--arch ");
   EXPECT_EQ(complete("convtgen emit --arch sm_1"), "sm_100 sm_120 ");
   EXPECT_EQ(complete("convtgen completion z"), "zsh ");
   EXPECT_EQ(complete("convtgen doctor nv"), "nvrtc ");
   EXPECT_THAT(complete("convtgen run --"), HasSubstr("--device"));
   EXPECT_THAT(complete("convtgen check --"), Not(HasSubstr("--device")));
+  EXPECT_EQ(complete("convtgen ca"), "cache ");
+  EXPECT_EQ(complete("convtgen cache p"), "prune path ");
+  EXPECT_EQ(complete("convtgen cache list --j"), "--json ");
+  EXPECT_EQ(complete("convtgen cache why --arch sm_1"), "sm_100 sm_120 ");
+  EXPECT_EQ(complete("convtgen list --j"), " ") << "'list' is a verb of cache alone";
+  EXPECT_EQ(complete("convtgen check cache li"), " ") << "after a verb, 'cache' is a file";
   const Folder folder;
   write(folder / "up.convt", "");
   std::filesystem::create_directory(folder / "upper");
@@ -40,8 +46,8 @@ TEST(Completion, ZshAndFishNameEverything) {
   for (const char* shell : {"zsh", "fish"}) {
     const Outcome outcome = convtgen({"completion", shell});
     EXPECT_EQ(outcome.exit, 0);
-    for (const char* word : {"check", "fmt", "emit", "explain", "compile", "run", "doctor", "completion", "arch",
-                             "sm_90a", "diagnostics", "in-place", "seed"}) {
+    for (const char* word : {"check", "fmt", "emit", "explain", "compile", "run", "cache", "prune", "doctor",
+                             "completion", "arch", "sm_90a", "diagnostics", "in-place", "seed"}) {
       EXPECT_THAT(outcome.out, HasSubstr(word)) << shell;
     }
     // Where the shell is there, it reads the script.

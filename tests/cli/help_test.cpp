@@ -9,7 +9,9 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const std::vector<std::string> kVerbs{"check", "fmt", "emit", "explain", "compile", "run", "doctor", "completion"};
+const std::vector<std::string> kVerbs{"check", "fmt",   "emit",   "explain",   "compile",
+                                      "run",   "cache", "doctor", "completion"};
+const std::vector<std::string> kCacheVerbs{"list", "verify", "prune", "clear", "path", "why"};
 
 TEST(Help, NamesEveryVerb) {
   const Outcome help = convtgen({"--help"});
@@ -24,8 +26,18 @@ TEST(Help, NamesEveryVerb) {
 }
 
 TEST(Help, EveryVerbHasExamples) {
+  std::vector<std::vector<std::string>> verbs;
   for (const std::string& verb : kVerbs) {
-    const Outcome help = convtgen({verb, "--help"});
+    verbs.push_back({verb});
+  }
+  for (const std::string& verb : kCacheVerbs) {
+    verbs.push_back({"cache", verb});
+    EXPECT_THAT(convtgen({"cache", "--help"}).out, HasSubstr("\n  " + verb + " "));
+  }
+  for (std::vector<std::string> words : verbs) {
+    const std::string verb = words.size() == 1 ? words[0] : words[0] + " " + words[1];
+    words.emplace_back("--help");
+    const Outcome help = convtgen(words);
     EXPECT_EQ(help.exit, 0) << verb;
     EXPECT_THAT(help.out, HasSubstr("Examples:")) << verb;
     EXPECT_THAT(help.out, HasSubstr("convtgen " + verb)) << verb;

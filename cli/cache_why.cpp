@@ -1,0 +1,129 @@
+// convtgen cache why: is a layer's kernel in the cache, and if not, what is different?
+#include "cli/cache.h"
+
+#include <memory>
+
+#include "cli/layers.h"
+#include "cli/terminal.h"
+#include "generator/language/language.h"
+#include "runtime/compile/nvrtc_search.h"
+#include "runtime/jit/binaries.h"
+
+namespace convtgen::cli {
+namespace {
+
+struct WhyOptions {
+  LayerSource source;
+  std::string architecture;
+  std::string direction;
+};
+
+void print_row(std::string_view word, std::string_view text) {
+  fmt::print("  {:<12} {}\n", word, text);
+}
+
+/// What a field of a key is to people.
+std::string meaning(const FieldDifference& field) {
+  return field.name == kCompilerField ? "compiler, NVRTC's file" : field.name;
+}
+
+void print_differences(const std::vector<FieldDifference>& differences) {
+  for (const FieldDifference& field : differences) {
+    print_row("differs", meaning(field));
+    print_row("  was", field.recorded);
+    print_row("  is now", field.wanted);
+  }
+}
+
+void print_why(const std::string& name, const Store::Why& why, const Key& key) {
+  print_row("key", fmt::format("{}, {}", short_key(key), key.field("kind")));
+  if (!why.problem.empty()) {
+    print_row("bad",
+              fmt::format("there is a file of that key, but {}; it is replaced when the kernel is made", why.problem));
+  }
+  const Key nearest(why.nearest ? why.nearest->head.fields : KeyFields());
+  if (nearest.field("kind") != key.field("kind")) {
+    print_row("nearest", fmt::format("none: no {} is in the cache", key.field("kind")));
+    return;
+  }
+  const bool same = why.nearest->head.label == name;
+  print_row("nearest", fmt::format("{}, {}, used {}, {}", short_key(nearest), nearest.field("kind"),
+                                   age_text(*why.nearest), same ? "of this layer" : "of another layer"));
+  if (!same) {
+    print_row("", why.nearest->head.label);
+  }
+  print_differences(why.differences);
+}
+
+Exit why(const WhyOptions& options) {
+  Exit exit = Exit::kOk;
+  const auto layers = load_layers(options.source, exit);
+  if (!layers) {
+    return exit;
+  }
+  const Result<Target> target = target_named(options.architecture);
+  if (!target) {
+    print_error(target.error().message);
+    return Exit::kUsage;
+  }
+  const std::shared_ptr<Store> store = jit::store_of("");
+  if (!usable(*store)) {
+    return Exit::kUsage;
+  }
+  jit::Binaries binaries(store);
+  const NvrtcFile nvrtc = locate_nvrtc();
+  if (!nvrtc.found()) {
+    fmt::print(stderr, "convtgen: no NVRTC is found here, so that a kernel that any NVRTC made is a hit\n");
+  }
+  for (const NamedLayer& layer : *layers) {
+    std::vector<Direction> directions = layer.layer.directions;
+    if (!options.direction.empty()) {
+      directions = {direction_named(options.direction)};
+    }
+    for (const Direction direction : directions) {
+      const auto made = binaries.generate(layer.layer, direction, *target);
+      if (!made) {
+        print_layer_error(layer.name, {made.error().message});
+        exit = Exit::kWrong;
+        continue;
+      }
+      const std::string label = canonical_form(layer.layer);
+      const std::string head = fmt::format("{}, {} for {}", layer.name, name_of(direction), target->architecture);
+      // The runtime, too, looks for a cubin first, then for PTX that it made where NVRTC did not know the chip.
+      const Key cubin = binary_key(*made, BinaryKind::kCubin, nvrtc.identity);
+      const Key ptx = binary_key(*made, BinaryKind::kPtx, nvrtc.identity);
+      const Store::Why in_cubins = store->why(cubin, label);
+      const Store::Why in_ptx = in_cubins.found ? Store::Why{} : store->why(ptx, label);
+      if (in_cubins.found || in_ptx.found) {
+        const Key& key = in_cubins.found ? cubin : ptx;
+        fmt::print("{}: {}\n", bold(stdout, head), green(stdout, "hit"));
+        print_row("key", fmt::format("{}, {}", short_key(key), key.field("kind")));
+      } else {
+        fmt::print("{}: {}\n", bold(stdout, head), yellow(stdout, "miss"));
+        print_why(label, in_cubins, cubin);
+      }
+    }
+  }
+  return exit;
+}
+
+}  // namespace
+
+void add_cache_why(CLI::App& cache, Exit& exit) {
+  auto options = std::make_shared<WhyOptions>();
+  CLI::App* verb = cache.add_subcommand("why", "Tell whether each layer's kernel is kept, or what is different now.");
+  add_layer_options(*verb, options->source);
+  add_architecture_option(*verb, options->architecture);
+  add_direction_option(*verb, options->direction);
+  verb->footer(R"(
+A kernel is kept under its source, its architecture, the NVRTC that compiled it and the options. Of a layer whose kernel
+is not there, the nearest entry is compared with what would be compiled today. Nothing is compiled; no GPU is needed.
+Examples:
+  convtgen cache why layers.convt
+  convtgen cache why layers.convt --layer up --arch sm_80
+  convtgen cache why -e "conv_transpose2d 8 -> 4; kernel 3; stride 2"
+Exit codes: 0 for hits and misses; 1 a layer is wrong; 2 wrong usage, or the cache can't be used.)");
+  verb->callback([options, &exit] { exit = why(*options); });
+}
+
+}  // namespace convtgen::cli
