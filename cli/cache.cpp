@@ -1,6 +1,7 @@
 // convtgen cache: what was compiled before and is kept.
 #include <fmt/chrono.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -129,7 +130,8 @@ std::string check_size(const std::string& text) {
 
 bool usable(const Store& store) {
   if (store.folder().empty()) {
-    print_error("no folder for the cache is known: neither $CONVTGEN_CACHE_DIR nor $HOME is set");
+    print_error(store.limit() == 0 ? "nothing is kept: $CONVTGEN_CACHE_SIZE is 0"
+                                   : "no folder for the cache is known: neither $CONVTGEN_CACHE_DIR nor $HOME is set");
     return false;
   }
   std::error_code error;

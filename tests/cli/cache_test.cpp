@@ -62,6 +62,9 @@ TEST_F(CacheTest, Path) {
   EXPECT_EQ(homeless.exit, 2);
   EXPECT_EQ(homeless.out, "");
   EXPECT_THAT(homeless.err, HasSubstr("$HOME"));
+  const Outcome off = cache({"list"}, {{"CONVTGEN_CACHE_SIZE", "0"}});
+  EXPECT_EQ(off.exit, 2);
+  EXPECT_THAT(off.err, HasSubstr("$CONVTGEN_CACHE_SIZE is 0"));
 }
 
 TEST_F(CacheTest, AnEmptyCacheIsNoError) {
@@ -205,10 +208,12 @@ TEST_F(CacheTest, WhyFindsTheNearestEntry) {
   const std::size_t end = source.rfind("\n}");
   source.insert(end, "\n  // an old line");
   insert(kernel_key(EntryKind::kCubin, source, "sm_90a", "build-id 1", {"--std=c++17", "--old"}), label);
-  // These are less alike: another architecture, another kind, another layer.
+  // These are less alike: another architecture, another kind, another layer, another direction.
   insert(kernel_key(EntryKind::kCubin, source, "sm_80", "build-id 1", {"--std=c++17"}), label);
   insert(kernel_key(EntryKind::kPtx, key.field("source"), "sm_90a", "build-id 1", {"--std=c++17"}), label);
   insert(kernel_key(EntryKind::kCubin, "other", "sm_90a", "build-id 1", {"--std=c++17"}), "another layer");
+  insert(kernel_key(EntryKind::kCubin, "// another direction", "sm_90a", "build-id 1", {"--std=c++17", "--old"}),
+         label);
   const auto line =
       std::to_string(std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(end), '\n') + 2);
 
