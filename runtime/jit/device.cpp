@@ -13,7 +13,6 @@
 #include "runtime/jit/choose.h"
 #include "runtime/jit/counters.h"
 #include "runtime/jit/dump.h"
-#include "runtime/jit/host_kernel.h"
 #include "runtime/jit/log.h"
 
 namespace convtgen::jit {
@@ -86,8 +85,9 @@ Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, Devi
   if (!opened) {
     return fail_with(Status::kNoDevice, opened.error());
   }
-  device->host_ = *std::move(opened);
-  device->name_ = device->host_->name();
+  device->host_ = std::make_shared<HostPlace>();
+  device->host_->device = *std::move(opened);
+  device->name_ = device->host_->device->name();
   return device;
 }
 
@@ -271,7 +271,7 @@ Outcome<KernelPointer> JitDevice::make_on_host(const LayerKey& layer, std::stop_
     return std::unexpected(std::move(form.error()));
   }
   const Clock::time_point start = Clock::now();
-  const auto binary = host_->compile(*source, problem.target.architecture);
+  const auto binary = host_->device->compile(*source, problem.target.architecture);
   if (!binary) {
     return fail_with(Status::kCompileFailed, binary.error());
   }

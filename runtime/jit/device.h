@@ -12,9 +12,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/device/device.h"
 #include "runtime/jit/binaries.h"
 #include "runtime/jit/gpu.h"
+#include "runtime/jit/host_kernel.h"
 #include "runtime/jit/kernel.h"
 
 namespace convtgen::jit {
@@ -103,8 +103,8 @@ class JitDevice {
 
   DeviceOptions options_;
   std::string name_;
-  std::shared_ptr<Gpu> gpu_;      // null on the host device
-  std::shared_ptr<Device> host_;  // null on a GPU
+  std::shared_ptr<Gpu> gpu_;         // null on the host device
+  std::shared_ptr<HostPlace> host_;  // null on a GPU
   std::unique_ptr<Binaries> binaries_;
 
   mutable std::shared_mutex mutex_;
