@@ -24,6 +24,7 @@ void add_emit(CLI::App& app, Exit& exit);
 void add_explain(CLI::App& app, Exit& exit);
 void add_compile(CLI::App& app, Exit& exit);
 void add_run(CLI::App& app, Exit& exit);
+void add_tune(CLI::App& app, Exit& exit);
 void add_cache(CLI::App& app, Exit& exit);
 void add_doctor(CLI::App& app, Exit& exit);
 void add_completion(CLI::App& app, Exit& exit);

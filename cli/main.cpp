@@ -25,6 +25,7 @@ Examples:
   convtgen explain layers.convt --arch sm_80     what would run there, and why
   convtgen run layers.convt --input 1x32x64      on a GPU, else on the host device; verified in fp64
   convtgen run -e "conv_transpose2d 8 -> 4; kernel 3; stride 2; input 1x16x16"
+  convtgen tune layers.convt                     measures plans on the GPU; the runtime uses the fastest from then on
   convtgen cache list                            what was compiled before and is kept
   convtgen doctor                                what works on this machine, and what does not, and why
 
@@ -102,6 +103,7 @@ int main(int argc, char** argv) {
   add_explain(app, exit);
   add_compile(app, exit);
   add_run(app, exit);
+  add_tune(app, exit);
   add_cache(app, exit);
   add_doctor(app, exit);
   add_completion(app, exit);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 
@@ -13,11 +14,8 @@ namespace {
 
 constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
 constexpr std::int64_t kMostNumber = kIntMax - 65536;  // of a layer: a tile or a chunk may end behind it
-constexpr std::int64_t kMaxThreads = 256;              // of a block
-constexpr std::int64_t kThreadsPerSm = 512;            // leaves each thread 128 registers
 constexpr std::int64_t kChannelThreads = 4;            // of a block: as many threads as this share the staged input
 constexpr std::int64_t kMaxPhases = 16;                // of a phase group: what a thread can accumulate side by side
-constexpr std::int64_t kPreferredStage = 32 * 1024;    // bytes; leaves room for several blocks an SM
 constexpr std::int64_t kMaxChunk = 16;
 constexpr std::int64_t kMaxUnrolled = 12288;  // multiply-adds in the unrolled body: bounds code size and compile time
 constexpr std::int64_t kMaxStores = 16384;    // phases of a layer, each of which the source stores by a line of its own
@@ -48,8 +46,31 @@ struct Facts {
   std::int64_t max_shared = 0;
 };
 
+/// What a block is made for. These values are the planner's first choice, the ones that were fastest on the whole.
+struct Aim {
+  std::int64_t sums = 64;                // of a thread; half as many in fp64
+  std::int64_t channels = 8;             // of a thread, at most
+  std::int64_t threads = 256;            // of a block, at most
+  std::int64_t threads_per_sm = 512;     // leaves each thread 128 registers
+  std::int64_t stage_bytes = 32 * 1024;  // leaves room for several blocks an SM
+};
+
+/// What is worth measuring beside the first choice, the most different first.
+constexpr std::array kAims = {
+    Aim{},
+    Aim{.sums = 32, .threads_per_sm = 1024},  // more warps
+    Aim{.sums = 128, .threads_per_sm = 256},  // more sums for each load
+    Aim{.channels = 16},
+    Aim{.channels = 4},
+    Aim{.threads = 128},
+    Aim{.stage_bytes = 16 * 1024},
+    Aim{.stage_bytes = 64 * 1024},
+};
+
 /// The block, as the template's parameters of the same names.
 struct Block {
+  bool operator==(const Block&) const = default;
+
   std::int64_t threads_x = 1, threads_y = 1, threads_z = 1;
   std::int64_t columns_per_thread = 1, rows_per_thread = 1, channels_per_thread = 1;
   std::int64_t group_phases_h = 1, group_phases_w = 1;
@@ -97,13 +118,13 @@ std::int64_t channel_bytes(const Facts& f, const Block& b) {
   return f.sum_bytes * ((b.tile_rows() + f.halo_h) * pitch + f.taps * b.tile_channels());
 }
 
-/// What a thread makes: 64 sums (32 in fp64), first phases, then channels (they share the input), then columns and
-/// rows.
-void choose_thread_tile(const Facts& f, Block& b) {
+/// What a thread makes: first phases, then channels (they share the input), then columns and rows.
+void choose_thread_tile(const Facts& f, const Aim& aim, Block& b) {
   b.group_phases_w = even_part(f.columns.stride, kMaxPhases);
   b.group_phases_h = even_part(f.rows.stride, std::max<std::int64_t>(1, kMaxPhases / b.group_phases_w));
-  const std::int64_t sums = (f.sum_bytes == 8 ? 32 : 64) / (b.group_phases_h * b.group_phases_w);
-  b.channels_per_thread = even_part(f.group_out, std::min<std::int64_t>(8, sums));
+  const std::int64_t all_sums = f.sum_bytes == 8 ? aim.sums / 2 : aim.sums;
+  const std::int64_t sums = std::max<std::int64_t>(1, all_sums / (b.group_phases_h * b.group_phases_w));
+  b.channels_per_thread = even_part(f.group_out, std::min(aim.channels, sums));
   std::int64_t pixels = power_of_two_at_most(std::max<std::int64_t>(1, sums / b.channels_per_thread));
   // A narrow image wants threads before it wants pixels for each.
   const std::int64_t widest = f.positions_w ? std::max<std::int64_t>(1, power_of_two_at_most(*f.positions_w) / 8) : 4;
@@ -119,16 +140,16 @@ void choose_thread_tile(const Facts& f, Block& b) {
 }
 
 /// Threads along channels, columns and rows: whole warps, no more than the group and the image can use.
-void choose_threads(const Facts& f, Block& b) {
+void choose_threads(const Facts& f, const Aim& aim, Block& b) {
   const auto wanted = [](const Size& extent, std::int64_t each, std::int64_t most) {
     return extent ? std::min(most, power_of_two_at_least(ceil_div(*extent, each))) : most;
   };
   const std::int64_t channel_threads = ceil_div(f.group_out, b.channels_per_thread);
-  const std::int64_t pixel_threads = kMaxThreads / power_of_two_at_least(std::min(channel_threads, kChannelThreads));
+  const std::int64_t pixel_threads = aim.threads / power_of_two_at_least(std::min(channel_threads, kChannelThreads));
   const bool flat = f.positions_h && *f.positions_h == 1;
   b.threads_x = wanted(f.positions_w, b.columns_per_thread, flat ? pixel_threads : 16);
   b.threads_y = wanted(f.positions_h, b.rows_per_thread, pixel_threads / b.threads_x);
-  b.threads_z = even_part(channel_threads, kMaxThreads / (b.threads_x * b.threads_y));
+  b.threads_z = even_part(channel_threads, aim.threads / (b.threads_x * b.threads_y));
   if (b.threads_x * b.threads_y < 32) {
     const std::int64_t whole_warps = 32 / (b.threads_x * b.threads_y);
     b.threads_z = ceil_div(b.threads_z, whole_warps) * whole_warps;
@@ -136,7 +157,7 @@ void choose_threads(const Facts& f, Block& b) {
 }
 
 /// Makes the block smaller until one channel fits in shared memory; a halo that never fits is read where it lies.
-void choose_stage(const Facts& f, Block& b) {
+void choose_stage(const Facts& f, const Aim& aim, Block& b) {
   while (channel_bytes(f, b) > f.max_shared) {
     if (b.threads_z > 1 && b.threads_x * b.threads_y * (b.threads_z / 2) % 32 == 0) {
       b.threads_z /= 2;
@@ -152,8 +173,8 @@ void choose_stage(const Facts& f, Block& b) {
       return;
     }
   }
-  const std::int64_t most =
-      std::clamp<std::int64_t>(kPreferredStage / channel_bytes(f, b), 1, std::min(kMaxChunk, f.group_in));
+  const std::int64_t most = std::clamp<std::int64_t>(std::min(aim.stage_bytes, f.max_shared) / channel_bytes(f, b), 1,
+                                                     std::min(kMaxChunk, f.group_in));
   b.chunk = even_part(f.group_in, most);
   for (std::int64_t divisor = most; 2 * divisor > most; --divisor) {
     if (f.group_in % divisor == 0) {
@@ -285,26 +306,23 @@ Result<void> check_extents(std::string_view axis, std::int64_t in, std::int64_t 
   return {};
 }
 
-}  // namespace
-
-Result<Plan> plan_direct(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (auto checked = check_numbers(layer); !checked) {
-    return std::unexpected(checked.error());
-  }
-  const Facts facts = facts_of(problem);
+Block choose_block(const Facts& facts, const Aim& aim) {
   Block block;
-  choose_thread_tile(facts, block);
-  choose_threads(facts, block);
-  choose_stage(facts, block);
-  block.blocks_per_sm = std::max<std::int64_t>(1, kThreadsPerSm / block.threads());
+  choose_thread_tile(facts, aim, block);
+  choose_threads(facts, aim, block);
+  choose_stage(facts, aim, block);
+  block.blocks_per_sm = std::max<std::int64_t>(1, aim.threads_per_sm / block.threads());
+  return block;
+}
 
+/// The block's own limits: the kernel's coordinates to the end of its last tile, and the grid.
+Result<void> check_block(const Layer& layer, const Facts& facts, const Block& block) {
   if (layer.height) {
     const std::int64_t out = output_extent(*layer.height, layer.kernel.h, layer.stride.h, layer.padding.h,
                                            layer.output_padding.h, layer.dilation.h);
     if (auto rows = check_extents("height", *layer.height, out, layer.stride.h, layer.stride.h * block.tile_rows());
         !rows) {
-      return std::unexpected(rows.error());
+      return rows;
     }
   }
   if (layer.width) {
@@ -312,10 +330,9 @@ Result<Plan> plan_direct(const Problem& problem) {
                                            layer.output_padding.w, layer.dilation.w);
     if (auto columns = check_extents("width", *layer.width, out, layer.stride.w, layer.stride.w * block.tile_columns());
         !columns) {
-      return std::unexpected(columns.error());
+      return columns;
     }
   }
-
   const std::int64_t phase_groups =
       ceil_div(layer.stride.h, block.group_phases_h) * ceil_div(layer.stride.w, block.group_phases_w);
   const std::int64_t channel_tiles = layer.groups * ceil_div(facts.group_out, block.tile_channels());
@@ -323,7 +340,10 @@ Result<Plan> plan_direct(const Problem& problem) {
     return fail(fmt::format("{} output channels and a stride of {}x{} need more blocks than a grid can have (2^31 - 1)",
                             layer.out_channels, layer.stride.h, layer.stride.w));
   }
+  return {};
+}
 
+Plan plan_of(const Layer& layer, const Facts& facts, const Block& block) {
   Plan plan;
   plan.template_name = "direct";
   plan.parameters = parameters_of(layer, facts, block);
@@ -342,6 +362,39 @@ Result<Plan> plan_direct(const Problem& problem) {
       block.staged ? fmt::format("{} input channels are staged at a time", block.chunk)
                    : std::string("the halo is too large for shared memory, so the input is read where it lies"));
   return plan;
+}
+
+}  // namespace
+
+Result<std::vector<Plan>> plans_direct(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  if (auto checked = check_numbers(layer); !checked) {
+    return std::unexpected(checked.error());
+  }
+  const Facts facts = facts_of(problem);
+  std::vector<Block> blocks;
+  std::vector<Plan> plans;
+  for (const Aim& aim : kAims) {
+    const Block block = choose_block(facts, aim);
+    if (std::ranges::find(blocks, block) != blocks.end()) {
+      continue;
+    }
+    if (auto checked = check_block(layer, facts, block); checked) {
+      blocks.push_back(block);
+      plans.push_back(plan_of(layer, facts, block));
+    } else if (plans.empty()) {
+      return std::unexpected(checked.error());
+    }
+  }
+  return plans;
+}
+
+Result<Plan> plan_direct(const Problem& problem) {
+  auto plans = plans_direct(problem);
+  if (!plans) {
+    return std::unexpected(plans.error());
+  }
+  return std::move(plans->front());
 }
 
 Grid direct_grid(const Layer& layer, const Plan& plan) {

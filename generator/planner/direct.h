@@ -5,8 +5,11 @@
 
 namespace convtgen {
 
-/// The one plan of `direct` for a forward problem; it takes every legal layer.
+/// Plans of `direct` for a forward problem, at least one and at most 8, all different; it takes every legal layer. The
+/// first is what the cost of the layer suggests, the others are what tuning measures beside it.
 /// Errors: a number that the kernel's 32-bit coordinates can't hold, or more phases than a source can write out.
+[[nodiscard]] Result<std::vector<Plan>> plans_direct(const Problem& problem);
+/// The first of them.
 [[nodiscard]] Result<Plan> plan_direct(const Problem& problem);
 
 /// Blocks of a launch of that plan; shape is not empty.

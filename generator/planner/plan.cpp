@@ -16,11 +16,7 @@ Result<std::vector<Plan>> plan(const Problem& problem) {
   if (const std::vector<Violation> violations = check_limits(problem.layer); !violations.empty()) {
     return fail(violations.front().message);
   }
-  Result<Plan> direct = plan_direct(problem);
-  if (!direct) {
-    return std::unexpected(direct.error());
-  }
-  return std::vector<Plan>{*std::move(direct)};
+  return plans_direct(problem);
 }
 
 Result<std::int64_t> grid_blocks(const Problem& problem, const Plan& plan, const Shape& shape) {

@@ -14,6 +14,7 @@
 #include "runtime/jit/counters.h"
 #include "runtime/jit/log.h"
 #include "runtime/jit/packing.h"
+#include "runtime/tune/record.h"
 
 namespace convtgen::jit {
 namespace {
@@ -75,14 +76,6 @@ Outcome<MadeKernel> specialized(const Layer& layer, Direction direction, const T
   made.source = *std::move(source);
   made.generate_ms = milliseconds_since(start);
   return made;
-}
-
-// Which plan was measured to be the best for a layer; any compiler's record serves.
-Key record_key(const Layer& layer, Direction direction, const Target& target) {
-  return {EntryKind::kTuningRecord,
-          {{"layer", canonical_form(layer)},
-           {"direction", std::string(name_of(direction))},
-           {"architecture", target.architecture}}};
 }
 
 // False where the bytes are not what the key promises.
@@ -238,7 +231,7 @@ Outcome<MadeKernel> Binaries::compile(MadeKernel made, int capability, bool exac
 }
 
 Outcome<MadeKernel> Binaries::generate(const Layer& layer, Direction direction, const Target& target) {
-  const std::optional<Entry> record = store_->find(record_key(layer, direction, target));
+  const std::optional<Entry> record = store_->find(record_key({layer, direction, target}, chip_));
   return specialized(layer, direction, target, record ? record->bytes : std::string_view());
 }
 

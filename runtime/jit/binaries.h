@@ -35,7 +35,9 @@ struct MadeKernel {
 /// Thread-safe. The store's lock for a key makes it one compile a kernel, over all processes.
 class Binaries {
  public:
-  explicit Binaries(std::shared_ptr<Store> store) : store_(std::move(store)) {}
+  /// `chip` is the GPU's name: tuning records are of one.
+  explicit Binaries(std::shared_ptr<Store> store, std::string chip = {})
+      : store_(std::move(store)), chip_(std::move(chip)) {}
 
   /// A kernel for a chip of this compute capability (10 * major + minor): a cubin for its architecture, or where this
   /// NVRTC does not know that yet, PTX of the newest older one that it knows, with one note. NVRTC is loaded only where
@@ -62,6 +64,7 @@ class Binaries {
   void note_older(int capability, const std::string& architecture, const Nvrtc& nvrtc);
 
   std::shared_ptr<Store> store_;
+  std::string chip_;
   std::mutex mutex_;
   std::optional<Compiler> compiler_;
   std::shared_ptr<const Nvrtc> nvrtc_;

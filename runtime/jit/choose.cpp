@@ -5,6 +5,10 @@
 
 #include <vector>
 
+#include "generator/language/language.h"
+#include "runtime/jit/log.h"
+#include "runtime/tune/record.h"
+
 namespace convtgen::jit {
 namespace {
 
@@ -36,14 +40,15 @@ Outcome<Plan> choose_plan(const Problem& problem, std::string_view record) {
   if (!plans) {
     return fail_with(Status::kUnsupported, plans.error());
   }
+  RecordedChoice choice;
   if (!record.empty()) {
-    for (Plan& candidate : *plans) {
-      if (plan_text(candidate) == record) {
-        return std::move(candidate);
-      }
+    choice = choose_recorded(*plans, record);
+    if (!choice.note.empty()) {
+      log(LogLevel::kWarning,
+          fmt::format("{}; 'convtgen tune' measures anew [layer: {}]", choice.note, canonical_form(problem.layer)));
     }
   }
-  return std::move(plans->front());
+  return std::move((*plans)[choice.index]);
 }
 
 }  // namespace convtgen::jit

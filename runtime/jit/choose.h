@@ -9,11 +9,13 @@
 
 namespace convtgen::jit {
 
-/// A plan as text, a line for the template and one for each parameter: what tuning records hold and users read.
-/// Different plans have different texts.
+/// A plan as text, a line for the template and one for each parameter: what users read. Different plans have different
+/// texts.
 [[nodiscard]] std::string plan_text(const Plan& plan);
 
-/// The plan whose text `record` is, if the planner still has it among its candidates; else the planner's first.
+/// The plan that was the fastest by a tuning record (runtime/tune/record.h; the store's bytes, or empty where there is
+/// none), if the planner still has it among its candidates; else the planner's first, with a note where there is a
+/// record.
 /// Errors: those of plan().
 [[nodiscard]] Outcome<Plan> choose_plan(const Problem& problem, std::string_view record = {});
 

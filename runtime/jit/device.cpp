@@ -14,6 +14,7 @@
 #include "runtime/jit/counters.h"
 #include "runtime/jit/dump.h"
 #include "runtime/jit/log.h"
+#include "runtime/tune/record.h"
 
 namespace convtgen::jit {
 namespace {
@@ -74,7 +75,7 @@ Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, Devi
       const CudaDeviceInfo& info = device->gpu_->info();
       device->name_ = fmt::format("cuda:{} ({}, compute capability {}.{})", info.ordinal, info.name,
                                   info.capability / 10, info.capability % 10);
-      device->binaries_ = std::make_unique<Binaries>(store_of(device->options_.store_folder));
+      device->binaries_ = std::make_unique<Binaries>(store_of(device->options_.store_folder), info.name);
       return device;
     }
     log(LogLevel::kWarning, fmt::format("kernels run on the host device, which is slow: {}", why));
@@ -254,7 +255,8 @@ Outcome<KernelPointer> JitDevice::make_on_gpu(const LayerKey& layer, std::stop_t
 Outcome<KernelPointer> JitDevice::make_on_host(const LayerKey& layer, std::stop_token stop) {
   // Any architecture does: the device takes the source of each, and the oldest asks the least of it.
   const Problem problem{layer.layer(), Direction::kForward, known_targets().front()};
-  auto plan = choose_plan(problem);
+  const auto record = store_of(options_.store_folder)->find(record_key(problem, kHostChip));
+  auto plan = choose_plan(problem, record ? record->bytes : std::string_view());
   if (!plan) {
     return std::unexpected(std::move(plan.error()));
   }

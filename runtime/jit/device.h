@@ -64,6 +64,10 @@ class JitDevice {
   /// "cuda:0 (NVIDIA H200, sm_90a)" or "host (8 workers)".
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool is_host() const { return gpu_ == nullptr; }
+  /// In the driver's order; -1 on the host device.
+  [[nodiscard]] int ordinal() const { return gpu_ ? gpu_->info().ordinal : -1; }
+  /// As it was given: empty for the user's.
+  [[nodiscard]] const std::string& store_folder() const { return options_.store_folder; }
 
   /// The kernel, ready in the calling thread's context. Of several threads that ask for one layer one makes it, and the
   /// others wait. A layer that did not compile is not tried again.

@@ -109,5 +109,35 @@ TEST_F(ApiHostTest, RepeatsBitForBit) {
   }
 }
 
+TEST_F(ApiHostTest, TunesAndPreparesByTheRecord) {
+  setenv("CONVTGEN_CACHE_DIR", (folder_ / "tuned").c_str(), 1);
+  const Layer layer("conv_transpose2d 8 -> 8; kernel 2; stride 2; input ?x?x?");
+  const Sizes sizes{1, 5, 6};
+  int told = 0;
+  const Device device("host");
+  expect_error(thrown_by([&] { device.tune(layer, sizes, false, [&](const char*, double) { return ++told < 2; }); }),
+               CONVTGEN_CANCELLED, "stopped before candidate 3");
+  const auto count = [&](const char* doing, double fraction) {
+    ++told;
+    return std::string(doing).starts_with("candidate ") && fraction >= 0 && fraction < 1;
+  };
+  told = 0;
+  EXPECT_GT(device.tune(layer, sizes, false, count), 0);
+  const int rest = told;
+  EXPECT_GT(rest, 0);
+  EXPECT_GT(device.tune(layer, sizes, false, count), 0);
+  EXPECT_EQ(told, rest) << "all is recorded";
+  EXPECT_THROW(device.tune(layer, sizes, true, [](const char*, double) -> bool { throw std::runtime_error("no"); }),
+               std::runtime_error);
+  expect_error(thrown_by([&] { device.tune(layer, {0, 5, 6}); }), CONVTGEN_INVALID_ARGUMENT, "batch is 0");
+  expect_error(thrown_by([&] { device.tune(layer, {1, -5, 6}); }), CONVTGEN_INVALID_ARGUMENT, "height");
+  EXPECT_EQ(convtgen_tune(device.handle(), layer.handle(), 1, 5, 6, 0, nullptr, nullptr, nullptr), CONVTGEN_OK);
+  EXPECT_EQ(convtgen_tune(nullptr, layer.handle(), 1, 5, 6, 0, nullptr, nullptr, nullptr), CONVTGEN_INVALID_ARGUMENT);
+  const std::vector<float> x(8 * 30, 1.0F), weight(8 * 8 * 4, 1.0F);
+  std::vector<float> y(8 * 120);
+  device.prepare(layer).launch({x.data(), weight.data(), nullptr, y.data()}, sizes);
+  EXPECT_EQ(y, std::vector<float>(8 * 120, 8.0F));
+}
+
 }  // namespace
 }  // namespace convtgen::api_test

@@ -12,6 +12,7 @@
 #include "generator/language/language.h"
 #include "runtime/jit/choose.h"
 #include "runtime/jit/counters.h"
+#include "runtime/tune/record.h"
 #include "tests/cuda_device/fake_driver.h"
 
 namespace convtgen::jit {
@@ -118,11 +119,19 @@ TEST(ChooseTest, ARecordIsHeldToThePlanners) {
   const Problem problem{*parse_layer("conv_transpose2d 8 -> 8; kernel 3"), Direction::kForward,
                         target_named("sm_90a").value()};
   const std::vector<Plan> plans = plan(problem).value();
+  TuningRecord record{.layer = record_layer(problem.layer, problem.direction),
+                      .direction = problem.direction,
+                      .chip = "NVIDIA H200",
+                      .architecture = "sm_90a",
+                      .sizes = kOne,
+                      .version = "0.1.0",
+                      .measured = {}};
   for (const Plan& each : plans) {
-    EXPECT_EQ(plan_text(choose_plan(problem, plan_text(each)).value()), plan_text(each));
+    record.measured = {{plan_json(plans.front()), 2}, {plan_json(each), 1}};
+    EXPECT_EQ(plan_text(choose_plan(problem, print_record(record)).value()), plan_text(each));
   }
-  for (const std::string& record : {std::string(), std::string("template lost"), plan_text(plans.front()) + "x"}) {
-    EXPECT_EQ(plan_text(choose_plan(problem, record).value()), plan_text(plans.front()));
+  for (const std::string& other : {std::string(), std::string("no record"), print_record(record) + "x"}) {
+    EXPECT_EQ(plan_text(choose_plan(problem, other).value()), plan_text(plans.front()));
   }
 }
 

@@ -9,8 +9,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const std::vector<std::string> kVerbs{"check", "fmt",   "emit",   "explain",   "compile",
-                                      "run",   "cache", "doctor", "completion"};
+const std::vector<std::string> kVerbs{"check", "fmt",  "emit",  "explain", "compile",
+                                      "run",   "tune", "cache", "doctor",  "completion"};
 const std::vector<std::string> kCacheVerbs{"list", "verify", "prune", "clear", "path", "why"};
 
 TEST(Help, NamesEveryVerb) {

@@ -43,17 +43,34 @@ TEST(PlanDirect, EveryRandomLayerGetsALegalBlockOnEveryTarget) {
     for (const Target& target : known_targets()) {
       const Result<std::vector<Plan>> plans = plan({random.layer, Direction::kForward, target});
       ASSERT_TRUE(plans) << plans.error().message;
-      const Plan& best = plans->front();
-      EXPECT_EQ(best.threads % 32, 0);
-      EXPECT_LE(best.threads, 1024);
-      EXPECT_GE(best.threads, 32);
-      EXPECT_LE(best.shared_bytes, target.max_shared_bytes);
+      EXPECT_LE(plans->size(), 8u);
       const Shape shape = shape_of(random.layer, random.sizes).value();
-      const Result<std::int64_t> blocks = grid_blocks({random.layer, Direction::kForward, target}, best, shape);
-      ASSERT_TRUE(blocks);
-      EXPECT_EQ(*blocks == 0, random.sizes.batch == 0);
+      for (const Plan& each : *plans) {
+        EXPECT_EQ(each.threads % 32, 0);
+        EXPECT_LE(each.threads, 1024);
+        EXPECT_GE(each.threads, 32);
+        EXPECT_LE(each.shared_bytes, target.max_shared_bytes);
+        const Result<std::int64_t> blocks = grid_blocks({random.layer, Direction::kForward, target}, each, shape);
+        ASSERT_TRUE(blocks);
+        EXPECT_EQ(*blocks == 0, random.sizes.batch == 0);
+      }
     }
   }
+}
+
+TEST(PlanDirect, CandidatesForTuningDifferAndTheFirstIsTheCostModels) {
+  const Problem problem = problem_of(layer_a());
+  const std::vector<Plan> plans = plan(problem).value();
+  EXPECT_GE(plans.size(), 6u);
+  EXPECT_EQ(plans.front().parameters, plan_direct(problem)->parameters);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      EXPECT_NE(plans[i].parameters, plans[j].parameters) << i << " and " << j;
+    }
+  }
+  Layer tiny;  // 1 -> 1, kernel 1x1: little to choose from
+  tiny.batch = tiny.height = tiny.width = 1;
+  EXPECT_LT(plan(problem_of(tiny))->size(), plans.size());
 }
 
 TEST(PlanDirect, HaloLargerThanSharedMemoryIsReadUnstaged) {

@@ -184,6 +184,21 @@ CONVTGEN_API convtgen_status convtgen_prepare_all(convtgen_device* device, const
                                                   size_t count, int threads, convtgen_progress progress, void* user,
                                                   convtgen_kernel** kernels);
 
+/** Told before each plan is measured: which one it is, and which part of all is done, from 0 to 1. Anything but 0 back
+ * ends the tuning before the next plan. */
+typedef int (*convtgen_tune_progress)(void* user, const char* doing, double fraction);
+
+/** Measures the planner's best plans for a layer in calls of these sizes, each only after its results were verified,
+ * and keeps their times in the store beside the kernels. From then on convtgen_prepare() makes this layer's kernel by
+ * the fastest, in every process, but where it is prepared already. It takes seconds to minutes, and memory for x and y
+ * on the device and the host; what was measured before, by a tuning that was ended too, is not measured again unless
+ * `again` is not 0. Not in a capture. `progress` and `milliseconds`, the fastest plan's time, may be NULL.
+ * Errors: CONVTGEN_INVALID_ARGUMENT, CONVTGEN_UNSUPPORTED, CONVTGEN_CANCELLED; CONVTGEN_COMPILE_FAILED where no plan
+ * could be measured. */
+CONVTGEN_API convtgen_status convtgen_tune(convtgen_device* device, const convtgen_layer* layer, int64_t batch,
+                                           int64_t height, int64_t width, int again, convtgen_tune_progress progress,
+                                           void* user, double* milliseconds);
+
 /** Puts one forward call on `stream`. x, weight, bias and y are arrays on the kernel's device, in host memory for the
  * host device, of the shapes that convtgen_layer_shape() tells and aligned to their elements; bias is NULL where the
  * layer has none. y must not overlap the others. batch, height and width are those of x; where the output is empty

@@ -178,6 +178,23 @@ class Device {
     return kernels;
   }
 
+  /// Told before each plan is measured: which one, and which part of all is done. False ends the tuning.
+  using TuneProgress = std::function<bool(const char* doing, double fraction)>;
+
+  /// convtgen_tune(): milliseconds of the fastest plan. What `progress` throws ends the tuning and comes out here.
+  double tune(const Layer& layer, const Sizes& sizes, bool again = false, const TuneProgress& progress = {}) const {
+    TellingTune telling{progress, nullptr};
+    double milliseconds = 0;
+    const convtgen_status status =
+        convtgen_tune(handle_, layer.handle(), sizes.batch, sizes.height, sizes.width, again ? 1 : 0,
+                      progress ? &TellingTune::tell : nullptr, &telling, &milliseconds);
+    if (telling.thrown) {
+      std::rethrow_exception(telling.thrown);
+    }
+    check(status);
+    return milliseconds;
+  }
+
   /// convtgen_run().
   void run(const Layer& layer, const Arrays& arrays, const Sizes& sizes, void* stream = nullptr) const {
     check(convtgen_run(handle_, layer.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, sizes.batch,
@@ -193,6 +210,19 @@ class Device {
       auto* self = static_cast<Telling*>(user);
       try {
         return self->progress(index, done, count, status) ? 0 : 1;
+      } catch (...) {
+        self->thrown = std::current_exception();
+        return 1;
+      }
+    }
+  };
+  struct TellingTune {
+    const TuneProgress& progress;
+    std::exception_ptr thrown;
+    static int tell(void* user, const char* doing, double fraction) {
+      auto* self = static_cast<TellingTune*>(user);
+      try {
+        return self->progress(doing, fraction) ? 0 : 1;
       } catch (...) {
         self->thrown = std::current_exception();
         return 1;

@@ -1,0 +1,228 @@
+// convtgen tune: which of the planner's candidates is the fastest here; kept for every later process.
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "cli/command.h"
+#include "cli/files.h"
+#include "cli/layers.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+#include "runtime/device/open.h"
+#include "runtime/tune/tune.h"
+
+namespace convtgen::cli {
+namespace {
+
+struct TuneVerb {
+  LayerSource source;
+  InputOption input;
+  std::string direction;
+  std::string device = "cuda";
+  int gpu = 0;
+  std::size_t candidates = 8;
+  int repeats = 20;
+  std::uint64_t seed = 1;
+  bool again = false;
+  std::string import_file, export_file, chip;
+};
+
+Exit import_records(const TuneVerb& options, Store& store) {
+  const Result<std::string> text = read_file(options.import_file);
+  if (!text) {
+    print_error(text.error().message);
+    return Exit::kUsage;
+  }
+  const auto records = parse_records(*text);
+  if (!records) {
+    print_error(fmt::format("{}: {}", options.import_file, records.error().message));
+    return Exit::kWrong;
+  }
+  std::size_t kept = 0;
+  for (const TuningRecord& record : *records) {
+    if (!options.again && store.find(record_key(record))) {
+      ++kept;
+    } else {
+      store.insert(record_key(record), print_record(record), record.layer);
+    }
+  }
+  fmt::print("{}: {} of {} records taken{}\n", options.import_file, records->size() - kept, records->size(),
+             kept == 0 ? "" : "; there were records of the others already (--again replaces them)");
+  return Exit::kOk;
+}
+
+Exit export_records(const TuneVerb& options, Store& store) {
+  if (const std::string problem = store.problem(); !problem.empty()) {
+    print_error(fmt::format("there is no store to export from: {}", problem));
+    return Exit::kUsage;
+  }
+  std::vector<TuningRecord> records = stored_records(store);
+  if (!options.chip.empty()) {
+    std::erase_if(records, [&](const TuningRecord& record) { return record.chip != options.chip; });
+  }
+  if (auto written = write_file(options.export_file, print_records(records)); !written) {
+    print_error(written.error().message);
+    return Exit::kUsage;
+  }
+  fmt::print("{}: {} records\n", options.export_file, records.size());
+  return Exit::kOk;
+}
+
+/// The numbers in which the candidates differ, of one of them: "channels_per_thread 8, threads_y 16".
+std::string differences_of(const Plan& plan, const std::vector<Candidate>& all) {
+  std::string text;
+  for (const auto& [name, value] : plan.parameters) {
+    const auto differs = [&](const Candidate& other) {
+      const auto its = other.plan.parameters.find(name);
+      return its == other.plan.parameters.end() || its->second != value;
+    };
+    if (const auto* number = std::get_if<std::int64_t>(&value); number && std::ranges::any_of(all, differs)) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, *number);
+    }
+  }
+  return text.empty() ? plan.summary : text;
+}
+
+void print_tuned(const std::string& name, const Device& device, const Tuned& tuned) {
+  const Candidate& best = tuned.candidates[tuned.best];
+  const Candidate& first = tuned.candidates.front();
+  std::string gain;
+  if (tuned.best == 0) {
+    gain = ", by the planner's first plan";
+  } else if (first.problem.empty()) {
+    gain = fmt::format(", {:.3g} times as fast as the planner's first plan", first.milliseconds / best.milliseconds);
+  }
+  fmt::print("{} on {}: {}{}\n", bold(stdout, name), device.name(), seconds_text(best.milliseconds / 1e3), gain);
+  for (std::size_t i = 0; i < tuned.candidates.size(); ++i) {
+    const Candidate& each = tuned.candidates[i];
+    fmt::print("  {} {:>9}  {}{}\n", i == tuned.best ? '*' : ' ',
+               each.problem.empty() ? seconds_text(each.milliseconds / 1e3) : "-",
+               differences_of(each.plan, tuned.candidates), each.recorded ? " (measured before)" : "");
+  }
+  if (device.kind() == DeviceKind::kHost) {
+    fmt::print("  the host device's times say nothing of a GPU's: only the host device uses this record\n");
+  }
+  for (std::size_t i = 0; i < tuned.candidates.size(); ++i) {
+    if (!tuned.candidates[i].problem.empty()) {
+      print_warning(
+          fmt::format("layer '{}': candidate {} was not measured: {}", name, i + 1, tuned.candidates[i].problem));
+    }
+  }
+}
+
+Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers, Store& store) {
+  DeviceOptions device_options;
+  device_options.gpu = options.gpu;
+  device_options.host.seed = options.seed;
+  const auto device = open_device(options.device, device_options);
+  if (!device) {
+    print_error(device.error().message);
+    return Exit::kUsage;
+  }
+  // The host device's records are of the target that its kernels are made for.
+  const std::string own = (*device)->architecture();
+  const Result<Target> target = own.empty() ? known_targets().front() : target_named(own);
+  if (!target) {
+    print_error(target.error().message);
+    return Exit::kUsage;
+  }
+  Exit exit = Exit::kOk;
+  double done = 0;
+  for (const NamedLayer& named : layers) {
+    const double part = 1 / static_cast<double>(layers.size());
+    const double before = part * done++;
+    const Result<SizedLayer> sized = apply_input(named.layer, options.input);
+    if (!sized) {
+      print_layer_error(named.name, sized.error());
+      exit = worse(exit, Exit::kUsage);
+      continue;
+    }
+    std::vector<Direction> directions = named.layer.directions;
+    if (!options.direction.empty()) {
+      directions = {direction_named(options.direction)};
+    }
+    for (const Direction direction : directions) {
+      std::optional<Progress> progress(std::in_place, named.name);
+      TuneOptions tuning{
+          .candidates = options.candidates, .repeats = options.repeats, .seed = options.seed, .again = options.again};
+      tuning.verify.samples.seed = options.seed;
+      tuning.progress = [&](std::string_view doing, double fraction) {
+        progress->update(fmt::format("{}: {}", named.name, doing), before + part * fraction);
+      };
+      const auto tuned = tune(**device, store, {sized->layer, direction, *target}, sized->sizes, tuning);
+      progress.reset();  // off the terminal before anything is printed
+      if (!tuned) {
+        print_layer_error(named.name, tuned.error());
+        exit = worse(exit, Exit::kWrong);
+        continue;
+      }
+      print_tuned(named.name, **device, *tuned);
+    }
+  }
+  return exit;
+}
+
+Exit run_tune(const TuneVerb& options) {
+  Store store({.warn = [](const std::string& message) { print_warning(message); }});
+  const bool moves = !options.import_file.empty() || !options.export_file.empty();
+  Exit exit = Exit::kOk;
+  std::optional<std::vector<NamedLayer>> layers;
+  if (!moves || !options.source.files.empty() || !options.source.texts.empty()) {
+    layers = load_layers(options.source, exit);
+    if (!layers) {
+      return exit;
+    }
+  }
+  if (!options.import_file.empty()) {
+    exit = import_records(options, store);
+  }
+  if (layers && exit == Exit::kOk) {
+    exit = tune_layers(options, *layers, store);
+  }
+  if (!options.export_file.empty() && exit != Exit::kUsage) {
+    exit = worse(exit, export_records(options, store));
+  }
+  return exit;
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, Exit& exit) {
+  auto options = std::make_shared<TuneVerb>();
+  CLI::App* verb = app.add_subcommand("tune", "Measure the planner's best plans for each layer, and keep the fastest.");
+  add_layer_options(*verb, options->source);
+  add_input_option(*verb, options->input);
+  verb->add_option("--device", options->device, "What to measure on.")
+      ->check(CLI::IsMember({"cuda", "host"}))
+      ->capture_default_str();
+  verb->add_option("--gpu", options->gpu, "Which GPU, in the driver's order.")
+      ->check(CLI::Range(0, 1023))
+      ->capture_default_str();
+  add_direction_option(*verb, options->direction);
+  verb->add_option("--candidates", options->candidates, "How many plans, at most.")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  verb->add_option("--repeat", options->repeats, "Timed runs of each on a GPU; the median counts.")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  verb->add_option("--seed", options->seed, "Of the random inputs and of the outputs that are checked.")
+      ->capture_default_str();
+  verb->add_flag("--again", options->again, "Measure, or import, also what there is a record of.");
+  verb->add_option("--import", options->import_file, "First takes the records of this file.")->type_name("FILE");
+  verb->add_option("--export", options->export_file, "At the end writes all records to this file, as JSON.")
+      ->type_name("FILE");
+  verb->add_option("--chip", options->chip, "Exports only the records of the chip of this name.")->type_name("NAME");
+  verb->footer(R"(
+Each plan's results are verified before its time counts. What was measured is kept at once beside the compiled
+kernels: a run that was ended goes on where it was. The runtime (the C and C++ API) makes a layer's kernel by its record
+from the next process on; emit, compile, explain and run go by the layer alone, so that they give the same everywhere.
+Examples:
+  convtgen tune layers.convt
+  convtgen tune layers.convt --layer up --input 8x64x64 --repeat 100
+  convtgen tune --export h200.json --chip "NVIDIA H200"
+  convtgen tune --import h200.json
+Exit codes: 0 all is well; 1 a layer is wrong, or none of its plans works; 2 wrong usage, or there is no such device.)");
+  verb->callback([options, &exit] { exit = run_tune(*options); });
+}
+
+}  // namespace convtgen::cli

@@ -1,0 +1,81 @@
+// The function of the C API that measures plans.
+#include "runtime/tune/tune.h"
+
+#include "runtime/api/guard.h"
+#include "runtime/device/open.h"
+#include "runtime/jit/fork.h"
+
+using namespace convtgen;
+using namespace convtgen::api;
+
+namespace convtgen::api {
+namespace {
+
+/// Tunes on a device of its own: the engine's has no way to time a kernel, and its kernels stay as they are.
+Outcome<double> tune_on(const jit::JitDevice& on, const Layer& layer, const InputSizes& sizes,
+                        const TuneOptions& options) {
+  if (!on.is_host() && jit::cuda_lost_in_fork()) {
+    return std::unexpected(jit::forked_failure());
+  }
+  auto device = on.is_host() ? open_device("host") : open_device("cuda", {.gpu = on.ordinal(), .host = {}});
+  if (!device) {
+    return fail_with(Status::kNoDevice, device.error());
+  }
+  const std::string own = (*device)->architecture();
+  const Result<Target> target = own.empty() ? known_targets().front() : target_named(own);
+  if (!target) {
+    return fail_with(Status::kUnsupported, target.error());
+  }
+  const Problem problem{layer, Direction::kForward, *target};
+  if (auto planned = plan(problem); !planned) {
+    return fail_with(Status::kUnsupported, planned.error());
+  }
+  if (auto shape = shape_of(layer, sizes); !shape || shape->output_elements == 0) {
+    return fail_with(Status::kInvalidArgument,
+                     shape ? "batch is 0: there is nothing to measure" : shape.error().message);
+  }
+  const auto tuned = tune(**device, *jit::store_of(on.store_folder()), problem, sizes, options);
+  if (!tuned) {
+    return fail_with(options.stop.stop_requested() ? Status::kCancelled : Status::kCompileFailed, tuned.error());
+  }
+  return tuned->candidates[tuned->best].milliseconds;
+}
+
+}  // namespace
+}  // namespace convtgen::api
+
+extern "C" {
+
+convtgen_status convtgen_tune(convtgen_device* device, const convtgen_layer* layer, int64_t batch, int64_t height,
+                              int64_t width, int again, convtgen_tune_progress progress, void* user,
+                              double* milliseconds) {
+  return guarded([&]() -> Outcome<void> {
+    if (milliseconds != nullptr) {
+      *milliseconds = 0;
+    }
+    if (auto checked = first_failure(check_handle(device, HandleKind::kDevice, "device"),
+                                     check_handle(layer, HandleKind::kLayer, "layer"));
+        !checked) {
+      return checked;
+    }
+    std::stop_source stop;
+    TuneOptions options{.again = again != 0, .stop = stop.get_token()};
+    if (progress != nullptr) {
+      options.progress = [&](std::string_view doing, double fraction) {
+        if (progress(user, std::string(doing).c_str(), fraction) != 0) {
+          stop.request_stop();
+        }
+      };
+    }
+    auto tuned = tune_on(*device->device, layer->key.layer(), {batch, height, width}, options);
+    if (!tuned) {
+      return std::unexpected(std::move(tuned.error()));
+    }
+    if (milliseconds != nullptr) {
+      *milliseconds = *tuned;
+    }
+    return {};
+  });
+}
+
+}  // extern "C"

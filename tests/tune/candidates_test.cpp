@@ -1,0 +1,39 @@
+// What tuning may choose from: every candidate makes the same numbers, so that a record changes speed alone.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "generator/language/language.h"
+#include "runtime/device/host/host_device.h"
+#include "runtime/reference/run_layer.h"
+#include "tests/end_to_end/random_layers.h"
+
+namespace convtgen {
+namespace {
+
+TEST(Candidates, GiveTheSameBitsAndTheyAreRight) {
+  const char* wanted = std::getenv("CONVTGEN_TEST_LAYERS");
+  const int layers = wanted != nullptr ? std::atoi(wanted) : 2;
+  const auto device = open_host_device().value();
+  testing::LayerSource source(11);
+  for (int i = 0; i < layers; ++i) {
+    const testing::RandomLayer random = source.next();
+    const Problem problem{random.layer, Direction::kForward, target_named("sm_90a").value()};
+    SCOPED_TRACE(canonical_form(random.layer));
+    const LayerInputs inputs = random_inputs(random.layer, shape_of(random.layer, random.sizes).value(), 3);
+    std::vector<std::byte> first;
+    const std::vector<Plan> plans = plan(problem).value();
+    for (const Plan& each : plans) {
+      const auto run = run_layer(*device, problem, each, random.sizes, inputs);
+      ASSERT_TRUE(run) << run.error().message;
+      EXPECT_TRUE(run->verification.comparison.passed()) << describe(run->verification.comparison, random.layer);
+      const auto y = read_output(*device, random.layer, run->call);
+      ASSERT_TRUE(y) << y.error().message;
+      first = first.empty() ? y->bytes : first;
+      EXPECT_EQ(y->bytes, first) << each.summary;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace convtgen

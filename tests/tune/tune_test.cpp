@@ -1,0 +1,189 @@
+#include "runtime/tune/tune.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "generator/language/language.h"
+#include "runtime/device/host/host_device.h"
+#include "runtime/jit/choose.h"
+#include "runtime/jit/device.h"
+#include "runtime/jit/log.h"
+#include "tests/store/folders.h"
+
+namespace convtgen {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr InputSizes kSizes{1, 6, 9};
+
+Problem tiny() {
+  return {parse_layer("conv_transpose2d 8 -> 16; kernel 3x2; stride 2; bias; input 1x6x9").value(), Direction::kForward,
+          known_targets().front()};
+}
+
+/// A GPU as tuning sees one: the host device, with times and faults of our choice for each kernel, by the order in
+/// which they are compiled.
+class FakeGpu : public Device {
+ public:
+  std::map<int, double> times;  // milliseconds; 1 where there is none
+  int wrong = -1, broken = -1;  // the kernel whose output is wrong; the one that does not compile
+  int compiled = 0;
+
+  [[nodiscard]] DeviceKind kind() const override { return DeviceKind::kCuda; }
+  [[nodiscard]] std::string name() const override { return "Fake GPU"; }
+  [[nodiscard]] Result<Binary> compile(const KernelSource& source, const std::string& architecture) override {
+    current_ = compiled++;
+    return current_ == broken ? fail("it does not compile") : host_->compile(source, architecture);
+  }
+  [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary) override {
+    return host_->load(binary);
+  }
+  [[nodiscard]] Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override { return host_->allocate(bytes); }
+  [[nodiscard]] Result<void> upload(Buffer& to, std::span<const std::byte> from) override {
+    return host_->upload(to, from);
+  }
+  [[nodiscard]] Result<void> download(std::span<std::byte> to, const Buffer& from) override {
+    auto done = host_->download(to, from);
+    if (current_ == wrong) {
+      to[to.size() / 8 * 4 + 3] ^= std::byte{0x40};  // of the exponent of a float
+    }
+    return done;
+  }
+  [[nodiscard]] Result<void> download_part(std::span<std::byte> to, const Buffer& from, std::size_t offset) override {
+    return host_->download_part(to, from, offset);
+  }
+  [[nodiscard]] Result<void> poison(Buffer& buffer, std::byte value) override { return host_->poison(buffer, value); }
+  [[nodiscard]] Result<void> run(LoadedKernel& kernel, const Launch& launch) override {
+    return host_->run(kernel, launch);
+  }
+  [[nodiscard]] Result<double> time(LoadedKernel&, const Launch&, int) override {
+    return times.contains(current_) ? times[current_] : 1.0;
+  }
+
+ private:
+  std::unique_ptr<HostDevice> host_ = open_host_device().value();
+  int current_ = 0;
+};
+
+class TuneTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] Store open() const { return Store({.folder = scratch_.path().string()}); }
+  [[nodiscard]] std::optional<TuningRecord> stored(std::string_view chip) const {
+    const auto entry = open().find(record_key(tiny(), chip));
+    return entry ? std::optional(parse_record(entry->bytes).value()) : std::nullopt;
+  }
+  testing::Scratch scratch_;
+};
+
+TEST_F(TuneTest, TheFastestOfTheRightOnesIsStored) {
+  FakeGpu gpu;
+  gpu.broken = 1;
+  gpu.wrong = 2;
+  gpu.times = {{0, 4}, {1, 1}, {2, 2}, {3, 3}, {4, 5}};
+  Store store = open();
+  const auto tuned = tune(gpu, store, tiny(), kSizes, {.candidates = 5});
+  ASSERT_TRUE(tuned) << tuned.error().message;
+  ASSERT_EQ(tuned->candidates.size(), 5u);
+  EXPECT_EQ(tuned->best, 3u);
+  EXPECT_EQ(tuned->candidates[1].problem, "it does not compile");
+  EXPECT_THAT(tuned->candidates[2].problem,
+              AllOf(HasSubstr("its result is wrong: "), HasSubstr("; 1 of 3744 checked outputs are wrong")));
+  EXPECT_EQ(tuned->candidates[4].milliseconds, 5);
+  const auto record = stored("Fake GPU");
+  ASSERT_TRUE(record);
+  EXPECT_EQ(*record, tuned->record);
+  EXPECT_EQ(record->measured.size(), 3u);
+  EXPECT_EQ(best_of(*record)->plan, plan_json(tuned->candidates[3].plan));
+  EXPECT_EQ(record->sizes, kSizes);
+}
+
+TEST_F(TuneTest, ARunThatWasStoppedGoesOn) {
+  FakeGpu gpu;
+  gpu.times = {{0, 4}, {1, 3}};
+  std::stop_source stop;
+  TuneOptions options{.candidates = 4, .stop = stop.get_token()};
+  options.progress = [&](std::string_view, double fraction) {
+    if (fraction > 0.2) {
+      stop.request_stop();  // while the second is measured
+    }
+  };
+  {
+    Store store = open();
+    const auto stopped = tune(gpu, store, tiny(), kSizes, options);
+    ASSERT_FALSE(stopped);
+    EXPECT_EQ(stopped.error().message, "stopped before candidate 3 of 4; those before it are recorded");
+    EXPECT_EQ(gpu.compiled, 2);
+    EXPECT_EQ(stored("Fake GPU")->measured.size(), 2u);
+  }
+  Store store = open();
+  const auto tuned = tune(gpu, store, tiny(), kSizes, {.candidates = 4});
+  ASSERT_TRUE(tuned) << tuned.error().message;
+  EXPECT_EQ(gpu.compiled, 4);
+  EXPECT_TRUE(tuned->candidates[1].recorded);
+  EXPECT_FALSE(tuned->candidates[2].recorded);
+  EXPECT_EQ(tuned->best, 2u);
+  // All is there now; other sizes and --again are measured anew.
+  ASSERT_TRUE(tune(gpu, store, tiny(), kSizes, {.candidates = 4}));
+  EXPECT_EQ(gpu.compiled, 4);
+  ASSERT_TRUE(tune(gpu, store, tiny(), kSizes, {.candidates = 2, .again = true}));
+  EXPECT_EQ(gpu.compiled, 6);
+  Problem open_sizes = tiny();
+  open_sizes.layer.batch.reset();
+  ASSERT_TRUE(tune(gpu, store, open_sizes, kSizes, {.candidates = 1}));
+  ASSERT_TRUE(tune(gpu, store, open_sizes, {2, 6, 9}, {.candidates = 1}));
+  EXPECT_EQ(gpu.compiled, 8);
+}
+
+TEST_F(TuneTest, WhatCanNotBeMeasured) {
+  FakeGpu gpu;
+  gpu.broken = 0;
+  Store store = open();
+  const auto none = tune(gpu, store, tiny(), kSizes, {.candidates = 1});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message, "none of 1 candidates could be measured; of the first: it does not compile");
+  EXPECT_FALSE(stored("Fake GPU"));
+  Problem open_sizes = tiny();
+  open_sizes.layer.batch.reset();
+  EXPECT_THAT(tune(gpu, store, open_sizes, {0, 6, 9}).error().message, HasSubstr("nothing to measure"));
+  EXPECT_FALSE(tune(gpu, store, tiny(), {1, 7, 9}));
+  Problem backward = tiny();
+  backward.direction = Direction::kGradInput;
+  EXPECT_FALSE(tune(gpu, store, backward, kSizes));
+}
+
+TEST_F(TuneTest, TheEngineTakesTheRecordFromThenOn) {
+  const auto host = open_host_device().value();
+  const jit::LayerKey layer(tiny().layer);
+  const auto prepared_plan = [&] {  // as a new process
+    const auto device = jit::JitDevice::open("host", {.store_folder = scratch_.path().string()}).value();
+    return jit::plan_text(device->prepare(layer).value()->facts().plan);
+  };
+  const std::vector<Plan> plans = plan(tiny()).value();
+  EXPECT_EQ(prepared_plan(), jit::plan_text(plans.front()));
+  Store store = open();
+  const auto tuned = tune(*host, store, tiny(), kSizes, {.candidates = 3});
+  ASSERT_TRUE(tuned) << tuned.error().message;
+  EXPECT_EQ(tuned->record.chip, kHostChip);
+  EXPECT_EQ(prepared_plan(), jit::plan_text(plans[tuned->best]));
+  // Whichever it was: the record decides.
+  TuningRecord record = tuned->record;
+  record.measured[1].milliseconds = 1e-9;
+  store.insert(record_key(record), print_record(record));
+  EXPECT_EQ(prepared_plan(), jit::plan_text(plans[1]));
+  // A plan that is gone is not missed, but told.
+  std::string told;
+  jit::set_log_sink([&](jit::LogLevel, std::string_view message) { told += message; }, jit::LogLevel::kWarning);
+  record.measured[1].plan = R"({"parameters":{},"template":"lost"})";
+  store.insert(record_key(record), print_record(record));
+  EXPECT_EQ(prepared_plan(), jit::plan_text(plans.front()));
+  jit::set_log_sink({}, jit::LogLevel::kWarning);
+  EXPECT_THAT(told, HasSubstr("its plan is no longer offered; 'convtgen tune' measures anew"));
+}
+
+}  // namespace
+}  // namespace convtgen
