@@ -29,6 +29,12 @@ namespace convtgen::host {
 namespace context = boost::context::detail;
 
 Fibers::~Fibers() {
+#ifdef __SANITIZE_ADDRESS__
+  // Abandoned frames have left their red zones; others may be given these addresses next.
+  for (const Fiber& fiber : fibers_) {
+    __asan_unpoison_memory_region(fiber.stack, kStackBytes);
+  }
+#endif
 #ifdef __SANITIZE_THREAD__
   for (const Fiber& fiber : fibers_) {
     __tsan_destroy_fiber(fiber.sanitizer);
