@@ -51,7 +51,7 @@ configure() {
 
 # remade <since> <folder>...: the kernels below the folders that were made after the file <since>, sorted, on one line.
 remade() {
-  find "${@:2}" \( -name '*.cubin' -o -name '*.ptx' -o -name '*.host.so' -o -name '*.sm_*.cu' \) -newer "$1" -printf '%f\n' |
+  find "${@:2}" ! -path '*/requests/*' \( -name '*.cubin' -o -name '*.ptx' -o -name '*.host.so' -o -name '*.sm_*.cu' \) -newer "$1" -printf '%f\n' |
     LC_ALL=C sort | tr '\n' ' ' | sed 's/ $//'
 }
 

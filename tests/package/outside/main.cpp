@@ -1,6 +1,6 @@
 // Lists the kernels that were built into it, one a line: its name and the architectures.
-#include <cstdio>
 #include <kernels.h>
+#include <cstdio>
 
 #define PASTE(a, b) a##b
 #define NAME(a, b) PASTE(a, b)
