@@ -93,6 +93,9 @@ void splice(std::vector<Residual>& body, const Names& visible) {
   Names inner = visible;
   add_declared(body, inner);
   for (Residual& r : body) {
+    if (r.body.empty() && r.otherwise.empty()) {
+      continue;
+    }
     Names with_init = inner;
     add_declared(r.init, with_init);
     splice(r.body, with_init);
