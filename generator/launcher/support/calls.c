@@ -287,9 +287,23 @@ int ns_use_host(int on) {
   return NS_OK;
 }
 
+/* Asked once. That there is none is no failure of the call that asks. */
+static int ns_has_gpu(void) {
+  static int known = -1;
+  int has = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (has < 0) {
+    char kept[sizeof ns_message];
+    memcpy(kept, ns_message, sizeof kept);
+    has = ns_gpu_missing() == NS_OK;
+    memcpy(ns_message, kept, sizeof kept);
+    __atomic_store_n(&known, has, __ATOMIC_RELAXED);
+  }
+  return has;
+}
+
 static int ns_on_host(const ns_kernel* kernel) {
   const int mode = __atomic_load_n(&ns_host_mode, __ATOMIC_RELAXED);
-  return kernel->recipe->host != NULL && (mode == 1 || (mode == -1 && ns_gpu_missing() != NS_OK));
+  return kernel->recipe->host != NULL && (mode == 1 || (mode == -1 && !ns_has_gpu()));
 }
 
 int ns_uses_host(void) {

@@ -13,7 +13,7 @@ static int ns_runtime_failure(cudaError_t code, const char* name, const char* wh
                  what, cudaGetErrorString(code), cudaGetErrorName(code), (int)code);
 }
 
-static int ns_ask_for_gpu(void) {
+int ns_gpu_missing(void) {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
   if (code != cudaSuccess) {
@@ -21,16 +21,6 @@ static int ns_ask_for_gpu(void) {
     return ns_fail(NS_NO_DEVICE, "no GPU: %s (%s)", cudaGetErrorString(code), cudaGetErrorName(code));
   }
   return count > 0 ? NS_OK : ns_fail(NS_NO_DEVICE, "the CUDA runtime sees no GPU");
-}
-
-int ns_gpu_missing(void) {
-  static int known = -1;
-  int status = __atomic_load_n(&known, __ATOMIC_RELAXED);
-  if (status < 0) {
-    status = ns_ask_for_gpu();
-    __atomic_store_n(&known, status, __ATOMIC_RELAXED);
-  }
-  return status;
 }
 
 /* The runtime takes the code of the pass of nvcc that fits the GPU best, and in each pass one kernel is whole: the one
@@ -112,10 +102,11 @@ static int ns_current_device(const ns_kernel* kernel, const void** device) {
   int ordinal = 0;
   const cudaError_t code = cudaGetDevice(&ordinal);
   *device = (const void*)(intptr_t)ordinal;
-  if (code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver) {
-    return ns_ask_for_gpu();
+  if (code == cudaSuccess) {
+    return NS_OK;
   }
-  return code == cudaSuccess ? NS_OK : ns_runtime_failure(code, kernel->name, "asking for the device");
+  (void)cudaGetLastError();
+  return ns_gpu_missing() != NS_OK ? NS_NO_DEVICE : ns_runtime_failure(code, kernel->name, "asking for the device");
 }
 
 int ns_gpu_prepare(const ns_kernel* kernel) {
