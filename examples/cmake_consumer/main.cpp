@@ -4,6 +4,7 @@
 #include <decoder.h>  // made by convtgen_add_kernels()
 
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 

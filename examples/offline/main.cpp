@@ -3,6 +3,7 @@
 #include <offline.h>
 
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 
 #include "../api/arrays.h"
