@@ -63,7 +63,7 @@ int main() {
   const Arrays arrays = arrays_open(decoder_uses_host());
 
   double worst = 0;
-  for (const std::int64_t batch : {1, 2}) {
+  for (std::int64_t batch = 1; batch <= 2; ++batch) {
     decoder_sizes up{}, image{};
     check(decoder::up_forward_sizes(batch, 3, 5, &up));
     check(decoder::image_forward_sizes(batch, up.out_height, up.out_width, &image));
