@@ -58,9 +58,9 @@ install(FILES ${made}/convtgen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig 
 
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
 
-# `uninstall` removes what the last installation wrote down, and the folders that this leaves empty.
+# `uninstall` removes what installations from this build folder wrote down, and the folders that this leaves empty.
 if(PROJECT_IS_TOP_LEVEL)
-  install(CODE "file(WRITE \"${PROJECT_BINARY_DIR}/install_prefix.txt\" \"\${CMAKE_INSTALL_PREFIX}\")" ALL_COMPONENTS)
+  install(CODE "file(APPEND \"${PROJECT_BINARY_DIR}/install_prefixes.txt\" \"\${CMAKE_INSTALL_PREFIX}\\n\")" ALL_COMPONENTS)
   add_custom_target(uninstall
     COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/uninstall.cmake VERBATIM)
 endif()

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Three targets of two folders share a layer file and are linked into one program: no race in twenty builds with -j8.
+# Three targets of two folders share a layer file and are linked into one program: no race in twenty builds with -j8,
+# with Ninja and Make, some with LTO.
 . "$(dirname "$0")/common.sh"
 need_nvrtc
 mkdir -p project/inner
@@ -32,7 +33,9 @@ for round in {1..20}; do
   generator=Ninja
   ((round % 2)) || generator="Unix Makefiles"
   rm -rf build
-  configure project build -G "$generator"
+  flags=
+  ((round % 5)) || flags=-flto
+  configure project build -G "$generator" -DCMAKE_C_FLAGS="$flags"
   quietly cmake --build build -j 8
   expect "round $round" "sm_80 compute_80 sm_90a sm_86 compute_80" "$(build/program)"
 done
