@@ -235,7 +235,7 @@ void add_compile(CLI::App& app, Exit& exit) {
   add_output_options(*verb, options->output);
   verb->add_flag("--no-cache", options->no_cache, "Compile, whatever the cache of compiled kernels has.");
   verb->footer(R"(
-Needs NVRTC (of the CUDA toolkit, or Python's nvidia-cuda-nvrtc package), for the host device g++ or clang++, but no GPU.
+Needs NVRTC (of the CUDA toolkit, or Python's nvidia-cuda-nvrtc package), for the host device g++ or clang++; no GPU.
 A virtual architecture (compute_80) is PTX, for that chip and all later ones.
 Examples:
   convtgen compile layers.convt --arch sm_80,sm_90a,compute_80 -o out

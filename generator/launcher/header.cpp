@@ -12,19 +12,23 @@
 namespace convtgen {
 namespace {
 
-// The words of a sentence in a block comment of at most 120 columns.
-std::string comment(std::string_view text) {
+// Sentences in a block comment of at most 120 columns, each on a line of its own.
+std::string comment(const std::vector<std::string>& sentences) {
   std::string result = "/*";
   std::size_t column = 2;
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
-    if (column + 1 + word.size() + 3 > 120) {
-      result += "\n *";
-      column = 2;
+  for (std::string_view text : sentences) {
+    bool begins = column > 2;
+    while (!text.empty()) {
+      const std::string_view word = text.substr(0, text.find(' '));
+      text.remove_prefix(std::min(text.size(), word.size() + 1));
+      if (begins || column + 1 + word.size() + 3 > 120) {
+        result += "\n *";
+        column = 2;
+        begins = false;
+      }
+      result += fmt::format(" {}", word);
+      column += 1 + word.size();
     }
-    result += fmt::format(" {}", word);
-    column += 1 + word.size();
   }
   return result + " */\n";
 }
@@ -68,8 +72,8 @@ std::string element_note(Dtype dtype) {
 std::string kernel_declarations(const LayerSet& set, const SetKernel& kernel) {
   const Signature signature = signature_of(set, kernel);
   std::string text =
-      comment(fmt::format("{}, {}: {}. {}{}", kernel.layer_name, name_of(kernel.direction),
-                          canonical_form(kernel.layer), arrays_text(kernel.layer), element_note(kernel.layer.dtype)));
+      comment({fmt::format("{}, {}: {}.", kernel.layer_name, name_of(kernel.direction), canonical_form(kernel.layer)),
+               arrays_text(kernel.layer) + element_note(kernel.layer.dtype)});
   for (const CFunction& function : functions_of(set, signature)) {
     text += prototype(function, signature.function) + ";\n";
   }

@@ -113,7 +113,7 @@ std::string incbin_text(const Writer& writer, const std::string& symbol, const s
       "    \".previous\\n\");\n"
       "extern {}_HIDDEN const char {}[]{};\n\n",
       label(symbol), file, with_end ? label(symbol + "_end") : "", writer.large, symbol,
-      with_end ? fmt::format(", {}_end[]", symbol) : "");
+      with_end ? fmt::format(";\nextern {}_HIDDEN const char {}_end[]", writer.large, symbol) : "");
 }
 
 std::string c_linkage(const std::string& text) {
@@ -140,7 +140,9 @@ std::string recipe_text(const Writer& writer, std::size_t binaries) {
       "    /* stride */ {stride_h}, {stride_w},\n"
       "    /* output of one input row and column */ {reach_h}, {reach_w},\n"
       "    /* bytes of an element */ {bytes}, \"{width_name}\",\n"
-      "    {full}_binaries, {binaries}, {host}, &{full}_places,\n"
+      "    {full}_binaries, {binaries},\n"
+      "    {host},\n"
+      "    &{full}_places,\n"
       "}};\n\n"
       "const {name}_kernel {full}_kernel = {{\n"
       "    \"{stem}\",\n    \"{layer}\",\n    \"{direction}\",\n"
@@ -310,11 +312,11 @@ Result<TextFile> host_file_of(const Writer& writer) {
       writer.full + "_host.c",
       head_text(writer, "The host device's library") +
           c_linkage(incbin_text(writer, bytes, host_file(writer.stem), true) +
-                    fmt::format("extern {0}_HIDDEN const {1}_host_binary {2}_host;\n"
-                                "{0}_HIDDEN int {1}_host_launch(const {1}_kernel* kernel, const {1}_call* call);\n",
-                                writer.large, writer.name, writer.full)) +
-          fmt::format("\nconst {0}_host_binary {1}_host = {{\n    {2}, {2}_end,\n    {3},\n    {0}_host_launch,\n}};\n",
-                      writer.name, writer.full, bytes, *binary)};
+                    fmt::format("extern {0}_HIDDEN const {1}_host_binary {2}_host;\n", writer.large, writer.name,
+                                writer.full)) +
+          fmt::format(
+              "\nconst {0}_host_binary {1}_host = {{\n    {2},\n    {2}_end,\n    {3},\n    {0}_host_launch,\n}};\n",
+              writer.name, writer.full, bytes, *binary)};
 }
 
 }  // namespace

@@ -95,6 +95,9 @@ NS_HIDDEN const ns_place* ns_add_place(const ns_kernel* kernel, const ns_place* 
  * for it, else the newest PTX. Errors: none fits. */
 NS_HIDDEN int ns_choose(const ns_kernel* kernel, int capability, int most_shared_bytes, const ns_binary** chosen);
 
+/* On the host device, where the set has it. */
+NS_HIDDEN int ns_host_launch(const ns_kernel* kernel, const ns_call* call);
+
 /* Of the driver or the CUDA runtime. */
 NS_HIDDEN int ns_gpu_missing(void); /* NS_OK where there is a GPU */
 NS_HIDDEN int ns_gpu_prepare(const ns_kernel* kernel);
