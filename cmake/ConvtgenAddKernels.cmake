@@ -105,13 +105,13 @@ function(convtgen_add_kernels target)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
 
   # The files are judged first, as the user wrote them.
-  _convtgen_step(check OUTPUT ${folder}/checked DEPENDS ${files} ARGUMENTS check ${files} TOUCH)
+  _convtgen_step(check OUTPUT ${folder}/checked DEPENDS ${files} TOUCH ARGUMENTS check ${files})
   add_custom_target(${target}_check DEPENDS ${folder}/checked)
 
   # A step for each kernel, one for the code that launches it on all its architectures, and one for what they share.
   string(REPLACE ";" "," list "${architectures}")
   list(GET architectures 0 first)
-  set(launcher --namespace ${arg_NAMESPACE} --arch ${list} --format ${arg_FORMAT} -o ${folder})
+  set(launcher --namespace ${arg_NAMESPACE} --arch ${list} --format ${arg_FORMAT})
   if(arg_HOST)
     list(APPEND launcher --host)
   endif()
@@ -127,20 +127,21 @@ function(convtgen_add_kernels target)
     set(stem ${CMAKE_MATCH_1}_${CMAKE_MATCH_2})
     set(kernels "")
     foreach(architecture IN LISTS architectures)
+      set(verb compile)
+      set(depfile DEPFILE)
       if(arg_FORMAT STREQUAL "source")
         string(REPLACE compute_ sm_ architecture ${architecture})  # PTX and code for a chip have the same source
         set(output ${stem}.${architecture}.cu)
         set(verb emit)
+        set(depfile "")
       elseif(architecture MATCHES "^sm_")
         set(output ${stem}.${architecture}.cubin)
-        set(verb compile)
       else()
         set(output ${stem}.${architecture}.ptx)
-        set(verb compile)
       endif()
       if(NOT ${folder}/${output} IN_LIST kernels)
         list(APPEND kernels ${folder}/${output})
-        _convtgen_step(${output} OUTPUT ${folder}/${output} DEPENDS ${slice} DEPFILE
+        _convtgen_step(${output} OUTPUT ${folder}/${output} DEPENDS ${slice} ${depfile}
                        ARGUMENTS ${verb} ${kernel} --arch ${architecture} -o ${folder}/${output})
       endif()
     endforeach()
@@ -153,16 +154,18 @@ function(convtgen_add_kernels target)
       list(APPEND launch_code ${folder}/${arg_NAMESPACE}_${stem}_host.c)
       set_source_files_properties(${folder}/${arg_NAMESPACE}_${stem}_host.c PROPERTIES OBJECT_DEPENDS ${folder}/${library})
     endif()
-    _convtgen_step(${arg_NAMESPACE}_${stem}.${suffix} OUTPUT ${launch_code} DEPENDS ${slice} DEPFILE
-                   ARGUMENTS launcher ${kernel} ${launcher})
+    _convtgen_step(${arg_NAMESPACE}_${stem}.${suffix} OUTPUT ${launch_code} DEPENDS ${slice}
+                   ARGUMENTS launcher ${kernel} ${launcher} -o ${folder})
     list(APPEND sources ${launch_code})
   endforeach()
-  set(support ${folder}/${arg_NAMESPACE}_support)
+  # The launch code of every kernel includes NS_support.h, which most changes leave as it is.
+  set(shared ${arg_HEADER} ${arg_NAMESPACE}_support.h ${arg_NAMESPACE}_support.${suffix})
   list(TRANSFORM arg_DIRECTIONS REPLACE "(.+)" "--direction;\\1" OUTPUT_VARIABLE directions)
-  _convtgen_step(${arg_HEADER} OUTPUT ${folder}/${arg_HEADER} ${support}.h ${support}.${suffix} DEPENDS ${slices} DEPFILE
-                 ARGUMENTS launcher ${slices} ${directions} --shared-only --header ${arg_HEADER} ${launcher})
+  _convtgen_step(shared OUTPUT ${folder}/shared.made DEPENDS ${slices} TOUCH UNLESS_SAME ${shared}
+                 ARGUMENTS launcher ${slices} ${directions} --shared-only --header ${arg_HEADER} ${launcher} -o ${folder}/shared)
+  list(TRANSFORM shared PREPEND ${folder}/)
 
-  add_library(${target} STATIC ${sources} ${support}.${suffix} ${support}.h ${folder}/${arg_HEADER})
+  add_library(${target} STATIC ${sources} ${shared} ${folder}/shared.made)
   add_dependencies(${target} ${target}_check)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${folder}>)
@@ -176,29 +179,31 @@ function(convtgen_add_kernels target)
     set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${names}")
     list(FILTER sources INCLUDE REGEX "\\.c$")
   else()
-    list(APPEND sources ${support}.c)
+    list(APPEND sources ${folder}/${arg_NAMESPACE}_support.c)
   endif()
   # The embedded files are found by their names alone, so that no path gets into the library; and they are embedded
   # when this library is made, not when a program is linked.
   set_source_files_properties(${sources} PROPERTIES LANGUAGE "${language}" COMPILE_OPTIONS "-Wa,-I${folder};-fno-lto")
 endfunction()
 
-# _convtgen_step(<name> OUTPUT <file>... DEPENDS <file>... ARGUMENTS <argument>... [DEPFILE] [TOUCH])
-# One run of the program. Uses `target`, `folder`, `tool` and `tool_file` of the caller.
+# _convtgen_step(<name> OUTPUT <file>... DEPENDS <file>... ARGUMENTS <argument>... [DEPFILE] [TOUCH] [UNLESS_SAME <name>...])
+# One run of the program. With DEPFILE it says itself what else it depends on. With TOUCH the OUTPUT stands for what it does:
+# files of UNLESS_SAME are taken over from <folder>/shared into <folder> where their bytes are new.
+# Uses `target`, `folder`, `tool` and `tool_file` of the caller.
 function(_convtgen_step name)
-  cmake_parse_arguments(PARSE_ARGV 1 step "DEPFILE;TOUCH" "" "OUTPUT;DEPENDS;ARGUMENTS")
+  cmake_parse_arguments(PARSE_ARGV 1 step "DEPFILE;TOUCH" "" "OUTPUT;DEPENDS;ARGUMENTS;UNLESS_SAME")
   # Makefiles don't run a step again when its command line changes, so it depends on a file that holds it.
   set(request ${folder}/requests/${name})
   string(REPLACE ";" "\n" text "${tool};${step_ARGUMENTS}")
   _convtgen_write_if_different(${request} "${text}\n")
   set(more "")
   if(step_DEPFILE)
-    # Ninja refuses a depfile of outputs that the step no longer has, so a step with others has another.
-    string(SHA256 depfile "${step_OUTPUT}")
-    string(SUBSTRING ${depfile} 0 12 depfile)
-    set(depfile ${request}.${depfile}.d)
-    list(APPEND step_ARGUMENTS --depfile ${depfile})
-    list(APPEND more DEPFILE ${depfile})
+    list(APPEND more --depfile ${request}.d DEPFILE ${request}.d)
+  endif()
+  if(step_UNLESS_SAME)
+    list(TRANSFORM step_UNLESS_SAME PREPEND ${folder}/ OUTPUT_VARIABLE here)
+    list(TRANSFORM step_UNLESS_SAME PREPEND ${folder}/shared/)
+    list(APPEND more COMMAND ${CMAKE_COMMAND} -E copy_if_different ${step_UNLESS_SAME} ${folder} BYPRODUCTS ${here})
   endif()
   if(step_TOUCH)
     list(APPEND more COMMAND ${CMAKE_COMMAND} -E touch ${step_OUTPUT})
