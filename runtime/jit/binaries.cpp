@@ -112,7 +112,7 @@ bool take(MadeKernel& made, const Key& key, std::string_view bytes) {
 
 Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compiler) {
   return kernel_key(kind == BinaryKind::kPtx ? EntryKind::kPtx : EntryKind::kCubin, made.source.text,
-                    made.problem.target.architecture, compiler, {"--std=c++17"});
+                    made.problem.target.architecture, compiler, {kNvrtcOptions.begin(), kNvrtcOptions.end()});
 }
 
 Binaries::Compiler Binaries::compiler() {
