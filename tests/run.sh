@@ -27,8 +27,9 @@ fi
 
 build=build/tests
 if [[ -z "${CONVTGEN_NVRTC_DIR:-}" ]]; then
-  cmake/install_nvrtc.sh "$build/nvrtc" || true
-  export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
+  if cmake/install_nvrtc.sh "$build/nvrtc"; then
+    export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
+  fi
 fi
 export CONVTGEN_CACHE_DIR="$PWD/$build/cache"
 

@@ -58,6 +58,25 @@ TEST_F(ApiHostTest, ChecksArguments) {
   kernel.launch({}, {0, 1, 2});
 }
 
+TEST_F(ApiHostTest, AMissingCompilerHasAStatusOfItsOwn) {
+  const std::string path = std::getenv("PATH");
+  const Device device("host");
+  const Layer layer("conv_transpose1d 1 -> 1; kernel 3; stride 2; bias");
+  setenv("PATH", "/nonexistent", 1);
+  const char* named = std::getenv("CXX");
+  const std::string cxx = named != nullptr ? named : "";
+  unsetenv("CXX");
+  const Thrown prepared = thrown_by([&] { (void)device.prepare(layer); });
+  const Thrown tuned = thrown_by([&] { (void)device.tune(layer, {1, 1, 2}); });
+  setenv("PATH", path.c_str(), 1);
+  if (!cxx.empty()) {
+    setenv("CXX", cxx.c_str(), 1);
+  }
+  expect_error(prepared, CONVTGEN_NO_COMPILER, "the host device needs a C++ compiler");
+  expect_error(tuned, CONVTGEN_NO_COMPILER, "the host device needs a C++ compiler");
+  (void)device.prepare(layer);  // once it is there, it is found
+}
+
 TEST_F(ApiHostTest, EightThreadsGetTheirOwnResults) {
   const Device device("host");
   const Layer layer("conv_transpose2d 2 -> 2; kernel 2; stride 2");
