@@ -43,8 +43,8 @@ Exit compile(const CompileOptions& options) {
   if (!layers) {
     return exit;
   }
-  if (const auto nvrtc = check_nvrtc(); !nvrtc) {
-    print_error(nvrtc.error().message);
+  if (const NvrtcSearch search = find_nvrtc(); !search.found()) {
+    print_error(describe_missing_nvrtc(search));
     return Exit::kUsage;
   }
   std::vector<OutputFile> files;

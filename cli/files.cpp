@@ -22,15 +22,6 @@ std::string reason() {
   return std::generic_category().message(errno);
 }
 
-// Where the bytes of a file are written before they get its name.
-std::filesystem::path beside(const std::filesystem::path& path) {
-  return fmt::format("{}.{}.part", path.string(), getpid());
-}
-
-std::unexpected<Error> unwritable(const std::filesystem::path& path, const std::string& why) {
-  return fail(fmt::format("{}: can't be written: {}", path.string(), why));
-}
-
 }  // namespace
 
 Result<std::string> read_file(const std::string& path) {
@@ -59,16 +50,20 @@ Result<std::string> read_file(const std::string& path) {
 }
 
 Result<void> check_writable(const std::filesystem::path& path) {
+  const auto unwritable = [&](const std::string& why) {
+    return fail(fmt::format("{}: can't be written: {}", path.string(), why));
+  };
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
-    return unwritable(path, "it is a folder");
+    return unwritable("it is a folder");
   }
   if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
-    return access(path.c_str(), W_OK) == 0 ? Result<void>() : unwritable(path, reason());
+    return access(path.c_str(), W_OK) == 0 ? Result<void>() : unwritable(reason());
   }
-  const std::filesystem::path trial = beside(path);
+  // A file beside it, as when it is written.
+  const std::filesystem::path trial = fmt::format("{}.{}.part", path.string(), getpid());
   if (const File file(std::fopen(trial.c_str(), "wb")); !file) {
-    return unwritable(path, reason());
+    return unwritable(reason());
   }
   std::filesystem::remove(trial, error);
   return {};
@@ -81,25 +76,25 @@ Result<void> write_file(const std::filesystem::path& path, const std::string& by
     const File file(std::fopen(path.c_str(), "wb"));
     if (!file || std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size() ||
         std::fflush(file.get()) != 0) {
-      return unwritable(path, reason());
+      return fail(fmt::format("{}: can't be written: {}", path.string(), reason()));
     }
     return {};
   }
-  const std::filesystem::path part = beside(path);
+  const std::filesystem::path beside = fmt::format("{}.{}.part", path.string(), getpid());
   bool written = false;
-  if (File file(std::fopen(part.c_str(), "wb")); file) {
+  if (File file(std::fopen(beside.c_str(), "wb")); file) {
     written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size() && std::fflush(file.get()) == 0;
   }
   std::string why = reason();
   if (written) {
-    std::filesystem::rename(part, path, error);
+    std::filesystem::rename(beside, path, error);
     if (!error) {
       return {};
     }
     why = error.message();
   }
-  std::filesystem::remove(part, error);
-  return unwritable(path, why);
+  std::filesystem::remove(beside, error);
+  return fail(fmt::format("{}: can't be written: {}", path.string(), why));
 }
 
 Result<void> write_files(const std::vector<OutputFile>& files) {
