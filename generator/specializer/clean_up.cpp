@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "generator/specializer/residual.h"
@@ -79,52 +80,74 @@ bool remove_unused(std::vector<Residual>& body, const std::set<int>& used) {
   return changed;
 }
 
-void add_declared(const std::vector<Residual>& body, Names& names) {
+using Visible = std::map<std::string, int, std::less<>>;  // how many visible variables and types bear a name
+
+/// The names that statements declare, visible as long as this lives.
+class Declared {
+ public:
+  Declared(const std::vector<Residual>& body, Visible& visible) : visible_(visible) {
+    for (const Residual& r : body) {
+      if (r.kind == Kind::kDeclare || r.kind == Kind::kUsing) {
+        names_.push_back(r.name);
+        ++visible_[r.name];
+      }
+    }
+  }
+  ~Declared() {
+    for (const std::string& name : names_) {
+      --visible_[name];
+    }
+  }
+  Declared(const Declared&) = delete;
+  Declared& operator=(const Declared&) = delete;
+
+ private:
+  Visible& visible_;
+  std::vector<std::string> names_;
+};
+
+Names declared_by(const std::vector<Residual>& body) {
+  Names names;
   for (const Residual& r : body) {
     if (r.kind == Kind::kDeclare || r.kind == Kind::kUsing) {
       names.insert(r.name);
     }
   }
+  return names;
 }
 
 /// Decides for each spliced body whether its braces stay: they do where its names would clash with others that are
 /// visible, and, in the bodies of an unrolled loop, where it declares anything at all.
-void splice(std::vector<Residual>& body, const Names& visible) {
-  Names inner = visible;
-  add_declared(body, inner);
+void splice(std::vector<Residual>& body, Visible& visible) {
+  const Declared here(body, visible);
   for (Residual& r : body) {
-    Names with_init = inner;
-    add_declared(r.init, with_init);
-    splice(r.body, with_init);
-    splice(r.otherwise, with_init);
+    const Declared in_init(r.init, visible);
+    splice(r.body, visible);
+    splice(r.otherwise, visible);
   }
+  std::vector<Names> declared(body.size());
   std::map<std::string, int> count;
-  for (const Residual& r : body) {
-    Names declared;
-    if (r.kind == Kind::kSplice) {
-      add_declared(r.body, declared);
-    }
-    for (const std::string& name : declared) {
-      ++count[name];
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    if (body[i].kind == Kind::kSplice) {
+      declared[i] = declared_by(body[i].body);
+      for (const std::string& name : declared[i]) {
+        ++count[name];
+      }
     }
   }
   std::vector<Residual> out;
-  for (Residual& r : body) {
-    if (r.kind != Kind::kSplice) {
-      out.push_back(std::move(r));
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    if (body[i].kind != Kind::kSplice) {
+      out.push_back(std::move(body[i]));
       continue;
     }
-    Names declared;
-    add_declared(r.body, declared);
     const bool clashes =
-        std::ranges::any_of(declared, [&](const std::string& name) { return inner.contains(name) || count[name] > 1; });
-    if (clashes || (r.is_iteration && !declared.empty())) {
-      out.push_back(std::move(r));  // printed with braces, unless what it declares goes too
+        std::ranges::any_of(declared[i], [&](const std::string& name) { return visible[name] > 0 || count[name] > 1; });
+    if (clashes || (body[i].is_iteration && !declared[i].empty())) {
+      out.push_back(std::move(body[i]));  // printed with braces, unless what it declares goes too
       continue;
     }
-    for (Residual& statement : r.body) {
-      out.push_back(std::move(statement));
-    }
+    std::ranges::move(body[i].body, std::back_inserter(out));
   }
   body = std::move(out);
 }
@@ -177,17 +200,17 @@ bool uses_variable(const std::vector<Residual>& body, int id) {
 }
 
 void clean_up(std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments, const Changes& changes) {
-  Names names;
+  Visible visible;
   for (const ResidualArgument& argument : arguments) {
-    names.insert(argument.name);
+    ++visible[argument.name];
   }
-  splice(body, names);
+  splice(body, visible);
   if (!has_text(body)) {
     join_assignments(body, changes);
     while (remove_copies(body, arguments, changes) || remove_unused(body, used_ids(body))) {
     }
   }
-  splice(body, names);
+  splice(body, visible);
   tidy(body);
 }
 

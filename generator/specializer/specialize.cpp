@@ -61,13 +61,39 @@ std::string launch_type(Type type) {
   return text_of_type(type);
 }
 
+/// A committed program, read once in a process.
+template <std::string_view (*text)()>
+const Result<Program>& program_of() {
+  static const Result<Program> program = read_program(text());
+  return program;
+}
+
+struct Template {
+  std::string_view name;
+  std::string_view (*text)();
+  const Result<Program>& (*program)();
+};
+constexpr std::array kTemplates = {Template{"direct", programs::direct, program_of<programs::direct>}};
+
+Result<Template> template_named(std::string_view name) {
+  std::string names;
+  for (const Template& known : kTemplates) {
+    if (known.name == name) {
+      return known;
+    }
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+  }
+  return fail(fmt::format("there is no template '{}'; there is: {}", name, names));
+}
+
 }  // namespace
 
 Result<std::string_view> program_text_named(std::string_view template_name) {
-  if (template_name == "direct") {
-    return programs::direct();
+  const Result<Template> known = template_named(template_name);
+  if (!known) {
+    return std::unexpected(known.error());
   }
-  return fail(fmt::format("there is no template '{}'; there is: direct", template_name));
+  return known->text();
 }
 
 Result<KernelSource> specialize_program(const Program& program, const Parameters& parameters, std::string_view head,
@@ -92,11 +118,11 @@ Result<KernelSource> specialize_program(const Program& program, const Parameters
 }
 
 Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
-  const Result<std::string_view> text = program_text_named(plan.template_name);
-  if (!text) {
-    return std::unexpected(text.error());
+  const Result<Template> known = template_named(plan.template_name);
+  if (!known) {
+    return std::unexpected(known.error());
   }
-  const Result<Program> program = read_program(*text);
+  const Result<Program>& program = known->program();
   if (!program) {
     return fail(
         fmt::format("the program of the template {} can't be read: {}", plan.template_name, program.error().message));

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "runtime/api/guard.h"
+#include "runtime/api/sizes.h"
 
 using namespace convtgen;
 using namespace convtgen::api;
@@ -123,7 +124,8 @@ convtgen_status convtgen_launch(convtgen_kernel* kernel, const void* x, const vo
     if (auto checked = check_handle(kernel, HandleKind::kKernel, "kernel"); !checked) [[unlikely]] {
       return checked;
     }
-    return kernel->kernel->launch({x, weight, bias, y}, {batch, height, width}, stream);
+    return kernel->kernel->launch({x, weight, bias, y},
+                                  sizes_given(kernel->kernel->facts().form.layer(), batch, height, width), stream);
   });
 }
 
@@ -135,7 +137,8 @@ convtgen_status convtgen_run(convtgen_device* device, const convtgen_layer* laye
         !checked) {
       return checked;
     }
-    return device->device->run(layer->key, {x, weight, bias, y}, {batch, height, width}, stream);
+    return device->device->run(layer->key, {x, weight, bias, y}, sizes_given(layer->key.layer(), batch, height, width),
+                               stream);
   });
 }
 
@@ -146,7 +149,8 @@ convtgen_status convtgen_kernel_workspace(const convtgen_kernel* kernel, int64_t
         !checked) {
       return checked;
     }
-    if (auto shape = kernel->kernel->facts().form.shape({batch, height, width}); !shape) {
+    const jit::CallForm& form = kernel->kernel->facts().form;
+    if (auto shape = form.shape(sizes_given(form.layer(), batch, height, width)); !shape) {
       return std::unexpected(std::move(shape.error()));
     }
     return {};

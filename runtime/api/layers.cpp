@@ -8,6 +8,7 @@
 #include "generator/language/language.h"
 #include "generator/layer/shape.h"
 #include "runtime/api/guard.h"
+#include "runtime/api/sizes.h"
 
 namespace convtgen::api {
 namespace {
@@ -224,10 +225,7 @@ convtgen_status convtgen_layer_shape(const convtgen_layer* layer, int64_t batch,
     *shape = {};
     shape->struct_size = sizeof(convtgen_shape);
     const Layer& own = layer->key.layer();
-    const auto size = [](std::int64_t given, const Size& known) {
-      return given == CONVTGEN_DYNAMIC ? known.value_or(given) : given;
-    };
-    const auto judged = shape_of(own, {size(batch, own.batch), size(height, own.height), size(width, own.width)});
+    const auto judged = shape_of(own, sizes_given(own, batch, height, width));
     if (!judged) {
       return fail_with(Status::kInvalidArgument, judged.error());
     }

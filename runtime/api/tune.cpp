@@ -2,6 +2,7 @@
 #include "runtime/tune/tune.h"
 
 #include "runtime/api/guard.h"
+#include "runtime/api/sizes.h"
 #include "runtime/device/open.h"
 #include "runtime/jit/fork.h"
 
@@ -70,7 +71,8 @@ convtgen_status convtgen_tune(convtgen_device* device, const convtgen_layer* lay
         }
       };
     }
-    auto tuned = tune_on(*device->device, layer->key.layer(), {batch, height, width}, options);
+    const Layer& own = layer->key.layer();
+    auto tuned = tune_on(*device->device, own, sizes_given(own, batch, height, width), options);
     if (!tuned) {
       return std::unexpected(std::move(tuned.error()));
     }

@@ -2,13 +2,18 @@
 // GPU every test is skipped, and so reported as not run.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <convtgen/convtgen.hpp>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 namespace convtgen::api_test {
 namespace {
@@ -274,6 +279,64 @@ TEST_F(ApiOnGpu, ACaptureOfWhatIsNotPreparedIsRefusedAndGoesOn) {
   cuda_.call("cuStreamEndCapture", stream, &graph);
   EXPECT_NE(graph, nullptr);
   cuda_.call("cuGraphDestroy", graph);
+}
+
+// What a process of its own says of the layers: a line each with its kernel, then what was compiled.
+std::vector<std::string> prepared_elsewhere(const std::vector<std::string>& layers, const std::string& store) {
+  const std::filesystem::path worker = std::filesystem::read_symlink("/proc/self/exe").replace_filename("api_worker");
+  std::string command = "CONVTGEN_CACHE_DIR='" + store + "' '" + worker.string() + "' prepare cuda";
+  for (const std::string& layer : layers) {
+    command += " '" + layer + "'";
+  }
+  std::vector<std::string> lines;
+  FILE* output = popen(command.c_str(), "r");
+  std::string line;
+  for (int c = 0; output != nullptr && (c = std::fgetc(output)) != EOF;) {
+    if (c == '\n') {
+      lines.push_back(std::exchange(line, {}));
+    } else {
+      line += static_cast<char>(c);
+    }
+  }
+  EXPECT_EQ(output != nullptr ? pclose(output) : -1, 0);
+  return lines;
+}
+
+TEST_F(ApiOnGpu, TheNextProcessGoesByWhatTuningFound) {
+  // dcgan4, sam2x2, pose3, pillars and mrcnn of benchmarks/layers.convt.
+  const std::vector<std::string> layers = {
+      "conv_transpose2d 128 -> 64; kernel 4; stride 2; padding 1; input 128x16x16",
+      "conv_transpose2d 64 -> 32; kernel 2; stride 2; bias; input 32x128x128",
+      "conv_transpose2d 256 -> 256; kernel 4; stride 2; padding 1; input 32x32x24",
+      "conv_transpose2d 256 -> 128; kernel 4; stride 4; input 4x62x54",
+      "conv_transpose2d 256 -> 256; kernel 2; stride 2; bias; input 100x14x14",
+  };
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("convtgen_gpu_test_" + std::to_string(getpid()));
+  const std::string untuned_store = folder / "untuned";
+  const std::string tuned_store = folder / "tuned";
+  setenv("CONVTGEN_CACHE_DIR", tuned_store.c_str(), 1);
+  for (const std::string& text : layers) {
+    const double milliseconds = device_->tune(Layer(text), Sizes{});
+    EXPECT_GT(milliseconds, 0);
+    std::printf("%s: %.3f ms\n", text.c_str(), milliseconds);
+  }
+  const std::vector<std::string> before = prepared_elsewhere(layers, untuned_store);
+  const std::vector<std::string> after = prepared_elsewhere(layers, tuned_store);
+  const std::vector<std::string> again = prepared_elsewhere(layers, tuned_store);
+  unsetenv("CONVTGEN_CACHE_DIR");
+  std::filesystem::remove_all(folder);
+  ASSERT_EQ(before.size(), layers.size() + 1);
+  ASSERT_EQ(after.size(), layers.size() + 1);
+  int others = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    others += before[i] != after[i] ? 1 : 0;
+  }
+  EXPECT_GT(others, 0) << "no layer's kernel is another after tuning";
+  ASSERT_EQ(again.size(), layers.size() + 1);
+  EXPECT_TRUE(std::equal(after.begin(), after.end() - 1, again.begin()));
+  EXPECT_TRUE(again.back().starts_with("hits=5 misses=0 compiles=0")) << again.back();
+  std::printf("%d of 5 layers have another kernel in the next process\n", others);
 }
 
 TEST_F(ApiOnGpu, TwoDevicesInOneProcess) {

@@ -151,11 +151,18 @@ TEST_F(ApiHostTest, TunesAndPreparesByTheRecord) {
   expect_error(thrown_by([&] { device.tune(layer, {0, 5, 6}); }), CONVTGEN_INVALID_ARGUMENT, "batch is 0");
   expect_error(thrown_by([&] { device.tune(layer, {1, -5, 6}); }), CONVTGEN_INVALID_ARGUMENT, "height");
   EXPECT_EQ(convtgen_tune(device.handle(), layer.handle(), 1, 5, 6, 0, nullptr, nullptr, nullptr), CONVTGEN_OK);
+  const Layer sized(layer.text() + "; input 1x5x6");
+  EXPECT_EQ(convtgen_tune(device.handle(), sized.handle(), -1, -1, -1, 0, nullptr, nullptr, nullptr), CONVTGEN_OK)
+      << "the layer's own sizes";
   EXPECT_EQ(convtgen_tune(nullptr, layer.handle(), 1, 5, 6, 0, nullptr, nullptr, nullptr), CONVTGEN_INVALID_ARGUMENT);
   const std::vector<float> x(8 * 30, 1.0F), weight(8 * 8 * 4, 1.0F);
   std::vector<float> y(8 * 120);
   device.prepare(layer).launch({x.data(), weight.data(), nullptr, y.data()}, sizes);
   EXPECT_EQ(y, std::vector<float>(8 * 120, 8.0F));
+  std::vector<float> again(y.size());
+  device.run(sized, {x.data(), weight.data(), nullptr, again.data()}, Sizes{});  // the layer's own
+  EXPECT_EQ(again, y);
+  EXPECT_EQ(device.prepare(sized).workspace(Sizes{}), 0U);
 }
 
 }  // namespace

@@ -194,7 +194,8 @@ typedef int (*convtgen_tune_progress)(void* user, const char* doing, double frac
  * and keeps their times in the store beside the kernels. From then on convtgen_prepare() makes this layer's kernel by
  * the fastest, in every process, but where it is prepared already. It takes seconds to minutes, and memory for x and y
  * on the device and the host; what was measured before, by a tuning that was ended too, is not measured again unless
- * `again` is not 0. Not in a capture. `progress` and `milliseconds`, the fastest plan's time, may be NULL.
+ * `again` is not 0. Not in a capture. CONVTGEN_DYNAMIC stands for the layer's own size. `progress` and `milliseconds`,
+ * the fastest plan's time, may be NULL.
  * Errors: CONVTGEN_INVALID_ARGUMENT, CONVTGEN_UNSUPPORTED, CONVTGEN_CANCELLED; CONVTGEN_COMPILE_FAILED where no plan
  * could be measured. */
 CONVTGEN_API convtgen_status convtgen_tune(convtgen_device* device, const convtgen_layer* layer, int64_t batch,
@@ -203,13 +204,12 @@ CONVTGEN_API convtgen_status convtgen_tune(convtgen_device* device, const convtg
 
 /** Puts one forward call on `stream`. x, weight, bias and y are arrays on the kernel's device, in host memory for the
  * host device, of the shapes that convtgen_layer_shape() tells and aligned to their elements; bias is NULL where the
- * layer has none. y must not overlap the others. batch, height and width are those of x; where the output is empty
- * nothing is launched and no pointer is looked at. `stream` is a CUstream or cudaStream_t of the context, NULL for the
- * default stream; NULL on the host device, which is done when the call is.
- * No lock and no allocation, and safe in the capture of a CUDA graph. The kernel must live until the work is done, and
- * as long as graphs that captured it.
- * Errors: CONVTGEN_INVALID_ARGUMENT names the argument; CONVTGEN_NOT_PREPARED in a capture in a context that the kernel
- * was not prepared in; CONVTGEN_DRIVER. */
+ * layer has none. y must not overlap the others. batch, height and width are those of x, or CONVTGEN_DYNAMIC for the
+ * layer's own; where the output is empty nothing is launched and no pointer is looked at. `stream` is a CUstream or
+ * cudaStream_t of the context, NULL for the default stream; NULL on the host device, which is done when the call is. No
+ * lock and no allocation, and safe in the capture of a CUDA graph. The kernel must live until the work is done, and as
+ * long as graphs that captured it. Errors: CONVTGEN_INVALID_ARGUMENT names the argument; CONVTGEN_NOT_PREPARED in a
+ * capture in a context that the kernel was not prepared in; CONVTGEN_DRIVER. */
 CONVTGEN_API convtgen_status convtgen_launch(convtgen_kernel* kernel, const void* x, const void* weight,
                                              const void* bias, void* y, int64_t batch, int64_t height, int64_t width,
                                              void* stream);

@@ -1,0 +1,175 @@
+"""Times the layers of a .convt file: convtgen against PyTorch (cuDNN, benchmark mode on), in one run.
+
+    compare.py FILE.convt [--mode tf32]... [--layout nchw]... [--layer NAME]... [--library libconvtgen.so] [--json OUT]
+
+Modes: f32 (strict), f32x3 (against cuDNN's strict fp32), tf32, f16, bf16; layouts: nchw, nhwc (PyTorch's channels_last).
+Every result is checked against fp64 before its time counts. Times are medians by CUDA events, the L2 cache flushed
+before each run, on random inputs. Exits 1 if a result of ours is wrong.
+"""
+
+import argparse
+import json
+import math
+import statistics
+import sys
+
+import torch
+
+from convtgen_api import ConvtgenError, Library
+from layer import DTYPES, MODES, Layer, names_in, with_mode
+from verify import Reference
+
+FLUSH_BYTES = 256 << 20  # some times the L2 cache
+
+
+def median_ms(call, flush, repeats):
+    times = []
+    for repeat in range(repeats + 3):  # three to warm up
+        flush.zero_()
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        call()
+        end.record()
+        end.synchronize()
+        if repeat >= 3:
+            times.append(begin.elapsed_time(end))
+    return statistics.median(times)
+
+
+def tensors(layer, mode, layout):
+    """Random x, weight, bias. Weights are scaled so that outputs have about the size of inputs."""
+    dtype = DTYPES[MODES[mode]]
+    form = torch.channels_last if layout == "nhwc" else torch.contiguous_format
+    x = torch.randn(layer.batch, layer.in_channels, layer.height, layer.width, device="cuda").to(dtype)
+    weight = torch.randn(layer.in_channels, layer.out_channels // layer.groups, *layer.kernel, device="cuda")
+    weight = (weight / math.sqrt(layer.terms_of_an_output())).to(dtype)
+    bias = torch.randn(layer.out_channels, device="cuda").to(dtype) if layer.bias else None
+    return x.to(memory_format=form), weight, bias
+
+
+def set_precision(mode):
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = mode == "tf32"
+    torch.backends.cuda.matmul.allow_tf32 = mode == "tf32"
+
+
+class Measurement:
+    def __init__(self, library, device, options):
+        self.library, self.device, self.options = library, device, options
+        self.flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+
+    def measure(self, name, canonical, mode, layout):
+        """A row of the table, as it goes into the JSON file."""
+        layer = Layer.of(name, canonical)
+        row = {"layer": name, "mode": mode, "layout": layout, "gflop": layer.flops() / 1e9,
+               "gbyte": layer.bytes(mode) / 1e9, "floor_ms": layer.floor_ms(mode)}
+        set_precision(mode)
+        x, weight, bias = tensors(layer, mode, layout)
+        reference = Reference(layer, x, weight, bias)
+        row["cudnn"] = self.cudnn(layer, mode, layout, x, weight, bias, reference)
+        torch.cuda.empty_cache()
+        row["convtgen"] = self.ours(layer, with_mode(canonical, mode, layout), mode, layout, x, weight, bias, reference)
+        return row
+
+    def cudnn(self, layer, mode, layout, x, weight, bias, reference):
+        if layout == "nhwc":
+            weight = weight.to(memory_format=torch.channels_last)
+        y = layer.convolve(x, weight, bias)
+        relative, wrong = reference.check(y, mode)
+        del y
+        return {"relative_l2": relative, "wrong": wrong,
+                "ms": median_ms(lambda: layer.convolve(x, weight, bias), self.flush, self.options.repeats)}
+
+    def ours(self, layer, text, mode, layout, x, weight, bias, reference):
+        y = torch.full((layer.batch, layer.out_channels, layer.out_height, layer.out_width), math.nan, dtype=x.dtype,
+                       device="cuda")
+        y = y.to(memory_format=torch.channels_last) if layout == "nhwc" else y
+        try:
+            handle = self.library.layer(text)
+            if self.options.tune:
+                self.library.tune(self.device, handle)
+            kernel = self.library.prepare(self.device, handle)
+        except ConvtgenError as error:
+            return {"wrong": str(error), "ms": math.nan, "relative_l2": math.nan, "template": ""}
+        stream = torch.cuda.current_stream().cuda_stream
+
+        def call():
+            self.library.launch(kernel, x.data_ptr(), weight.data_ptr(), bias.data_ptr() if layer.bias else 0,
+                                y.data_ptr(), stream)
+
+        call()
+        torch.cuda.synchronize()
+        relative, wrong = reference.check(y, mode)
+        repeats = self.options.repeats
+        row = {"relative_l2": relative, "wrong": wrong, "template": self.library.template(kernel),
+               "ms": math.nan if wrong else median_ms(call, self.flush, repeats)}
+        self.library.destroy_kernel(kernel)
+        return row
+
+
+def geometric_mean(values):
+    return math.exp(statistics.fmean(math.log(v) for v in values)) if values else math.nan
+
+
+def print_table(rows):
+    for mode, layout in dict.fromkeys((row["mode"], row["layout"]) for row in rows):
+        part = [row for row in rows if (row["mode"], row["layout"]) == (mode, layout)]
+        print(f"\n{mode} {layout}\n{'layer':<10}{'cuDNN ms':>10}{'ours ms':>10}{'ratio':>8}{'floor ms':>10}"
+              f"{'% floor':>9}{'rel. L2':>10}{'cuDNN L2':>10}  template")
+        for row in part:
+            ours, cudnn = row["convtgen"], row["cudnn"]
+            print(f"{row['layer']:<10}{cudnn['ms']:>10.4f}{ours['ms']:>10.4f}{cudnn['ms'] / ours['ms']:>8.2f}"
+                  f"{row['floor_ms']:>10.4f}{100 * row['floor_ms'] / ours['ms']:>9.1f}{ours['relative_l2']:>10.1e}"
+                  f"{cudnn['relative_l2']:>10.1e}  {ours['template']}{'  WRONG: ' + ours['wrong'] if ours['wrong'] else ''}")
+        right = [row for row in part if not row["convtgen"]["wrong"]]
+        print(f"geometric means over {len(right)}: {geometric_mean([r['cudnn']['ms'] / r['convtgen']['ms'] for r in right]):.2f}"
+              f" times cuDNN, {100 * geometric_mean([r['floor_ms'] / r['convtgen']['ms'] for r in right]):.1f} % of the floor"
+              f" (cuDNN {100 * geometric_mean([r['floor_ms'] / r['cudnn']['ms'] for r in right]):.1f} %)")
+
+
+def options_of(words):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", help="layers with fixed sizes")
+    parser.add_argument("--mode", action="append", choices=list(MODES), help="default: tf32")
+    parser.add_argument("--layout", action="append", choices=["nchw", "nhwc"], help="default: nchw")
+    parser.add_argument("--layer", action="append", help="these layers alone")
+    parser.add_argument("--library", default="libconvtgen.so.0", help="the shared library")
+    parser.add_argument("--repeats", type=int, default=50)
+    parser.add_argument("--tune", action="store_true", help="measure the planner's candidates first")
+    parser.add_argument("--commit", default="", help="goes into the JSON file")
+    parser.add_argument("--json", help="where the numbers go")
+    return parser.parse_args(words)
+
+
+def main(words):
+    options = options_of(words)
+    if not torch.cuda.is_available():
+        sys.exit("compare.py: PyTorch sees no GPU here")
+    with open(options.file, encoding="utf-8") as file:
+        text = file.read()
+    names = names_in(text)
+    unknown = set(options.layer or []) - set(names)
+    if unknown:
+        sys.exit(f"compare.py: {options.file} has no layer {', '.join(sorted(unknown))}; it has {', '.join(names)}")
+    library = Library(options.library)
+    measurement = Measurement(library, library.device(), options)
+    rows = []
+    for mode in options.mode or ["tf32"]:
+        for layout in options.layout or ["nchw"]:
+            for name in options.layer or names:
+                canonical = library.canonical(library.layer(text, name))
+                rows.append(measurement.measure(name, canonical, mode, layout))
+                torch.cuda.empty_cache()
+    head = {"gpu": torch.cuda.get_device_name(), "pytorch": torch.__version__, "cudnn": torch.backends.cudnn.version(),
+            "convtgen": library.version(), "commit": options.commit, "repeats": options.repeats,
+            "command": " ".join(["compare.py", *words])}
+    print("; ".join(f"{key} {value}" for key, value in head.items() if value))
+    print_table(rows)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(head | {"rows": rows}, file, indent=1)
+    return 1 if any(row["convtgen"]["wrong"] for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,119 @@
+"""A layer of the benchmark: from its canonical form to what PyTorch takes, and to the least that it costs."""
+
+import dataclasses
+import re
+
+import torch
+
+DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+# The compute modes and the dtype of their arrays.
+MODES = {"f32": "f32", "f32x3": "f32", "tf32": "f32", "f16": "f16", "bf16": "bf16"}
+
+# An H200's ceilings, measured through PyTorch: a large copy, large matrix products (flop/s).
+COPY_BYTES_PER_SECOND = 4.2e12
+FLOPS = {"f32": 51e12, "f32x3": 700e12 / 3, "tf32": 360e12, "f16": 700e12, "bf16": 700e12}
+
+
+def names_in(text):
+    """The names of a layer file's layers, in order."""
+    return re.findall(r"\blayer\s+(\w+)\s*\{", re.sub(r"#.*", "", text))
+
+
+def with_mode(canonical, mode, layout):
+    """The canonical form with another compute mode and layout."""
+    kept = [p for p in canonical.split("; ") if not p.startswith(("dtype ", "compute ", "layout "))]
+    return "; ".join(kept + [f"dtype {MODES[mode]}", f"compute {mode}", f"layout {layout}"])
+
+
+def _pair(word):
+    numbers = [int(n) for n in word.split("x")]
+    return numbers if len(numbers) == 2 else [1, *numbers]
+
+
+@dataclasses.dataclass
+class Layer:
+    """All fields as torch.nn.functional.conv_transpose2d has them; a 1-D layer is one of height 1."""
+
+    name: str
+    in_channels: int
+    out_channels: int
+    kernel: list
+    stride: list
+    padding: list
+    output_padding: list
+    dilation: list
+    groups: int
+    bias: bool
+    batch: int
+    height: int
+    width: int
+
+    @staticmethod
+    def of(name, canonical):
+        parts = [part.split(" ", 1) for part in canonical.split("; ")]
+        of = {part[0]: part[1] if len(part) > 1 else "" for part in parts}
+        flat = "conv_transpose1d" in of
+        channels = of["conv_transpose1d" if flat else "conv_transpose2d"].split(" -> ")
+
+        def pair(word, neutral):
+            if word not in of:
+                return [neutral, neutral]
+            return [neutral, int(of[word])] if flat else _pair(of[word])
+
+        sizes = [int(n) for n in of["input"].split("x")]
+        if flat:
+            sizes.insert(1, 1)
+        if "fuse" in of:
+            raise ValueError(f"layer {name}: a fuse chain has no counterpart in PyTorch's convolution")
+        return Layer(name, int(channels[0]), int(channels[1]), pair("kernel", 1), pair("stride", 1), pair("padding", 0),
+                     pair("output_padding", 0), pair("dilation", 1), int(of.get("groups", 1)), "bias" in of, *sizes)
+
+    @property
+    def out_height(self):
+        return self._out(0, self.height)
+
+    @property
+    def out_width(self):
+        return self._out(1, self.width)
+
+    def _out(self, axis, size):
+        return ((size - 1) * self.stride[axis] - 2 * self.padding[axis]
+                + self.dilation[axis] * (self.kernel[axis] - 1) + self.output_padding[axis] + 1)
+
+    def convolve(self, x, weight, bias):
+        return torch.nn.functional.conv_transpose2d(x, weight, bias, self.stride, self.padding, self.output_padding,
+                                                    self.groups, self.dilation)
+
+    def terms_of_an_output(self):
+        """The most products that one output sums."""
+        taps = 1
+        for k, s, d in zip(self.kernel, self.stride, self.dilation):
+            phases = [sum(1 for t in range(k) if (d * t) % s == r) for r in range(s)]
+            taps *= max(phases)
+        return self.in_channels // self.groups * taps
+
+    def _landing(self, axis, size, out):
+        """Pairs of an input position and a tap whose product lands inside the output."""
+        s, p, d = self.stride[axis], self.padding[axis], self.dilation[axis]
+        count = 0
+        for k in range(self.kernel[axis]):
+            first = max(0, -(-(p - d * k) // s))
+            last = min(size - 1, (out - 1 + p - d * k) // s)
+            count += max(0, last - first + 1)
+        return count
+
+    def flops(self):
+        """A multiply-add is two; only terms that land inside the output."""
+        pairs = self._landing(0, self.height, self.out_height) * self._landing(1, self.width, self.out_width)
+        return 2 * self.batch * self.in_channels * (self.out_channels // self.groups) * pairs
+
+    def bytes(self, mode):
+        """x, weight, bias and y, each moved once."""
+        elements = (self.batch * self.in_channels * self.height * self.width
+                    + self.in_channels * self.out_channels // self.groups * self.kernel[0] * self.kernel[1]
+                    + self.batch * self.out_channels * self.out_height * self.out_width
+                    + (self.out_channels if self.bias else 0))
+        return elements * DTYPES[MODES[mode]].itemsize
+
+    def floor_ms(self, mode):
+        return 1e3 * max(self.bytes(mode) / COPY_BYTES_PER_SECOND, self.flops() / FLOPS[mode])
