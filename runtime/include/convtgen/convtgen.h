@@ -18,7 +18,7 @@
  * A child of fork() may use the library, but not CUDA once its parent has started it (CONVTGEN_FORKED). No other thread
  * may be inside a function of this library while one forks, unless the child does nothing but exec: the child would
  * have the locks of the library, of NVRTC, of the driver and of callbacks as they were at that moment, without the
- * threads that would let go of them, and could wait for ever. The library can't hold all of these while a process forks.
+ * threads that would let go of them, and could wait for ever. No library can hold all of these while a process forks.
  *
  * No CUDA header and no CUDA library is needed to build or to load this. The driver and NVRTC are opened when a GPU is,
  * and NVRTC only where a kernel is not in the store of compiled kernels (see "Environment" below).
