@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the tests that have threads with ThreadSanitizer and runs them: tests/run_thread_sanitizer.sh [BUILD_FOLDER].
-# The first race ends it. Not among tests/run.sh: the build alone takes minutes.
+# The first race ends it. It is no part of tests/run.sh: on two cores it takes some 15 minutes, most of them to build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/tsan}

@@ -77,16 +77,19 @@ TEST_F(ApiHostTest, AMissingCompilerHasAStatusOfItsOwn) {
   (void)device.prepare(layer);  // once it is there, it is found
 }
 
-TEST_F(ApiHostTest, EightThreadsGetTheirOwnResults) {
+// ThreadSanitizer runs this too (tests/run_thread_sanitizer.sh).
+TEST_F(ApiHostTest, EightThreadsGetTheirOwnResultsOfFourLayers) {
   const Device device("host");
-  const Layer layer("conv_transpose2d 2 -> 2; kernel 2; stride 2");
   std::vector<std::string> wrong(8);
   std::vector<std::thread> threads;
-  for (int i = 0; i < 8; ++i) {
+  for (std::size_t i = 0; i < wrong.size(); ++i) {
     threads.emplace_back([&, i] {
-      const std::vector<float> x(2 * 9, static_cast<float>(i)), weight(2 * 2 * 4, 1.0F);
-      for (int j = 0; j < 20; ++j) {
-        std::vector<float> y(2 * 36, -1.0F);
+      for (std::size_t j = 0; j < 24; ++j) {
+        const std::size_t channels = 1 + (i + j) % 4;
+        const std::string count = std::to_string(channels);
+        const Layer layer("conv_transpose2d " + count + " -> " + count + "; kernel 2; stride 2");
+        const std::vector<float> x(channels * 9, static_cast<float>(i)), weight(channels * channels * 4, 1.0F);
+        std::vector<float> y(channels * 36, -1.0F);
         const Arrays arrays{x.data(), weight.data(), nullptr, y.data()};
         if (j % 2 == 0) {
           device.prepare(layer).launch(arrays, {1, 3, 3});
@@ -94,8 +97,8 @@ TEST_F(ApiHostTest, EightThreadsGetTheirOwnResults) {
           device.run(layer, arrays, {1, 3, 3});
         }
         for (const float value : y) {
-          if (value != 2.0F * static_cast<float>(i)) {
-            wrong[static_cast<std::size_t>(i)] = "thread " + std::to_string(i) + " got " + std::to_string(value);
+          if (value != static_cast<float>(channels * i)) {
+            wrong[i] = "thread " + std::to_string(i) + " got " + std::to_string(value) + " of " + layer.text();
           }
         }
       }
