@@ -149,8 +149,10 @@ bool Binaries::take(MadeKernel& made, const Key& key, std::string_view bytes) {
   if (packed->binary.kind == BinaryKind::kPtx && packed->binary.symbol != made.source.symbol) {
     // Made for an older architecture than the one that was planned for: its launch is what that one's plan says.
     const auto older = std::ranges::find(known_targets(), packed->binary.architecture, compute_name);
-    auto again = older != known_targets().end() ? generate_older(made, *older)
-                                                : Outcome<MadeKernel>(fail_with(Status::kInternal, "unknown"));
+    if (older == known_targets().end()) {
+      return false;
+    }
+    auto again = generate_older(made, *older);
     if (!again) {
       return false;
     }
