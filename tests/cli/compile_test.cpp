@@ -32,7 +32,7 @@ TEST(Compile, WritesCubinsOfEveryArchitecture) {
                {.environment = kNoLeakCheck, .folder = folder.path()});
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   for (const char* architecture : {"sm_75", "sm_80", "sm_90a"}) {
-    const std::string name = std::string("out/strided.") + architecture + ".cubin";
+    const std::string name = std::string("out/strided_forward.") + architecture + ".cubin";
     EXPECT_EQ(read(folder / name).substr(1, 3), "ELF");
     EXPECT_THAT(outcome.out, HasSubstr(name));
   }

@@ -14,12 +14,6 @@ std::vector<Compiler> strict_compilers() {
   return {c, cpp};
 }
 
-BuiltSet::~BuiltSet() {
-  if (library_ != nullptr) {
-    dlclose(library_);
-  }
-}
-
 void BuiltSet::generate(const std::string& layers, const std::string& architectures, bool host,
                         const std::map<std::string, std::string>& environment) {
   Setting here{.environment = environment, .folder = folder_.path()};

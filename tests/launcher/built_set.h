@@ -38,7 +38,6 @@ class BuiltSet {
   BuiltSet() = default;
   BuiltSet(const BuiltSet&) = delete;
   BuiltSet& operator=(const BuiltSet&) = delete;
-  ~BuiltSet();
 
   /// Writes layers.convt, compiles it for the architectures (and the host device) and writes the launch code.
   void generate(const std::string& layers, const std::string& architectures, bool host,
@@ -58,7 +57,7 @@ class BuiltSet {
   [[nodiscard]] void* symbol(const std::string& name) const;
 
   Folder folder_;
-  void* library_ = nullptr;
+  void* library_ = nullptr;  // never closed: the set keeps what it has loaded for good
 };
 
 }  // namespace convtgen::test

@@ -56,7 +56,7 @@ TEST(LauncherTexts, FunctionsTakeTheSizesThatAreOpen) {
   EXPECT_THAT(header, HasSubstr("int net_fixed_forward(const float* x, const float* weight, float* y, void* stream);"));
   EXPECT_THAT(header,
               HasSubstr("int net_open_forward(const double* x, const double* weight, const double* bias, double* y, "
-                        "int64_t batch, int64_t width,\n                     void* stream);"));
+                        "int64_t batch,\n                     int64_t width, void* stream);"));
   EXPECT_THAT(header, HasSubstr("int net_line_forward(const uint16_t* x, const uint16_t* weight, uint16_t* y, int64_t "
                                 "length, void* stream);"));
   EXPECT_THAT(header, HasSubstr("int net_fixed_forward_sizes(net_sizes* sizes);"));
