@@ -24,8 +24,8 @@ struct OutputFile {
   std::string bytes;
 };
 
-/// Makes the folders that are missing, then writes every file. Errors: two files of one name (then nothing is
-/// written), or one that can't be written.
+/// Makes the folders that are missing, writes every file beside its place, and only when all are written puts them
+/// there. Errors: two files of one name, or one that can't be written; then no file is changed.
 [[nodiscard]] Result<void> write_files(const std::vector<OutputFile>& files);
 
 }  // namespace convtgen::cli

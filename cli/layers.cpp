@@ -61,6 +61,14 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
+std::vector<std::string> real_architectures() {
+  std::vector<std::string> names;
+  for (const Target& target : known_targets()) {
+    names.push_back(target.architecture);
+  }
+  return names;
+}
+
 std::vector<std::string> direction_names() {
   return {"forward", "grad_input", "grad_weight"};
 }
@@ -139,12 +147,17 @@ std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Ex
 
 void add_architecture_option(CLI::App& verb, std::string& architecture) {
   architecture = "sm_90a";
-  std::vector<std::string> names;
-  for (const Target& target : known_targets()) {
-    names.push_back(target.architecture);
-  }
   verb.add_option("--arch", architecture, "The exact architecture that the kernel is for.")
-      ->check(CLI::IsMember(names))
+      ->check(CLI::IsMember(real_architectures()))
+      ->capture_default_str();
+}
+
+void add_architectures_option(CLI::App& verb, std::vector<std::string>& architectures, Architectures which) {
+  verb.add_option("--arch", architectures, "The exact architectures, one or more: --arch sm_80,sm_90a.")
+      ->delimiter(',')
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check(CLI::IsMember(which == Architectures::kReal ? real_architectures() : code_target_names()))
       ->capture_default_str();
 }
 
@@ -187,7 +200,7 @@ std::optional<std::vector<PlannedLayer>> plan_layers(const std::vector<NamedLaye
         continue;
       }
       planned.push_back({wanted == Direction::kForward ? layer.name : fmt::format("{}_{}", layer.name, name_of(wanted)),
-                         problem, std::move(plans->front())});
+                         layer.name, problem, std::move(plans->front())});
     }
   }
   if (failed) {

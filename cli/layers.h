@@ -31,6 +31,11 @@ void add_layer_options(CLI::App& verb, LayerSource& source);
 /// --arch, one of the known ones, sm_90a unless given.
 void add_architecture_option(CLI::App& verb, std::string& architecture);
 
+/// Real ones are chips ("sm_80"), virtual ones PTX ("compute_80").
+enum class Architectures { kReal, kRealAndVirtual };
+/// --arch, one or more.
+void add_architectures_option(CLI::App& verb, std::vector<std::string>& architectures, Architectures which);
+
 /// --direction: one of the layer's own unless given.
 void add_direction_option(CLI::App& verb, std::string& direction);
 /// The direction of one of the names that the option takes.
@@ -38,7 +43,8 @@ void add_direction_option(CLI::App& verb, std::string& direction);
 
 /// A layer, one of its directions, and the best plan for it.
 struct PlannedLayer {
-  std::string name;  // "up", or "up_grad_input": what its files are called
+  std::string name;   // "up", or "up_grad_input" for other directions than forward: what people read
+  std::string layer;  // "up"
   Problem problem;
   Plan plan;
 };

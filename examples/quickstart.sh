@@ -29,10 +29,10 @@ cat "$layer"
 step "2. What would run, and why"
 "$convtgen" explain "$layer" --arch sm_90a
 
-step "3. CUDA source for exactly this layer (build/quickstart/out/asymmetric.cu)"
+step "3. CUDA source for exactly this layer (build/quickstart/out/asymmetric_forward.sm_90a.cu)"
 "$convtgen" emit "$layer" --arch sm_90a -o "$build/out"
-grep -n 'tap (' "$build/out/asymmetric.cu" | head -n 7
-echo "    ... $(wc -l <"$build/out/asymmetric.cu") lines in all"
+grep -n 'tap (' "$build/out/asymmetric_forward.sm_90a.cu" | head -n 7
+echo "    ... $(wc -l <"$build/out/asymmetric_forward.sm_90a.cu") lines in all"
 
 step "4. Compiled for sm_90a"
 if "$convtgen" doctor --quiet nvrtc; then

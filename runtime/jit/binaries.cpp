@@ -25,18 +25,13 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// PTX for "sm_90a" runs on that chip alone; for "sm_89" it runs on every later one.
-bool is_portable(const Target& target) {
-  return !target.architecture.ends_with('a');
-}
-
 // "89" of "sm_89", as NVRTC counts architectures.
 bool knows(const Nvrtc& nvrtc, const Target& target) {
   return std::ranges::find(nvrtc.architectures, target.capability) != nvrtc.architectures.end();
 }
 
 std::string compute_name(const Target& target) {
-  return "compute_" + target.architecture.substr(3);
+  return name_of(CodeTarget{target, true});
 }
 
 /// What kernels for a chip are planned for.
@@ -83,6 +78,37 @@ Outcome<MadeKernel> specialized(const Layer& layer, Direction direction, const T
 Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compiler) {
   return kernel_key(kind == BinaryKind::kPtx ? EntryKind::kPtx : EntryKind::kCubin, made.source.text,
                     made.problem.target.architecture, compiler, {kNvrtcOptions.begin(), kNvrtcOptions.end()});
+}
+
+Result<Binary> find_or_compile(Store* store, const Nvrtc& nvrtc, const std::string& compiler, const MadeKernel& made,
+                               const CodeTarget& code) {
+  const BinaryKind kind = code.is_ptx ? BinaryKind::kPtx : BinaryKind::kCubin;
+  const auto compile = [&] {
+    auto binary = compile_with_nvrtc(nvrtc, made.source, code.target.architecture, kind);
+    if (binary) {
+      binary->architecture = name_of(code);
+    }
+    return binary;
+  };
+  if (store == nullptr) {
+    return compile();
+  }
+  const auto make = [&]() -> Made {
+    auto binary = compile();
+    if (!binary) {
+      return std::unexpected(MakeFailure(binary.error()));
+    }
+    return pack_kernel({*std::move(binary), fmt::format("NVRTC {}.{}", nvrtc.major, nvrtc.minor)});
+  };
+  const auto entry = store->get_or_make(binary_key(made, kind, compiler), make, canonical_form(made.problem.layer));
+  if (!entry) {
+    return std::unexpected(entry.error());
+  }
+  auto packed = unpack_kernel(entry->bytes);
+  // PTX under this key may be for an older chip, where the NVRTC of then did not know this one.
+  const bool fits =
+      packed && packed->binary.symbol == made.source.symbol && packed->binary.architecture == name_of(code);
+  return fits ? std::move(packed->binary) : compile();
 }
 
 Binaries::Compiler Binaries::compiler() {

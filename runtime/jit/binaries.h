@@ -32,6 +32,12 @@ struct MadeKernel {
 /// the NVRTC that makes it; empty where there is none, then what any made serves.
 [[nodiscard]] Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compiler);
 
+/// The binary of a kernel for exactly this code target: the store's, which the engine above may have put there, else
+/// compiled and put there. `store` may be null; `compiler` is the identity of that NVRTC.
+/// Errors: those of the compiler.
+[[nodiscard]] Result<Binary> find_or_compile(Store* store, const Nvrtc& nvrtc, const std::string& compiler,
+                                             const MadeKernel& made, const CodeTarget& code);
+
 /// Thread-safe. The store's lock for a key makes it one compile a kernel, over all processes.
 class Binaries {
  public:

@@ -15,6 +15,7 @@
 #include "runtime/device/host/compiler.h"
 #include "runtime/device/host/library.h"
 #include "runtime/device/host/memory.h"
+#include "runtime/device/host/process.h"
 #include "runtime/device/host/report.h"
 #include "runtime/device/host/worker.h"
 #include "runtime/store/store.h"
@@ -140,7 +141,7 @@ class HostDeviceImpl final : public HostDevice {
 Result<const HostCompiler*> HostDeviceImpl::compiler() {
   const std::lock_guard lock(compiler_mutex_);
   if (!compiler_) {
-    Result<HostCompiler> found = find_host_compiler(options_.compiler);
+    Result<HostCompiler> found = find_host_compiler(options_.compiler, options_.portable);
     if (!found) {
       return std::unexpected(std::move(found.error()));  // it may come: looked for again
     }
@@ -392,6 +393,14 @@ Result<std::unique_ptr<HostDevice>> open_host_device(HostOptions options) {
     return fail(fmt::format("a host device of {} workers; at least 1, or 0 for one a core", options.workers));
   }
   return std::make_unique<host::HostDeviceImpl>(std::move(options));
+}
+
+Result<std::string> host_compiler_path(const HostOptions& options) {
+  const auto compiler = host::find_host_compiler(options.compiler, options.portable);
+  if (!compiler) {
+    return std::unexpected(compiler.error());
+  }
+  return host::path_of_program(compiler->command.front());
 }
 
 HostReport inspect_host(const HostOptions& options) {
