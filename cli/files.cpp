@@ -110,6 +110,26 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
+Result<void> check_writable(const std::filesystem::path& path) {
+  const auto unwritable = [&](const std::string& why) {
+    return fail(fmt::format("{}: can't be written: {}", path.string(), why));
+  };
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return unwritable("it is a folder");
+  }
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
+    return access(path.c_str(), W_OK) == 0 ? Result<void>() : unwritable(reason());
+  }
+  // A file beside it, as when it is written.
+  const std::filesystem::path trial = fmt::format("{}.{}.part", path.string(), getpid());
+  if (const File file(std::fopen(trial.c_str(), "wb")); !file) {
+    return unwritable(reason());
+  }
+  std::filesystem::remove(trial, error);
+  return {};
+}
+
 Result<void> write_file(const std::filesystem::path& path, const std::string& bytes) {
   return write_files({{path, bytes}});
 }

@@ -15,6 +15,10 @@ namespace convtgen::cli {
 /// Beside it first, then renamed: a reader sees the old bytes or the new ones. Errors: it can't be written, and why.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, const std::string& bytes);
 
+/// Whether write_file() may be expected to work: asked before much work is done for it. Changes nothing.
+/// Errors: it can't be written, and why.
+[[nodiscard]] Result<void> check_writable(const std::filesystem::path& path);
+
 struct OutputFile {
   std::filesystem::path path;
   std::string bytes;

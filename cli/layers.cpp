@@ -8,7 +8,6 @@
 
 #include "cli/files.h"
 #include "cli/terminal.h"
-#include "generator/language/language.h"
 #include "generator/language/suggest.h"
 
 namespace convtgen::cli {
@@ -89,7 +88,7 @@ void add_layer_options(CLI::App& verb, LayerSource& source) {
       ->capture_default_str();
 }
 
-std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Exit& exit) {
+std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Exit& exit, const LayerCheck& check) {
   if (source.files.empty() && source.texts.empty()) {
     print_error("no layers: give a layer file, '-' for standard input, or a layer as text with -e");
     exit = Exit::kUsage;
@@ -105,7 +104,7 @@ std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Ex
       exit = Exit::kUsage;
       continue;
     }
-    auto parsed = parse_file(*text);
+    auto parsed = parse_file(*text, check);
     if (!parsed) {
       reporter.report(parsed.error(), *text, file == "-" ? "<stdin>" : file);
       exit = worse(exit, Exit::kWrong);
@@ -114,7 +113,7 @@ std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Ex
     layers.insert(layers.end(), parsed->begin(), parsed->end());
   }
   for (std::size_t i = 0; i < source.texts.size(); ++i) {
-    auto parsed = parse_layer(source.texts[i]);
+    auto parsed = parse_layer(source.texts[i], check);
     if (!parsed) {
       reporter.report(parsed.error(), source.texts[i], "<-e>");
       exit = worse(exit, Exit::kWrong);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "generator/language/language.h"
 #include "generator/layer/layer.h"
 #include "generator/layer/shape.h"
 #include "generator/planner/plan.h"
@@ -23,8 +24,9 @@ struct LayerSource {
 /// FILE..., -e, --layer and --diagnostics.
 void add_layer_options(CLI::App& verb, LayerSource& source);
 
-/// All chosen layers. Where there is none, the errors have been told and `exit` is set.
-[[nodiscard]] std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Exit& exit);
+/// All chosen layers. Where there is none, the errors have been told and `exit` is set. `check` may find more errors.
+[[nodiscard]] std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Exit& exit,
+                                                                 const LayerCheck& check = {});
 
 /// --arch, one of the known ones, sm_90a unless given.
 void add_architecture_option(CLI::App& verb, std::string& architecture);

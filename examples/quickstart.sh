@@ -14,8 +14,9 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCONVTGEN_TESTS=OFF 
 cmake --build "$build" --target convtgen
 convtgen="$build/cli/convtgen"
 if ! "$convtgen" doctor --quiet nvrtc; then
-  cmake/install_nvrtc.sh "$build/nvrtc" || true
-  export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
+  if cmake/install_nvrtc.sh "$build/nvrtc"; then
+    export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
+  fi
 fi
 
 step() { if [[ -t 1 ]]; then printf '\n\033[1m%s\033[0m\n' "$*"; else printf '\n%s\n' "$*"; fi; }
