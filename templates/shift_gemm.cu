@@ -484,7 +484,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(40);
+    setmaxnreg_decrease(56);
     const int thread = threadIdx.x - kConsumers;
     int stage = 0;
     unsigned int parity = 1;
@@ -512,7 +512,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     async_copy_wait_all();
   } else {
-    setmaxnreg_increase(232);
+    setmaxnreg_increase(224);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
