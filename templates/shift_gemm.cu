@@ -169,6 +169,7 @@ __device__ __forceinline__ Element narrow(float value) {
 // them.
 __device__ __forceinline__ void stage_weights(unsigned char* to, const Element* __restrict__ weight, int first_channel,
                                               int first_out, int first_tap, int thread, const int threads) {
+#pragma unroll 6  // that many loads are under way together
   for (int i = thread; i < kBlockTaps * kSteps * 2 * P::columns; i += threads) {
     const int half = i / P::columns % 2;
     const int step = i / (2 * P::columns) % kSteps;
@@ -484,7 +485,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(56);
+    setmaxnreg_decrease(88);
     const int thread = threadIdx.x - kConsumers;
     int stage = 0;
     unsigned int parity = 1;
@@ -512,7 +513,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     async_copy_wait_all();
   } else {
-    setmaxnreg_increase(224);
+    setmaxnreg_increase(208);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;

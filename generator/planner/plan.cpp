@@ -19,12 +19,15 @@ Result<std::vector<Plan>> plan(const Problem& problem) {
   if (const std::vector<Violation> violations = check_limits(problem.layer); !violations.empty()) {
     return fail(violations.front().message);
   }
-  std::vector<Plan> plans = plans_shift_gemm(problem);
-  auto direct = plans_direct(problem);
-  if (!direct) {
-    return direct;
+  auto plans = plans_direct(problem);
+  if (!plans) {
+    return plans;
   }
-  std::ranges::move(*direct, std::back_inserter(plans));
+  // Tensor cores first, but where their products would be empty for the most part.
+  std::vector<Plan> tensor = plans_shift_gemm(problem);
+  const bool filled = problem.layer.in_channels >= 8 && problem.layer.out_channels >= 4;
+  plans->insert(filled ? plans->begin() : plans->end(), std::move_iterator(tensor.begin()),
+                std::move_iterator(tensor.end()));
   return plans;
 }
 

@@ -11,9 +11,9 @@ namespace convtgen {
 namespace {
 
 constexpr std::int64_t kThreads = 384;
-constexpr std::int64_t kMostSums = 256;       // of a thread: phases * tiles of 64 positions * columns
+constexpr std::int64_t kMostSums = 256;  // of a thread: phases * tiles of 64 positions * columns
+constexpr std::int64_t kMostRegisters = 152;
 constexpr std::int64_t kMostProducts = 1024;  // in the unrolled body
-constexpr std::int64_t kLeastChannels = 8;    // of the input: fewer leave the products empty
 constexpr std::int64_t kUnknownExtent = 256;  // what an open size is planned for
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -148,6 +148,14 @@ void choose_store(const Facts& f, Block& b) {
   }
 }
 
+/// Registers of a consumer that hold sums and, in two turns, the operands of a run: products of more than these are
+/// serialised by the assembler (C7512).
+bool registers_suffice(const Facts& f, const Block& b) {
+  const std::int64_t sums = b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2;
+  const std::int64_t operands = b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns);
+  return sums + 2 * 4 * operands <= kMostRegisters;
+}
+
 /// The rest of a block whose run and phase rows are chosen; false where nothing fits.
 bool complete(const Facts& f, Block& b) {
   const Layer& layer = f.layer;
@@ -168,7 +176,7 @@ bool complete(const Facts& f, Block& b) {
   choose_tile(f, b);
   choose_store(f, b);
   const std::int64_t products = layer.kernel.h * layer.kernel.w * b.phase_rows / layer.stride.h * 2 * (b.run / 2);
-  return products <= kMostProducts && choose_stages(f, b);
+  return products <= kMostProducts && registers_suffice(f, b) && choose_stages(f, b);
 }
 
 Parameters parameters_of(const Layer& l, const Block& b) {
@@ -241,7 +249,7 @@ Plan plan_of(const Facts& f, const Block& b) {
 
 bool applies(const Problem& problem) {
   const Layer& layer = problem.layer;
-  return problem.target.architecture == "sm_90a" && layer.groups == 1 && layer.in_channels >= kLeastChannels &&
+  return problem.target.architecture == "sm_90a" && layer.groups == 1 &&
          (layer.compute == Compute::kTf32 || layer.compute == Compute::kF16 || layer.compute == Compute::kBf16);
 }
 
@@ -276,8 +284,9 @@ std::vector<Plan> plans_shift_gemm(const Problem& problem) {
       block.run = run;
       block.phase_rows = phase_rows;
       if (complete(facts, block)) {
-        // Wide products first, then long runs.
-        const std::int64_t score = 1000 * std::min<std::int64_t>(block.columns, 64) + run;
+        // Wide products first, then runs that are stored in one piece, then long runs.
+        const bool in_pieces = !facts.channels_last && block.store < std::min(run * layer.stride.w, facts.pack);
+        const std::int64_t score = 1000 * std::min<std::int64_t>(block.columns, 64) - (in_pieces ? 10 * run : 0) + run;
         ranked.emplace_back(-score, plan_of(facts, block));
       }
     }
