@@ -1,6 +1,7 @@
 // convtgen cache why: is a layer's kernel in the cache, and if not, what is different?
 #include "cli/cache.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/layers.h"
@@ -8,6 +9,7 @@
 #include "generator/language/language.h"
 #include "runtime/compile/nvrtc_search.h"
 #include "runtime/jit/binaries.h"
+#include "runtime/tune/tune.h"
 
 namespace convtgen::cli {
 namespace {
@@ -16,6 +18,7 @@ struct WhyOptions {
   LayerSource source;
   std::string architecture;
   std::string direction;
+  std::string chip;
 };
 
 void print_row(std::string_view word, std::string_view text) {
@@ -55,6 +58,48 @@ void print_why(const std::string& name, const Store::Why& why, const Key& key) {
   print_differences(why.differences);
 }
 
+/// The GPUs whose tuning records choose this kernel's plan; "" for those without one.
+std::vector<std::string> tuned_chips(const std::vector<TuningRecord>& records, const Problem& problem) {
+  std::vector<std::string> chips;
+  for (const TuningRecord& record : records) {
+    if (record.chip != kHostChip && record_key(record).hex() == record_key(problem, record.chip).hex()) {
+      chips.push_back(record.chip);
+    }
+  }
+  std::ranges::sort(chips);
+  return chips.empty() ? std::vector<std::string>{""} : chips;
+}
+
+/// Tells why one kernel is a hit or a miss on a GPU. Errors: it has no plan.
+Result<void> tell(const std::shared_ptr<Store>& store, const std::string& name, const Problem& problem,
+                  const std::string& chip, const std::string& nvrtc) {
+  const auto made = jit::Binaries(store, chip).generate(problem.layer, problem.direction, problem.target);
+  if (!made) {
+    return fail(made.error().message);
+  }
+  const std::string label = canonical_form(problem.layer);
+  const std::string head = fmt::format("{}, {} for {}{}", name, name_of(problem.direction), problem.target.architecture,
+                                       chip.empty() ? "" : " on " + chip);
+  // The runtime, too, looks for a cubin first, then for PTX that it made where NVRTC did not know the chip.
+  const Key cubin = binary_key(*made, BinaryKind::kCubin, nvrtc);
+  const Key ptx = binary_key(*made, BinaryKind::kPtx, nvrtc);
+  const Store::Why in_cubins = store->why(cubin, label);
+  const Store::Why in_ptx = in_cubins.found ? Store::Why{} : store->why(ptx, label);
+  if (in_cubins.found || in_ptx.found) {
+    const Key& key = in_cubins.found ? cubin : ptx;
+    fmt::print("{}: {}\n", bold(stdout, head), green(stdout, "hit"));
+    print_row("key", fmt::format("{}, {}", short_key(key), key.field("kind")));
+  } else {
+    fmt::print("{}: {}\n", bold(stdout, head), yellow(stdout, "miss"));
+    print_why(label, in_cubins, cubin);
+  }
+  if (!chip.empty()) {
+    print_row("plan", store->find(record_key(problem, chip)) ? "by the tuning record of this GPU"
+                                                             : "the planner's first: this GPU has no tuning record");
+  }
+  return {};
+}
+
 Exit why(const WhyOptions& options) {
   Exit exit = Exit::kOk;
   const auto layers = load_layers(options.source, exit);
@@ -70,37 +115,23 @@ Exit why(const WhyOptions& options) {
   if (!usable(*store)) {
     return Exit::kUsage;
   }
-  jit::Binaries binaries(store);
   const NvrtcFile nvrtc = locate_nvrtc();
   if (!nvrtc.found()) {
     fmt::print(stderr, "convtgen: no NVRTC is found here, so that a kernel that any NVRTC made is a hit\n");
   }
+  const std::vector<TuningRecord> records = stored_records(*store);
   for (const NamedLayer& layer : *layers) {
     std::vector<Direction> directions = layer.layer.directions;
     if (!options.direction.empty()) {
       directions = {direction_named(options.direction)};
     }
     for (const Direction direction : directions) {
-      const auto made = binaries.generate(layer.layer, direction, *target);
-      if (!made) {
-        print_layer_error(layer.name, {made.error().message});
-        exit = Exit::kWrong;
-        continue;
-      }
-      const std::string label = canonical_form(layer.layer);
-      const std::string head = fmt::format("{}, {} for {}", layer.name, name_of(direction), target->architecture);
-      // The runtime, too, looks for a cubin first, then for PTX that it made where NVRTC did not know the chip.
-      const Key cubin = binary_key(*made, BinaryKind::kCubin, nvrtc.identity);
-      const Key ptx = binary_key(*made, BinaryKind::kPtx, nvrtc.identity);
-      const Store::Why in_cubins = store->why(cubin, label);
-      const Store::Why in_ptx = in_cubins.found ? Store::Why{} : store->why(ptx, label);
-      if (in_cubins.found || in_ptx.found) {
-        const Key& key = in_cubins.found ? cubin : ptx;
-        fmt::print("{}: {}\n", bold(stdout, head), green(stdout, "hit"));
-        print_row("key", fmt::format("{}, {}", short_key(key), key.field("kind")));
-      } else {
-        fmt::print("{}: {}\n", bold(stdout, head), yellow(stdout, "miss"));
-        print_why(label, in_cubins, cubin);
+      const Problem problem{layer.layer, direction, *target};
+      for (const std::string& chip : options.chip.empty() ? tuned_chips(records, problem) : std::vector{options.chip}) {
+        if (const auto told = tell(store, layer.name, problem, chip, nvrtc.identity); !told) {
+          print_layer_error(layer.name, told.error());
+          exit = Exit::kWrong;
+        }
       }
     }
   }
@@ -115,9 +146,13 @@ void add_cache_why(CLI::App& cache, Exit& exit) {
   add_layer_options(*verb, options->source);
   add_architecture_option(*verb, options->architecture);
   add_direction_option(*verb, options->direction);
+  verb->add_option("--chip", options->chip,
+                   "The GPU, as \"NVIDIA H200\", whose tuning records choose plans; unless given, each that has one.")
+      ->type_name("NAME");
   verb->footer(R"(
-A kernel is kept under its source, its architecture, the NVRTC that compiled it and the options. Of a layer whose kernel
-is not there, the nearest entry is compared with what would be compiled today. Nothing is compiled; no GPU is needed.
+A kernel is kept under its source, its architecture, the NVRTC that compiled it and the options. Its source depends on
+the plan, and so on what 'convtgen tune' has measured on a GPU. Of a layer whose kernel is not there, the nearest entry
+is compared with what would be compiled today. Nothing is compiled; no GPU is needed.
 Examples:
   convtgen cache why layers.convt
   convtgen cache why layers.convt --layer up --arch sm_80

@@ -7,9 +7,34 @@
 
 namespace convtgen::cli {
 
+namespace {
+
+/// Errors: for one of its directions no known architecture has a kernel.
+Result<void> check_plans(const Layer& layer) {
+  for (const Direction direction : layer.directions) {
+    Result<void> has_plan = fail("");
+    for (const Target& target : known_targets()) {
+      if (const auto plans = plan({layer, direction, target}); plans) {
+        has_plan = {};
+        break;
+      } else {
+        has_plan = std::unexpected(plans.error());
+      }
+    }
+    if (!has_plan) {
+      return fail(
+          fmt::format("there is no {} kernel for this layer: {}", name_of(direction), has_plan.error().message));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 void add_check(CLI::App& app, Exit& exit) {
   auto source = std::make_shared<LayerSource>();
-  CLI::App* verb = app.add_subcommand("check", "Report every error of layer files.");
+  CLI::App* verb =
+      app.add_subcommand("check", "Report every error of layer files, and layers that there is no kernel for.");
   add_layer_options(*verb, *source);
   verb->footer(R"(
 Examples:
@@ -17,7 +42,7 @@ Examples:
   convtgen check --diagnostics=json layers.convt     an array of {file, line, column, length, message, suggestion}
 Exit codes: 0 no errors; 1 errors; 2 a file can't be read.)");
   verb->callback([source, &exit] {
-    const auto layers = load_layers(*source, exit);
+    const auto layers = load_layers(*source, exit, check_plans);
     if (source->diagnostics == "json") {
       if (layers) {
         fmt::print("[]\n");

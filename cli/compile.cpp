@@ -1,14 +1,18 @@
-// convtgen compile: layers to cubins or PTX, with NVRTC.
+// convtgen compile: layers to cubins or PTX with NVRTC, or to libraries for the host device.
+#include <algorithm>
 #include <memory>
 #include <optional>
 
 #include "cli/command.h"
-#include "cli/files.h"
 #include "cli/layers.h"
+#include "cli/products.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
-#include "generator/specializer/kernel_source.h"
+#include "generator/launcher/names.h"
+#include "runtime/compile/identity.h"
 #include "runtime/compile/nvrtc.h"
+#include "runtime/device/host/host_device.h"
+#include "runtime/jit/binaries.h"
 
 namespace convtgen::cli {
 namespace {
@@ -18,7 +22,8 @@ struct CompileOptions {
   std::vector<std::string> architectures{"sm_90a"};
   std::string direction;
   std::string format = "cubin";
-  std::string output = ".";
+  OutputOptions output{".", "", ""};
+  bool no_cache = false;
 };
 
 std::string usage_text(const Binary& binary) {
@@ -28,13 +33,113 @@ std::string usage_text(const Binary& binary) {
                : "";
 }
 
-/// `output` names the file itself where it ends as the format does and there is one result, else a folder.
-std::filesystem::path path_of(const CompileOptions& options, const std::string& layer,
-                              const std::string& architecture) {
-  const std::filesystem::path output = options.output;
-  return output.extension() == "." + options.format
-             ? output
-             : output / fmt::format("{}.{}.{}", layer, architecture, options.format);
+/// What compiles, whichever it is: a source for an architecture becomes a binary.
+class Compiler {
+ public:
+  virtual ~Compiler() = default;
+  [[nodiscard]] virtual Result<Binary> compile(const PlannedLayer& layer, const KernelSource& source,
+                                               const CodeTarget& code) = 0;
+  [[nodiscard]] virtual std::string name() const = 0;
+  /// The file that it is.
+  [[nodiscard]] virtual std::string path() const = 0;
+};
+
+class NvrtcCompiler final : public Compiler {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Compiler>> make(bool cache) {
+    const NvrtcSearch search = find_nvrtc();
+    if (!search.found()) {
+      return fail(describe_missing_nvrtc(search));
+    }
+    auto nvrtc = open_nvrtc(search.path);
+    if (!nvrtc) {
+      return std::unexpected(nvrtc.error());
+    }
+    auto identity = library_identity(search.path);
+    if (!identity) {
+      return std::unexpected(identity.error());
+    }
+    return std::unique_ptr<Compiler>(new NvrtcCompiler(*std::move(nvrtc), *std::move(identity), cache));
+  }
+
+  [[nodiscard]] Result<Binary> compile(const PlannedLayer& layer, const KernelSource& source,
+                                       const CodeTarget& code) override {
+    jit::MadeKernel made;
+    made.problem = layer.problem;
+    made.plan = layer.plan;
+    made.source = source;
+    return jit::find_or_compile(store_.get(), nvrtc_, identity_, made, code);
+  }
+  [[nodiscard]] std::string name() const override { return "NVRTC"; }
+  [[nodiscard]] std::string path() const override { return nvrtc_.path; }
+
+ private:
+  NvrtcCompiler(Nvrtc nvrtc, std::string identity, bool cache)
+      : nvrtc_(std::move(nvrtc)), identity_(std::move(identity)), store_(cache ? jit::store_of("") : nullptr) {}
+
+  Nvrtc nvrtc_;
+  std::string identity_;
+  std::shared_ptr<Store> store_;
+};
+
+class HostCompiler final : public Compiler {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Compiler>> make(bool cache) {
+    HostOptions options;
+    options.cache = cache;
+    options.portable = true;
+    auto path = host_compiler_path(options);
+    if (!path) {
+      return std::unexpected(path.error());
+    }
+    auto device = open_host_device(std::move(options));
+    if (!device) {
+      return std::unexpected(device.error());
+    }
+    return std::unique_ptr<Compiler>(new HostCompiler(*std::move(device), *std::move(path)));
+  }
+
+  [[nodiscard]] Result<Binary> compile(const PlannedLayer& /*layer*/, const KernelSource& source,
+                                       const CodeTarget& code) override {
+    return device_->compile(source, code.target.architecture);
+  }
+  [[nodiscard]] std::string name() const override { return "the host compiler"; }
+  [[nodiscard]] std::string path() const override { return path_; }
+
+ private:
+  HostCompiler(std::unique_ptr<HostDevice> device, std::string path)
+      : device_(std::move(device)), path_(std::move(path)) {}
+
+  std::unique_ptr<HostDevice> device_;
+  std::string path_;
+};
+
+/// "up_forward.sm_80.cubin", "up_forward.compute_80.ptx", "up_forward.host.so".
+std::string file_name(const PlannedLayer& layer, const CodeTarget& code, bool host) {
+  const std::string stem = stem_of(layer.layer, layer.problem.direction);
+  return host ? host_file(stem) : code_file(stem, code);
+}
+
+/// What to compile for, each once. Errors: several for the host device.
+Result<std::vector<CodeTarget>> code_targets(const CompileOptions& options) {
+  if (options.format == "host" && options.architectures.size() > 1) {
+    return fail(
+        fmt::format("--format host makes one library of a kernel, from the source for one architecture: give one with "
+                    "--arch instead of {}",
+                    options.architectures.size()));
+  }
+  std::vector<CodeTarget> codes;
+  for (const std::string& name : options.architectures) {
+    auto code = code_target_named(name);
+    if (!code) {
+      return std::unexpected(code.error());
+    }
+    code->is_ptx |= options.format == "ptx";
+    if (std::ranges::find(codes, *code) == codes.end()) {
+      codes.push_back(*std::move(code));
+    }
+  }
+  return codes;
 }
 
 Exit compile(const CompileOptions& options) {
@@ -43,43 +148,64 @@ Exit compile(const CompileOptions& options) {
   if (!layers) {
     return exit;
   }
-  if (const NvrtcSearch search = find_nvrtc(); !search.found()) {
-    print_error(describe_missing_nvrtc(search));
+  const bool host = options.format == "host";
+  const auto codes = code_targets(options);
+  auto compiler = codes ? host ? HostCompiler::make(!options.no_cache) : NvrtcCompiler::make(!options.no_cache)
+                        : std::unexpected(codes.error());
+  if (!compiler) {
+    print_error(compiler.error().message);
     return Exit::kUsage;
   }
-  std::vector<OutputFile> files;
-  std::vector<std::string> lines;
-  std::optional<Progress> progress(std::in_place, "compiling with NVRTC");
-  double done = 0;
-  for (const std::string& architecture : options.architectures) {
-    const auto planned = plan_layers(*layers, options.direction, architecture, exit);
-    if (!planned) {
+  std::vector<std::vector<PlannedLayer>> planned;
+  std::size_t kernels = 0;
+  for (const CodeTarget& code : *codes) {
+    auto plans = plan_layers(*layers, options.direction, code.target.architecture, exit);
+    if (!plans) {
       return exit;
     }
-    for (const PlannedLayer& layer : *planned) {
-      const double all = static_cast<double>(planned->size() * options.architectures.size());
-      progress->update(fmt::format("compiling {} for {}", layer.name, architecture), done++ / all);
+    kernels += plans->size();
+    planned.push_back(*std::move(plans));
+  }
+  if (auto checked = check_outputs(options.output, kernels); !checked) {
+    print_error(checked.error().message);
+    return Exit::kUsage;
+  }
+  std::vector<Product> products;
+  std::vector<std::string> lines;
+  std::optional<Progress> progress(std::in_place, fmt::format("compiling with {}", (*compiler)->name()));
+  double done = 0;
+  for (std::size_t i = 0; i < codes->size(); ++i) {
+    const CodeTarget& code = (*codes)[i];
+    for (PlannedLayer& layer : planned[i]) {
+      progress->update(fmt::format("compiling {} for {}", layer.name, name_of(code)),
+                       done++ / static_cast<double>(kernels));
       auto source = specialize(layer.problem, layer.plan);
-      auto binary = source ? compile_with_nvrtc(*source, architecture,
-                                                options.format == "ptx" ? BinaryKind::kPtx : BinaryKind::kCubin)
-                           : Result<Binary>(std::unexpected(source.error()));
+      auto binary = source ? (*compiler)->compile(layer, *source, code) : std::unexpected(source.error());
       if (!binary) {
         print_layer_error(layer.name, binary.error());
         exit = Exit::kWrong;
         continue;
       }
-      const std::filesystem::path path = path_of(options, layer.name, architecture);
+      const std::filesystem::path path = output_path(options.output, file_name(layer, code, host));
       lines.push_back(fmt::format("{}: {}, kernel {}{}\n", path.string(),
                                   bytes_text(static_cast<double>(binary->bytes.size())), binary->symbol,
                                   usage_text(*binary)));
-      files.push_back({path, std::move(binary->bytes)});
+      products.push_back({layer.layer,
+                          std::move(layer.problem),
+                          std::move(layer.plan),
+                          *std::move(source),
+                          name_of(code),
+                          host          ? "host"
+                          : code.is_ptx ? "ptx"
+                                        : "cubin",
+                          {path, std::move(binary->bytes)}});
     }
   }
   progress.reset();
   if (exit != Exit::kOk) {
     return exit;
   }
-  if (auto written = write_files(files); !written) {
+  if (auto written = write_products(options.output, options.source, products, {(*compiler)->path()}); !written) {
     print_error(written.error().message);
     return Exit::kUsage;
   }
@@ -93,32 +219,28 @@ Exit compile(const CompileOptions& options) {
 
 void add_compile(CLI::App& app, Exit& exit) {
   auto options = std::make_shared<CompileOptions>();
-  CLI::App* verb = app.add_subcommand("compile", "Compile each layer's kernel with NVRTC.");
+  CLI::App* verb = app.add_subcommand("compile", "Compile each layer's kernel, with NVRTC or for the host device.");
   add_layer_options(*verb, options->source);
-  std::vector<std::string> names;
-  for (const Target& target : known_targets()) {
-    names.push_back(target.architecture);
-  }
-  verb->add_option("--arch", options->architectures, "The exact architectures, one or more: --arch sm_80,sm_90a.")
-      ->delimiter(',')
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->check(CLI::IsMember(names))
-      ->capture_default_str();
+  add_architectures_option(*verb, options->architectures, Architectures::kRealAndVirtual);
   add_direction_option(*verb, options->direction);
-  verb->add_option("--format", options->format, "cubin runs as it is; ptx is compiled again by the driver.")
-      ->check(CLI::IsMember({"cubin", "ptx"}))
+  verb->add_option("--format", options->format,
+                   "cubin runs as it is; ptx is compiled again by the driver; host is a library for the host device, "
+                   "of the source for one --arch.")
+      ->check(CLI::IsMember({"cubin", "ptx", "host"}))
       ->capture_default_str();
-  verb->add_option(
-          "-o,--output", options->output,
-          "Folder for <layer>.<arch>.cubin, or the file itself where it ends in .cubin or .ptx; the current folder "
-          "unless given. Nothing is written unless all succeed.")
+  verb->add_option("-o,--output", options->output.output,
+                   "Folder for <layer>_<direction>.<arch>.cubin (or .ptx; .host.so), or the file itself where it ends "
+                   "so; the current folder unless given. Nothing is written unless all succeed.")
       ->type_name("DIR");
+  add_output_options(*verb, options->output);
+  verb->add_flag("--no-cache", options->no_cache, "Compile, whatever the cache of compiled kernels has.");
   verb->footer(R"(
-Needs NVRTC (of the CUDA toolkit, or Python's nvidia-cuda-nvrtc package), but no GPU.
+Needs NVRTC (of the CUDA toolkit, or Python's nvidia-cuda-nvrtc package), for the host device g++ or clang++; no GPU.
+A virtual architecture (compute_80) is PTX, for that chip and all later ones.
 Examples:
-  convtgen compile layers.convt --arch sm_80,sm_90a -o out
-  convtgen compile layers.convt --layer up --format ptx -o up.ptx)");
+  convtgen compile layers.convt --arch sm_80,sm_90a,compute_80 -o out
+  convtgen compile layers.convt --layer up --format ptx --arch sm_80 -o up.ptx
+  convtgen compile layers.convt --format host -o out)");
   verb->callback([options, &exit] { exit = compile(*options); });
 }
 

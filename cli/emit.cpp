@@ -2,19 +2,19 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "cli/files.h"
 #include "cli/layers.h"
+#include "cli/products.h"
 #include "cli/terminal.h"
-#include "generator/specializer/kernel_source.h"
+#include "generator/launcher/names.h"
 
 namespace convtgen::cli {
 namespace {
 
 struct EmitOptions {
   LayerSource source;
-  std::string architecture;
+  std::vector<std::string> architectures{"sm_90a"};
   std::string direction;
-  std::string folder;
+  OutputOptions output;
 };
 
 Exit emit(const EmitOptions& options) {
@@ -23,35 +23,45 @@ Exit emit(const EmitOptions& options) {
   if (!layers) {
     return exit;
   }
-  const auto planned = plan_layers(*layers, options.direction, options.architecture, exit);
-  if (!planned) {
-    return exit;
-  }
-  std::vector<OutputFile> files;
-  for (const PlannedLayer& layer : *planned) {
-    auto source = specialize(layer.problem, layer.plan);
-    if (!source) {
-      print_layer_error(layer.name, source.error());
-      exit = Exit::kWrong;
-      continue;
+  std::vector<Product> products;
+  for (const std::string& architecture : options.architectures) {
+    auto planned = plan_layers(*layers, options.direction, architecture, exit);
+    if (!planned) {
+      return exit;
     }
-    files.push_back({std::filesystem::path(options.folder) / (layer.name + ".cu"), std::move(source->text)});
+    for (PlannedLayer& layer : *planned) {
+      auto source = specialize(layer.problem, layer.plan);
+      if (!source) {
+        print_layer_error(layer.name, source.error());
+        exit = Exit::kWrong;
+        continue;
+      }
+      OutputFile file{{}, source->text};
+      if (!options.output.output.empty()) {
+        file.path = output_path(options.output,
+                                fmt::format("{}.{}.cu", stem_of(layer.layer, layer.problem.direction), architecture));
+      }
+      products.push_back({layer.layer, std::move(layer.problem), std::move(layer.plan), *std::move(source),
+                          architecture, "source", std::move(file)});
+    }
   }
   if (exit != Exit::kOk) {
     return exit;
   }
-  if (options.folder.empty()) {
-    for (const OutputFile& file : files) {
-      fmt::print("{}", file.bytes);
-    }
-    return exit;
+  auto written = check_outputs(options.output, products.size());
+  if (written) {
+    written = write_products(options.output, options.source, products);
   }
-  if (auto written = write_files(files); !written) {
+  if (!written) {
     print_error(written.error().message);
     return Exit::kUsage;
   }
-  for (const OutputFile& file : files) {
-    fmt::print("{}\n", file.path.string());
+  for (const Product& product : products) {
+    if (product.file.path.empty()) {
+      fmt::print("{}", product.file.bytes);
+    } else {
+      fmt::print("{}\n", product.file.path.string());
+    }
   }
   return exit;
 }
@@ -62,17 +72,18 @@ void add_emit(CLI::App& app, Exit& exit) {
   auto options = std::make_shared<EmitOptions>();
   CLI::App* verb = app.add_subcommand("emit", "Write the CUDA source of each layer.");
   add_layer_options(*verb, options->source);
-  add_architecture_option(*verb, options->architecture);
+  add_architectures_option(*verb, options->architectures, Architectures::kReal);
   add_direction_option(*verb, options->direction);
-  verb->add_option("-o,--output", options->folder,
-                   "Folder for one <layer>.cu a layer; standard output unless given. Nothing is written unless all "
-                   "layers succeed.")
+  verb->add_option("-o,--output", options->output.output,
+                   "Folder for one <layer>_<direction>.<arch>.cu a kernel, or the file itself where it ends in .cu; "
+                   "standard output unless given. Nothing is written unless all succeed.")
       ->type_name("DIR");
+  add_output_options(*verb, options->output);
   verb->footer(R"(
 Equal layers give the same bytes on every machine. Needs neither CUDA nor a GPU.
 Examples:
   convtgen emit layers.convt --layer up          to standard output
-  convtgen emit layers.convt -o out --arch sm_80
+  convtgen emit layers.convt -o out --arch sm_80,sm_90a --manifest out/kernels.json
   convtgen emit -e "conv_transpose2d 8 -> 4; kernel 3x7; input ?x?x?")");
   verb->callback([options, &exit] { exit = emit(*options); });
 }

@@ -47,8 +47,7 @@ std::string value_text(const ParameterValue& value) {
 }
 
 std::string registers_text(const KernelSource& source, const std::string& architecture) {
-  const NvrtcSearch search = find_nvrtc();
-  if (!search.found()) {
+  if (!check_nvrtc()) {
     return "not known: NVRTC, which counts them, is not here ('convtgen doctor' says more)";
   }
   Progress progress("compiling with NVRTC");

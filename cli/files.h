@@ -15,13 +15,17 @@ namespace convtgen::cli {
 /// Beside it first, then renamed: a reader sees the old bytes or the new ones. Errors: it can't be written, and why.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, const std::string& bytes);
 
+/// Whether write_file() may be expected to work: asked before much work is done for it. Changes nothing.
+/// Errors: it can't be written, and why.
+[[nodiscard]] Result<void> check_writable(const std::filesystem::path& path);
+
 struct OutputFile {
   std::filesystem::path path;
   std::string bytes;
 };
 
-/// Makes the folders that are missing, then writes every file. Errors: two files of one name (then nothing is
-/// written), or one that can't be written.
+/// Makes the folders that are missing, writes every file beside its place, and only when all are written puts them
+/// there. Errors: two files of one name, or one that can't be written; then no file is changed.
 [[nodiscard]] Result<void> write_files(const std::vector<OutputFile>& files);
 
 }  // namespace convtgen::cli

@@ -1,6 +1,5 @@
 #include "cli/help.h"
 
-#include <algorithm>
 #include <sstream>
 #include <string>
 
@@ -52,9 +51,11 @@ class HelpFormatter : public CLI::Formatter {
     std::string text = option->get_description();
     const std::string type = option->get_type_name();
     if (const std::size_t open = type.find('{'); open != std::string::npos) {
-      std::string choices = type.substr(open + 1, type.rfind('}') - open - 1);
-      std::replace(choices.begin(), choices.end(), ',', '|');
-      text += " One of " + choices + ".";
+      text += " One of ";
+      for (const char c : type.substr(open + 1, type.rfind('}') - open - 1)) {
+        text += c == ',' ? std::string(", ") : std::string(1, c);
+      }
+      text += ".";
     }
     if (!option->get_default_str().empty()) {
       std::string value = option->get_default_str();  // a list in brackets

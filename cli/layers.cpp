@@ -8,7 +8,6 @@
 
 #include "cli/files.h"
 #include "cli/terminal.h"
-#include "generator/language/language.h"
 #include "generator/language/suggest.h"
 
 namespace convtgen::cli {
@@ -62,6 +61,14 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
+std::vector<std::string> real_architectures() {
+  std::vector<std::string> names;
+  for (const Target& target : known_targets()) {
+    names.push_back(target.architecture);
+  }
+  return names;
+}
+
 std::vector<std::string> direction_names() {
   return {"forward", "grad_input", "grad_weight"};
 }
@@ -81,7 +88,7 @@ void add_layer_options(CLI::App& verb, LayerSource& source) {
       ->capture_default_str();
 }
 
-std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Exit& exit) {
+std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Exit& exit, const LayerCheck& check) {
   if (source.files.empty() && source.texts.empty()) {
     print_error("no layers: give a layer file, '-' for standard input, or a layer as text with -e");
     exit = Exit::kUsage;
@@ -97,7 +104,7 @@ std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Ex
       exit = Exit::kUsage;
       continue;
     }
-    auto parsed = parse_file(*text);
+    auto parsed = parse_file(*text, check);
     if (!parsed) {
       reporter.report(parsed.error(), *text, file == "-" ? "<stdin>" : file);
       exit = worse(exit, Exit::kWrong);
@@ -106,7 +113,7 @@ std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Ex
     layers.insert(layers.end(), parsed->begin(), parsed->end());
   }
   for (std::size_t i = 0; i < source.texts.size(); ++i) {
-    auto parsed = parse_layer(source.texts[i]);
+    auto parsed = parse_layer(source.texts[i], check);
     if (!parsed) {
       reporter.report(parsed.error(), source.texts[i], "<-e>");
       exit = worse(exit, Exit::kWrong);
@@ -140,12 +147,17 @@ std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Ex
 
 void add_architecture_option(CLI::App& verb, std::string& architecture) {
   architecture = "sm_90a";
-  std::vector<std::string> names;
-  for (const Target& target : known_targets()) {
-    names.push_back(target.architecture);
-  }
   verb.add_option("--arch", architecture, "The exact architecture that the kernel is for.")
-      ->check(CLI::IsMember(names))
+      ->check(CLI::IsMember(real_architectures()))
+      ->capture_default_str();
+}
+
+void add_architectures_option(CLI::App& verb, std::vector<std::string>& architectures, Architectures which) {
+  verb.add_option("--arch", architectures, "The exact architectures, one or more: --arch sm_80,sm_90a.")
+      ->delimiter(',')
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check(CLI::IsMember(which == Architectures::kReal ? real_architectures() : code_target_names()))
       ->capture_default_str();
 }
 
@@ -188,7 +200,7 @@ std::optional<std::vector<PlannedLayer>> plan_layers(const std::vector<NamedLaye
         continue;
       }
       planned.push_back({wanted == Direction::kForward ? layer.name : fmt::format("{}_{}", layer.name, name_of(wanted)),
-                         problem, std::move(plans->front())});
+                         layer.name, problem, std::move(plans->front())});
     }
   }
   if (failed) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "generator/language/language.h"
 #include "generator/layer/layer.h"
 #include "generator/layer/shape.h"
 #include "generator/planner/plan.h"
@@ -23,11 +24,17 @@ struct LayerSource {
 /// FILE..., -e, --layer and --diagnostics.
 void add_layer_options(CLI::App& verb, LayerSource& source);
 
-/// All chosen layers. Where there is none, the errors have been told and `exit` is set.
-[[nodiscard]] std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Exit& exit);
+/// All chosen layers. Where there is none, the errors have been told and `exit` is set. `check` may find more errors.
+[[nodiscard]] std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Exit& exit,
+                                                                 const LayerCheck& check = {});
 
 /// --arch, one of the known ones, sm_90a unless given.
 void add_architecture_option(CLI::App& verb, std::string& architecture);
+
+/// Real ones are chips ("sm_80"), virtual ones PTX ("compute_80").
+enum class Architectures { kReal, kRealAndVirtual };
+/// --arch, one or more.
+void add_architectures_option(CLI::App& verb, std::vector<std::string>& architectures, Architectures which);
 
 /// --direction: one of the layer's own unless given.
 void add_direction_option(CLI::App& verb, std::string& direction);
@@ -36,7 +43,8 @@ void add_direction_option(CLI::App& verb, std::string& direction);
 
 /// A layer, one of its directions, and the best plan for it.
 struct PlannedLayer {
-  std::string name;  // "up", or "up_grad_input": what its files are called
+  std::string name;   // "up", or "up_grad_input" for other directions than forward: what people read
+  std::string layer;  // "up"
   Problem problem;
   Plan plan;
 };

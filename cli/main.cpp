@@ -22,6 +22,7 @@ constexpr const char* kFooter = R"(
 Examples:
   convtgen check layers.convt                    every error of a file, with line and column
   convtgen emit layers.convt -o out/             one .cu a layer, for sm_90a
+  convtgen launcher layers.convt --namespace net -o out/    the C code that launches them
   convtgen explain layers.convt --arch sm_80     what would run there, and why
   convtgen run layers.convt --input 1x32x64      on a GPU, else on the host device; verified in fp64
   convtgen run -e "conv_transpose2d 8 -> 4; kernel 3; stride 2; input 1x16x16"
@@ -102,6 +103,7 @@ int main(int argc, char** argv) {
   add_emit(app, exit);
   add_explain(app, exit);
   add_compile(app, exit);
+  add_launcher(app, exit);
   add_run(app, exit);
   add_tune(app, exit);
   add_cache(app, exit);

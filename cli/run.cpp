@@ -152,6 +152,10 @@ Exit run(const RunOptions& options) {
                             layers->size()));
     return Exit::kUsage;
   }
+  if (auto writable = options.out.empty() ? Result<void>() : check_writable(options.out); !writable) {
+    print_error(writable.error().message);
+    return Exit::kUsage;
+  }
   std::string why_host;
   DeviceOptions device_options;
   device_options.gpu = options.gpu;
@@ -159,6 +163,10 @@ Exit run(const RunOptions& options) {
   const auto device = open_device(options.device, device_options, &why_host);
   if (!device) {
     print_error(device.error().message);
+    return Exit::kUsage;
+  }
+  if (const auto compiler = (*device)->find_compiler(); !compiler) {
+    print_error(compiler.error().message);
     return Exit::kUsage;
   }
   if (!why_host.empty()) {
@@ -227,7 +235,7 @@ Examples:
   convtgen run layers.convt --input 1x32x64
   convtgen run layers.convt --layer up --x x.npy --w w.npy --out y.npy
   convtgen run -e "conv_transpose2d 8 -> 4; kernel 3; stride 2; input 1x16x16" --device host --seed 7
-Exit codes: 0 verified; 1 a result or a layer is wrong; 2 wrong usage, or there is no such device.)");
+Exit codes: 0 verified; 1 a result or a layer is wrong; 2 wrong usage, or no such device or compiler.)");
   verb->callback([options, &exit] { exit = run(*options); });
 }
 

@@ -153,7 +153,7 @@ Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers,
       progress.reset();  // off the terminal before anything is printed
       if (!tuned) {
         print_layer_error(named.name, tuned.error());
-        exit = worse(exit, Exit::kWrong);
+        exit = worse(exit, (*device)->find_compiler() ? Exit::kWrong : Exit::kUsage);
         continue;
       }
       print_tuned(named.name, **device, *tuned);
@@ -221,7 +221,7 @@ Examples:
   convtgen tune layers.convt --layer up --input 8x64x64 --repeat 100
   convtgen tune --export h200.json --chip "NVIDIA H200"
   convtgen tune --import h200.json
-Exit codes: 0 all is well; 1 a layer is wrong, or none of its plans works; 2 wrong usage, or there is no such device.)");
+Exit codes: 0 all is well; 1 a layer is wrong, or none of its plans works; 2 wrong usage, no such device or compiler.)");
   verb->callback([options, &exit] { exit = run_tune(*options); });
 }
 

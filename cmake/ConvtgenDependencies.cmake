@@ -13,8 +13,12 @@ find_library(CONVTGEN_SODIUM NAMES sodium REQUIRED)
 find_path(CONVTGEN_SODIUM_INCLUDE sodium.h REQUIRED)
 
 # Debian's fmt comes without a static library.
+set(CONVTGEN_FMT fmt::fmt)
+if(CONVTGEN_STATIC)
+  set(CONVTGEN_FMT fmt::fmt-header-only)
+endif()
 add_library(convtgen_fmt INTERFACE)
-target_link_libraries(convtgen_fmt INTERFACE $<IF:$<BOOL:${CONVTGEN_STATIC}>,fmt::fmt-header-only,fmt::fmt>)
+target_link_libraries(convtgen_fmt INTERFACE ${CONVTGEN_FMT})
 
 add_library(convtgen_sodium INTERFACE)
 target_include_directories(convtgen_sodium SYSTEM INTERFACE ${CONVTGEN_SODIUM_INCLUDE})

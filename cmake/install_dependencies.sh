@@ -11,7 +11,7 @@ for part in "${@:-build}"; do
   case "$part" in
     build) packages+=(g++ cmake ninja-build libfmt-dev libcli11-dev nlohmann-json3-dev libboost-context-dev
                       libsodium-dev python3 python3-pip) ;;
-    tests) packages+=(libgtest-dev libbenchmark-dev binutils git) ;;
+    tests) packages+=(libgtest-dev libbenchmark-dev binutils git make pkg-config) ;;
     templates) packages+=(clang-19 libclang-19-dev libclang-cpp19-dev llvm-19-dev libclang-rt-19-dev) ;;
     *) echo "install_dependencies.sh: unknown part '$part'; legal are build, tests, templates" >&2; exit 2 ;;
   esac

@@ -14,8 +14,9 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCONVTGEN_TESTS=OFF 
 cmake --build "$build" --target convtgen
 convtgen="$build/cli/convtgen"
 if ! "$convtgen" doctor --quiet nvrtc; then
-  cmake/install_nvrtc.sh "$build/nvrtc" || true
-  export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
+  if cmake/install_nvrtc.sh "$build/nvrtc"; then
+    export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
+  fi
 fi
 
 step() { if [[ -t 1 ]]; then printf '\n\033[1m%s\033[0m\n' "$*"; else printf '\n%s\n' "$*"; fi; }
@@ -28,10 +29,10 @@ cat "$layer"
 step "2. What would run, and why"
 "$convtgen" explain "$layer" --arch sm_90a
 
-step "3. CUDA source for exactly this layer (build/quickstart/out/asymmetric.cu)"
+step "3. CUDA source for exactly this layer (build/quickstart/out/asymmetric_forward.sm_90a.cu)"
 "$convtgen" emit "$layer" --arch sm_90a -o "$build/out"
-grep -n 'tap (' "$build/out/asymmetric.cu" | head -n 7
-echo "    ... $(wc -l <"$build/out/asymmetric.cu") lines in all"
+grep -n 'tap (' "$build/out/asymmetric_forward.sm_90a.cu" | head -n 7
+echo "    ... $(wc -l <"$build/out/asymmetric_forward.sm_90a.cu") lines in all"
 
 step "4. Compiled for sm_90a"
 if "$convtgen" doctor --quiet nvrtc; then

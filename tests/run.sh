@@ -27,8 +27,15 @@ fi
 
 build=build/tests
 if [[ -z "${CONVTGEN_NVRTC_DIR:-}" ]]; then
-  cmake/install_nvrtc.sh "$build/nvrtc" || true
-  export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
+  if cmake/install_nvrtc.sh "$build/nvrtc"; then
+    export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
+  fi
+fi
+# What is built through nvcc is tested where there is one, or where PyPI has it.
+if [[ -z "${CUDACXX:-}" ]] && ! command -v nvcc >/dev/null && [[ ! -x /usr/local/cuda/bin/nvcc ]]; then
+  if nvcc=$(cmake/install_nvcc.sh "$build/nvcc"); then
+    export CUDACXX="$PWD/$nvcc"
+  fi
 fi
 export CONVTGEN_CACHE_DIR="$PWD/$build/cache"
 

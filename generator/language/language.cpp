@@ -37,9 +37,23 @@ std::vector<Diagnostic> in_order(std::vector<Diagnostic> diagnostics) {
   return result;
 }
 
+// Only a layer that is right so far is checked further.
+Layer resolve_and_check(const Item& item, const Block& defaults, const LayerCheck& check,
+                        std::vector<Diagnostic>& diagnostics) {
+  const std::size_t before = diagnostics.size();
+  Layer layer = resolve(item, defaults, diagnostics);
+  if (check && diagnostics.size() == before) {
+    if (const Result<void> checked = check(layer); !checked) {
+      report(diagnostics, item.place, checked.error().message);
+    }
+  }
+  return layer;
+}
+
 }  // namespace
 
-std::expected<std::vector<NamedLayer>, std::vector<Diagnostic>> parse_file(std::string_view text) {
+std::expected<std::vector<NamedLayer>, std::vector<Diagnostic>> parse_file(std::string_view text,
+                                                                           const LayerCheck& check) {
   std::vector<Diagnostic> diagnostics;
   const std::vector<Token> tokens = lex(text, diagnostics);
   const std::vector<Item> items = parse_items(tokens, diagnostics);
@@ -56,7 +70,7 @@ std::expected<std::vector<NamedLayer>, std::vector<Diagnostic>> parse_file(std::
       }
       continue;
     }
-    layers.push_back({std::string(item.name), resolve(item, defaults, diagnostics)});
+    layers.push_back({std::string(item.name), resolve_and_check(item, defaults, check, diagnostics)});
     if (item.name.empty()) {
       continue;
     }
@@ -75,7 +89,7 @@ std::expected<std::vector<NamedLayer>, std::vector<Diagnostic>> parse_file(std::
   return layers;
 }
 
-std::expected<Layer, std::vector<Diagnostic>> parse_layer(std::string_view text) {
+std::expected<Layer, std::vector<Diagnostic>> parse_layer(std::string_view text, const LayerCheck& check) {
   std::vector<Diagnostic> diagnostics;
   const std::vector<Token> tokens = lex(text, diagnostics);
   auto block = parse_one_line(tokens, diagnostics);
@@ -88,7 +102,7 @@ std::expected<Layer, std::vector<Diagnostic>> parse_layer(std::string_view text)
     report(diagnostics, {}, "there is no layer; expected one, as in 'conv_transpose2d 8 -> 8; kernel 3x3'");
     return std::unexpected(std::move(diagnostics));
   }
-  Layer layer = resolve(item, {}, diagnostics);
+  Layer layer = resolve_and_check(item, {}, check, diagnostics);
   if (!diagnostics.empty()) {
     return std::unexpected(in_order(std::move(diagnostics)));
   }

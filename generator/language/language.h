@@ -2,20 +2,27 @@
 #pragma once
 
 #include <expected>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "generator/language/diagnostics.h"
 #include "generator/layer/layer.h"
+#include "generator/support/error.h"
 
 namespace convtgen {
 
+/// What else a layer must meet. An error is told at the layer's name, among the others of the text.
+using LayerCheck = std::function<Result<void>(const Layer&)>;
+
 /// All layers of a file, with the file's defaults applied, or all errors of the file.
-[[nodiscard]] std::expected<std::vector<NamedLayer>, std::vector<Diagnostic>> parse_file(std::string_view text);
+[[nodiscard]] std::expected<std::vector<NamedLayer>, std::vector<Diagnostic>> parse_file(std::string_view text,
+                                                                                         const LayerCheck& check = {});
 
 /// A layer in its one-line form ("conv_transpose2d 512 -> 256; kernel 4x4; ..."), with no name and no braces.
-[[nodiscard]] std::expected<Layer, std::vector<Diagnostic>> parse_layer(std::string_view text);
+[[nodiscard]] std::expected<Layer, std::vector<Diagnostic>> parse_layer(std::string_view text,
+                                                                        const LayerCheck& check = {});
 
 /// The canonical one-line form: every property that differs from its default, in a fixed order.
 /// parse_layer(canonical_form(layer)) == layer.

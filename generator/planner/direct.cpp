@@ -354,13 +354,16 @@ Plan plan_of(const Layer& layer, const Facts& facts, const Block& block) {
                   block.tile_columns() * layer.stride.w, std::min(block.tile_channels(), facts.group_out), facts.taps);
   plan.summary += block.staged ? fmt::format("{:.1f} KiB shared", static_cast<double>(plan.shared_bytes) / 1024.0)
                                : "nothing shared";
+  const auto count = [](std::int64_t number, const char* noun) {
+    return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+  };
   plan.reason = fmt::format(
-      "direct takes every forward layer; each thread accumulates {} phases x {} channels x {} rows x {} columns, and "
-      "{}",
-      block.group_phases_h * block.group_phases_w, block.channels_per_thread, block.rows_per_thread,
-      block.columns_per_thread,
-      block.staged ? fmt::format("{} input channels are staged at a time", block.chunk)
-                   : std::string("the halo is too large for shared memory, so the input is read where it lies"));
+      "direct takes every forward layer; each thread accumulates {} x {} x {} x {}, and {}",
+      count(block.group_phases_h * block.group_phases_w, "phase"), count(block.channels_per_thread, "channel"),
+      count(block.rows_per_thread, "row"), count(block.columns_per_thread, "column"),
+      block.staged
+          ? fmt::format("{} {} staged at a time", count(block.chunk, "input channel"), block.chunk == 1 ? "is" : "are")
+          : std::string("the halo is too large for shared memory, so the input is read where it lies"));
   return plan;
 }
 

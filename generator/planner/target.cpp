@@ -45,6 +45,44 @@ Result<Target> target_named(std::string_view architecture) {
   return fail(fmt::format("unknown architecture '{}'; known are {}", architecture, all_names()));
 }
 
+bool is_portable(const Target& target) {
+  return !target.architecture.ends_with('a');
+}
+
+std::string name_of(const CodeTarget& code) {
+  const std::string& real = code.target.architecture;
+  return code.is_ptx ? "compute_" + real.substr(real.find('_') + 1) : real;
+}
+
+Result<CodeTarget> code_target_named(std::string_view name) {
+  for (const Target& target : kTargets) {
+    for (const bool is_ptx : {false, true}) {
+      CodeTarget code{target, is_ptx};
+      if (name_of(code) != name) {
+        continue;
+      }
+      if (is_ptx && !is_portable(target)) {
+        return fail(fmt::format("{}: PTX of an 'a' architecture runs on that chip alone, as {} does; legal are {}",
+                                name, target.architecture, fmt::join(code_target_names(), ", ")));
+      }
+      return code;
+    }
+  }
+  return fail(fmt::format("unknown architecture '{}'; legal are {}", name, fmt::join(code_target_names(), ", ")));
+}
+
+std::vector<std::string> code_target_names() {
+  std::vector<std::string> names;
+  for (const bool is_ptx : {false, true}) {
+    for (const Target& target : kTargets) {
+      if (!is_ptx || is_portable(target)) {
+        names.push_back(name_of(CodeTarget{target, is_ptx}));
+      }
+    }
+  }
+  return names;
+}
+
 Result<Target> target_for_capability(int capability) {
   for (const Target& target : kTargets) {
     if (target.capability == capability) {

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "generator/support/error.h"
 
@@ -25,6 +26,28 @@ struct Target {
 
 /// Errors: unknown architecture; the message lists the known ones.
 [[nodiscard]] Result<Target> target_named(std::string_view architecture);
+
+/// Whether what is compiled for it runs on later chips too: not that of an "a" architecture.
+[[nodiscard]] bool is_portable(const Target& target);
+
+/// What a binary is made for.
+struct CodeTarget {
+  Target target;        // whose source and plan it has
+  bool is_ptx = false;  // PTX, for that chip and all later ones
+  bool operator==(const CodeTarget& other) const {
+    return target.architecture == other.target.architecture && is_ptx == other.is_ptx;
+  }
+};
+
+/// "sm_90a" of a cubin, "compute_80" of PTX.
+[[nodiscard]] std::string name_of(const CodeTarget& code);
+
+/// The inverse. Errors: an unknown name, or PTX that no later chip would run ("compute_90a"); the message lists the
+/// legal ones.
+[[nodiscard]] Result<CodeTarget> code_target_named(std::string_view name);
+
+/// Every name that code_target_named() takes.
+[[nodiscard]] std::vector<std::string> code_target_names();
 
 /// The known target for a device of this compute capability (10 * major + minor), if any.
 [[nodiscard]] Result<Target> target_for_capability(int capability);

@@ -37,7 +37,10 @@ Outcome<double> tune_on(const jit::JitDevice& on, const Layer& layer, const Inpu
   }
   const auto tuned = tune(**device, *jit::store_of(on.store_folder()), problem, sizes, options);
   if (!tuned) {
-    return fail_with(options.stop.stop_requested() ? Status::kCancelled : Status::kCompileFailed, tuned.error());
+    const Status status = options.stop.stop_requested() ? Status::kCancelled
+                          : (*device)->find_compiler()  ? Status::kCompileFailed
+                                                        : Status::kNoCompiler;
+    return fail_with(status, tuned.error());
   }
   return tuned->candidates[tuned->best].milliseconds;
 }

@@ -157,7 +157,8 @@ Result<Binary> compile_with_nvrtc(const Nvrtc& nvrtc, const KernelSource& source
   }
   const bool cubin = kind == BinaryKind::kCubin;
   const std::string target = fmt::format("--gpu-architecture={}{}", cubin ? "sm_" : "compute_", *suffix);
-  std::vector<const char*> options{target.c_str(), "--std=c++17"};
+  std::vector<const char*> options{target.c_str()};
+  options.insert(options.end(), kNvrtcOptions.begin(), kNvrtcOptions.end());
   if (cubin) {
     options.push_back("--ptxas-options=--verbose");  // resource_usage reads registers and spills in the log
   }

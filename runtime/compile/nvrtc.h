@@ -1,6 +1,7 @@
 // Kernel source to cubin or PTX, with NVRTC.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -10,6 +11,10 @@
 #include "runtime/compile/nvrtc_search.h"
 
 namespace convtgen {
+
+/// The options of every compile, beside the architecture: a key of the bytes holds them. (Those that change the log
+/// alone, or turn off NVRTC's own cache, are none of them.)
+inline constexpr std::array<const char*, 1> kNvrtcOptions = {"--std=c++17"};
 
 /// Compiles for an exact architecture ("sm_90a"; PTX is made for its virtual one, "compute_90a"). `kind` is kCubin or
 /// kPtx. The bytes depend on source, architecture, kind and NVRTC's version alone.

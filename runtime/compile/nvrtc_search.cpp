@@ -163,10 +163,8 @@ bool search_everywhere(Search& search) {
     return search.try_file("$CONVTGEN_NVRTC", file);
   }
   if (const std::string folder = environment("CONVTGEN_NVRTC_DIR"); !folder.empty()) {
-    if (search.try_packages("$CONVTGEN_NVRTC_DIR", nvidia_libraries_in(folder)) ||
-        search.try_folder("$CONVTGEN_NVRTC_DIR", folder)) {
-      return true;
-    }
+    return search.try_packages("$CONVTGEN_NVRTC_DIR", nvidia_libraries_in(folder)) ||
+           search.try_folder("$CONVTGEN_NVRTC_DIR", folder);
   }
   if (search_build_folder(search)) {
     return true;
@@ -261,6 +259,14 @@ NvrtcFile locate_nvrtc() {
   (void)search_everywhere(search);
   result.places = search.take_places();
   return result;
+}
+
+Result<void> check_nvrtc() {
+  if (locate_nvrtc().found()) {
+    return {};
+  }
+  const NvrtcSearch search = find_nvrtc();
+  return search.found() ? Result<void>() : fail(describe_missing_nvrtc(search));
 }
 
 std::string describe_missing_nvrtc(const NvrtcSearch& search) {

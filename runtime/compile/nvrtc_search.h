@@ -35,10 +35,11 @@ struct Nvrtc {
 };
 
 /// Looks anew each time, in this order; nothing is cached:
-/// $CONVTGEN_NVRTC (a file; when set, nothing else is looked at), $CONVTGEN_NVRTC_DIR (a folder, or one that
-/// `pip install --target` filled), `nvrtc` beside this program or up to two folders above it (the build folder), the
-/// loader's path, $CUDA_HOME, $CUDA_PATH, /usr/local/cuda*, and the nvidia-cuda-nvrtc package of Python: virtual and
-/// Conda environments, the python3 on PATH, the home and the system; at the very last python3 is run and asked.
+/// $CONVTGEN_NVRTC (a file), $CONVTGEN_NVRTC_DIR (a folder, or one that `pip install --target` filled); where one of
+/// these is set, nothing else is looked at, so that a wrong path is told and not passed over; `nvrtc` beside this
+/// program or up to two folders above it (the build folder), the loader's path, $CUDA_HOME, $CUDA_PATH,
+/// /usr/local/cuda*, and the nvidia-cuda-nvrtc package of Python: virtual and Conda environments, the python3 on PATH,
+/// the home and the system; at the very last python3 is run and asked.
 [[nodiscard]] NvrtcSearch find_nvrtc();
 
 /// NVRTC's file on this machine, and which NVRTC it is.
@@ -52,6 +53,10 @@ struct NvrtcFile {
 /// Looks in the places of find_nvrtc, in their order, but at files only: nothing is loaded and no program is run, so a
 /// library that can't be loaded, or is too old, is taken too, and one that only python3 knows of is not found.
 [[nodiscard]] NvrtcFile locate_nvrtc();
+
+/// Loads nothing where locate_nvrtc() finds one.
+/// Errors: there is no NVRTC on this machine; describe_missing_nvrtc().
+[[nodiscard]] Result<void> check_nvrtc();
 
 /// Opens a library file and checks that it has the functions that are used.
 /// Errors: it can't be loaded, or is no NVRTC of 11.2 or later.

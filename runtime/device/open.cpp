@@ -25,8 +25,8 @@ Result<std::unique_ptr<Device>> open_device(std::string_view which, const Device
   std::string why;
   if (!gpu) {
     why = std::move(gpu.error().message);
-  } else if (const NvrtcSearch nvrtc = find_nvrtc(); !nvrtc.found()) {
-    why = describe_missing_nvrtc(nvrtc);
+  } else if (auto nvrtc = check_nvrtc(); !nvrtc) {
+    why = std::move(nvrtc.error().message);
   } else {
     return gpu;
   }

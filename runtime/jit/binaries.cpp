@@ -25,18 +25,13 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// PTX for "sm_90a" runs on that chip alone; for "sm_89" it runs on every later one.
-bool is_portable(const Target& target) {
-  return !target.architecture.ends_with('a');
-}
-
 // "89" of "sm_89", as NVRTC counts architectures.
 bool knows(const Nvrtc& nvrtc, const Target& target) {
   return std::ranges::find(nvrtc.architectures, target.capability) != nvrtc.architectures.end();
 }
 
 std::string compute_name(const Target& target) {
-  return "compute_" + target.architecture.substr(3);
+  return name_of(CodeTarget{target, true});
 }
 
 /// What kernels for a chip are planned for.
@@ -78,41 +73,42 @@ Outcome<MadeKernel> specialized(const Layer& layer, Direction direction, const T
   return made;
 }
 
-// False where the bytes are not what the key promises.
-bool take(MadeKernel& made, const Key& key, std::string_view bytes) {
-  auto packed = unpack_kernel(bytes);
-  if (!packed) {
-    return false;
-  }
-  if (packed->binary.kind == BinaryKind::kPtx && packed->binary.symbol != made.source.symbol) {
-    // Made for an older architecture than the one that was planned for: its launch is what that one's plan says.
-    for (const Target& target : known_targets()) {
-      if (compute_name(target) == packed->binary.architecture) {
-        auto older = specialized(made.problem.layer, made.problem.direction, target, {});
-        if (older) {
-          older->generate_ms += made.generate_ms;
-          made = *std::move(older);
-        }
-        break;
-      }
-    }
-  }
-  if (packed->binary.symbol != made.source.symbol || packed->binary.threads != made.source.threads ||
-      packed->binary.shared_bytes != made.source.shared_bytes) {
-    return false;
-  }
-  made.key = key.hex();
-  made.architecture = packed->binary.architecture;
-  made.compiled_by = std::move(packed->compiled_by);
-  made.binary = std::move(packed->binary);
-  return true;
-}
-
 }  // namespace
 
 Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compiler) {
   return kernel_key(kind == BinaryKind::kPtx ? EntryKind::kPtx : EntryKind::kCubin, made.source.text,
-                    made.problem.target.architecture, compiler, {"--std=c++17"});
+                    made.problem.target.architecture, compiler, {kNvrtcOptions.begin(), kNvrtcOptions.end()});
+}
+
+Result<Binary> find_or_compile(Store* store, const Nvrtc& nvrtc, const std::string& compiler, const MadeKernel& made,
+                               const CodeTarget& code) {
+  const BinaryKind kind = code.is_ptx ? BinaryKind::kPtx : BinaryKind::kCubin;
+  const auto compile = [&] {
+    auto binary = compile_with_nvrtc(nvrtc, made.source, code.target.architecture, kind);
+    if (binary) {
+      binary->architecture = name_of(code);
+    }
+    return binary;
+  };
+  if (store == nullptr) {
+    return compile();
+  }
+  const auto make = [&]() -> Made {
+    auto binary = compile();
+    if (!binary) {
+      return std::unexpected(MakeFailure(binary.error()));
+    }
+    return pack_kernel({*std::move(binary), fmt::format("NVRTC {}.{}", nvrtc.major, nvrtc.minor)});
+  };
+  const auto entry = store->get_or_make(binary_key(made, kind, compiler), make, canonical_form(made.problem.layer));
+  if (!entry) {
+    return std::unexpected(entry.error());
+  }
+  auto packed = unpack_kernel(entry->bytes);
+  // PTX under this key may be for an older chip, where the NVRTC of then did not know this one.
+  const bool fits =
+      packed && packed->binary.symbol == made.source.symbol && packed->binary.architecture == name_of(code);
+  return fits ? std::move(packed->binary) : compile();
 }
 
 Binaries::Compiler Binaries::compiler() {
@@ -150,6 +146,55 @@ Outcome<std::shared_ptr<const Nvrtc>> Binaries::load(Compiler& compiler) {
   }
   compiler = *compiler_;
   return nvrtc_;
+}
+
+std::string Binaries::record_of(const Problem& problem) {
+  const std::optional<Entry> record = store_->find(record_key(problem, chip_));
+  return record ? record->bytes : std::string();
+}
+
+Outcome<MadeKernel> Binaries::generate_older(const MadeKernel& made, const Target& target) {
+  const Problem problem{made.problem.layer, made.problem.direction, target};
+  std::string record = record_of(problem);
+  if (record.empty()) {
+    std::string own = record_of(made.problem);
+    const auto plans = plan(problem);
+    if (plans && !own.empty() && choose_recorded(*plans, own).note.empty()) {
+      record = std::move(own);
+    }
+  }
+  return specialized(problem.layer, problem.direction, target, record);
+}
+
+bool Binaries::take(MadeKernel& made, const Key& key, std::string_view bytes) {
+  auto packed = unpack_kernel(bytes);
+  if (!packed) {
+    return false;
+  }
+  MadeKernel found = made;
+  if (packed->binary.kind == BinaryKind::kPtx && packed->binary.symbol != made.source.symbol) {
+    // Made for an older architecture than the one that was planned for: its launch is what that one's plan says.
+    const auto older = std::ranges::find(known_targets(), packed->binary.architecture, compute_name);
+    if (older == known_targets().end()) {
+      return false;
+    }
+    auto again = generate_older(made, *older);
+    if (!again) {
+      return false;
+    }
+    found = *std::move(again);
+    found.generate_ms += made.generate_ms;
+  }
+  if (packed->binary.symbol != found.source.symbol || packed->binary.threads != found.source.threads ||
+      packed->binary.shared_bytes != found.source.shared_bytes) {
+    return false;
+  }
+  made = std::move(found);
+  made.key = key.hex();
+  made.architecture = packed->binary.architecture;
+  made.compiled_by = std::move(packed->compiled_by);
+  made.binary = std::move(packed->binary);
+  return true;
 }
 
 bool Binaries::find(MadeKernel& made, BinaryKind kind, const Compiler& compiler) {
@@ -193,7 +238,7 @@ Outcome<MadeKernel> Binaries::compile(MadeKernel made, int capability, bool exac
                                    (*nvrtc)->major, (*nvrtc)->minor, (*nvrtc)->path, capability / 10, capability % 10));
     }
     note_older(capability, newest->architecture, **nvrtc);
-    auto again = specialized(made.problem.layer, made.problem.direction, *newest, {});
+    auto again = generate_older(made, *newest);
     if (!again) {
       return again;
     }
@@ -219,20 +264,31 @@ Outcome<MadeKernel> Binaries::compile(MadeKernel made, int capability, bool exac
     }
     return pack_kernel({*std::move(binary), fmt::format("NVRTC {}.{}", (*nvrtc)->major, (*nvrtc)->minor)});
   };
-  const auto entry = store_->get_or_make(key, run, canonical_form(made.problem.layer));
-  if (!entry) {
-    return std::unexpected(failure.value_or(Failure{Status::kCompileFailed, entry.error().message}));
+  const std::string label = canonical_form(made.problem.layer);
+  const auto entry = store_->get_or_make(key, run, label);
+  bool taken = entry && take(made, key, entry->bytes);
+  if (entry && !taken) {
+    // Whole, but not what belongs there now: of the plan before tuning, or as another version packs kernels.
+    if (const Made again = run()) {
+      store_->insert(key, *again, label);
+      taken = take(made, key, *again);
+    }
   }
-  if (!take(made, key, entry->bytes)) {
-    return fail_with(Status::kInternal, fmt::format("the store's entry {} is not the kernel of its key", key.name()));
+  if (failure) {
+    return std::unexpected(*std::move(failure));
+  }
+  if (!entry) {
+    return fail_with(Status::kCompileFailed, entry.error());
+  }
+  if (!taken) {
+    return fail_with(Status::kInternal, fmt::format("{} was compiled to something else", key.name()));
   }
   made.compiled = ran;
   return made;
 }
 
 Outcome<MadeKernel> Binaries::generate(const Layer& layer, Direction direction, const Target& target) {
-  const std::optional<Entry> record = store_->find(record_key({layer, direction, target}, chip_));
-  return specialized(layer, direction, target, record ? record->bytes : std::string_view());
+  return specialized(layer, direction, target, record_of({layer, direction, target}));
 }
 
 Outcome<MadeKernel> Binaries::make(const Layer& layer, Direction direction, int capability, std::stop_token stop) {

@@ -32,6 +32,12 @@ struct MadeKernel {
 /// the NVRTC that makes it; empty where there is none, then what any made serves.
 [[nodiscard]] Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compiler);
 
+/// The binary of a kernel for exactly this code target: the store's, which the engine above may have put there, else
+/// compiled and put there. `store` may be null; `compiler` is the identity of that NVRTC.
+/// Errors: those of the compiler.
+[[nodiscard]] Result<Binary> find_or_compile(Store* store, const Nvrtc& nvrtc, const std::string& compiler,
+                                             const MadeKernel& made, const CodeTarget& code);
+
 /// Thread-safe. The store's lock for a key makes it one compile a kernel, over all processes.
 class Binaries {
  public:
@@ -56,6 +62,13 @@ class Binaries {
     std::string identity;  // empty with it
   };
 
+  /// The bytes of the tuning record of a problem on this chip; empty where there is none.
+  [[nodiscard]] std::string record_of(const Problem& problem);
+  /// What an older target's PTX is made from where `made` can't be compiled: of the plan that a record for that target
+  /// names, or the chip's own record where that target has its plan too, else of the planner's first.
+  [[nodiscard]] Outcome<MadeKernel> generate_older(const MadeKernel& made, const Target& target);
+  /// Makes `made` what an entry's bytes hold. False where that is not what belongs under its key.
+  [[nodiscard]] bool take(MadeKernel& made, const Key& key, std::string_view bytes);
   [[nodiscard]] Outcome<MadeKernel> compile(MadeKernel made, int capability, bool exact, Compiler compiler,
                                             const std::stop_token& stop);
   [[nodiscard]] bool find(MadeKernel& made, BinaryKind kind, const Compiler& compiler);

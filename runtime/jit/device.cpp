@@ -66,9 +66,9 @@ Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, Devi
     std::string why;
     if (!gpu) {
       why = gpu.error().message;
-    } else if (which == "auto" && !locate_nvrtc().found()) {
-      const NvrtcSearch nvrtc = find_nvrtc();
-      why = nvrtc.found() ? std::string() : describe_missing_nvrtc(nvrtc);
+    } else if (which == "auto") {
+      auto nvrtc = check_nvrtc();
+      why = nvrtc ? std::string() : std::move(nvrtc.error().message);
     }
     if (why.empty()) {
       device->gpu_ = *std::move(gpu);
@@ -86,9 +86,8 @@ Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, Devi
   if (!opened) {
     return fail_with(Status::kNoDevice, opened.error());
   }
-  device->host_ = std::make_shared<HostPlace>();
-  device->host_->device = *std::move(opened);
-  device->name_ = device->host_->device->name();
+  device->host_ = *std::move(opened);
+  device->name_ = device->host_->name();
   return device;
 }
 
@@ -273,7 +272,10 @@ Outcome<KernelPointer> JitDevice::make_on_host(const LayerKey& layer, std::stop_
     return std::unexpected(std::move(form.error()));
   }
   const Clock::time_point start = Clock::now();
-  const auto binary = host_->device->compile(*source, problem.target.architecture);
+  if (auto compiler = host_->find_compiler(); !compiler) {
+    return fail_with(Status::kNoCompiler, compiler.error());
+  }
+  const auto binary = host_->compile(*source, problem.target.architecture);
   if (!binary) {
     return fail_with(Status::kCompileFailed, binary.error());
   }

@@ -107,8 +107,8 @@ class JitDevice {
 
   DeviceOptions options_;
   std::string name_;
-  std::shared_ptr<Gpu> gpu_;         // null on the host device
-  std::shared_ptr<HostPlace> host_;  // null on a GPU
+  std::shared_ptr<Gpu> gpu_;      // null on the host device
+  std::shared_ptr<Device> host_;  // null on a GPU
   std::unique_ptr<Binaries> binaries_;
 
   mutable std::shared_mutex mutex_;

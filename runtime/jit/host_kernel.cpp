@@ -14,8 +14,8 @@ constexpr std::byte kPoison{0xff};  // every float of these bytes is a NaN
 
 class HostKernel final : public PreparedKernel {
  public:
-  HostKernel(std::shared_ptr<HostPlace> place, KernelFacts facts, std::unique_ptr<LoadedKernel> kernel)
-      : PreparedKernel(std::move(facts)), place_(std::move(place)), kernel_(std::move(kernel)) {}
+  HostKernel(std::shared_ptr<Device> device, KernelFacts facts, std::unique_ptr<LoadedKernel> kernel)
+      : PreparedKernel(std::move(facts)), device_(std::move(device)), kernel_(std::move(kernel)) {}
   ~HostKernel() override { count(counters().unloads); }
 
   [[nodiscard]] Outcome<void> launch(const Pointers& pointers, const InputSizes& sizes, void* stream) override;
@@ -27,20 +27,19 @@ class HostKernel final : public PreparedKernel {
     return static_cast<std::size_t>(elements * bytes_of(facts().problem.layer.dtype));
   }
 
-  std::shared_ptr<HostPlace> place_;
+  std::shared_ptr<Device> device_;
   std::unique_ptr<LoadedKernel> kernel_;
 };
 
 // A buffer of its own for every array: so an index that leaves it meets no other.
 Outcome<std::unique_ptr<Buffer>> HostKernel::copy_in(const char* name, const void* from, std::int64_t elements) const {
   const std::size_t bytes = bytes_of_elements(elements);
-  auto buffer = place_->device->allocate(bytes);
+  auto buffer = device_->allocate(bytes);
   if (!buffer) {
     return fail_with(Status::kOutOfMemory, fmt::format("{}: {}", name, buffer.error().message));
   }
-  const auto done = from != nullptr
-                        ? place_->device->upload(**buffer, std::span(static_cast<const std::byte*>(from), bytes))
-                        : place_->device->poison(**buffer, kPoison);
+  const auto done = from != nullptr ? device_->upload(**buffer, std::span(static_cast<const std::byte*>(from), bytes))
+                                    : device_->poison(**buffer, kPoison);
   if (!done) {
     return fail_with(Status::kOutOfMemory, fmt::format("{}: {}", name, done.error().message));
   }
@@ -59,7 +58,6 @@ Outcome<void> HostKernel::launch(const Pointers& pointers, const InputSizes& siz
   if (checked->blocks == 0) {
     return {};
   }
-  const std::lock_guard lock(place_->launching);
   auto x = copy_in("x", pointers.x, shape.input_elements);
   if (!x) {
     return std::unexpected(std::move(x.error()));
@@ -88,11 +86,11 @@ Outcome<void> HostKernel::launch(const Pointers& pointers, const InputSizes& siz
   launch.shared_bytes = facts().source.shared_bytes;
   launch.arguments.assign(call->slots.begin(),
                           call->slots.begin() + static_cast<std::ptrdiff_t>(facts().form.parameter_count()));
-  if (const auto ran = place_->device->run(*kernel_, launch); !ran) {
+  if (const auto ran = device_->run(*kernel_, launch); !ran) {
     return fail_with(Status::kKernelFault, ran.error());
   }
-  const auto copied = place_->device->download(
-      std::span(static_cast<std::byte*>(pointers.y), bytes_of_elements(shape.output_elements)), **y);
+  const auto copied =
+      device_->download(std::span(static_cast<std::byte*>(pointers.y), bytes_of_elements(shape.output_elements)), **y);
   if (!copied) {
     return fail_with(Status::kInternal, copied.error());
   }
@@ -101,14 +99,14 @@ Outcome<void> HostKernel::launch(const Pointers& pointers, const InputSizes& siz
 
 }  // namespace
 
-Outcome<std::shared_ptr<PreparedKernel>> load_on_host(std::shared_ptr<HostPlace> place, KernelFacts facts,
+Outcome<std::shared_ptr<PreparedKernel>> load_on_host(std::shared_ptr<Device> device, KernelFacts facts,
                                                       const Binary& binary) {
-  auto kernel = place->device->load(binary);
+  auto kernel = device->load(binary);
   if (!kernel) {
     return fail_with(Status::kInternal, kernel.error());
   }
   count(counters().loads);
-  return std::make_shared<HostKernel>(std::move(place), std::move(facts), *std::move(kernel));
+  return std::make_shared<HostKernel>(std::move(device), std::move(facts), *std::move(kernel));
 }
 
 }  // namespace convtgen::jit

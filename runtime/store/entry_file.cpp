@@ -4,12 +4,13 @@
 #include <optional>
 
 #include "runtime/store/digest.h"
+#include "runtime/store/format.h"
 
 namespace convtgen {
 namespace {
 
 constexpr std::string_view kMagic = "convtgen store ";
-constexpr std::string_view kHead = "convtgen store 1\n";
+constexpr std::string_view kHead = "convtgen store " CONVTGEN_STORE_FORMAT "\n";
 constexpr std::size_t kNumberBytes = 8;
 
 void add_number(std::string& to, std::uint64_t number) {

@@ -8,12 +8,13 @@
 #include <utility>
 
 #include "runtime/store/digest.h"
+#include "runtime/store/format.h"
 
 namespace convtgen {
 namespace {
 
 // What fields there are and what they mean; another one means other keys.
-constexpr const char* kKeyFormat = "1";
+constexpr const char* kKeyFormat = CONVTGEN_STORE_FORMAT;
 
 void add_field(Digest& digest, const KeyField& field) {
   for (const std::string* part : {&field.name, &field.value}) {

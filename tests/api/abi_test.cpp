@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <convtgen/convtgen.h>
+#include <convtgen/host.h>
 #include <cstddef>
 #include <cstdio>
 #include <fstream>
@@ -47,6 +48,9 @@ TEST(AbiTest, StructsKeepTheirLayout) {
   EXPECT_EQ(sizeof(convtgen_shape), 104u);
   EXPECT_EQ(offsetof(convtgen_shape, element_bytes), 96u);
   EXPECT_EQ(sizeof(convtgen_counters), 72u);
+  EXPECT_EQ(sizeof(convtgen_host_argument), 24u);
+  EXPECT_EQ(sizeof(convtgen_host_launch_fields), 72u);
+  EXPECT_EQ(offsetof(convtgen_host_launch_fields, arguments), 56u);
   EXPECT_EQ(CONVTGEN_INTERNAL, 13);
   EXPECT_EQ(CONVTGEN_LOG_DEBUG, 4);
 }

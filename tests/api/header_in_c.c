@@ -1,5 +1,6 @@
 /* The header is C: this file need only compile, with every warning an error. */
 #include <convtgen/convtgen.h>
+#include <convtgen/host.h>
 
 int convtgen_test_header_in_c(void);
 int convtgen_test_header_in_c(void) {

@@ -58,16 +58,38 @@ TEST_F(ApiHostTest, ChecksArguments) {
   kernel.launch({}, {0, 1, 2});
 }
 
-TEST_F(ApiHostTest, EightThreadsGetTheirOwnResults) {
+TEST_F(ApiHostTest, AMissingCompilerHasAStatusOfItsOwn) {
+  const std::string path = std::getenv("PATH");
   const Device device("host");
-  const Layer layer("conv_transpose2d 2 -> 2; kernel 2; stride 2");
+  const Layer layer("conv_transpose1d 1 -> 1; kernel 3; stride 2; bias");
+  setenv("PATH", "/nonexistent", 1);
+  const char* named = std::getenv("CXX");
+  const std::string cxx = named != nullptr ? named : "";
+  unsetenv("CXX");
+  const Thrown prepared = thrown_by([&] { (void)device.prepare(layer); });
+  const Thrown tuned = thrown_by([&] { (void)device.tune(layer, {1, 1, 2}); });
+  setenv("PATH", path.c_str(), 1);
+  if (!cxx.empty()) {
+    setenv("CXX", cxx.c_str(), 1);
+  }
+  expect_error(prepared, CONVTGEN_NO_COMPILER, "the host device needs a C++ compiler");
+  expect_error(tuned, CONVTGEN_NO_COMPILER, "the host device needs a C++ compiler");
+  (void)device.prepare(layer);  // once it is there, it is found
+}
+
+// ThreadSanitizer runs this too (tests/run_thread_sanitizer.sh).
+TEST_F(ApiHostTest, EightThreadsGetTheirOwnResultsOfFourLayers) {
+  const Device device("host");
   std::vector<std::string> wrong(8);
   std::vector<std::thread> threads;
-  for (int i = 0; i < 8; ++i) {
+  for (std::size_t i = 0; i < wrong.size(); ++i) {
     threads.emplace_back([&, i] {
-      const std::vector<float> x(2 * 9, static_cast<float>(i)), weight(2 * 2 * 4, 1.0F);
-      for (int j = 0; j < 20; ++j) {
-        std::vector<float> y(2 * 36, -1.0F);
+      for (std::size_t j = 0; j < 24; ++j) {
+        const std::size_t channels = 1 + (i + j) % 4;
+        const std::string count = std::to_string(channels);
+        const Layer layer("conv_transpose2d " + count + " -> " + count + "; kernel 2; stride 2");
+        const std::vector<float> x(channels * 9, static_cast<float>(i)), weight(channels * channels * 4, 1.0F);
+        std::vector<float> y(channels * 36, -1.0F);
         const Arrays arrays{x.data(), weight.data(), nullptr, y.data()};
         if (j % 2 == 0) {
           device.prepare(layer).launch(arrays, {1, 3, 3});
@@ -75,8 +97,8 @@ TEST_F(ApiHostTest, EightThreadsGetTheirOwnResults) {
           device.run(layer, arrays, {1, 3, 3});
         }
         for (const float value : y) {
-          if (value != 2.0F * static_cast<float>(i)) {
-            wrong[static_cast<std::size_t>(i)] = "thread " + std::to_string(i) + " got " + std::to_string(value);
+          if (value != static_cast<float>(channels * i)) {
+            wrong[i] = "thread " + std::to_string(i) + " got " + std::to_string(value) + " of " + layer.text();
           }
         }
       }

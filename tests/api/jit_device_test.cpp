@@ -115,6 +115,71 @@ TEST_F(JitDeviceTest, ADriverThatForbidsLoadingIsNoLastingFailure) {
   EXPECT_TRUE(device->prepare(numbered(1)));
 }
 
+class BinariesTest : public JitDeviceTest {
+ protected:
+  static constexpr const char* kChip = "GPU";
+  void TearDown() override {
+    unsetenv("CONVTGEN_FAKE_NVRTC_KNOWS");
+    JitDeviceTest::TearDown();
+  }
+  [[nodiscard]] std::shared_ptr<Store> store() const {
+    return std::make_shared<Store>(StoreOptions{.folder = folder_.string()});
+  }
+  [[nodiscard]] MadeKernel make(int capability) const {
+    auto made = Binaries(store(), kChip).make(layer_, Direction::kForward, capability, {});
+    EXPECT_TRUE(made) << made.error().message;
+    return made.value_or(MadeKernel{});
+  }
+  void record(const char* architecture, const Plan& best) const {
+    const TuningRecord record{.layer = record_layer(layer_, Direction::kForward),
+                              .direction = Direction::kForward,
+                              .chip = kChip,
+                              .architecture = architecture,
+                              .sizes = kOne,
+                              .version = "0.1.0",
+                              .measured = {{plan_json(best), 1}}};
+    store()->insert(record_key(record), print_record(record));
+  }
+  [[nodiscard]] std::vector<Plan> plans(const char* architecture) const {
+    return plan({layer_, Direction::kForward, *target_named(architecture)}).value();
+  }
+  Layer layer_ = *parse_layer("conv_transpose2d 8 -> 8; kernel 3");
+};
+
+TEST_F(BinariesTest, PtxForANewerChipGoesByTuningRecords) {
+  setenv("CONVTGEN_FAKE_NVRTC_KNOWS", "75 80", 1);
+  const std::vector<Plan> older = plans("sm_80");
+  ASSERT_GE(older.size(), 3u);
+  EXPECT_EQ(plan_json(make(120).plan), plan_json(older[0]));
+  // The chip's own record, where the older target has its plan too; what was compiled before it is replaced.
+  record("sm_120", older[1]);
+  MadeKernel made = make(120);
+  EXPECT_EQ(made.architecture, "compute_80");
+  EXPECT_EQ(plan_json(made.plan), plan_json(older[1]));
+  EXPECT_TRUE(made.compiled);
+  EXPECT_EQ(made.binary.symbol, made.source.symbol);
+  EXPECT_FALSE(make(120).compiled);
+  // One that is of the older target itself comes first.
+  record("sm_80", older[2]);
+  made = make(120);
+  EXPECT_EQ(plan_json(made.plan), plan_json(older[2]));
+  EXPECT_TRUE(made.compiled);
+  made = make(120);
+  EXPECT_FALSE(made.compiled);
+  EXPECT_EQ(made.binary.symbol, made.source.symbol);
+}
+
+TEST_F(BinariesTest, AnEntryThatIsWholeAndNoKernelIsReplaced) {
+  const MadeKernel first = make(90);
+  const Key key = binary_key(first, BinaryKind::kCubin, locate_nvrtc().identity);
+  ASSERT_EQ(key.hex(), first.key);
+  store()->insert(key, "convtgen kernel 99\n");
+  const MadeKernel again = make(90);
+  EXPECT_TRUE(again.compiled);
+  EXPECT_EQ(again.binary.bytes, first.binary.bytes);
+  EXPECT_FALSE(make(90).compiled);
+}
+
 TEST(ChooseTest, ARecordIsHeldToThePlanners) {
   const Problem problem{*parse_layer("conv_transpose2d 8 -> 8; kernel 3"), Direction::kForward,
                         target_named("sm_90a").value()};

@@ -6,6 +6,7 @@
 
 #include "generator/language/language.h"
 #include "runtime/jit/binaries.h"
+#include "runtime/tune/record.h"
 #include "tests/cli/process.h"
 
 namespace convtgen::test {
@@ -175,6 +176,42 @@ TEST_F(CacheTest, WhyIsAHitForWhatTheRuntimeMade) {
   const Outcome ptx = cache({"why", "-e", kLayer, "--arch", "sm_120"});
   EXPECT_THAT(ptx.out, HasSubstr("sm_120: hit"));
   EXPECT_THAT(ptx.out, HasSubstr(", ptx"));
+}
+
+TEST_F(CacheTest, WhyGoesByTuningRecords) {
+  const jit::MadeKernel untuned = make();
+  const std::vector<Plan> plans = plan(untuned.problem).value();
+  ASSERT_GE(plans.size(), 2u);
+  const auto store = std::make_shared<Store>(StoreOptions{.folder = folder()});
+  const Layer& layer = untuned.problem.layer;
+  for (const char* chip : {"GPU A", "GPU B", "host"}) {
+    const TuningRecord record{.layer = record_layer(layer, Direction::kForward),
+                              .direction = Direction::kForward,
+                              .chip = chip,
+                              .architecture = "sm_90a",
+                              .sizes = {1, 8, 8},
+                              .version = "0.1.0",
+                              .measured = {{plan_json(plans[1]), 1}}};
+    store->insert(record_key(record), print_record(record), record.layer);
+  }
+  const Outcome tuned = cache({"why", "-e", kLayer});
+  EXPECT_EQ(tuned.exit, 0) << tuned.err;
+  EXPECT_THAT(tuned.out, HasSubstr("layer, forward for sm_90a on GPU A: miss\n"));
+  EXPECT_THAT(tuned.out, HasSubstr("layer, forward for sm_90a on GPU B: miss\n"));
+  EXPECT_THAT(tuned.out, HasSubstr("differs      source"));
+  EXPECT_THAT(tuned.out, HasSubstr("plan         by the tuning record of this GPU\n"));
+  EXPECT_THAT(tuned.out, Not(HasSubstr("host")));
+
+  const auto made = jit::Binaries(store, "GPU A").make(layer, Direction::kForward, 90, {});
+  ASSERT_TRUE(made && made->key != untuned.key);
+  const Outcome hit = cache({"why", "-e", kLayer, "--chip", "GPU A"});
+  EXPECT_THAT(hit.out, HasSubstr("on GPU A: hit\n  key          " + made->key.substr(0, 16)));
+  EXPECT_THAT(hit.out, Not(HasSubstr("GPU B")));
+  // One without a record has the kernel of the planner's first plan, and so has another architecture.
+  const Outcome other = cache({"why", "-e", kLayer, "--chip", "GPU C"});
+  EXPECT_THAT(other.out, HasSubstr("on GPU C: hit\n  key          " + untuned.key.substr(0, 16)));
+  EXPECT_THAT(other.out, HasSubstr("the planner's first: this GPU has no tuning record"));
+  EXPECT_THAT(cache({"why", "-e", kLayer, "--arch", "sm_80"}).out, HasSubstr("layer, forward for sm_80: miss"));
 }
 
 TEST_F(CacheTest, WhyNamesTheFieldsThatDiffer) {

@@ -52,6 +52,24 @@ TEST(Check, JsonIsOneArray) {
   EXPECT_EQ(convtgen({"check", "--diagnostics=xml", seeds()}).exit, 2);
 }
 
+TEST(Check, LayersWithoutAKernelAreErrors) {
+  const Folder folder;
+  write(folder / "a.convt",
+        "layer a { conv_transpose2d 4 -> 2; kernel 3 }\n\n  layer b {\n conv_transpose2d 4 -> 2\n kernel 1\n stride "
+        "30000 "
+        "}\nlayer c { conv_transpose2d 4 -> 2; kernel 3; directions forward, grad_weight }\n"
+        "layer d { conv_transpose2d 4 -> 2; pading 1 }\n");
+  const Outcome outcome = convtgen({"check", "a.convt"}, {.folder = folder.path()});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("a.convt:3:9: error: there is no forward kernel for this layer: stride "));
+  EXPECT_THAT(outcome.err, HasSubstr("a.convt:7:7: error: there is no grad_weight kernel for this layer: "));
+  EXPECT_THAT(outcome.err, HasSubstr("a.convt:8:36: error: unknown property 'pading'"));
+  const Outcome text = convtgen({"check", "-e", "conv_transpose2d 4 -> 2; kernel 1; stride 30000"});
+  EXPECT_EQ(text.exit, 1);
+  EXPECT_THAT(text.err, HasSubstr("<-e>:1:1: error: there is no forward kernel"));
+}
+
 TEST(Check, StandardInputAndTextOnTheCommandLine) {
   const Outcome input = convtgen({"check", "-"}, {.input = kWrong});
   EXPECT_EQ(input.exit, 1);

@@ -32,7 +32,7 @@ TEST(Compile, WritesCubinsOfEveryArchitecture) {
                {.environment = kNoLeakCheck, .folder = folder.path()});
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   for (const char* architecture : {"sm_75", "sm_80", "sm_90a"}) {
-    const std::string name = std::string("out/strided.") + architecture + ".cubin";
+    const std::string name = std::string("out/strided_forward.") + architecture + ".cubin";
     EXPECT_EQ(read(folder / name).substr(1, 3), "ELF");
     EXPECT_THAT(outcome.out, HasSubstr(name));
   }
@@ -49,6 +49,69 @@ TEST(Compile, PtxIntoOneFile) {
                {.environment = kNoLeakCheck, .folder = folder.path()});
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_THAT(read(folder / "up.ptx"), HasSubstr(".target sm_90a"));
+}
+
+TEST(Compile, VirtualArchitecturesArePtx) {
+  if (!has_nvrtc()) {
+    return;
+  }
+  const Folder folder;
+  const std::map<std::string, std::string> environment{{"ASAN_OPTIONS", "detect_leaks=0"},
+                                                       {"CONVTGEN_CACHE_DIR", folder / "cache"}};
+  const Setting here{.environment = environment, .folder = folder.path()};
+  const std::vector<std::string> command{"compile", seeds(), "--layer",   "strided", "--arch",     "sm_80,compute_80",
+                                         "-o",      "out",   "--depfile", "out/x.d", "--manifest", "out/x.json"};
+  const Outcome outcome = convtgen(command, here);
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  const std::string cubin = read(folder / "out/strided_forward.sm_80.cubin");
+  const std::string ptx = read(folder / "out/strided_forward.compute_80.ptx");
+  EXPECT_EQ(cubin.substr(1, 3), "ELF");
+  EXPECT_THAT(ptx, HasSubstr(".target sm_80"));
+  EXPECT_THAT(read(folder / "out/x.d"),
+              testing::AllOf(HasSubstr("strided_forward.sm_80.cubin out/strided_forward.compute_80.ptx: "),
+                             HasSubstr("seeds.convt"), HasSubstr("nvrtc")));
+  EXPECT_THAT(read(folder / "out/x.json"), HasSubstr("\"kind\": \"ptx\""));
+  // Out of the cache, and past it.
+  for (const std::string how : {"", "--no-cache"}) {
+    std::filesystem::remove_all(folder / "out");
+    std::vector<std::string> again = command;
+    if (!how.empty()) {
+      again.push_back(how);
+    }
+    ASSERT_EQ(convtgen(again, here).exit, 0);
+    EXPECT_EQ(read(folder / "out/strided_forward.sm_80.cubin"), cubin) << how;
+    EXPECT_EQ(read(folder / "out/strided_forward.compute_80.ptx"), ptx) << how;
+  }
+}
+
+TEST(Compile, OneFileIsForOneKernel) {
+  const Folder folder;
+  const Outcome outcome =
+      convtgen({"compile", seeds(), "-o", "x.cubin"},
+               {.environment = {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC}, {"CONVTGEN_CACHE_DIR", folder / "cache"}},
+                .folder = folder.path()});
+  EXPECT_EQ(outcome.exit, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("-o x.cubin names one file, and there are 7 kernels"));
+  EXPECT_THAT(outcome.err, HasSubstr("--layer"));
+}
+
+TEST(Compile, ForTheHostDevice) {
+  const Folder one, two;
+  const auto compile = [](const Folder& folder) {
+    return convtgen({"compile", "-e", "conv_transpose2d 4 -> 2; kernel 3", "--format", "host", "-o", "out", "--depfile",
+                     "x.d", "--no-cache"},
+                    {.environment = {{"TMPDIR", folder.path().string()}}, .folder = folder.path()});
+  };
+  ASSERT_EQ(compile(one).exit, 0);
+  ASSERT_EQ(compile(two).exit, 0);
+  const std::string library = read(one / "out/layer_forward.host.so");
+  EXPECT_EQ(library.substr(1, 3), "ELF");
+  EXPECT_EQ(read(two / "out/layer_forward.host.so"), library);
+  EXPECT_THAT(library, testing::Not(HasSubstr(one.path().string())));
+  EXPECT_THAT(read(one / "x.d"), HasSubstr("++"));
+  const Outcome many = convtgen({"compile", seeds(), "--format", "host", "--arch", "sm_80,sm_90a"});
+  EXPECT_EQ(many.exit, 2);
+  EXPECT_THAT(many.err, HasSubstr("give one with --arch"));
 }
 
 TEST(Compile, WithoutNvrtcItSaysWhatToDo) {

@@ -22,7 +22,8 @@ std::string complete(const std::string& words, const std::filesystem::path& fold
 
 TEST(Completion, Bash) {
   EXPECT_EQ(complete("convtgen em"), "emit ");
-  EXPECT_THAT(complete("convtgen ''"), HasSubstr("check fmt emit explain compile run tune cache doctor completion"));
+  EXPECT_THAT(complete("convtgen ''"),
+              HasSubstr("check fmt emit explain compile launcher run tune cache doctor completion"));
   EXPECT_EQ(complete("convtgen emit --ar"), "--arch ");
   EXPECT_EQ(complete("convtgen emit --arch sm_1"), "sm_100 sm_120 ");
   EXPECT_EQ(complete("convtgen completion z"), "zsh ");
@@ -46,8 +47,8 @@ TEST(Completion, ZshAndFishNameEverything) {
   for (const char* shell : {"zsh", "fish"}) {
     const Outcome outcome = convtgen({"completion", shell});
     EXPECT_EQ(outcome.exit, 0);
-    for (const char* word : {"check", "fmt", "emit", "explain", "compile", "run", "tune", "cache", "prune", "doctor",
-                             "completion", "arch", "sm_90a", "diagnostics", "in-place", "seed"}) {
+    for (const char* word : {"check", "fmt", "emit", "explain", "compile", "launcher", "run", "tune", "cache", "prune",
+                             "doctor", "completion", "arch", "sm_90a", "diagnostics", "in-place", "seed"}) {
       EXPECT_THAT(outcome.out, HasSubstr(word)) << shell;
     }
     // Where the shell is there, it reads the script.

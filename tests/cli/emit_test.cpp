@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/cli/process.h"
 
 namespace convtgen::test {
@@ -19,8 +21,9 @@ TEST(Emit, OneFileALayer) {
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   std::string listed;
   for (const std::string& name : kSeeds) {
-    listed += "out/deep/" + name + ".cu\n";
-    const std::string source = read(folder / ("out/deep/" + name + ".cu"));
+    const std::string file = "out/deep/" + name + "_forward.sm_90a.cu";
+    listed += file + "\n";
+    const std::string source = read(folder / file);
     EXPECT_THAT(source, StartsWith("// conv_transpose2d "));
     EXPECT_THAT(source, HasSubstr("__global__"));
     EXPECT_THAT(source, Not(HasSubstr("#include")));
@@ -35,7 +38,7 @@ TEST(Emit, SameBytesEveryTimeAndByEveryWay) {
   const std::string file = convtgen({"emit", seeds(), "--layer", "strided"}).out;
   EXPECT_EQ(convtgen({"emit", seeds(), "--layer", "strided"}).out, file);
   ASSERT_EQ(convtgen({"emit", seeds(), "--layer", "strided", "-o", folder.path().string()}).exit, 0);
-  EXPECT_EQ(read(folder / "strided.cu"), file);
+  EXPECT_EQ(read(folder / "strided_forward.sm_90a.cu"), file);
   EXPECT_EQ(convtgen({"emit", "-", "--layer", "strided"}, {.input = read(seeds())}).out, file);
   EXPECT_EQ(convtgen({"emit", "-e",
                       "conv_transpose2d 32 -> 48; kernel 3x7; stride 2x3; padding 1x2; output_padding 1x2; bias; "
@@ -47,6 +50,44 @@ TEST(Emit, SameBytesEveryTimeAndByEveryWay) {
 TEST(Emit, TheArchitectureIsInTheSource) {
   EXPECT_THAT(convtgen({"emit", seeds(), "--layer", "strided"}).out, HasSubstr("sm_90a"));
   EXPECT_THAT(convtgen({"emit", seeds(), "--layer", "strided", "--arch", "sm_75"}).out, HasSubstr("sm_75"));
+}
+
+TEST(Emit, SeveralArchitecturesAndOneFile) {
+  const Folder folder;
+  const Setting here{.folder = folder.path()};
+  ASSERT_EQ(convtgen({"emit", seeds(), "--layer", "strided", "--arch", "sm_80,sm_90a", "-o", "out"}, here).exit, 0);
+  ASSERT_EQ(convtgen({"emit", seeds(), "--layer", "strided", "--arch", "sm_80", "-o", "made/one.cu"}, here).exit, 0);
+  EXPECT_EQ(read(folder / "made/one.cu"), read(folder / "out/strided_forward.sm_80.cu"));
+  EXPECT_NE(read(folder / "made/one.cu"), read(folder / "out/strided_forward.sm_90a.cu"));
+  const Outcome many = convtgen({"emit", seeds(), "-o", "many.cu"}, here);
+  EXPECT_EQ(many.exit, 2);
+  EXPECT_THAT(many.err, HasSubstr("-o many.cu names one file, and there are 7 kernels"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "many.cu"));
+}
+
+TEST(Emit, DepfileAndManifest) {
+  const Folder folder;
+  const Setting here{.folder = folder.path()};
+  std::filesystem::create_directory(folder / "a b$#");
+  write(folder / "a b$#/x.convt", "layer up { conv_transpose2d 4 -> 2; kernel 3; input 1x8x8 }\n");
+  const Outcome outcome =
+      convtgen({"emit", "a b$#/x.convt", "-o", "out", "--depfile", "x.d", "--manifest", "x.json"}, here);
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  const std::string rule = read(folder / "x.d");
+  EXPECT_THAT(rule, StartsWith("out/up_forward.sm_90a.cu: \\\n  a\\ b$$\\#/x.convt \\\n  /"));
+  EXPECT_THAT(rule, HasSubstr("convtgen"));
+  const std::string manifest = read(folder / "x.json");
+  EXPECT_THAT(manifest, Not(HasSubstr(folder.path().string())));
+  const auto kernel = nlohmann::json::parse(manifest).at("kernels").at(0);
+  EXPECT_EQ(kernel.at("layer"), "up");
+  EXPECT_EQ(kernel.at("direction"), "forward");
+  EXPECT_EQ(kernel.at("architecture"), "sm_90a");
+  EXPECT_EQ(kernel.at("plan").at("template"), "direct");
+  EXPECT_EQ(kernel.at("file").at("name"), "up_forward.sm_90a.cu");
+  EXPECT_EQ(kernel.at("source_sha256"), kernel.at("file").at("sha256"));
+  EXPECT_EQ(kernel.at("launch").at("blocks"), 1);
+  EXPECT_THAT(read(folder / "out/up_forward.sm_90a.cu"), HasSubstr(kernel.at("symbol").get<std::string>()));
+  EXPECT_THAT(convtgen({"emit", "a b$#/x.convt", "--depfile", "y.d"}, here).err, HasSubstr("--depfile is for files"));
 }
 
 TEST(Emit, NothingIsWrittenUnlessAllSucceed) {
@@ -71,8 +112,14 @@ TEST(Emit, OutputsThatCantBeWritten) {
   EXPECT_THAT(outcome.err, HasSubstr("taken"));
   const Outcome twice = convtgen({"emit", seeds(), seeds(), "-o", "out"}, {.folder = folder.path()});
   EXPECT_EQ(twice.exit, 2);
-  EXPECT_THAT(twice.err, HasSubstr("asymmetric.cu: two outputs have this name"));
+  EXPECT_THAT(twice.err, HasSubstr("asymmetric_forward.sm_90a.cu: two outputs have this name"));
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+  // One of several files can't be written: none is.
+  write(folder / "blocked", "");
+  const Outcome late = convtgen({"emit", seeds(), "-o", "late", "--depfile", "blocked/x.d"}, {.folder = folder.path()});
+  EXPECT_EQ(late.exit, 2);
+  EXPECT_THAT(late.err, HasSubstr("blocked"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "late"));
 }
 
 TEST(Emit, UnknownLayersGetASuggestion) {

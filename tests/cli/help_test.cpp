@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const std::vector<std::string> kVerbs{"check", "fmt",  "emit",  "explain", "compile",
+const std::vector<std::string> kVerbs{"check", "fmt",  "emit",  "explain", "compile",   "launcher",
                                       "run",   "tune", "cache", "doctor",  "completion"};
 const std::vector<std::string> kCacheVerbs{"list", "verify", "prune", "clear", "path", "why"};
 

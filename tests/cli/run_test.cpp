@@ -170,6 +170,33 @@ TEST(Run, Devices) {
   EXPECT_EQ(convtgen({"run", "--device", "tpu", "-e", kSmall}).exit, 2);
 }
 
+TEST(Run, AMissingCompilerIsSomethingThatTheMachineLacks) {
+  const Setting without{.environment = {{"PATH", "/nowhere"}, {"CXX", ""}}};
+  for (const char* verb : {"run", "tune"}) {
+    const Folder cache;
+    Setting setting = without;
+    setting.environment["CONVTGEN_CACHE_DIR"] = cache.path().string();
+    const Outcome outcome = convtgen({verb, "--device", "host", "-e", kSmall}, setting);
+    EXPECT_EQ(outcome.exit, 2) << verb;
+    EXPECT_THAT(outcome.err, HasSubstr("the host device needs a C++ compiler")) << verb;
+  }
+}
+
+TEST(Run, WhereTheOutputGoesIsCheckedBeforeTheRun) {
+  const Folder folder;
+  const auto run = [&](const std::string& out) {
+    return convtgen({"run", "--device", "host", "-e", kSmall, "--out", out}, {.folder = folder.path()});
+  };
+  for (const char* out : {"nowhere/y.npy", "."}) {
+    const Outcome outcome = run(out);
+    EXPECT_EQ(outcome.exit, 2) << out;
+    EXPECT_THAT(outcome.err, HasSubstr(std::string(out) + ": can't be written: ")) << out;
+    EXPECT_EQ(outcome.out, "") << out;
+  }
+  EXPECT_EQ(run("/dev/null").exit, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
 TEST(Run, InputsLargerThanTheMemoryAreWrongUsage) {
   const Outcome outcome = convtgen({"run", "--device", "host", "-e", kSmall, "--input", "1000000x30000x30000"});
   EXPECT_EQ(outcome.exit, 2) << outcome.err;

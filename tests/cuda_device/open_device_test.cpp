@@ -54,6 +54,14 @@ TEST_F(OpenDeviceTest, AutoTakesAGpuWhenKernelsCanBeCompiledForIt) {
   EXPECT_TRUE(open_device("auto"));  // nobody asks why
 }
 
+TEST_F(OpenDeviceTest, AutoDoesNotLoadNvrtc) {
+  setenv("CONVTGEN_NVRTC", CONVTGEN_FAKE_DRIVER, 1);  // a library, but none that would load as an NVRTC
+  ASSERT_FALSE(find_nvrtc().found());
+  const auto device = open_device("auto");
+  ASSERT_TRUE(device) << device.error().message;
+  EXPECT_EQ((*device)->kind(), DeviceKind::kCuda);
+}
+
 TEST_F(OpenDeviceTest, AutoFallsBackToTheHostAndSaysWhy) {
   setenv("CONVTGEN_CUDA_DRIVER", "/nonexistent/libcuda.so.1", 1);
   std::string why;

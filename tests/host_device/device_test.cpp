@@ -117,6 +117,7 @@ TEST(HostDevice, SaysWhichCompilerIsMissing) {
   const auto binary = device->compile(source_of(kAdd), "");
   ASSERT_FALSE(binary);
   EXPECT_HAS(binary.error().message, "convtgen-no-such-compiler can't be started");
+  EXPECT_EQ(device->find_compiler().error().message, binary.error().message);
   EXPECT_HAS(open_host({.compiler = "true"})->compile(source_of(kAdd), "").error().message, "neither GCC nor Clang");
   EXPECT_NE(inspect_host().compiler, "");
   EXPECT_NE(inspect_host({.compiler = "false"}).compiler_problem, "");
@@ -176,6 +177,33 @@ TEST(HostDevice, OneDeviceInSeveralThreads) {
     }
   }
   EXPECT_EQ(wrong, 0);
+}
+
+// A launch looks at what is known of all buffers; ThreadSanitizer tells whether it may.
+TEST(HostDevice, BuffersChangeWhileOthersAreLaunchedOn) {
+  const auto device = open_host({.workers = 2});
+  const auto kernel = build(*device, source_of(kAdd));
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  std::atomic<bool> done = false;
+  std::atomic<int> failures = 0;
+  std::jthread other([&] {
+    while (!done) {
+      Array<int> x(*device, 64);
+      const std::vector<int> all(64), some(16);
+      failures += !device->upload(x.buffer(), std::as_bytes(std::span(some)));
+      failures += !device->upload(x.buffer(), std::as_bytes(std::span(all)));
+      failures += !device->poison(x.buffer(), std::byte{0x5a});
+    }
+  });
+  Array<int> y(*device, 128);
+  for (int i = 0; i < 200; ++i) {
+    failures +=
+        !device->run(**kernel, {.blocks = 2, .threads = 64, .shared_bytes = 256, .arguments = {y.address(), 1}});
+  }
+  done = true;
+  other.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(y.values()[127], 128);
 }
 
 TEST(HostDevice, EveryBlockRunsOnceInAnOrderOfTheSeed) {

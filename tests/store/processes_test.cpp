@@ -17,8 +17,9 @@ extern char** environ;
 namespace convtgen::testing {
 namespace {
 
-pid_t start_worker(const std::string& what, const fs::path& folder, const std::string& last) {
-  std::array<std::string, 4> words = {CONVTGEN_STORE_WORKER, what, folder.string(), last};
+pid_t start_worker(const std::string& what, const fs::path& folder, const std::string& last,
+                   const std::string& program = CONVTGEN_STORE_WORKER) {
+  std::array<std::string, 4> words = {program, what, folder.string(), last};
   std::array<char*, 5> argv = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
   pid_t worker = -1;
   EXPECT_EQ(posix_spawn(&worker, argv[0], nullptr, nullptr, argv.data(), environ), 0);
@@ -109,6 +110,61 @@ TEST(StoreProcesses, KilledAtAnyMomentLeaveGoodEntriesOrNone) {
   EXPECT_TRUE(files_in(folder, ".staged").empty());
   EXPECT_EQ(store.verify().good, 200u);
   EXPECT_EQ(files_in(folder).size(), 200u);
+}
+
+std::uintmax_t bytes_in(const fs::path& folder) {
+  std::uintmax_t bytes = 0;
+  for (const fs::path& path : files_in(folder, ".entry")) {
+    std::error_code gone;  // another process may remove it
+    const std::uintmax_t size = fs::file_size(path, gone);
+    bytes += gone ? 0 : size;
+  }
+  return bytes;
+}
+
+// The next version's entries have other keys and another head; the workers know its bytes from this one's, and end by
+// themselves where they get the wrong ones.
+TEST(StoreProcesses, TwoVersionsShareAFolderAndItsBound) {
+  constexpr std::uintmax_t kLimit = 2 << 20;  // as the workers have it
+  const Scratch scratch;
+  const fs::path folder = scratch.path() / "store";
+  std::array<pid_t, 4> workers = {};
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    workers[i] = start_worker("churn", folder, std::to_string(i),
+                              i % 2 == 0 ? CONVTGEN_STORE_WORKER : CONVTGEN_NEXT_STORE_WORKER);
+  }
+  std::uintmax_t most = 0;
+  for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+       std::chrono::steady_clock::now() < end;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    most = std::max(most, fs::exists(folder) ? bytes_in(folder) : 0);
+  }
+  for (const pid_t worker : workers) {
+    kill(worker, SIGKILL);
+    const int status = status_of(worker);
+    EXPECT_TRUE(WIFSIGNALED(status)) << "a worker got the wrong bytes: " << status;
+  }
+  // Each may write a sixteenth of it, and an entry, before it looks again.
+  EXPECT_GT(most, kLimit / 2) << "the folder was never full: nothing was tested";
+  EXPECT_LE(most, kLimit + kLimit / 4);
+
+  Store store({.folder = folder.string(), .limit = kLimit});
+  const Store::Verified verified = store.verify(true);
+  EXPECT_TRUE(verified.bad.empty()) << verified.bad.front().why;
+  EXPECT_GT(verified.good, 10u);
+  EXPECT_GT(verified.foreign, 10u);
+  EXPECT_EQ(files_in(folder, ".entry").size(), verified.good + verified.foreign);
+  EXPECT_EQ(store.list().size(), verified.good);
+  expect_right_entries(store);
+
+  // What one makes is a miss to the other, and takes nothing from it.
+  const fs::path log = scratch.path() / "log";
+  EXPECT_TRUE(store.get_or_make(worker_key(0), [] { return Made(worker_payload(0)); }));
+  EXPECT_EQ(status_of(start_worker("one", folder, log.string(), CONVTGEN_NEXT_STORE_WORKER)), 0);
+  EXPECT_EQ(store.find(worker_key(0))->bytes, worker_payload(0));
+  EXPECT_EQ(store.verify().foreign + store.verify().good, files_in(folder, ".entry").size());
+  EXPECT_FALSE(store.prune(0).skipped);
+  EXPECT_TRUE(files_in(folder, ".entry").empty());
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ class FakeGpu : public Device {
 
   [[nodiscard]] DeviceKind kind() const override { return DeviceKind::kCuda; }
   [[nodiscard]] std::string name() const override { return "Fake GPU"; }
+  [[nodiscard]] Result<void> find_compiler() override { return host_->find_compiler(); }
   [[nodiscard]] Result<Binary> compile(const KernelSource& source, const std::string& architecture) override {
     current_ = compiled++;
     return current_ == broken ? fail("it does not compile") : host_->compile(source, architecture);

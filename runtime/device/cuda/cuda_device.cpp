@@ -105,6 +105,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] std::string name() const override { return info_.name; }
   [[nodiscard]] std::string architecture() const override { return info_.architecture; }
 
+  [[nodiscard]] Result<void> find_compiler() override { return check_nvrtc(); }
   [[nodiscard]] Result<Binary> compile(const KernelSource& source, const std::string& architecture) override {
     return compile_with_nvrtc(source, architecture, BinaryKind::kCubin);
   }

@@ -16,10 +16,6 @@ bool all_written(const std::uint8_t* written, std::uint64_t bytes) {
   return true;
 }
 
-std::uintptr_t address_of(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
 }  // namespace
 
 template <std::uint32_t kBytes, bool kWrite>

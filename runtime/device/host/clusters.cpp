@@ -10,10 +10,6 @@
 namespace convtgen::host {
 namespace {
 
-std::uintptr_t address_of(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
 constexpr const char* kArrive = "cluster_arrive";
 constexpr const char* kWait = "cluster_wait";
 

@@ -130,10 +130,6 @@ void Worker::complete_warp(std::uint32_t first_thread, std::uint32_t mask, WaitK
 
 namespace {
 
-std::uintptr_t address_of(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
 void sync_threads(void* pc) {
   Worker::current().sync_threads(address_of(pc));
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <string_view>
 
@@ -15,7 +16,7 @@
 namespace convtgen::host {
 namespace {
 
-std::vector<std::string> flags_for(bool clang) {
+std::vector<std::string> flags_for(bool clang, [[maybe_unused]] bool portable) {
   std::vector<std::string> flags = {
       "-std=c++20",
       "-O1",
@@ -46,7 +47,7 @@ std::vector<std::string> flags_for(bool clang) {
     flags.insert(flags.end(), {"--param", "tsan-instrument-func-entry-exit=0"});
   }
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("fma")) {
+  if (!portable && __builtin_cpu_supports("fma")) {
     flags.emplace_back("-mfma");
   }
 #endif
@@ -62,7 +63,7 @@ std::vector<std::string> words(const std::string& text) {
   return result;
 }
 
-Result<HostCompiler> try_compiler(const std::string& name) {
+Result<HostCompiler> try_compiler(const std::string& name, bool portable) {
   HostCompiler compiler;
   compiler.command = words(name);
   if (compiler.command.empty()) {
@@ -87,22 +88,22 @@ Result<HostCompiler> try_compiler(const std::string& name) {
   }
   compiler.version = version->substr(0, version->find('\n'));
   const bool clang = macros->find("#define __clang__ ") != std::string::npos;
-  compiler.flags = flags_for(clang);
+  compiler.flags = flags_for(clang, portable);
   return compiler;
 }
 
 }  // namespace
 
-Result<HostCompiler> find_host_compiler(const std::string& wanted) {
+Result<HostCompiler> find_host_compiler(const std::string& wanted, bool portable) {
   if (!wanted.empty()) {
-    return try_compiler(wanted);
+    return try_compiler(wanted, portable);
   }
   std::vector<std::string> names = {"g++", "c++", "clang++"};
   if (const char* cxx = std::getenv("CXX"); cxx != nullptr && *cxx != '\0') {
     names.insert(names.begin(), cxx);
   }
   for (const std::string& name : names) {
-    if (auto compiler = try_compiler(name)) {
+    if (auto compiler = try_compiler(name, portable)) {
       return compiler;
     }
   }
@@ -155,6 +156,11 @@ Result<std::string> compile_host_library(const HostCompiler& compiler, const std
   }
   std::vector<std::string> arguments = compiler.command;
   arguments.insert(arguments.end(), compiler.flags.begin(), compiler.flags.end());
+  // Where it was compiled stands in no byte of it. The last that fits is taken.
+  std::error_code ignored;
+  for (const std::string& place : {std::filesystem::current_path(ignored).string(), folder->path()}) {
+    arguments.push_back(fmt::format("-ffile-prefix-map={}=.", place));
+  }
   arguments.insert(arguments.end(), {"-o", output, input, "-Wl,-z,defs", "-lm", "-lc"});
   auto said = run_process(arguments);
   if (!said) {

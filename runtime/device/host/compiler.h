@@ -16,9 +16,10 @@ struct HostCompiler {
   std::vector<std::string> flags;    // for every kernel, on this machine
 };
 
-/// `wanted` if it is not empty, else the first of $CXX, g++, c++ and clang++ that is GCC or Clang and runs.
+/// `wanted` if it is not empty, else the first of $CXX, g++, c++ and clang++ that is GCC or Clang and runs. Where
+/// `portable`, its flags are for every machine of this kind.
 /// Errors: none is, with what was tried.
-[[nodiscard]] Result<HostCompiler> find_host_compiler(const std::string& wanted = {});
+[[nodiscard]] Result<HostCompiler> find_host_compiler(const std::string& wanted = {}, bool portable = false);
 
 /// The C++ that is compiled: the host device's header, the kernel, and the way in.
 [[nodiscard]] std::string host_translation_unit(const KernelSource& source);

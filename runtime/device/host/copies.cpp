@@ -12,10 +12,6 @@
 namespace convtgen::host {
 namespace {
 
-std::uintptr_t address_of(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
 const char* name_of(unsigned size) {
   return size == 4 ? "async_copy_4" : size == 8 ? "async_copy_8" : "async_copy_16";
 }

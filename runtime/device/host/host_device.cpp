@@ -15,6 +15,7 @@
 #include "runtime/device/host/compiler.h"
 #include "runtime/device/host/library.h"
 #include "runtime/device/host/memory.h"
+#include "runtime/device/host/process.h"
 #include "runtime/device/host/report.h"
 #include "runtime/device/host/worker.h"
 #include "runtime/store/store.h"
@@ -106,6 +107,7 @@ class HostDeviceImpl final : public HostDevice {
   [[nodiscard]] std::uint64_t seed() const override { return seed_; }
   [[nodiscard]] int workers() const override { return workers_; }
 
+  [[nodiscard]] Result<void> find_compiler() override;
   [[nodiscard]] Result<Binary> compile(const KernelSource& source, const std::string& architecture) override;
   [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary) override;
   [[nodiscard]] Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
@@ -130,7 +132,7 @@ class HostDeviceImpl final : public HostDevice {
   std::shared_ptr<BufferTable> buffers_ = std::make_shared<BufferTable>();
 
   std::mutex compiler_mutex_;
-  std::optional<Result<HostCompiler>> compiler_;
+  std::optional<HostCompiler> compiler_;
 
   std::mutex launch_mutex_;
   std::vector<std::unique_ptr<Worker>> idle_;  // kept for their stacks
@@ -139,12 +141,20 @@ class HostDeviceImpl final : public HostDevice {
 Result<const HostCompiler*> HostDeviceImpl::compiler() {
   const std::lock_guard lock(compiler_mutex_);
   if (!compiler_) {
-    compiler_ = find_host_compiler(options_.compiler);
+    Result<HostCompiler> found = find_host_compiler(options_.compiler, options_.portable);
+    if (!found) {
+      return std::unexpected(std::move(found.error()));  // it may come: looked for again
+    }
+    compiler_ = *std::move(found);
   }
-  if (!*compiler_) {
-    return std::unexpected(compiler_->error());
+  return &*compiler_;
+}
+
+Result<void> HostDeviceImpl::find_compiler() {
+  if (auto found = compiler(); !found) {
+    return std::unexpected(std::move(found.error()));
   }
-  return &**compiler_;
+  return {};
 }
 
 Result<Binary> HostDeviceImpl::compile(const KernelSource& source, const std::string& /*architecture*/) {
@@ -383,6 +393,14 @@ Result<std::unique_ptr<HostDevice>> open_host_device(HostOptions options) {
     return fail(fmt::format("a host device of {} workers; at least 1, or 0 for one a core", options.workers));
   }
   return std::make_unique<host::HostDeviceImpl>(std::move(options));
+}
+
+Result<std::string> host_compiler_path(const HostOptions& options) {
+  const auto compiler = host::find_host_compiler(options.compiler, options.portable);
+  if (!compiler) {
+    return std::unexpected(compiler.error());
+  }
+  return host::path_of_program(compiler->command.front());
 }
 
 HostReport inspect_host(const HostOptions& options) {

@@ -22,6 +22,7 @@ struct HostOptions {
   std::string compiler = {};      // a command; empty: $CXX, g++, c++ or clang++
   std::string cache_folder = {};  // empty: $CONVTGEN_CACHE_DIR, $XDG_CACHE_HOME/convtgen or ~/.cache/convtgen
   bool cache = true;              // keep compiled kernels on disk
+  bool portable = false;          // compile for every machine of this kind, and not for this one's instructions
 };
 
 /// Thread-safe: calls from several threads take turns at launching.
@@ -35,6 +36,9 @@ class HostDevice : public Device {
 
 /// Errors: a negative number of workers. A missing compiler is an error of compile() only.
 [[nodiscard]] Result<std::unique_ptr<HostDevice>> open_host_device(HostOptions options = {});
+
+/// The file of the compiler that compile() runs. Errors: there is none.
+[[nodiscard]] Result<std::string> host_compiler_path(const HostOptions& options = {});
 
 /// What the host device finds on this machine, for people.
 struct HostReport {

@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::uint32_t kRowBytes = 16;
 
-std::uintptr_t address_of(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
 // What a lane brings. Lanes that came to a primitive of one name brought equal counts and kinds.
 struct Move {
   void* row = nullptr;

@@ -14,10 +14,6 @@ namespace {
 constexpr std::uint32_t kMostArrivals = (1U << 20) - 1;
 constexpr std::int64_t kMostBytes = (1 << 20) - 1;
 
-std::uintptr_t address_of(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
 // The thread learns what was handed on by the phases that are complete.
 void acquire_phase(Worker& worker, const Mbarrier& barrier, std::uint32_t thread) {
   Ordering& ordering = worker.machine().ordering;

@@ -87,6 +87,7 @@ Result<std::unique_ptr<BufferMemory>> BufferMemory::make(std::size_t bytes) {
 }
 
 Region BufferMemory::region() const {
+  const std::lock_guard lock(mutex_);
   return {.begin = reinterpret_cast<std::uintptr_t>(data_.data()),
           .bytes = bytes_,
           .written = reinterpret_cast<std::uint8_t*>(written_.data()),
@@ -94,6 +95,7 @@ Region BufferMemory::region() const {
 }
 
 void BufferMemory::mark_written(std::size_t offset, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
   if (written_.data() == nullptr) {
     return;
   }
@@ -105,6 +107,7 @@ void BufferMemory::mark_written(std::size_t offset, std::size_t bytes) {
 }
 
 Result<void> BufferMemory::mark_never_written() {
+  const std::lock_guard lock(mutex_);
   if (written_.data() != nullptr) {
     written_.clear();
     return {};

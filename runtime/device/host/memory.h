@@ -46,7 +46,8 @@ struct Region {
   std::uintptr_t gap = 0;  // an address this near is taken for an index out of this buffer
 };
 
-/// A buffer's memory and what is known of its bytes.
+/// A buffer's memory and what is known of its bytes. Launches of other threads look at all buffers, so what is known
+/// may be asked for and changed at once; the bytes themselves are the callers' to keep apart.
 class BufferMemory {
  public:
   [[nodiscard]] static Result<std::unique_ptr<BufferMemory>> make(std::size_t bytes);
@@ -59,7 +60,8 @@ class BufferMemory {
 
  private:
   GuardedMemory data_;
-  GuardedMemory written_;  // empty where every byte has been written
+  mutable std::mutex mutex_;  // of written_
+  GuardedMemory written_;     // empty where every byte has been written
   std::size_t bytes_ = 0;
 };
 

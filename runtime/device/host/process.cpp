@@ -62,6 +62,22 @@ Result<ProcessResult> run_process(const std::vector<std::string>& arguments) {
   return result;
 }
 
+Result<std::string> path_of_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    std::error_code ignored;
+    return std::filesystem::absolute(name, ignored).string();
+  }
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    if (access(file.c_str(), X_OK) == 0) {
+      return file;
+    }
+  }
+  return fail(fmt::format("{} is not on PATH", name));
+}
+
 Result<TemporaryFolder> TemporaryFolder::make() {
   std::error_code error;
   std::string path = std::filesystem::temp_directory_path(error).string();

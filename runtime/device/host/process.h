@@ -16,6 +16,9 @@ struct ProcessResult {
 /// Finds arguments[0] along PATH; stdin is empty. Errors: it can't be started.
 [[nodiscard]] Result<ProcessResult> run_process(const std::vector<std::string>& arguments);
 
+/// The file that run_process() starts by this name. Errors: there is none along PATH.
+[[nodiscard]] Result<std::string> path_of_program(const std::string& name);
+
 /// A new folder that only this user can enter, gone with the object.
 class TemporaryFolder {
  public:

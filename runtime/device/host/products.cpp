@@ -28,10 +28,6 @@ constexpr std::uint32_t kChunk = 16;     // of an operand, which every layout le
 // Bits of a descriptor that no field has: behind those of the start and of both pitches, and before the swizzle.
 constexpr std::uint64_t kNoField = 0x3ff1'c000'c000'c000;
 
-std::uintptr_t address_of(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
 // What a lane brings to a product.
 struct Product {
   float* d = nullptr;

@@ -10,10 +10,6 @@
 namespace convtgen::host {
 namespace {
 
-std::uintptr_t address_of(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
 // One string for each primitive.
 const char* name_of(bool increase, unsigned count) {
   using Name = std::array<char, 24>;

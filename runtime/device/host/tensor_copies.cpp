@@ -52,10 +52,6 @@ struct Target {
 template <typename T>
 using Checked = std::expected<T, Fault>;
 
-std::uintptr_t address_of(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
 // Where a piece lies in the cluster's shared memory, for block `rank`.
 std::uint32_t offset_of(const Worker& worker, const BoxPiece& piece, std::uint32_t rank) {
   return rank * worker.launch().shared_stride + piece.shared - kSharedStart;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 
 #include "runtime/device/host/tensor_float.h"
@@ -18,14 +17,6 @@ constexpr std::uint32_t kChunk = 16;  // bytes
 
 std::uint32_t element_size(WgmmaElement element) {
   return element == WgmmaElement::kTf32 ? 4 : 2;
-}
-
-// f16_value without a branch, so that it becomes vector instructions.
-float f16_value_flat(std::uint16_t bits) {
-  const std::uint32_t rest = bits & 0x7fffU;
-  const auto magnitude = std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest << 13) * 0x1p112F);
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits & 0x8000U) << 16 | magnitude |
-                              (rest >= 0x7c00U ? 0x7f800000U : 0U));
 }
 
 // 16 bytes: 8 values, or 4 of tf32.
@@ -42,7 +33,7 @@ void decode(float* to, const std::byte* from, WgmmaElement element) {
   std::memcpy(bits.data(), from, sizeof(bits));
   if (element == WgmmaElement::kF16) {
     for (std::size_t i = 0; i < bits.size(); ++i) {
-      to[i] = f16_value_flat(bits[i]);
+      to[i] = f16_value(bits[i]);
     }
   } else {
     for (std::size_t i = 0; i < bits.size(); ++i) {

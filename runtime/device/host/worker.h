@@ -29,6 +29,10 @@ inline constexpr std::uint32_t kWarp = 32;
 /// the chip promises.
 inline constexpr std::uint32_t kSharedStart = 1040;
 
+[[nodiscard]] inline std::uintptr_t address_of(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
 /// What all workers of a launch share, read-only.
 struct LaunchContext {
   void (*entry)(const unsigned long long* slots) = nullptr;

@@ -15,6 +15,11 @@
  * which name the argument or the field of the layer and what would be legal. What a function gives back through a
  * pointer is NULL or zero where it fails. Nothing throws, aborts or prints (but see convtgen_set_log).
  *
+ * A child of fork() may use the library, but not CUDA once its parent has started it (CONVTGEN_FORKED). No other thread
+ * may be inside a function of this library while one forks, unless the child does nothing but exec: the child would
+ * have the locks of the library, of NVRTC, of the driver and of callbacks as they were at that moment, without the
+ * threads that would let go of them, and could wait for ever. No library can hold all of these while a process forks.
+ *
  * No CUDA header and no CUDA library is needed to build or to load this. The driver and NVRTC are opened when a GPU is,
  * and NVRTC only where a kernel is not in the store of compiled kernels (see "Environment" below).
  *
@@ -23,7 +28,9 @@
  *   CONVTGEN_DUMP         a folder where the sources of all kernels that are prepared are written
  *   CONVTGEN_CACHE_DIR    the store's folder; else $XDG_CACHE_HOME/convtgen or $HOME/.cache/convtgen
  *   CONVTGEN_CACHE_SIZE   its bound in bytes ("500M", "2G"); 1 GiB if it is not set
- *   CONVTGEN_NVRTC        an NVRTC library to use; CONVTGEN_NVRTC_DIR: a folder with one
+ *   CONVTGEN_NVRTC        the NVRTC library to use, or CONVTGEN_NVRTC_DIR a folder with one; where one is set, no other
+ *                         place is looked at
+ *   CXX                   the C++ compiler of the host device; else g++, c++ or clang++
  *   CONVTGEN_CUDA_DRIVER  a driver library to use
  */
 #ifndef CONVTGEN_CONVTGEN_H
@@ -62,7 +69,7 @@ typedef enum convtgen_status {
   CONVTGEN_INVALID_LAYER = 2,    /**< a text that is no layer, or a layer that breaks a limit */
   CONVTGEN_UNSUPPORTED = 3,      /**< a legal layer that there is no kernel for */
   CONVTGEN_NO_DEVICE = 4,        /**< no driver, or no such GPU */
-  CONVTGEN_NO_COMPILER = 5,      /**< the kernel is not in the store, and there is no NVRTC to compile it */
+  CONVTGEN_NO_COMPILER = 5,      /**< no NVRTC to compile a kernel that is not in the store; "host": no C++ compiler */
   CONVTGEN_COMPILE_FAILED = 6,   /**< with the compiler's log; not tried again in this process */
   CONVTGEN_DRIVER = 7,           /**< a call of the CUDA driver failed */
   CONVTGEN_NOT_PREPARED = 8,     /**< a launch in a capture of a kernel that is not ready: convtgen_prepare() first */

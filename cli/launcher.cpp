@@ -1,0 +1,172 @@
+// convtgen launcher: the C code and the header with which a program launches the kernels of its layers.
+#include "generator/launcher/launcher.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "cli/command.h"
+#include "cli/layers.h"
+#include "cli/products.h"
+#include "cli/terminal.h"
+
+namespace convtgen::cli {
+namespace {
+
+struct LauncherOptions {
+  LayerSource source;
+  std::vector<std::string> architectures{"sm_90a"};
+  std::string direction;
+  std::string format = "cubin";
+  std::string name_space, header;
+  bool host = false;
+  bool shared_only = false;
+  OutputOptions output{".", "", ""};
+};
+
+Result<LayerSet> set_of(const LauncherOptions& options) {
+  LayerSet set;
+  set.name_space = options.name_space;
+  set.header = options.header.empty() ? options.name_space + ".h" : options.header;
+  set.format = options.format == "source" ? LaunchFormat::kSource : LaunchFormat::kCubin;
+  set.host = options.host;
+  for (const std::string& name : options.architectures) {
+    auto code = code_target_named(name);
+    if (!code) {
+      return std::unexpected(code.error());
+    }
+    if (std::ranges::find(set.targets, *code) == set.targets.end()) {
+      set.targets.push_back(*std::move(code));
+    }
+  }
+  if (auto checked = check_set(set); !checked) {
+    return std::unexpected(checked.error());
+  }
+  return set;
+}
+
+/// The kernels of a set, each as it is made for every target.
+struct SetKernels {
+  std::vector<SetKernel> kernels;
+  std::vector<std::vector<TargetKernel>> made;  // for each kernel
+  std::vector<Product> products;                // for the manifest
+};
+
+/// Errors have been told and `exit` is set where there is nothing.
+std::optional<SetKernels> make_kernels(const LauncherOptions& options, const LayerSet& set, Exit& exit) {
+  const auto layers = load_layers(options.source, exit);
+  if (!layers) {
+    return std::nullopt;
+  }
+  SetKernels result;
+  for (const CodeTarget& code : set.targets) {
+    auto planned = plan_layers(*layers, options.direction, code.target.architecture, exit);
+    if (!planned) {
+      return std::nullopt;
+    }
+    if (result.kernels.empty()) {
+      for (const PlannedLayer& layer : *planned) {
+        result.kernels.push_back({layer.layer, layer.problem.layer, layer.problem.direction});
+      }
+      result.made.resize(planned->size());
+    }
+    for (std::size_t i = 0; i < planned->size(); ++i) {
+      PlannedLayer& layer = (*planned)[i];
+      auto source = specialize(layer.problem, layer.plan);
+      if (!source) {
+        print_layer_error(layer.name, source.error());
+        exit = Exit::kWrong;
+        return std::nullopt;
+      }
+      result.products.push_back({layer.layer, layer.problem, layer.plan, *source, name_of(code), "", {}});
+      result.made[i].push_back({code, std::move(layer.plan), *std::move(source)});
+    }
+  }
+  return result;
+}
+
+Exit launcher(const LauncherOptions& options) {
+  const auto set = set_of(options);
+  if (!set) {
+    print_error(set.error().message);
+    return Exit::kUsage;
+  }
+  if (options.shared_only && (!options.source.only.empty() || !options.direction.empty())) {
+    print_error(
+        "--shared-only is for the whole set, and --layer and --direction for one kernel: give one or the other");
+    return Exit::kUsage;
+  }
+  Exit exit = Exit::kOk;
+  const auto kernels = make_kernels(options, *set, exit);
+  if (!kernels) {
+    return exit;
+  }
+  std::vector<TextFile> texts;
+  if (options.source.only.empty() && options.direction.empty()) {
+    auto shared = shared_files(*set, kernels->kernels);
+    if (!shared) {
+      print_error(shared.error().message);
+      return Exit::kUsage;
+    }
+    texts = *std::move(shared);
+  }
+  for (std::size_t i = 0; i < kernels->kernels.size() && !options.shared_only; ++i) {
+    auto files = kernel_files(*set, kernels->kernels[i], kernels->made[i]);
+    if (!files) {
+      print_layer_error(kernels->kernels[i].layer_name, files.error());
+      return Exit::kWrong;
+    }
+    texts.insert(texts.end(), files->begin(), files->end());
+  }
+  std::vector<OutputFile> files;
+  for (TextFile& text : texts) {
+    files.push_back({std::filesystem::path(options.output.output) / text.name, std::move(text.text)});
+  }
+  if (auto written = write_outputs(options.output, options.source, files, kernels->products); !written) {
+    print_error(written.error().message);
+    return Exit::kUsage;
+  }
+  for (const OutputFile& file : files) {
+    fmt::print("{}\n", file.path.string());
+  }
+  return exit;
+}
+
+}  // namespace
+
+void add_launcher(CLI::App& app, Exit& exit) {
+  auto options = std::make_shared<LauncherOptions>();
+  CLI::App* verb = app.add_subcommand("launcher", "Write the C code and the header that launch the layers' kernels.");
+  add_layer_options(*verb, options->source);
+  verb->add_option("--namespace", options->name_space,
+                   "What the functions' names begin with, net_up_forward(), and the C++ namespace.")
+      ->type_name("NAME")
+      ->required();
+  verb->add_option("--header", options->header, "The header's name; <namespace>.h unless given.")->type_name("NAME");
+  add_architectures_option(*verb, options->architectures, Architectures::kRealAndVirtual);
+  add_direction_option(*verb, options->direction);
+  verb->add_option("--format", options->format,
+                   "cubin embeds what compile made and is C; source includes what emit made, for nvcc.")
+      ->check(CLI::IsMember({"cubin", "source"}))
+      ->capture_default_str();
+  verb->add_flag("--host", options->host,
+                 "Also for the host device, with what 'compile --format host' made for the first architecture.");
+  verb->add_flag("--shared-only", options->shared_only,
+                 "Only what the kernels share: the header and the support code. With --layer and --direction only the "
+                 "launch code of that kernel is written, with none of these all is.");
+  verb->add_option("-o,--output", options->output.output, "Folder; the current one unless given.")->type_name("DIR");
+  add_output_options(*verb, options->output);
+  verb->footer(R"(
+Cubins and PTX are found along the assembler's include path, sources along nvcc's. The C code is C99 and C++.
+Examples:
+  convtgen compile layers.convt --arch sm_80,compute_80 -o out
+  convtgen launcher layers.convt --namespace net --arch sm_80,compute_80 -o out
+  cc -c out/net_*.c -Wa,-Iout
+  convtgen emit layers.convt --arch sm_90a -o out
+  convtgen launcher layers.convt --namespace net --arch sm_90a --format source -o out
+  nvcc -gencode arch=compute_90a,code=sm_90a -c out/net_*.cu)");
+  verb->callback([options, &exit] { exit = launcher(*options); });
+}
+
+}  // namespace convtgen::cli

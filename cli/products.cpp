@@ -1,0 +1,185 @@
+#include "cli/products.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "generator/language/language.h"
+#include "runtime/store/digest.h"
+
+namespace convtgen::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// As Make reads a name in a rule; Ninja takes the same.
+std::string escaped(const std::string& path) {
+  std::string text;
+  for (const char c : path) {
+    if (c == ' ' || c == '#') {
+      text += '\\';
+    } else if (c == '$') {
+      text += '$';
+    }
+    text += c;
+  }
+  return text;
+}
+
+Json plan_json(const Plan& plan) {
+  Json parameters = Json::object();
+  for (const auto& [name, value] : plan.parameters) {
+    parameters[name] = std::visit(
+        [](const auto& is) -> Json {
+          if constexpr (std::is_same_v<std::decay_t<decltype(is)>, TypeName>) {
+            return is.spelling;
+          } else {
+            return is;
+          }
+        },
+        value);
+  }
+  return {{"template", plan.template_name}, {"summary", plan.summary}, {"parameters", std::move(parameters)}};
+}
+
+Json launch_json(const Product& product) {
+  const Grid grid = grid_of(product.problem, product.plan);
+  Json arguments = Json::array();
+  for (const KernelParameter& parameter : product.source.parameters) {
+    arguments.push_back({{"name", parameter.name}, {"type", parameter.type}});
+  }
+  Json json = {
+      {"threads", product.source.threads},
+      {"shared_bytes", product.source.shared_bytes},
+      {"grid",
+       {{"tile_rows", grid.tile_rows}, {"tile_columns", grid.tile_columns}, {"blocks_per_tile", grid.blocks_per_tile}}},
+      {"arguments", std::move(arguments)}};
+  if (const auto sizes = known_sizes(product.problem.layer)) {
+    if (const auto shape = shape_of(product.problem.layer, *sizes)) {
+      if (const auto blocks = grid.blocks(*shape)) {
+        json["blocks"] = *blocks;
+      }
+    }
+  }
+  return json;
+}
+
+std::string hex_digest(const std::string& bytes) {
+  return hex_of(digest_of(bytes));
+}
+
+Json product_json(const Product& product) {
+  Json json = {{"layer", product.layer},
+               {"text", canonical_form(product.problem.layer)},
+               {"direction", name_of(product.problem.direction)},
+               {"architecture", product.architecture},
+               {"symbol", product.source.symbol},
+               {"source_sha256", hex_digest(product.source.text)},
+               {"plan", plan_json(product.plan)},
+               {"launch", launch_json(product)}};
+  if (!product.file.path.empty()) {
+    json["file"] = {{"name", product.file.path.filename().string()},
+                    {"kind", product.kind},
+                    {"bytes", product.file.bytes.size()},
+                    {"sha256", hex_digest(product.file.bytes)}};
+  }
+  return json;
+}
+
+std::string own_path() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? std::string() : path.string();
+}
+
+}  // namespace
+
+void add_output_options(CLI::App& verb, OutputOptions& options) {
+  verb.add_option("--depfile", options.depfile,
+                  "Also a rule for Make and Ninja: the files that are written, and what they depend on.")
+      ->type_name("FILE");
+  verb.add_option("--manifest", options.manifest,
+                  "Also a JSON file on each kernel: layer, plan, digests, symbol, launch geometry.")
+      ->type_name("FILE");
+}
+
+std::filesystem::path output_path(const OutputOptions& options, const std::string& file_name) {
+  const std::filesystem::path output = options.output;
+  const bool is_file = output.has_extension() && output.extension() == std::filesystem::path(file_name).extension() &&
+                       !std::filesystem::is_directory(output);
+  return is_file ? output : output / file_name;
+}
+
+Result<void> check_outputs(const OutputOptions& options, std::size_t products) {
+  const std::string extension = std::filesystem::path(options.output).extension().string();
+  const bool is_file = extension == ".cu" || extension == ".cubin" || extension == ".ptx" || extension == ".so";
+  if (is_file && products > 1 && !std::filesystem::is_directory(options.output)) {
+    return fail(
+        fmt::format("-o {} names one file, and there are {} kernels: give a folder, or choose one kernel with "
+                    "--layer, --direction and --arch",
+                    options.output, products));
+  }
+  return {};
+}
+
+std::string depfile_text(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs) {
+  std::string text;
+  for (const std::string& output : outputs) {
+    text += fmt::format("{}{}", text.empty() ? "" : " ", escaped(output));
+  }
+  text += ":";
+  for (const std::string& input : inputs) {
+    text += fmt::format(" \\\n  {}", escaped(input));
+  }
+  return text + "\n";
+}
+
+std::string manifest_text(const std::vector<Product>& products) {
+  Json kernels = Json::array();
+  for (const Product& product : products) {
+    kernels.push_back(product_json(product));
+  }
+  return Json{{"format", 1}, {"kernels", std::move(kernels)}}.dump(2) + "\n";
+}
+
+Result<void> write_outputs(const OutputOptions& options, const LayerSource& source, std::vector<OutputFile> files,
+                           const std::vector<Product>& products, const std::vector<std::string>& inputs) {
+  std::vector<OutputFile> beside;
+  if (!options.manifest.empty()) {
+    beside.push_back({options.manifest, manifest_text(products)});
+  }
+  if (!options.depfile.empty()) {
+    if (files.empty()) {
+      return fail("--depfile is for files: give a folder or a file with -o");
+    }
+    std::vector<std::string> outputs, all_inputs;
+    for (const OutputFile& file : files) {
+      outputs.push_back(file.path.string());
+    }
+    for (const std::string& file : source.files) {
+      if (file != "-") {
+        all_inputs.push_back(file);
+      }
+    }
+    if (std::string own = own_path(); !own.empty()) {
+      all_inputs.push_back(std::move(own));
+    }
+    all_inputs.insert(all_inputs.end(), inputs.begin(), inputs.end());
+    beside.push_back({options.depfile, depfile_text(outputs, all_inputs)});
+  }
+  files.insert(files.end(), beside.begin(), beside.end());
+  return write_files(files);
+}
+
+Result<void> write_products(const OutputOptions& options, const LayerSource& source,
+                            const std::vector<Product>& products, const std::vector<std::string>& inputs) {
+  std::vector<OutputFile> files;
+  for (const Product& product : products) {
+    if (!product.file.path.empty()) {
+      files.push_back(product.file);
+    }
+  }
+  return write_outputs(options, source, std::move(files), products, inputs);
+}
+
+}  // namespace convtgen::cli

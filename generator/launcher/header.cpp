@@ -1,0 +1,141 @@
+#include "generator/launcher/header.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "convtgen_launcher_embedded.h"
+#include "generator/language/language.h"
+#include "generator/launcher/names.h"
+#include "generator/launcher/signature.h"
+
+namespace convtgen {
+namespace {
+
+// Sentences in a block comment of at most 120 columns, each on a line of its own.
+std::string comment(const std::vector<std::string>& sentences) {
+  std::string result = "/*";
+  std::size_t column = 2;
+  for (std::string_view text : sentences) {
+    bool begins = column > 2;
+    while (!text.empty()) {
+      const std::string_view word = text.substr(0, text.find(' '));
+      text.remove_prefix(std::min(text.size(), word.size() + 1));
+      if (begins || column + 1 + word.size() + 3 > 120) {
+        result += "\n *";
+        column = 2;
+        begins = false;
+      }
+      result += fmt::format(" {}", word);
+      column += 1 + word.size();
+    }
+  }
+  return result + " */\n";
+}
+
+std::string size_text(const Size& known, const char* name) {
+  return known ? fmt::format("{}", *known) : std::string(name);
+}
+
+// "x (batch, 64, height, width), weight (64, 32, 4, 4), bias (32), y (batch, 32, ...)."
+std::string arrays_text(const Layer& layer) {
+  const auto image = [&](std::int64_t channels, const std::string& height, const std::string& width) {
+    const std::string place = layer.dimensions == 1 ? width : fmt::format("{}, {}", height, width);
+    return layer.layout == Layout::kNchw
+               ? fmt::format("({}, {}, {})", size_text(layer.batch, "batch"), channels, place)
+               : fmt::format("({}, {}, {})", size_text(layer.batch, "batch"), place, channels);
+  };
+  const auto out = [](const Size& in, const char* name, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                      std::int64_t output_padding, std::int64_t dilation) {
+    return in ? fmt::format("{}", output_extent(*in, kernel, stride, padding, output_padding, dilation))
+              : fmt::format("out_{}", name);
+  };
+  const char* width = layer.dimensions == 1 ? "length" : "width";
+  return fmt::format(
+      "x {}, weight ({}, {}, {}){}, y {}.",
+      image(layer.in_channels, size_text(layer.height, "height"), size_text(layer.width, width)), layer.in_channels,
+      layer.out_channels / layer.groups,
+      layer.dimensions == 1 ? fmt::format("{}", layer.kernel.w) : fmt::format("{}, {}", layer.kernel.h, layer.kernel.w),
+      layer.bias ? fmt::format(", bias ({})", layer.out_channels) : "",
+      image(layer.out_channels,
+            out(layer.height, "height", layer.kernel.h, layer.stride.h, layer.padding.h, layer.output_padding.h,
+                layer.dilation.h),
+            out(layer.width, width, layer.kernel.w, layer.stride.w, layer.padding.w, layer.output_padding.w,
+                layer.dilation.w)));
+}
+
+std::string element_note(Dtype dtype) {
+  return dtype == Dtype::kF16 || dtype == Dtype::kBf16 ? fmt::format(" Elements are the bits of {}.", name_of(dtype))
+                                                       : "";
+}
+
+std::string kernel_declarations(const LayerSet& set, const SetKernel& kernel) {
+  const Signature signature = signature_of(set, kernel);
+  std::string text =
+      comment({fmt::format("{}, {}: {}.", kernel.layer_name, name_of(kernel.direction), canonical_form(kernel.layer)),
+               arrays_text(kernel.layer) + element_note(kernel.layer.dtype)});
+  for (const CFunction& function : functions_of(set, signature)) {
+    text += prototype(function, signature.function) + ";\n";
+  }
+  return text + "\n";
+}
+
+// The same functions in a namespace: "net::up_forward(...)".
+std::string kernel_inlines(const LayerSet& set, const SetKernel& kernel) {
+  const Signature signature = signature_of(set, kernel);
+  const std::string stem = stem_of(kernel.layer_name, kernel.direction);
+  std::string text;
+  for (CFunction function : functions_of(set, signature)) {
+    const std::string arguments = argument_list(function.parameters);
+    function.result = "inline " + function.result;
+    text += fmt::format("{} {{\n  return ::{}{}({});\n}}\n", prototype(function, stem), signature.function,
+                        function.suffix, arguments);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string header_text(const LayerSet& set, const std::vector<SetKernel>& kernels) {
+  const std::string& name = set.name_space;
+  const std::string guard = capitals(name) + "_LAYERS_H";
+  std::string c, cpp;
+  for (const SetKernel& kernel : kernels) {
+    c += kernel_declarations(set, kernel);
+    cpp += kernel_inlines(set, kernel);
+  }
+  return fmt::format(
+      R"(/* The layers of "{name}". Made by convtgen.
+ *
+ * Each layer has one function a direction, which puts one call on a stream and returns an {name}_status, 0 where all is
+ * well. Arrays are contiguous and on the GPU (in host memory on the host device, see {name}_use_host()); sizes are those
+ * of x, and only those that the layer leaves open; stream is a CUstream or cudaStream_t, null for the default stream.
+ * Functions may be called from any thread. The first call in a context loads the kernel; no later one locks, allocates
+ * or loads anything, and it can be captured in a CUDA graph.
+ *   _sizes      all extents of a call, that of y among them
+ *   _workspace  bytes of device memory that a call needs beside its arrays
+ *   _prepare    loads the kernel in the calling thread's context */
+#ifndef {guard}
+#define {guard}
+
+{common}
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+{c}#ifdef __cplusplus
+}} /* extern "C" */
+
+namespace {name} {{
+
+{cpp}
+}} /* namespace {name} */
+#endif
+
+#endif /* {guard} */
+)",
+      fmt::arg("name", name), fmt::arg("guard", guard),
+      fmt::arg("common", with_namespace(support_sources::common(), name)), fmt::arg("c", c), fmt::arg("cpp", cpp));
+}
+
+}  // namespace convtgen

@@ -1,0 +1,346 @@
+// The launch code of one kernel: its binaries or sources, what launches need of them, and its functions.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "generator/language/language.h"
+#include "generator/launcher/launcher.h"
+#include "generator/launcher/names.h"
+#include "generator/launcher/signature.h"
+
+namespace convtgen {
+namespace {
+
+/// One kernel on its way to text.
+struct Writer {
+  const LayerSet& set;
+  const SetKernel& kernel;
+  const std::vector<TargetKernel>& made;
+  std::string name;   // "net"
+  std::string large;  // "NET"
+  std::string stem;   // "up_forward"
+  std::string full;   // "net_up_forward"
+};
+
+/// "net_up_forward_sm_80": the bytes of a binary, or the namespace of a source.
+std::string code_name(const Writer& writer, const CodeTarget& code) {
+  return fmt::format("{}_{}", writer.full, name_of(code));
+}
+
+/// What is compiled in its own pass of nvcc serves its cubin and its PTX.
+std::vector<const TargetKernel*> sources_of(const Writer& writer) {
+  std::vector<const TargetKernel*> sources;
+  for (const TargetKernel& made : writer.made) {
+    const bool known = std::ranges::any_of(sources, [&](const TargetKernel* source) {
+      return source->code.target.architecture == made.code.target.architecture;
+    });
+    if (!known) {
+      sources.push_back(&made);
+    }
+  }
+  return sources;
+}
+
+std::string architecture_names(const Writer& writer) {
+  std::vector<std::string> names;
+  for (const CodeTarget& code : writer.set.targets) {
+    names.push_back(name_of(code));
+  }
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+Result<std::string> arguments_text(const Writer& writer, const KernelSource& source) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kKnown = {{
+      {"x", "X"},
+      {"weight", "WEIGHT"},
+      {"bias", "BIAS"},
+      {"y", "Y"},
+      {"batch", "BATCH"},
+      {"height", "HEIGHT"},
+      {"width", "WIDTH"},
+  }};
+  std::vector<std::string> arguments;
+  for (const KernelParameter& parameter : source.parameters) {
+    const auto* found = std::ranges::find(kKnown, parameter.name, [](const auto& known) { return known.first; });
+    if (found == kKnown.end()) {
+      return fail(fmt::format("the kernel has a parameter '{} {}' that launch code can't give yet", parameter.type,
+                              parameter.name));
+    }
+    arguments.push_back(fmt::format("{}_{}", writer.large, found->second));
+  }
+  return fmt::format("{}, {{{}}}", arguments.size(), fmt::join(arguments, ", "));
+}
+
+/// The initialiser of an NS_binary.
+Result<std::string> binary_text(const Writer& writer, const TargetKernel& made, const std::string& code_expression) {
+  const auto arguments = arguments_text(writer, made.source);
+  if (!arguments) {
+    return std::unexpected(arguments.error());
+  }
+  const Problem problem{writer.kernel.layer, writer.kernel.direction, made.code.target};
+  const Grid grid = grid_of(problem, made.plan);
+  const bool only_there = !made.code.is_ptx && !is_portable(made.code.target);
+  return fmt::format(
+      "{{\"{}\", {}, /* only there */ {}, /* PTX */ {}, {},\n"
+      "     \"{}\", /* threads */ {}, /* shared bytes */ {},\n"
+      "     /* tile */ {}, {}, /* blocks a tile */ {},\n"
+      "     /* arguments */ {}}}",
+      name_of(made.code), made.code.target.capability, only_there ? 1 : 0, made.code.is_ptx ? 1 : 0, code_expression,
+      made.source.symbol, made.source.threads, made.source.shared_bytes, grid.tile_rows, grid.tile_columns,
+      grid.blocks_per_tile, *arguments);
+}
+
+std::string incbin_text(const Writer& writer, const std::string& symbol, const std::string& file, bool with_end) {
+  const auto label = [](const std::string& name) {
+    return fmt::format(
+        "    \".globl {0}\\n\"\n"
+        "    \".hidden {0}\\n\"\n"
+        "    \"{0}:\\n\"\n",
+        name);
+  };
+  return fmt::format(
+      "__asm__(\n"
+      "    \".section .rodata\\n\"\n"
+      "    \".balign 64\\n\"\n"
+      "{}"
+      "    \".incbin \\\"{}\\\"\\n\"\n"
+      "{}"
+      "    \".byte 0\\n\"\n"
+      "    \".previous\\n\");\n"
+      "extern {}_HIDDEN const char {}[]{};\n\n",
+      label(symbol), file, with_end ? label(symbol + "_end") : "", writer.large, symbol,
+      with_end ? fmt::format(";\nextern {}_HIDDEN const char {}_end[]", writer.large, symbol) : "");
+}
+
+std::string c_linkage(const std::string& text) {
+  return fmt::format("#ifdef __cplusplus\nextern \"C\" {{\n#endif\n{}#ifdef __cplusplus\n}}\n#endif\n", text);
+}
+
+std::string size_text(const Size& size) {
+  return size ? fmt::format("{}", *size) : "-1";
+}
+
+/// What does not depend on the architecture.
+std::string recipe_text(const Writer& writer, std::size_t binaries) {
+  const Layer& layer = writer.kernel.layer;
+  const auto reach = [](std::int64_t kernel, std::int64_t padding, std::int64_t output_padding, std::int64_t dilation) {
+    return dilation * (kernel - 1) + output_padding + 1 - 2 * padding;
+  };
+  const std::string host = writer.set.host ? fmt::format("&{}_host", writer.full) : "NULL";
+  return fmt::format(
+      "static {name}_place* {full}_places;\n\n"
+      "static const {name}_recipe {full}_recipe = {{\n"
+      "    /* batch, height, width */ {batch}, {height}, {width},\n"
+      "    /* channels */ {in}, {out},\n"
+      "    /* elements of weight and bias */ {weight}, {bias},\n"
+      "    /* stride */ {stride_h}, {stride_w},\n"
+      "    /* output of one input row and column */ {reach_h}, {reach_w},\n"
+      "    /* bytes of an element */ {bytes}, \"{width_name}\",\n"
+      "    {full}_binaries, {binaries},\n"
+      "    {host},\n"
+      "    &{full}_places,\n"
+      "}};\n\n"
+      "const {name}_kernel {full}_kernel = {{\n"
+      "    \"{stem}\",\n    \"{layer}\",\n    \"{direction}\",\n"
+      "    \"{text}\",\n"
+      "    \"{architectures}\",\n    &{full}_recipe,\n"
+      "}};\n",
+      fmt::arg("name", writer.name), fmt::arg("full", writer.full), fmt::arg("stem", writer.stem),
+      fmt::arg("batch", size_text(layer.batch)),
+      fmt::arg("height", layer.dimensions == 1 ? "1" : size_text(layer.height)),
+      fmt::arg("width", size_text(layer.width)), fmt::arg("in", layer.in_channels), fmt::arg("out", layer.out_channels),
+      fmt::arg("weight", layer.in_channels * (layer.out_channels / layer.groups) * layer.kernel.h * layer.kernel.w),
+      fmt::arg("bias", layer.bias ? layer.out_channels : 0), fmt::arg("stride_h", layer.stride.h),
+      fmt::arg("stride_w", layer.stride.w),
+      fmt::arg("reach_h", reach(layer.kernel.h, layer.padding.h, layer.output_padding.h, layer.dilation.h)),
+      fmt::arg("reach_w", reach(layer.kernel.w, layer.padding.w, layer.output_padding.w, layer.dilation.w)),
+      fmt::arg("bytes", bytes_of(layer.dtype)), fmt::arg("width_name", layer.dimensions == 1 ? "length" : "width"),
+      fmt::arg("binaries", binaries), fmt::arg("host", host), fmt::arg("layer", writer.kernel.layer_name),
+      fmt::arg("direction", name_of(writer.kernel.direction)), fmt::arg("text", canonical_form(layer)),
+      fmt::arg("architectures", architecture_names(writer)));
+}
+
+/// What each of the functions does, by its suffix.
+std::string body_of(const Writer& writer, const Signature& signature, const CFunction& function) {
+  const std::string sizes = fmt::format("{}, {}, {}", signature.batch, signature.height, signature.width);
+  if (function.suffix == "_sizes") {
+    return fmt::format("  return {}_kernel_sizes(&{}_kernel, {}, sizes);\n", writer.name, writer.full, sizes);
+  }
+  if (function.suffix == "_prepare") {
+    return fmt::format("  return {}_kernel_prepare(&{}_kernel);\n", writer.name, writer.full);
+  }
+  if (function.suffix == "_workspace") {
+    std::string body;
+    for (const CParameter& parameter : function.parameters) {
+      body += fmt::format("  (void){};\n", parameter.name);
+    }
+    return body + "  return 0;\n";
+  }
+  return wrapped(fmt::format("  return {}_kernel_launch", writer.name),
+                 {"&" + writer.full + "_kernel", "x", "weight", signature.has_bias ? "bias" : "NULL", "y",
+                  signature.batch, signature.height, signature.width, "stream"}) +
+         ";\n";
+}
+
+std::string functions_text(const Writer& writer) {
+  const Signature signature = signature_of(writer.set, writer.kernel);
+  std::string text;
+  for (const CFunction& function : functions_of(writer.set, signature)) {
+    text +=
+        fmt::format("\n{} {{\n{}}}\n", prototype(function, signature.function), body_of(writer, signature, function));
+  }
+  return text;
+}
+
+std::string declarations_text(const Writer& writer) {
+  const Signature signature = signature_of(writer.set, writer.kernel);
+  std::string text =
+      fmt::format("extern {}_HIDDEN const {}_kernel {}_kernel;\n", writer.large, writer.name, writer.full);
+  if (writer.set.host) {
+    text += fmt::format("extern {}_HIDDEN const {}_host_binary {}_host;\n", writer.large, writer.name, writer.full);
+  }
+  for (const CFunction& function : functions_of(writer.set, signature)) {
+    text += prototype(function, signature.function) + ";\n";
+  }
+  return text;
+}
+
+std::string head_text(const Writer& writer, std::string_view what) {
+  return fmt::format("/* {}\n * {} of {}. Made by convtgen. */\n#include \"{}_support.h\"\n\n",
+                     canonical_form(writer.kernel.layer), what, writer.stem, writer.name);
+}
+
+/// "compute_80,code=sm_80" for nvcc's -gencode arch=.
+std::string gencode(const Target& target) {
+  const std::string number = target.architecture.substr(target.architecture.find('_') + 1);
+  return fmt::format("-gencode arch=compute_{0},code=sm_{0}", number);
+}
+
+/// The sources, each in the pass of nvcc that is for it; in the others stands a kernel of the same name, so that all
+/// passes know all kernels.
+std::string sources_text(const Writer& writer, const std::vector<const TargetKernel*>& sources) {
+  std::vector<std::string> others, options, names;
+  for (const TargetKernel* source : sources) {
+    others.push_back(fmt::format("__CUDA_ARCH__ != {}", 10 * source->code.target.capability));
+    options.push_back(gencode(source->code.target));
+    names.push_back(source->code.target.architecture);
+  }
+  std::string text = fmt::format(
+      "#if defined(__CUDA_ARCH__) && {}\n"
+      "#error \"{} has sources for {}: {}\"\n"
+      "#endif\n",
+      fmt::join(others, " && "), writer.stem, fmt::join(names, ", "), fmt::join(options, " "));
+  for (const TargetKernel* source : sources) {
+    const std::string space = code_name(writer, {source->code.target, false});
+    std::vector<std::string> types;
+    for (const KernelParameter& parameter : source->source.parameters) {
+      types.push_back(parameter.type);
+    }
+    text += fmt::format(
+        "\n"
+        "#define {symbol} {space}_kernel\n"
+        "namespace {space} {{\n"
+        "#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == {arch}\n"
+        "#include \"{file}\"\n"
+        "#else\n"
+        "{empty} {{}}\n"
+        "#endif\n"
+        "}} /* namespace {space} */\n"
+        "#undef {symbol}\n",
+        fmt::arg("symbol", source->source.symbol), fmt::arg("space", space),
+        fmt::arg("arch", 10 * source->code.target.capability),
+        fmt::arg("file", source_file(writer.stem, source->code.target)),
+        fmt::arg("empty", wrapped(fmt::format("extern \"C\" __global__ void {}_kernel", space), types)));
+  }
+  return text;
+}
+
+Result<std::string> binaries_text(const Writer& writer, const std::vector<std::string>& entries) {
+  return fmt::format("static const {}_binary {}_binaries[] = {{\n    {},\n}};\n", writer.name, writer.full,
+                     fmt::join(entries, ",\n    "));
+}
+
+Result<TextFile> source_launch_file(const Writer& writer) {
+  const std::vector<const TargetKernel*> sources = sources_of(writer);
+  std::vector<std::string> entries;
+  for (const TargetKernel* source : sources) {
+    const CodeTarget real{source->code.target, false};
+    const std::string space = code_name(writer, real);
+    auto entry =
+        binary_text(writer, {real, source->plan, source->source}, fmt::format("(const void*){0}::{0}_kernel", space));
+    if (!entry) {
+      return std::unexpected(entry.error());
+    }
+    entries.push_back(*std::move(entry));
+  }
+  return TextFile{writer.full + ".cu", head_text(writer, "Kernels and launch code") + sources_text(writer, sources) +
+                                           "\n" + c_linkage(declarations_text(writer)) + "\n" +
+                                           *binaries_text(writer, entries) + "\n" +
+                                           recipe_text(writer, entries.size()) + functions_text(writer)};
+}
+
+Result<TextFile> cubin_launch_file(const Writer& writer) {
+  std::string bytes;
+  std::vector<std::string> entries;
+  for (const TargetKernel& made : writer.made) {
+    const std::string symbol = code_name(writer, made.code);
+    bytes += incbin_text(writer, symbol, code_file(writer.stem, made.code), false);
+    auto entry = binary_text(writer, made, symbol);
+    if (!entry) {
+      return std::unexpected(entry.error());
+    }
+    entries.push_back(*std::move(entry));
+  }
+  return TextFile{writer.full + ".c", head_text(writer, "Binaries and launch code") +
+                                          c_linkage(bytes + declarations_text(writer)) + "\n" +
+                                          *binaries_text(writer, entries) + "\n" + recipe_text(writer, entries.size()) +
+                                          functions_text(writer)};
+}
+
+Result<TextFile> host_file_of(const Writer& writer) {
+  const std::string bytes = writer.full + "_host_bytes";
+  const TargetKernel& made = writer.made.front();
+  const auto binary = binary_text(writer, made, "NULL");
+  if (!binary) {
+    return std::unexpected(binary.error());
+  }
+  return TextFile{
+      writer.full + "_host.c",
+      head_text(writer, "The host device's library") +
+          c_linkage(incbin_text(writer, bytes, host_file(writer.stem), true) +
+                    fmt::format("extern {0}_HIDDEN const {1}_host_binary {2}_host;\n", writer.large, writer.name,
+                                writer.full)) +
+          fmt::format(
+              "\nconst {0}_host_binary {1}_host = {{\n    {2},\n    {2}_end,\n    {3},\n    {0}_host_launch,\n}};\n",
+              writer.name, writer.full, bytes, *binary)};
+}
+
+}  // namespace
+
+Result<std::vector<TextFile>> kernel_files(const LayerSet& set, const SetKernel& kernel,
+                                           const std::vector<TargetKernel>& made) {
+  if (auto checked = check_set(set); !checked) {
+    return std::unexpected(checked.error());
+  }
+  const std::string stem = stem_of(kernel.layer_name, kernel.direction);
+  const Writer writer{set, kernel, made, set.name_space, capitals(set.name_space), stem, set.name_space + "_" + stem};
+  auto launch = set.format == LaunchFormat::kSource ? source_launch_file(writer) : cubin_launch_file(writer);
+  if (!launch) {
+    return std::unexpected(launch.error());
+  }
+  std::vector<TextFile> files{*std::move(launch)};
+  if (set.host) {
+    auto host = host_file_of(writer);
+    if (!host) {
+      return std::unexpected(host.error());
+    }
+    files.push_back(*std::move(host));
+  }
+  return files;
+}
+
+}  // namespace convtgen

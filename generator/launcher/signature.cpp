@@ -1,0 +1,106 @@
+#include "generator/launcher/signature.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "generator/launcher/names.h"
+
+namespace convtgen {
+namespace {
+
+constexpr std::size_t kColumns = 120;
+
+// The 16-bit floats are their bits: C99 has no types for them, and CUDA's are not there without CUDA's headers.
+std::string_view element_type(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kF64:
+      return "double";
+    case Dtype::kF32:
+      return "float";
+    default:
+      return "uint16_t";
+  }
+}
+
+std::vector<std::string> parts_of(const std::vector<CParameter>& parameters) {
+  std::vector<std::string> parts;
+  for (const CParameter& parameter : parameters) {
+    parts.push_back(parameter.type + " " + parameter.name);
+  }
+  return parts.empty() ? std::vector<std::string>{"void"} : parts;
+}
+
+}  // namespace
+
+Signature signature_of(const LayerSet& set, const SetKernel& kernel) {
+  const Layer& layer = kernel.layer;
+  Signature signature;
+  signature.function = set.name_space + "_" + stem_of(kernel.layer_name, kernel.direction);
+  signature.has_bias = layer.bias;
+  const std::string written = fmt::format("{}*", element_type(layer.dtype));
+  const std::string read = "const " + written;
+  signature.arrays = {{read, "x"}, {read, "weight"}};
+  if (layer.bias) {
+    signature.arrays.push_back({read, "bias"});
+  }
+  signature.arrays.push_back({written, "y"});
+  const auto size = [&](const Size& known, const char* name) -> std::string {
+    if (known) {
+      return "-1";
+    }
+    signature.sizes.push_back({"int64_t", name});
+    return name;
+  };
+  signature.batch = size(layer.batch, "batch");
+  signature.height = layer.dimensions == 1 ? "1" : size(layer.height, "height");
+  signature.width = size(layer.width, layer.dimensions == 1 ? "length" : "width");
+  return signature;
+}
+
+std::string parameter_list(const std::vector<CParameter>& parameters) {
+  return fmt::format("{}", fmt::join(parts_of(parameters), ", "));
+}
+
+std::string argument_list(const std::vector<CParameter>& parameters) {
+  std::vector<std::string> names;
+  for (const CParameter& parameter : parameters) {
+    names.push_back(parameter.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string wrapped(const std::string& head, const std::vector<std::string>& parts) {
+  std::string text = head + "(";
+  std::size_t begin = text.rfind('\n') + 1;
+  const std::string indent(text.size() - begin, ' ');
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string part = parts[i] + (i + 1 < parts.size() ? "," : ")");
+    if (i > 0 && text.size() - begin + 1 + part.size() + 2 > kColumns) {  // with what follows, ";" or " {"
+      text += "\n";
+      begin = text.size();
+      text += indent;
+    } else if (i > 0) {
+      text += " ";
+    }
+    text += part;
+  }
+  return text;
+}
+
+std::vector<CFunction> functions_of(const LayerSet& set, const Signature& signature) {
+  std::vector<CParameter> call = signature.arrays;
+  call.insert(call.end(), signature.sizes.begin(), signature.sizes.end());
+  call.push_back({"void*", "stream"});
+  std::vector<CParameter> sizes = signature.sizes;
+  sizes.push_back({set.name_space + "_sizes*", "sizes"});
+  return {{"int", "", std::move(call)},
+          {"int", "_sizes", std::move(sizes)},
+          {"size_t", "_workspace", signature.sizes},
+          {"int", "_prepare", {}}};
+}
+
+std::string prototype(const CFunction& function, const std::string& name) {
+  return wrapped(fmt::format("{} {}{}", function.result, name, function.suffix), parts_of(function.parameters));
+}
+
+}  // namespace convtgen

@@ -1,0 +1,47 @@
+// The functions that a kernel has in the header and in its launch code: one text for both.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/launcher/launcher.h"
+
+namespace convtgen {
+
+/// A parameter of a C function.
+struct CParameter {
+  std::string type;  // "const float*"
+  std::string name;
+};
+
+/// What the functions of a kernel take.
+struct Signature {
+  std::string function;            // "net_up_forward"
+  std::vector<CParameter> arrays;  // "x", "weight", "bias" where the layer has one, "y"
+  std::vector<CParameter> sizes;   // those that the layer leaves open: "batch", "height", "width" or "length"
+  bool has_bias = false;
+  std::string batch, height, width;  // what a call of the general function gives: "batch", or "-1" where it is known
+};
+
+[[nodiscard]] Signature signature_of(const LayerSet& set, const SetKernel& kernel);
+
+/// "const float* x, const float* weight, float* y"; "void" for none.
+[[nodiscard]] std::string parameter_list(const std::vector<CParameter>& parameters);
+/// "x, weight, y"
+[[nodiscard]] std::string argument_list(const std::vector<CParameter>& parameters);
+
+/// `head` and "(a, b, c)" in lines of at most 120 columns, those after the first indented below the first parameter.
+[[nodiscard]] std::string wrapped(const std::string& head, const std::vector<std::string>& parts);
+
+/// The names and parameters of all functions of a kernel, in their order: call, sizes, workspace, prepare.
+struct CFunction {
+  std::string result;  // "int"
+  std::string suffix;  // "", "_sizes", ...
+  std::vector<CParameter> parameters;
+};
+[[nodiscard]] std::vector<CFunction> functions_of(const LayerSet& set, const Signature& signature);
+
+/// "int net_up_forward(const float* x, ...)", without what follows.
+[[nodiscard]] std::string prototype(const CFunction& function, const std::string& name);
+
+}  // namespace convtgen

@@ -1,0 +1,74 @@
+#ifndef NS_COMMON_H
+#define NS_COMMON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the functions return. */
+enum ns_status {
+  NS_OK = 0,
+  NS_INVALID_ARGUMENT = 1, /* a null, misaligned or overlapping array, or a size that the layer can't have */
+  NS_UNSUPPORTED = 3,      /* no kernel of this set runs on the GPU */
+  NS_NO_DEVICE = 4,        /* no CUDA driver, or no GPU */
+  NS_DRIVER = 7,           /* a call of the CUDA driver or runtime failed */
+  NS_NOT_PREPARED = 8,     /* in the capture of a CUDA graph, a kernel that is not loaded: prepare it first */
+  NS_OUT_OF_MEMORY = 10,
+  NS_KERNEL_FAULT = 12 /* the host device found a fault in a kernel */
+};
+
+/* "invalid argument", ... of an ns_status. */
+const char* ns_error_text(int status);
+/* What the last call of this thread that failed has to say, naming the argument; "" where none has. */
+const char* ns_last_error(void);
+
+/* All extents of one call, in elements: x is (batch, in_channels, in_height, in_width), y (batch, out_channels,
+ * out_height, out_width), both with the channels last where the layer's layout is nhwc; weight is (in_channels,
+ * out_channels / groups, kernel height, kernel width). All are contiguous. */
+typedef struct ns_sizes {
+  int64_t batch;
+  int64_t in_channels, in_height, in_width;
+  int64_t out_channels, out_height, out_width;
+  int64_t x_elements, weight_elements, bias_elements, y_elements;
+  int64_t element_bytes; /* of x, weight, bias and y alike */
+} ns_sizes;
+
+/* One kernel of the set: a layer in one direction. */
+typedef struct ns_kernel {
+  const char* name;          /* "up_forward": its function is ns_up_forward() */
+  const char* layer;         /* "up" */
+  const char* direction;     /* "forward" */
+  const char* text;          /* the layer in its canonical form */
+  const char* architectures; /* what it is built for: "sm_80 sm_90a compute_80", of which the last is PTX */
+  const struct ns_recipe* recipe;
+} ns_kernel;
+
+/* All kernels of the set; a null pointer ends the list. */
+const ns_kernel* const* ns_kernels(void);
+
+/* Makes all kernels of the set ready in the calling thread's context, so that no later call there loads anything: to
+ * be called before the capture of a CUDA graph. */
+int ns_prepare(void);
+
+/* The functions of one kernel for programs that go over the list. A size is that of x; -1 stands for the layer's own
+ * where it has one. bias is null where the layer has none. */
+int ns_kernel_prepare(const ns_kernel* kernel);
+int ns_kernel_sizes(const ns_kernel* kernel, int64_t batch, int64_t height, int64_t width, ns_sizes* sizes);
+int ns_kernel_launch(const ns_kernel* kernel, const void* x, const void* weight, const void* bias, void* y,
+                     int64_t batch, int64_t height, int64_t width, void* stream);
+
+/* Where kernels run from now on: 1, on the host device, with arrays in the host's memory; 0, on a GPU; -1, as it is
+ * without a call, on a GPU where there is one, else on the host device. 1 is an error where the set was made without
+ * the host device. */
+int ns_use_host(int on);
+/* 1 where they run on the host device, so that arrays must be in the host's memory; else 0. */
+int ns_uses_host(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NS_COMMON_H */

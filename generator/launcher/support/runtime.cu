@@ -1,0 +1,161 @@
+/* Kernels on a GPU through the CUDA runtime, for kernels that nvcc compiled into the program. */
+#include "support.h"
+
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+
+enum { NS_SHARED_WITHOUT_ASKING = 49152 };
+
+static pthread_mutex_t ns_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static int ns_runtime_failure(cudaError_t code, const char* name, const char* what) {
+  return ns_fail(code == cudaErrorMemoryAllocation ? NS_OUT_OF_MEMORY : NS_DRIVER, "%s: CUDA: %s: %s (%s, %d)", name,
+                 what, cudaGetErrorString(code), cudaGetErrorName(code), (int)code);
+}
+
+int ns_gpu_missing(void) {
+  int count = 0;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  if (code != cudaSuccess) {
+    (void)cudaGetLastError();
+    return ns_fail(NS_NO_DEVICE, "no GPU: %s (%s)", cudaGetErrorString(code), cudaGetErrorName(code));
+  }
+  return count > 0 ? NS_OK : ns_fail(NS_NO_DEVICE, "the CUDA runtime sees no GPU");
+}
+
+/* The runtime takes the code of the pass of nvcc that fits the GPU best, and in each pass one kernel is whole: the one
+ * for the architecture that the code says it was compiled for. */
+static int ns_choose_compiled(const ns_kernel* kernel, ns_place* place) {
+  const ns_recipe* recipe = kernel->recipe;
+  struct cudaFuncAttributes attributes;
+  int device = 0, capability = 0, minor = 0, most_shared = 0, i;
+  const char* what = "asking what the GPU is";
+  cudaError_t code = cudaGetDevice(&device);
+  if (code == cudaSuccess) {
+    code = cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, device);
+  }
+  if (code == cudaSuccess) {
+    code = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  }
+  if (code == cudaSuccess) {
+    code = cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  }
+  if (code == cudaSuccess) {
+    what = "loading the kernel";
+    code = cudaFuncGetAttributes(&attributes, recipe->binaries[0].code);
+  }
+  if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
+    (void)cudaGetLastError();
+    return ns_fail(NS_UNSUPPORTED,
+                   "%s has sources for %s, and nothing that nvcc compiled of them runs on this GPU of compute "
+                   "capability %d.%d",
+                   kernel->name, kernel->architectures, capability, minor);
+  }
+  if (code != cudaSuccess) {
+    return ns_runtime_failure(code, kernel->name, what);
+  }
+  for (i = 0; i < recipe->binary_count; ++i) {
+    if (recipe->binaries[i].capability == attributes.ptxVersion) {
+      place->binary = &recipe->binaries[i];
+      place->function = (void*)(uintptr_t)place->binary->code;
+    }
+  }
+  if (place->binary == NULL) {
+    return ns_fail(NS_UNSUPPORTED, "%s was compiled for compute_%d, and has sources for %s", kernel->name,
+                   attributes.ptxVersion, kernel->architectures);
+  }
+  if (place->binary->shared_bytes > (unsigned int)most_shared) {
+    return ns_fail(NS_UNSUPPORTED,
+                   "%s for %s needs %u bytes of shared memory a block, and this GPU of compute capability %d.%d has %d",
+                   kernel->name, place->binary->architecture, place->binary->shared_bytes, capability, minor,
+                   most_shared);
+  }
+  if (place->binary->shared_bytes > NS_SHARED_WITHOUT_ASKING) {
+    code = cudaFuncSetAttribute(place->function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                (int)place->binary->shared_bytes);
+  }
+  return code == cudaSuccess ? NS_OK : ns_runtime_failure(code, kernel->name, "asking for shared memory");
+}
+
+/* The kernel's place on the current device, made where there is none yet. Again: also where there is one. */
+static int ns_make_place(const ns_kernel* kernel, const void* device, int again, const ns_place** made) {
+  ns_place place = {NULL, 0, NULL, NULL, NULL};
+  int status = NS_OK;
+  place.context = device;
+  pthread_mutex_lock(&ns_mutex);
+  *made = ns_find_place(kernel, device, 0);
+  if (*made == NULL || again) {
+    status = ns_choose_compiled(kernel, &place);
+  }
+  if (*made == NULL && status == NS_OK) {
+    *made = ns_add_place(kernel, &place);
+    if (*made == NULL) {
+      status = ns_fail(NS_OUT_OF_MEMORY, "%s: out of memory", kernel->name);
+    }
+  }
+  pthread_mutex_unlock(&ns_mutex);
+  return status;
+}
+
+/* The current device as the context of a place. */
+static int ns_current_device(const ns_kernel* kernel, const void** device) {
+  int ordinal = 0;
+  const cudaError_t code = cudaGetDevice(&ordinal);
+  *device = (const void*)(intptr_t)ordinal;
+  if (code == cudaSuccess) {
+    return NS_OK;
+  }
+  (void)cudaGetLastError();
+  return ns_gpu_missing() != NS_OK ? NS_NO_DEVICE : ns_runtime_failure(code, kernel->name, "asking for the device");
+}
+
+int ns_gpu_prepare(const ns_kernel* kernel) {
+  const ns_place* place = NULL;
+  const void* device = NULL;
+  const int status = ns_current_device(kernel, &device);
+  /* After cudaDeviceReset() what was asked for is forgotten. */
+  return status == NS_OK ? ns_make_place(kernel, device, 1, &place) : status;
+}
+
+int ns_gpu_launch(const ns_kernel* kernel, const ns_call* call, void* stream) {
+  const ns_place* place;
+  const void* device = NULL;
+  uint64_t values[NS_MOST_ARGUMENTS];
+  void* parameters[NS_MOST_ARGUMENTS];
+  dim3 grid(1, 1, 1), block(1, 1, 1);
+  int64_t blocks = 0;
+  int i;
+  cudaError_t code;
+  int status = ns_current_device(kernel, &device);
+  if (status != NS_OK) {
+    return status;
+  }
+  place = ns_find_place(kernel, device, 0);
+  if (place == NULL) {
+    cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+    /* An error also tells of a capture: the default stream must not be asked while another one is captured. */
+    if (cudaStreamIsCapturing((cudaStream_t)stream, &capturing) != cudaSuccess ||
+        capturing != cudaStreamCaptureStatusNone) {
+      return ns_fail(NS_NOT_PREPARED,
+                     "%s: the stream is being captured, and the kernel is not loaded on this device: call "
+                     "ns_prepare() before the capture begins",
+                     kernel->name);
+    }
+    status = ns_make_place(kernel, device, 0, &place);
+  }
+  if (status == NS_OK) {
+    status = ns_blocks(kernel, place->binary, &call->sizes, &blocks);
+  }
+  if (status != NS_OK) {
+    return status;
+  }
+  for (i = 0; i < place->binary->argument_count; ++i) {
+    values[i] = ns_argument_value(call, place->binary->arguments[i]);
+    parameters[i] = &values[i]; /* as many bytes as the parameter has are read, lowest first */
+  }
+  grid.x = (unsigned int)blocks;
+  block.x = place->binary->threads;
+  code =
+      cudaLaunchKernel(place->binary->code, grid, block, parameters, place->binary->shared_bytes, (cudaStream_t)stream);
+  return code == cudaSuccess ? NS_OK : ns_runtime_failure(code, kernel->name, "launching");
+}

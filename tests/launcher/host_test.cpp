@@ -1,0 +1,165 @@
+// Prebuilt kernels on the host device: right by the definition, with no compiler when they run, and the same as the
+// JIT's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <convtgen/convtgen.h>
+#include <convtgen/host.h>
+
+#include "generator/language/language.h"
+#include "runtime/reference/compare.h"
+#include "tests/launcher/built_set.h"
+
+namespace convtgen::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kLayers =
+    "layer up { conv_transpose2d 8 -> 6; kernel 4; stride 2; padding 1; bias; fuse relu }\n"
+    "layer class { conv_transpose2d 4 -> 8; kernel 3x5; dilation 2x1; dtype f16; layout nhwc; input 2x?x9 }\n"
+    "layer line { conv_transpose1d 4 -> 2; kernel 8; stride 4; dtype f64; input 3x20 }\n";
+
+using Launch = int (*)(const void*, const void*, const void*, const void*, void*, std::int64_t, std::int64_t,
+                       std::int64_t, void*);
+
+/// On the host device the engine runs the kernels for sm_75.
+class LaunchedOnHost : public testing::Test {
+ protected:
+  void SetUp() override {
+    set_.generate(kLayers, "sm_75,compute_80", true, {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC}});
+    set_.build(strict_compilers().front());
+    setenv("CONVTGEN_CUDA_DRIVER", "/nowhere/libcuda.so", 1);
+  }
+  void TearDown() override { unsetenv("CONVTGEN_CUDA_DRIVER"); }
+  [[nodiscard]] const SetKernelFacts* const* kernels() const {
+    return set_.function<const SetKernelFacts* const* (*)()>("kernels")();
+  }
+
+  BuiltSet set_;
+};
+
+/// Inputs of a layer at small sizes, and room for its output.
+struct Arrays {
+  InputSizes sizes;
+  Shape shape;
+  LayerInputs inputs;
+  HostArray y;
+};
+Arrays arrays_for(const Layer& layer) {
+  Arrays made;
+  made.sizes = {layer.batch.value_or(2), layer.height.value_or(5), layer.width.value_or(7)};
+  made.shape = shape_of(layer, made.sizes).value();
+  const Shape& shape = made.shape;
+  const bool nchw = layer.layout == Layout::kNchw;
+  const auto image = [&](std::int64_t c, std::int64_t h, std::int64_t w) {
+    return nchw ? std::vector{shape.batch, c, h, w} : std::vector{shape.batch, h, w, c};
+  };
+  made.inputs.x = random_array(layer.dtype, image(layer.in_channels, shape.in_height, shape.in_width), 1, 1);
+  made.inputs.weight = random_array(
+      layer.dtype, {layer.in_channels, layer.out_channels / layer.groups, layer.kernel.h, layer.kernel.w}, 2, 1);
+  if (layer.bias) {
+    made.inputs.bias = random_array(layer.dtype, {layer.out_channels}, 3, 1);
+  }
+  made.y = make_array(layer.dtype, image(layer.out_channels, shape.out_height, shape.out_width));
+  return made;
+}
+
+const void* bias_of(const Arrays& arrays) {
+  return arrays.inputs.bias ? arrays.inputs.bias->bytes.data() : nullptr;
+}
+
+TEST_F(LaunchedOnHost, RightByTheDefinitionWithNoCompiler) {
+  ASSERT_EQ(set_.function<int (*)()>("uses_host")(), 1);
+  EXPECT_EQ(set_.last_error(), "") << "that there is no GPU is no failure";
+  const std::string path = getenv("PATH");
+  setenv("PATH", "/nowhere", 1);
+  const auto launch = set_.function<Launch>("kernel_launch");
+  for (const auto* const* kernel = kernels(); *kernel != nullptr; ++kernel) {
+    const Layer layer = parse_layer((*kernel)->text).value();
+    Arrays arrays = arrays_for(layer);
+    ASSERT_EQ(launch(*kernel, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
+                     arrays.y.bytes.data(), arrays.sizes.batch, arrays.sizes.height, arrays.sizes.width, nullptr),
+              0)
+        << set_.last_error();
+    const Comparison comparison =
+        compare(layer, arrays.shape, define_all(layer, arrays.shape, arrays.inputs), arrays.y);
+    EXPECT_TRUE(comparison.passed()) << (*kernel)->name << ": " << describe(comparison, layer);
+  }
+  setenv("PATH", path.c_str(), 1);
+}
+
+TEST_F(LaunchedOnHost, SameBitsAndSourceAsTheJit) {
+  setenv("CONVTGEN_CACHE_DIR", (set_.folder() / "jit").c_str(), 1);
+  convtgen_device* device = nullptr;
+  ASSERT_EQ(convtgen_device_open("host", &device), CONVTGEN_OK) << convtgen_last_error();
+  const auto launch = set_.function<Launch>("kernel_launch");
+  for (const auto* const* kernel = kernels(); *kernel != nullptr; ++kernel) {
+    const Layer layer = parse_layer((*kernel)->text).value();
+    Arrays arrays = arrays_for(layer);
+    ASSERT_EQ(launch(*kernel, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
+                     arrays.y.bytes.data(), arrays.sizes.batch, arrays.sizes.height, arrays.sizes.width, nullptr),
+              0);
+    HostArray twin = make_array(layer.dtype, arrays.y.shape);
+    convtgen_layer* same = nullptr;
+    convtgen_kernel* jit = nullptr;
+    ASSERT_EQ(convtgen_layer_parse((*kernel)->text, nullptr, &same), CONVTGEN_OK);
+    ASSERT_EQ(convtgen_prepare(device, same, &jit), CONVTGEN_OK) << convtgen_last_error();
+    ASSERT_EQ(convtgen_launch(jit, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
+                              twin.bytes.data(), arrays.sizes.batch, arrays.sizes.height, arrays.sizes.width, nullptr),
+              CONVTGEN_OK)
+        << convtgen_last_error();
+    EXPECT_EQ(twin.bytes, arrays.y.bytes) << (*kernel)->name;
+    const Outcome emitted = convtgen({"emit", "layers.convt", "--layer", (*kernel)->layer, "--arch", "sm_75"},
+                                     {.folder = set_.folder().path()});
+    EXPECT_TRUE(convtgen_kernel_source(jit) == emitted.out) << (*kernel)->name;
+    convtgen_kernel_destroy(jit);
+    convtgen_layer_destroy(same);
+  }
+  convtgen_device_close(device);
+  unsetenv("CONVTGEN_CACHE_DIR");
+}
+
+TEST_F(LaunchedOnHost, WrongLaunches) {
+  const char bytes[] = "no library";
+  convtgen_host_launch_fields launch{};
+  EXPECT_EQ(convtgen_host_launch(nullptr), CONVTGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(convtgen_host_launch(&launch), CONVTGEN_INVALID_ARGUMENT);
+  EXPECT_THAT(convtgen_last_error(), HasSubstr("struct_size"));
+  launch.struct_size = sizeof launch;
+  EXPECT_EQ(convtgen_host_launch(&launch), CONVTGEN_INVALID_ARGUMENT);
+  EXPECT_THAT(convtgen_last_error(), HasSubstr("library"));
+  launch.library = bytes;
+  launch.library_bytes = sizeof bytes;
+  launch.symbol = "kernel";
+  launch.threads = 32;
+  launch.blocks = 1;
+  EXPECT_EQ(convtgen_host_launch(&launch), CONVTGEN_UNSUPPORTED);
+  EXPECT_THAT(convtgen_last_error(), HasSubstr("no library for the host device"));
+  convtgen_host_argument argument{.value = 0, .bytes = 4, .kind = CONVTGEN_HOST_READ};
+  launch.arguments = &argument;
+  launch.argument_count = 1;
+  EXPECT_EQ(convtgen_host_launch(&launch), CONVTGEN_INVALID_ARGUMENT);
+  EXPECT_THAT(convtgen_last_error(), HasSubstr("arguments[0].value is null"));
+  argument.kind = 3;
+  EXPECT_EQ(convtgen_host_launch(&launch), CONVTGEN_INVALID_ARGUMENT);
+  EXPECT_THAT(convtgen_last_error(), HasSubstr("arguments[0].kind is 3"));
+}
+
+TEST_F(LaunchedOnHost, WhereToRunIsTheProgramsToSay) {
+  const auto use_host = set_.function<int (*)(int)>("use_host");
+  const auto uses_host = set_.function<int (*)()>("uses_host");
+  EXPECT_EQ(use_host(0), 0);
+  EXPECT_EQ(uses_host(), 0);
+  EXPECT_EQ(set_.function<int (*)()>("prepare")(), 4);
+  EXPECT_EQ(use_host(1), 0);
+  EXPECT_EQ(uses_host(), 1);
+  EXPECT_EQ(set_.function<int (*)()>("prepare")(), 0);
+  double x[240], w[64], y[504];
+  const auto line = set_.function<int (*)(const double*, const double*, double*, void*)>("line_forward");
+  EXPECT_EQ(line(x, w, y, y), 1);
+  EXPECT_THAT(set_.last_error(), HasSubstr("stream must be null on the host device"));
+}
+
+}  // namespace
+}  // namespace convtgen::test

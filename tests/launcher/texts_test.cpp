@@ -1,0 +1,134 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <sstream>
+
+#include "generator/language/language.h"
+#include "generator/launcher/launcher.h"
+
+namespace convtgen {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+LayerSet some_set(LaunchFormat format = LaunchFormat::kCubin, bool host = false) {
+  return {"net",
+          "net.h",
+          format,
+          host,
+          {code_target_named("sm_80").value(), code_target_named("sm_90a").value(),
+           code_target_named("compute_80").value()}};
+}
+
+SetKernel kernel(const std::string& name, const std::string& text) {
+  return {name, parse_layer(text).value(), Direction::kForward};
+}
+
+std::vector<TargetKernel> made(const LayerSet& set, const SetKernel& kernel) {
+  std::vector<TargetKernel> all;
+  for (const CodeTarget& code : set.targets) {
+    const Problem problem{kernel.layer, kernel.direction, code.target};
+    const Plan best = plan(problem).value().front();
+    all.push_back({code, best, specialize(problem, best).value()});
+  }
+  return all;
+}
+
+std::string text_of(const std::vector<TextFile>& files, const std::string& name) {
+  for (const TextFile& file : files) {
+    if (file.name == name) {
+      return file.text;
+    }
+  }
+  ADD_FAILURE() << "no file " << name;
+  return "";
+}
+
+TEST(LauncherTexts, FunctionsTakeTheSizesThatAreOpen) {
+  const auto files = shared_files(
+      some_set(), {kernel("fixed", "conv_transpose2d 4 -> 2; kernel 3; input 2x8x8"),
+                   kernel("open", "conv_transpose2d 4 -> 2; kernel 3; bias; dtype f64; input ?x8x?"),
+                   kernel("line", "conv_transpose1d 4 -> 2; kernel 3; dtype bf16; layout nhwc; input 3x?")});
+  ASSERT_TRUE(files) << files.error().message;
+  const std::string header = text_of(*files, "net.h");
+  EXPECT_THAT(header, HasSubstr("int net_fixed_forward(const float* x, const float* weight, float* y, void* stream);"));
+  EXPECT_THAT(header,
+              HasSubstr("int net_open_forward(const double* x, const double* weight, const double* bias, double* y, "
+                        "int64_t batch,\n                     int64_t width, void* stream);"));
+  EXPECT_THAT(header, HasSubstr("int net_line_forward(const uint16_t* x, const uint16_t* weight, uint16_t* y, int64_t "
+                                "length, void* stream);"));
+  EXPECT_THAT(header, HasSubstr("int net_fixed_forward_sizes(net_sizes* sizes);"));
+  EXPECT_THAT(header, HasSubstr("size_t net_fixed_forward_workspace(void);"));
+  EXPECT_THAT(header, HasSubstr("x (2, 4, 8, 8), weight (4, 2, 3, 3), y (2, 2, 10, 10)."));
+  EXPECT_THAT(header, HasSubstr("x (3, length, 4), weight (4, 2, 3), y (3, out_length, 2)."));
+  EXPECT_THAT(header, HasSubstr("inline int fixed_forward("));
+  EXPECT_THAT(text_of(*files, "net_support.c"), HasSubstr("&net_line_forward_kernel,"));
+  for (const TextFile& file : *files) {
+    EXPECT_FALSE(std::regex_search(file.text, std::regex("\\b(ns|NS)_|\"(support|common).h\""))) << file.name;
+  }
+}
+
+TEST(LauncherTexts, LinesFitThePage) {
+  for (const LaunchFormat format : {LaunchFormat::kCubin, LaunchFormat::kSource}) {
+    const LayerSet set = some_set(format, true);
+    const SetKernel one = kernel("a_layer_whose_name_is_of_some_length",
+                                 "conv_transpose2d 32 -> 48; kernel 3x7; stride 2x3; padding 1x2; bias");
+    auto files = kernel_files(set, one, made(set, one)).value();
+    files.push_back(shared_files(set, {one}).value().front());
+    for (const TextFile& file : files) {
+      std::istringstream lines(file.text);
+      for (std::string line; std::getline(lines, line);) {
+        // Names are not broken, nor what the compiler shows as one message.
+        EXPECT_TRUE(line.size() <= 120 || line.starts_with("#") || line.find("_kernel,") != std::string::npos) << line;
+      }
+    }
+  }
+}
+
+TEST(LauncherTexts, AKernelsFileKnowsOfNoOther) {
+  const LayerSet set = some_set(LaunchFormat::kCubin, true);
+  const SetKernel one = kernel("up", "conv_transpose2d 4 -> 2; kernel 3");
+  const auto files = kernel_files(set, one, made(set, one)).value();
+  ASSERT_EQ(files.size(), 2u);
+  const std::string text = text_of(files, "net_up_forward.c");
+  EXPECT_THAT(text, HasSubstr("#include \"net_support.h\""));
+  EXPECT_THAT(text, Not(HasSubstr("net.h")));
+  EXPECT_THAT(text, HasSubstr(".incbin \\\"up_forward.sm_80.cubin\\\""));
+  EXPECT_THAT(text, HasSubstr(".incbin \\\"up_forward.compute_80.ptx\\\""));
+  EXPECT_THAT(text_of(files, "net_up_forward_host.c"), HasSubstr(".incbin \\\"up_forward.host.so\\\""));
+}
+
+TEST(LauncherTexts, SourcesStandOnceForCubinAndPtx) {
+  const LayerSet set = some_set(LaunchFormat::kSource);
+  const SetKernel one = kernel("up", "conv_transpose2d 4 -> 2; kernel 3");
+  const std::string text = text_of(kernel_files(set, one, made(set, one)).value(), "net_up_forward.cu");
+  EXPECT_THAT(text, HasSubstr("#include \"up_forward.sm_80.cu\""));
+  EXPECT_THAT(text, HasSubstr("#include \"up_forward.sm_90a.cu\""));
+  EXPECT_EQ(text.find("up_forward.sm_80.cu"), text.rfind("up_forward.sm_80.cu"));
+  EXPECT_THAT(text, HasSubstr("__CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900"));
+}
+
+TEST(LauncherTexts, WrongSets) {
+  const std::vector<SetKernel> kernels{kernel("up", "conv_transpose2d 4 -> 2; kernel 3")};
+  LayerSet set = some_set();
+  set.name_space = "int";
+  EXPECT_THAT(shared_files(set, kernels).error().message, HasSubstr("namespace 'int'"));
+  set = some_set();
+  for (const char* header : {"", ".h", "net.hpp", "a/net.h", "net_support.h"}) {
+    set.header = header;
+    EXPECT_THAT(shared_files(set, kernels).error().message, HasSubstr("header '" + std::string(header) + "'"));
+  }
+  set = some_set();
+  set.targets.clear();
+  EXPECT_THAT(shared_files(set, kernels).error().message, HasSubstr("no architectures"));
+  EXPECT_THAT(shared_files(some_set(), {kernels[0], kernels[0]}).error().message,
+              HasSubstr("layer 'up' is in the set twice"));
+  auto unknown = made(some_set(), kernels[0]);
+  unknown[1].source.parameters.push_back({"scratch", "float*"});
+  EXPECT_THAT(kernel_files(some_set(), kernels[0], unknown).error().message, HasSubstr("'float* scratch'"));
+}
+
+}  // namespace
+}  // namespace convtgen

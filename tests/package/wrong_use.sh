@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Each wrong use of convtgen_add_kernels() is an error that names the argument and says what would be legal.
+. "$(dirname "$0")/common.sh"
+mkdir project
+cd project
+echo 'layer up { conv_transpose2d 8 -> 4; kernel 3 }' >a.convt
+cp a.convt b.convt
+echo 'layer down { conv_transpose2d 8 -> 4; kernel 3 }' >good.convt
+echo '# nothing' >empty.convt
+printf 'layer up { conv_transpose2d 8 -> 4; kernel 3 }\nlayers { }\n' >no_layer.convt
+cat >CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.22)
+project(wrong LANGUAGES ${LANGUAGES})
+find_package(convtgen REQUIRED)
+include(${CMAKE_CURRENT_SOURCE_DIR}/case.cmake)
+END
+
+# wrong <words that the error must have, on one line> [<cmake option>...], and the use on standard input.
+wrong() {
+  cat >case.cmake
+  if cmake -S . -B ../build -DCMAKE_PREFIX_PATH="$prefix" -DLANGUAGES=C -UCMAKE_CUDA_ARCHITECTURES -UCONVTGEN_EXECUTABLE "${@:2}" >log 2>&1; then
+    fail "no error: $(cat case.cmake)"
+  fi
+  # CMake breaks the lines of messages.
+  tr '\n' ' ' <log | tr -s ' ' >words
+  grep -qF -- "convtgen_add_kernels(kernels): $1" words || { cat log; fail "$(cat case.cmake): the error is not '$1'"; }
+}
+
+wrong "LAYERS with at least one layer file is missing" <<<'convtgen_add_kernels(kernels)'
+wrong "LAYERS is given without a value" <<<'convtgen_add_kernels(kernels LAYERS)'
+wrong "LAYERS: there is no file" <<<'convtgen_add_kernels(kernels LAYERS c.convt)'
+wrong "LAYERS: there is no file" <<<'convtgen_add_kernels(kernels LAYERS .)'
+wrong "LAYERS: $PWD/a.convt is given twice" <<<'convtgen_add_kernels(kernels LAYERS a.convt ./a.convt)'
+wrong "LAYERS: the layer 'up' is in $PWD/a.convt and in $PWD/b.convt; give them different names" <<<'convtgen_add_kernels(kernels LAYERS a.convt b.convt)'
+wrong "LAYERS: $PWD/empty.convt has no layer" <<<'convtgen_add_kernels(kernels LAYERS empty.convt)'
+wrong "LAYERS: $PWD/no_layer.convt: there should be a layer or defaults here: 'layers { }'; \`convtgen check $PWD/no_layer.convt\` says more" <<<'convtgen_add_kernels(kernels LAYERS no_layer.convt)'
+wrong "unknown argument 'good.convt'; legal are LAYERS, ARCHITECTURES, FORMAT, DIRECTIONS, NAMESPACE, HEADER, HOST" <<<'convtgen_add_kernels(kernels good.convt)'
+wrong "unknown argument 'ON'; legal are LAYERS" <<<'convtgen_add_kernels(kernels LAYERS good.convt HOST ON)'
+wrong "ARCHITECTURES: there are no kernels for '70'; legal are 75, 80, 86, 89, 90, 100, 120, each" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES 80 70)'
+wrong "ARCHITECTURES: there are no kernels for 'sm_80'" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES sm_80)'
+wrong "ARCHITECTURES: there are no kernels for '80-reel'" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES 80-reel)'
+wrong "ARCHITECTURES native: CMake tells this machine's GPU only where" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES native)'
+wrong "CMAKE_CUDA_ARCHITECTURES: there are no kernels for '52'" -DCMAKE_CUDA_ARCHITECTURES=52 <<<'convtgen_add_kernels(kernels LAYERS good.convt)'
+wrong "FORMAT 'ptx' is unknown; legal are cubin, source" <<<'convtgen_add_kernels(kernels LAYERS good.convt FORMAT ptx)'
+wrong "FORMAT source needs the language CUDA" <<<'convtgen_add_kernels(kernels LAYERS good.convt FORMAT source)'
+wrong "FORMAT cubin and HOST need the language C or CXX" -DLANGUAGES=NONE <<<'convtgen_add_kernels(kernels LAYERS good.convt)'
+wrong "DIRECTIONS 'backward' is unknown; legal are forward, grad_input, grad_weight" <<<'convtgen_add_kernels(kernels LAYERS good.convt DIRECTIONS forward backward)'
+wrong "NAMESPACE '3d' must be a C identifier that begins with a letter" <<<'convtgen_add_kernels(kernels LAYERS good.convt NAMESPACE 3d)'
+wrong "HEADER 'kernels.hpp' must be a file's name that ends in .h" <<<'convtgen_add_kernels(kernels LAYERS good.convt HEADER kernels.hpp)'
+wrong "HEADER 'a/kernels.h' must be a file's name" <<<'convtgen_add_kernels(kernels LAYERS good.convt HEADER a/kernels.h)'
+wrong "there is a target 'kernels' already" <<<'add_custom_target(kernels) 
+convtgen_add_kernels(kernels LAYERS good.convt)'
+wrong "CONVTGEN_EXECUTABLE is /bin/false, which should be convtgen $("$convtgen" --version | cut -d' ' -f2)" -DCONVTGEN_EXECUTABLE=/bin/false <<<'convtgen_add_kernels(kernels LAYERS good.convt)'
+wrong "in a cross build, set CONVTGEN_EXECUTABLE" <<<'set(CMAKE_CROSSCOMPILING ON)
+convtgen_add_kernels(kernels LAYERS good.convt)'
+wrong "HOST makes code for the machine that builds" -DCONVTGEN_EXECUTABLE="$convtgen" <<<'set(CMAKE_CROSSCOMPILING ON)
+convtgen_add_kernels(kernels LAYERS good.convt HOST)'
+
+cat >case.cmake <<<'convtgen_add_kernels(LAYERS good.convt)'
+cmake -S . -B ../build -DLANGUAGES=C >log 2>&1 && fail "a call without a target is no error"
+grep -q "the name of the target to make comes first" log || fail "$(cat log)"
+
+# Names as CMake has them, and what they come to.
+architectures() { # <expected> <name>...
+  cat >case.cmake <<<"_convtgen_architectures(got test ARCHITECTURES ${*:2})
+message(STATUS \"got: \${got}\")"
+  quietly cmake -S . -B ../build -DLANGUAGES=C
+  expect "${*:2}" "$1" "$(sed -n 's/^-- got: //p' log)"
+}
+architectures "sm_80;compute_80" 80
+architectures "sm_80" 80-real
+architectures "compute_86" 86-virtual
+architectures "sm_80;sm_90a" 90a-real 80-real 90-real
+architectures "sm_90a;compute_89" 90
+architectures "sm_100;sm_120;compute_100" 100f 120a-real
+architectures "sm_75;sm_80;sm_86;sm_89;sm_90a;sm_100;sm_120;compute_120" all
+architectures "sm_75;sm_80;sm_90a;sm_100;sm_120;compute_120" all-major
+# The list is that of the program.
+expect "the program's architectures" "sm_75 sm_80 sm_86 sm_89 sm_90a sm_100 sm_120" \
+  "$("$convtgen" emit --help | tr -s ' \n' ' ' | grep -oE 'sm_[0-9]+a?' | awk '!seen[$0]++' | sort -V | tr '\n' ' ' | sed 's/ $//')"
