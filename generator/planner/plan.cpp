@@ -23,11 +23,8 @@ Result<std::vector<Plan>> plan(const Problem& problem) {
   if (!plans) {
     return plans;
   }
-  // Tensor cores first, but where their products would be empty for the most part.
-  std::vector<Plan> tensor = plans_shift_gemm(problem);
-  const bool filled = problem.layer.in_channels >= 8 && problem.layer.out_channels >= 4;
-  plans->insert(filled ? plans->begin() : plans->end(), std::move_iterator(tensor.begin()),
-                std::move_iterator(tensor.end()));
+  // For tuning to measure: which layers tensor cores are the better first choice for is not known yet.
+  std::ranges::move(plans_shift_gemm(problem), std::back_inserter(*plans));
   return plans;
 }
 

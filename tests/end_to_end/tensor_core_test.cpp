@@ -55,7 +55,7 @@ void fill_with_weights(RandomLayer& drawn, std::mt19937_64& random) {
 }
 
 /// A random layer with one group, a compute mode of tensor cores and more channels.
-RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, bool many_weights) {
+RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64_t number) {
   constexpr std::array<std::pair<Dtype, Compute>, 3> kModes = {
       {{Dtype::kF32, Compute::kTf32}, {Dtype::kF16, Compute::kF16}, {Dtype::kBf16, Compute::kBf16}}};
   constexpr std::array<std::int64_t, 6> kIn = {1, 3, 8, 17, 32, 72};
@@ -67,8 +67,12 @@ RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, bool many_w
     layer.in_channels = kIn[random() % kIn.size()];
     layer.out_channels = kOut[random() % kOut.size()];
     std::tie(layer.dtype, layer.compute) = kModes[random() % kModes.size()];
-    if (many_weights) {
+    if (number % 4 == 3) {
       fill_with_weights(drawn, random);
+    } else if (number % 4 == 1 && layer.dimensions == 2) {  // whose phase rows can be parted
+      layer.kernel = layer.stride = {4, 2 + 2 * static_cast<std::int64_t>(random() % 2)};
+      layer.padding = layer.output_padding = {0, 0};
+      layer.dilation = {1, 1};
     }
     const auto shape = shape_of(layer, drawn.sizes);
     if (check_limits(layer).empty() && shape && shape->output_elements <= kMostOutputs &&
@@ -86,7 +90,7 @@ TEST(TensorCores, RandomLayersMatchTheDefinition) {
   std::mt19937_64 random(seed);
   std::vector<RandomLayer> layers;
   for (std::uint64_t i = 0; i < count; ++i) {
-    layers.push_back(next_layer(source, random, i % 4 == 3));
+    layers.push_back(next_layer(source, random, i));
   }
   std::atomic<std::size_t> next{0};
   std::atomic<int> run{0}, resident{0}, streamed{0}, parted{0}, long_runs{0};
