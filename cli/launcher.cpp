@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -17,7 +18,7 @@ namespace {
 struct LauncherOptions {
   LayerSource source;
   std::vector<std::string> architectures{"sm_90a"};
-  std::string direction;
+  std::vector<std::string> directions;
   std::string format = "cubin";
   std::string name_space, header;
   bool host = false;
@@ -61,18 +62,23 @@ std::optional<SetKernels> make_kernels(const LauncherOptions& options, const Lay
   }
   SetKernels result;
   for (const CodeTarget& code : set.targets) {
-    auto planned = plan_layers(*layers, options.direction, code.target.architecture, exit);
-    if (!planned) {
-      return std::nullopt;
+    std::vector<PlannedLayer> planned;
+    for (const std::string& direction :
+         options.directions.empty() ? std::vector<std::string>{""} : options.directions) {
+      auto plans = plan_layers(*layers, direction, code.target.architecture, exit);
+      if (!plans) {
+        return std::nullopt;
+      }
+      std::ranges::move(*plans, std::back_inserter(planned));
     }
     if (result.kernels.empty()) {
-      for (const PlannedLayer& layer : *planned) {
+      for (const PlannedLayer& layer : planned) {
         result.kernels.push_back({layer.layer, layer.problem.layer, layer.problem.direction});
       }
-      result.made.resize(planned->size());
+      result.made.resize(planned.size());
     }
-    for (std::size_t i = 0; i < planned->size(); ++i) {
-      PlannedLayer& layer = (*planned)[i];
+    for (std::size_t i = 0; i < planned.size(); ++i) {
+      PlannedLayer& layer = (planned)[i];
       auto source = specialize(layer.problem, layer.plan);
       if (!source) {
         print_layer_error(layer.name, source.error());
@@ -92,9 +98,9 @@ Exit launcher(const LauncherOptions& options) {
     print_error(set.error().message);
     return Exit::kUsage;
   }
-  if (options.shared_only && (!options.source.only.empty() || !options.direction.empty())) {
-    print_error(
-        "--shared-only is for the whole set, and --layer and --direction for one kernel: give one or the other");
+  const bool one_layer = !options.source.only.empty();
+  if (options.shared_only && one_layer) {
+    print_error("--shared-only is for the whole set, and --layer for the launch code of one: give one or the other");
     return Exit::kUsage;
   }
   Exit exit = Exit::kOk;
@@ -103,7 +109,7 @@ Exit launcher(const LauncherOptions& options) {
     return exit;
   }
   std::vector<TextFile> texts;
-  if (options.source.only.empty() && options.direction.empty()) {
+  if (!one_layer) {
     auto shared = shared_files(*set, kernels->kernels);
     if (!shared) {
       print_error(shared.error().message);
@@ -145,16 +151,17 @@ void add_launcher(CLI::App& app, Exit& exit) {
       ->required();
   verb->add_option("--header", options->header, "The header's name; <namespace>.h unless given.")->type_name("NAME");
   add_architectures_option(*verb, options->architectures, Architectures::kRealAndVirtual);
-  add_direction_option(*verb, options->direction);
+  add_directions_option(*verb, options->directions);
   verb->add_option("--format", options->format,
                    "cubin embeds what compile made and is C; source includes what emit made, for nvcc.")
       ->check(CLI::IsMember({"cubin", "source"}))
       ->capture_default_str();
   verb->add_flag("--host", options->host,
                  "Also for the host device, with what 'compile --format host' made for the first architecture.");
-  verb->add_flag("--shared-only", options->shared_only,
-                 "Only what the kernels share: the header and the support code. With --layer and --direction only the "
-                 "launch code of that kernel is written, with none of these all is.");
+  verb->add_flag(
+      "--shared-only", options->shared_only,
+      "Only what the kernels share: the header and the support code. With --layer only the launch code of that "
+      "layer is written, with neither all is.");
   verb->add_option("-o,--output", options->output.output, "Folder; the current one unless given.")->type_name("DIR");
   add_output_options(*verb, options->output);
   verb->footer(R"(

@@ -166,6 +166,14 @@ void add_direction_option(CLI::App& verb, std::string& direction) {
       ->check(CLI::IsMember(direction_names()));
 }
 
+void add_directions_option(CLI::App& verb, std::vector<std::string>& directions) {
+  verb.add_option("--direction", directions, "Only these directions; unless given, all that the layer names.")
+      ->delimiter(',')
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check(CLI::IsMember(direction_names()));
+}
+
 Direction direction_named(const std::string& name) {
   for (const Direction direction : {Direction::kGradInput, Direction::kGradWeight}) {
     if (name == name_of(direction)) {

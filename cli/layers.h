@@ -38,6 +38,8 @@ void add_architectures_option(CLI::App& verb, std::vector<std::string>& architec
 
 /// --direction: one of the layer's own unless given.
 void add_direction_option(CLI::App& verb, std::string& direction);
+/// The same, one or more.
+void add_directions_option(CLI::App& verb, std::vector<std::string>& directions);
 /// The direction of one of the names that the option takes.
 [[nodiscard]] Direction direction_named(const std::string& name);
 

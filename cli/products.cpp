@@ -170,7 +170,8 @@ Result<void> write_outputs(const OutputOptions& options, const LayerSource& sour
     all_inputs.insert(all_inputs.end(), inputs.begin(), inputs.end());
     beside.push_back({options.depfile, depfile_text(outputs, all_inputs)});
   }
-  files.insert(files.end(), beside.begin(), beside.end());
+  // First in its place, so that no file that is there lacks its rule.
+  files.insert(files.begin(), beside.begin(), beside.end());
   return write_files(files);
 }
 

@@ -29,7 +29,7 @@ const char* ns_error_text(int status) {
     case NS_INVALID_ARGUMENT:
       return "invalid argument";
     case NS_UNSUPPORTED:
-      return "no kernel for this GPU";
+      return "unsupported";
     case NS_NO_DEVICE:
       return "no GPU";
     case NS_DRIVER:
@@ -40,6 +40,8 @@ const char* ns_error_text(int status) {
       return "out of memory";
     case NS_KERNEL_FAULT:
       return "kernel fault";
+    case NS_INTERNAL:
+      return "internal error";
     default:
       return "unknown status";
   }

@@ -12,12 +12,13 @@ extern "C" {
 enum ns_status {
   NS_OK = 0,
   NS_INVALID_ARGUMENT = 1, /* a null, misaligned or overlapping array, or a size that the layer can't have */
-  NS_UNSUPPORTED = 3,      /* no kernel of this set runs on the GPU */
+  NS_UNSUPPORTED = 3,      /* nothing that the kernel is built for runs on this GPU, or with this host device */
   NS_NO_DEVICE = 4,        /* no CUDA driver, or no GPU */
   NS_DRIVER = 7,           /* a call of the CUDA driver or runtime failed */
   NS_NOT_PREPARED = 8,     /* in the capture of a CUDA graph, a kernel that is not loaded: prepare it first */
   NS_OUT_OF_MEMORY = 10,
-  NS_KERNEL_FAULT = 12 /* the host device found a fault in a kernel */
+  NS_KERNEL_FAULT = 12, /* the host device found a fault in a kernel */
+  NS_INTERNAL = 13      /* a bug of convtgen */
 };
 
 /* "invalid argument", ... of an ns_status. */
