@@ -47,19 +47,19 @@ class Compiler {
 class NvrtcCompiler final : public Compiler {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Compiler>> make(bool cache) {
-    const NvrtcSearch search = find_nvrtc();
-    if (!search.found()) {
-      return fail(describe_missing_nvrtc(search));
+    if (auto there = check_nvrtc(); !there) {
+      return std::unexpected(there.error());
     }
-    auto nvrtc = open_nvrtc(search.path);
-    if (!nvrtc) {
-      return std::unexpected(nvrtc.error());
+    NvrtcFile file = locate_nvrtc();
+    if (!file.found()) {  // the loader knows it, by no path that we would find
+      file.path = find_nvrtc().path;
+      auto identity = library_identity(file.path);
+      if (!identity) {
+        return std::unexpected(identity.error());
+      }
+      file.identity = *std::move(identity);
     }
-    auto identity = library_identity(search.path);
-    if (!identity) {
-      return std::unexpected(identity.error());
-    }
-    return std::unique_ptr<Compiler>(new NvrtcCompiler(*std::move(nvrtc), *std::move(identity), cache));
+    return std::unique_ptr<Compiler>(new NvrtcCompiler(std::move(file), cache));
   }
 
   [[nodiscard]] Result<Binary> compile(const PlannedLayer& layer, const KernelSource& source,
@@ -68,17 +68,27 @@ class NvrtcCompiler final : public Compiler {
     made.problem = layer.problem;
     made.plan = layer.plan;
     made.source = source;
-    return jit::find_or_compile(store_.get(), nvrtc_, identity_, made, code);
+    return jit::find_or_compile(store_.get(), [this] { return open(); }, file_.identity, made, code);
   }
   [[nodiscard]] std::string name() const override { return "NVRTC"; }
-  [[nodiscard]] std::string path() const override { return nvrtc_.path; }
+  [[nodiscard]] std::string path() const override { return file_.path; }
 
  private:
-  NvrtcCompiler(Nvrtc nvrtc, std::string identity, bool cache)
-      : nvrtc_(std::move(nvrtc)), identity_(std::move(identity)), store_(cache ? jit::store_of("") : nullptr) {}
+  NvrtcCompiler(NvrtcFile file, bool cache) : file_(std::move(file)), store_(cache ? jit::store_of("") : nullptr) {}
 
-  Nvrtc nvrtc_;
-  std::string identity_;
+  Result<const Nvrtc*> open() {
+    if (!nvrtc_) {
+      auto opened = open_nvrtc(file_.path);
+      if (!opened) {
+        return std::unexpected(opened.error());
+      }
+      nvrtc_ = *std::move(opened);
+    }
+    return &*nvrtc_;
+  }
+
+  NvrtcFile file_;
+  std::optional<Nvrtc> nvrtc_;  // once something had to be compiled
   std::shared_ptr<Store> store_;
 };
 

@@ -80,35 +80,51 @@ Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compi
                     made.problem.target.architecture, compiler, {kNvrtcOptions.begin(), kNvrtcOptions.end()});
 }
 
-Result<Binary> find_or_compile(Store* store, const Nvrtc& nvrtc, const std::string& compiler, const MadeKernel& made,
+Result<Binary> find_or_compile(Store* store, const OpenNvrtc& open, const std::string& compiler, const MadeKernel& made,
                                const CodeTarget& code) {
   const BinaryKind kind = code.is_ptx ? BinaryKind::kPtx : BinaryKind::kCubin;
-  const auto compile = [&] {
-    auto binary = compile_with_nvrtc(nvrtc, made.source, code.target.architecture, kind);
-    if (binary) {
-      binary->architecture = name_of(code);
+  const auto compile = [&]() -> Result<PackedKernel> {
+    const auto nvrtc = open();
+    if (!nvrtc) {
+      return std::unexpected(nvrtc.error());
     }
-    return binary;
-  };
-  if (store == nullptr) {
-    return compile();
-  }
-  const auto make = [&]() -> Made {
-    auto binary = compile();
+    auto binary = compile_with_nvrtc(**nvrtc, made.source, code.target.architecture, kind);
     if (!binary) {
-      return std::unexpected(MakeFailure(binary.error()));
+      return std::unexpected(binary.error());
     }
-    return pack_kernel({*std::move(binary), fmt::format("NVRTC {}.{}", nvrtc.major, nvrtc.minor)});
+    binary->architecture = name_of(code);
+    return PackedKernel{*std::move(binary), fmt::format("NVRTC {}.{}", (*nvrtc)->major, (*nvrtc)->minor)};
   };
-  const auto entry = store->get_or_make(binary_key(made, kind, compiler), make, canonical_form(made.problem.layer));
-  if (!entry) {
-    return std::unexpected(entry.error());
+  const std::string label = canonical_form(made.problem.layer);
+  std::optional<Key> misplaced;  // what holds something else
+  if (store != nullptr) {
+    const auto make = [&]() -> Made {
+      auto kernel = compile();
+      if (!kernel) {
+        return std::unexpected(MakeFailure(kernel.error()));
+      }
+      return pack_kernel(*kernel);
+    };
+    const Key key = binary_key(made, kind, compiler);
+    const auto entry = store->get_or_make(key, make, label);
+    if (!entry) {
+      return std::unexpected(entry.error());
+    }
+    auto packed = unpack_kernel(entry->bytes);
+    // PTX under this key may be for an older chip, where the NVRTC of then did not know this one.
+    if (packed && packed->binary.symbol == made.source.symbol && packed->binary.architecture == name_of(code)) {
+      return std::move(packed->binary);
+    }
+    misplaced = key;
   }
-  auto packed = unpack_kernel(entry->bytes);
-  // PTX under this key may be for an older chip, where the NVRTC of then did not know this one.
-  const bool fits =
-      packed && packed->binary.symbol == made.source.symbol && packed->binary.architecture == name_of(code);
-  return fits ? std::move(packed->binary) : compile();
+  auto kernel = compile();
+  if (!kernel) {
+    return std::unexpected(kernel.error());
+  }
+  if (misplaced) {
+    store->insert(*misplaced, pack_kernel(*kernel), label);
+  }
+  return std::move(kernel->binary);
 }
 
 Binaries::Compiler Binaries::compiler() {

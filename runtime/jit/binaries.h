@@ -1,6 +1,7 @@
 // From a problem to a binary: the store's where it has one, else NVRTC's.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,9 +34,11 @@ struct MadeKernel {
 [[nodiscard]] Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compiler);
 
 /// The binary of a kernel for exactly this code target: the store's, which the engine above may have put there, else
-/// compiled and put there. `store` may be null; `compiler` is the identity of that NVRTC.
+/// compiled and put there. `store` may be null; `compiler` is the identity of the NVRTC that `open` gives, which is
+/// asked for only where something must be compiled.
 /// Errors: those of the compiler.
-[[nodiscard]] Result<Binary> find_or_compile(Store* store, const Nvrtc& nvrtc, const std::string& compiler,
+using OpenNvrtc = std::function<Result<const Nvrtc*>()>;
+[[nodiscard]] Result<Binary> find_or_compile(Store* store, const OpenNvrtc& open, const std::string& compiler,
                                              const MadeKernel& made, const CodeTarget& code);
 
 /// Thread-safe. The store's lock for a key makes it one compile a kernel, over all processes.

@@ -47,6 +47,10 @@ sed -i 's/^layer biased .*/layer biased { conv_transpose2d 4 -> 4; kernel 2; bia
 cp build/outside before
 build
 expect "one layer changed" "$(kernels_of biased "${three[@]}")" "$(made)"
+suffix=c
+[[ $format == source ]] && suffix=cu
+expect "objects when one layer changed" "main.cpp.o net_biased_forward.$suffix.o" \
+  "$(find build -name '*.o' -newer since -printf '%f\n' | LC_ALL=C sort | tr '\n' ' ' | sed 's/ $//')"
 cmp -s before build/outside && fail "the program still has the old kernel"
 
 sed -i -e 's/# for what follows/# another comment/' -e 's/; kernel 2; /;   kernel  2 ;/' project/small.convt

@@ -48,6 +48,7 @@ wrong "DIRECTIONS 'backward' is unknown; legal are forward, grad_input, grad_wei
 wrong "NAMESPACE '3d' must be a C identifier that begins with a letter" <<<'convtgen_add_kernels(kernels LAYERS good.convt NAMESPACE 3d)'
 wrong "HEADER 'kernels.hpp' must be a file's name that ends in .h" <<<'convtgen_add_kernels(kernels LAYERS good.convt HEADER kernels.hpp)'
 wrong "HEADER 'a/kernels.h' must be a file's name" <<<'convtgen_add_kernels(kernels LAYERS good.convt HEADER a/kernels.h)'
+wrong "HEADER 'kernels_support.h' is a file of the launch code's own" <<<'convtgen_add_kernels(kernels LAYERS good.convt HEADER kernels_support.h)'
 wrong "there is a target 'kernels' already" <<<'add_custom_target(kernels) 
 convtgen_add_kernels(kernels LAYERS good.convt)'
 wrong "CONVTGEN_EXECUTABLE is /bin/false, which should be convtgen $("$convtgen" --version | cut -d' ' -f2)" -DCONVTGEN_EXECUTABLE=/bin/false <<<'convtgen_add_kernels(kernels LAYERS good.convt)'
