@@ -48,12 +48,15 @@ Json launch_json(const Product& product) {
   for (const KernelParameter& parameter : product.source.parameters) {
     arguments.push_back({{"name", parameter.name}, {"type", parameter.type}});
   }
-  Json json = {
-      {"threads", product.source.threads},
-      {"shared_bytes", product.source.shared_bytes},
-      {"grid",
-       {{"tile_rows", grid.tile_rows}, {"tile_columns", grid.tile_columns}, {"blocks_per_tile", grid.blocks_per_tile}}},
-      {"arguments", std::move(arguments)}};
+  Json json = {{"threads", product.source.threads},
+               {"shared_bytes", product.source.shared_bytes},
+               {"grid",
+                {{"tile_rows", grid.tile_rows},
+                 {"tile_columns", grid.tile_columns},
+                 {"blocks_per_tile", grid.blocks_per_tile},
+                 {"most_tiles", grid.most_tiles}}},
+               {"alignment", std::max<std::int64_t>(product.plan.alignment, bytes_of(product.problem.layer.dtype))},
+               {"arguments", std::move(arguments)}};
   if (const auto sizes = known_sizes(product.problem.layer)) {
     if (const auto shape = shape_of(product.problem.layer, *sizes)) {
       if (const auto blocks = grid.blocks(*shape)) {

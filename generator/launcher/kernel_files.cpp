@@ -87,11 +87,11 @@ Result<std::string> binary_text(const Writer& writer, const TargetKernel& made, 
   return fmt::format(
       "{{\"{}\", {}, /* only there */ {}, /* PTX */ {}, {},\n"
       "     \"{}\", /* threads */ {}, /* shared bytes */ {},\n"
-      "     /* tile */ {}, {}, /* blocks a tile */ {},\n"
+      "     /* tile */ {}, {}, /* blocks a tile */ {}, /* most tiles */ {},\n"
       "     /* arguments */ {}}}",
       name_of(made.code), made.code.target.capability, only_there ? 1 : 0, made.code.is_ptx ? 1 : 0, code_expression,
       made.source.symbol, made.source.threads, made.source.shared_bytes, grid.tile_rows, grid.tile_columns,
-      grid.blocks_per_tile, *arguments);
+      grid.blocks_per_tile, grid.most_tiles, *arguments);
 }
 
 std::string incbin_text(const Writer& writer, const std::string& symbol, const std::string& file, bool with_end) {
@@ -124,6 +124,15 @@ std::string size_text(const Size& size) {
   return size ? fmt::format("{}", *size) : "-1";
 }
 
+/// Of x and y, for all architectures: programs should not meet a new rule on a new chip.
+std::int64_t alignment_of(const Writer& writer) {
+  std::int64_t alignment = bytes_of(writer.kernel.layer.dtype);
+  for (const TargetKernel& made : writer.made) {
+    alignment = std::max(alignment, made.plan.alignment);
+  }
+  return alignment;
+}
+
 /// What does not depend on the architecture.
 std::string recipe_text(const Writer& writer, std::size_t binaries) {
   const Layer& layer = writer.kernel.layer;
@@ -139,7 +148,7 @@ std::string recipe_text(const Writer& writer, std::size_t binaries) {
       "    /* elements of weight and bias */ {weight}, {bias},\n"
       "    /* stride */ {stride_h}, {stride_w},\n"
       "    /* output of one input row and column */ {reach_h}, {reach_w},\n"
-      "    /* bytes of an element */ {bytes}, \"{width_name}\",\n"
+      "    /* bytes of an element, alignment of x and y */ {bytes}, {alignment}, \"{width_name}\",\n"
       "    {full}_binaries, {binaries},\n"
       "    {host},\n"
       "    &{full}_places,\n"
@@ -158,8 +167,9 @@ std::string recipe_text(const Writer& writer, std::size_t binaries) {
       fmt::arg("stride_w", layer.stride.w),
       fmt::arg("reach_h", reach(layer.kernel.h, layer.padding.h, layer.output_padding.h, layer.dilation.h)),
       fmt::arg("reach_w", reach(layer.kernel.w, layer.padding.w, layer.output_padding.w, layer.dilation.w)),
-      fmt::arg("bytes", bytes_of(layer.dtype)), fmt::arg("width_name", layer.dimensions == 1 ? "length" : "width"),
-      fmt::arg("binaries", binaries), fmt::arg("host", host), fmt::arg("layer", writer.kernel.layer_name),
+      fmt::arg("bytes", bytes_of(layer.dtype)), fmt::arg("alignment", alignment_of(writer)),
+      fmt::arg("width_name", layer.dimensions == 1 ? "length" : "width"), fmt::arg("binaries", binaries),
+      fmt::arg("host", host), fmt::arg("layer", writer.kernel.layer_name),
       fmt::arg("direction", name_of(writer.kernel.direction)), fmt::arg("text", canonical_form(layer)),
       fmt::arg("architectures", architecture_names(writer)));
 }

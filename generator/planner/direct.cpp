@@ -412,8 +412,7 @@ Grid direct_grid(const Layer& layer, const Plan& plan) {
           .blocks_per_tile = channel_tiles * phase_groups};
 }
 
-Result<std::int64_t> direct_blocks(const Layer& layer, const Plan& plan, const Shape& shape) {
-  const Grid grid = direct_grid(layer, plan);
+Result<std::int64_t> direct_blocks(const Layer& layer, const Grid& grid, const Shape& shape) {
   if (auto rows = check_extents("height", shape.in_height, shape.out_height, layer.stride.h, grid.tile_rows); !rows) {
     return std::unexpected(rows.error());
   }

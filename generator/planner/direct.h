@@ -12,8 +12,8 @@ namespace convtgen {
 /// The first of them.
 [[nodiscard]] Result<Plan> plan_direct(const Problem& problem);
 
-/// Blocks of a launch of that plan; shape is not empty.
-[[nodiscard]] Result<std::int64_t> direct_blocks(const Layer& layer, const Plan& plan, const Shape& shape);
+/// Blocks of a launch with that grid; shape is not empty.
+[[nodiscard]] Result<std::int64_t> direct_blocks(const Layer& layer, const Grid& grid, const Shape& shape);
 
 /// The numbers of that computation.
 [[nodiscard]] Grid direct_grid(const Layer& layer, const Plan& plan);

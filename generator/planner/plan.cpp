@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "generator/planner/direct.h"
+#include "generator/planner/shift_gemm.h"
 
 namespace convtgen {
 
@@ -16,18 +19,24 @@ Result<std::vector<Plan>> plan(const Problem& problem) {
   if (const std::vector<Violation> violations = check_limits(problem.layer); !violations.empty()) {
     return fail(violations.front().message);
   }
-  return plans_direct(problem);
+  auto plans = plans_direct(problem);
+  if (!plans) {
+    return plans;
+  }
+  // For tuning to measure: which layers tensor cores are the better first choice for is not known yet.
+  std::ranges::move(plans_shift_gemm(problem), std::back_inserter(*plans));
+  return plans;
 }
 
 Result<std::int64_t> grid_blocks(const Problem& problem, const Plan& plan, const Shape& shape) {
   if (shape.output_elements == 0) {
     return 0;
   }
-  return direct_blocks(problem.layer, plan, shape);
+  return direct_blocks(problem.layer, grid_of(problem, plan), shape);
 }
 
 Grid grid_of(const Problem& problem, const Plan& plan) {
-  return direct_grid(problem.layer, plan);
+  return plan.template_name == "shift_gemm" ? shift_gemm_grid(problem, plan) : direct_grid(problem.layer, plan);
 }
 
 std::optional<std::int64_t> Grid::blocks(const Shape& shape) const {
@@ -40,15 +49,15 @@ std::optional<std::int64_t> Grid::blocks(const Shape& shape) const {
       shape.in_width - 1 > (kIntMax - tile_columns) / stride_w) {
     return std::nullopt;
   }
-  std::int64_t blocks = blocks_per_tile;
+  std::int64_t tiles = 1;
   for (const std::int64_t factor : {(shape.out_height + tile_rows - 1) / tile_rows,
                                     (shape.out_width + tile_columns - 1) / tile_columns, shape.batch}) {
-    if (blocks > kIntMax / factor) {
+    if (tiles > kIntMax / blocks_per_tile / factor) {
       return std::nullopt;
     }
-    blocks *= factor;
+    tiles *= factor;
   }
-  return blocks;
+  return blocks_per_tile * (most_tiles == 0 ? tiles : std::min(tiles, most_tiles));
 }
 
 }  // namespace convtgen

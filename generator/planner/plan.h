@@ -41,6 +41,7 @@ struct Plan {
   Parameters parameters;
   int threads = 0;                // a block
   std::int64_t shared_bytes = 0;  // dynamic shared memory of a block
+  std::int64_t alignment = 0;     // bytes that the addresses of x and y are multiples of; 0: those of an element
   std::string summary;            // "a block makes 16x64 pixels of 16 channels; 21 taps; 26.1 KiB shared"
   std::string reason;             // why this plan
 };
@@ -58,6 +59,7 @@ struct Grid {
   std::int64_t stride_h = 1, stride_w = 1;       // the layer's
   std::int64_t tile_rows = 1, tile_columns = 1;  // outputs that a block makes
   std::int64_t blocks_per_tile = 1;              // for all channels and phases of a tile of one image
+  std::int64_t most_tiles = 0;                   // that have blocks at a time, which go on to others; 0: all have
   /// As grid_blocks(); nothing where that is an error.
   [[nodiscard]] std::optional<std::int64_t> blocks(const Shape& shape) const;
 };

@@ -73,7 +73,8 @@ struct Template {
   std::string_view (*text)();
   const Result<Program>& (*program)();
 };
-constexpr std::array kTemplates = {Template{"direct", programs::direct, program_of<programs::direct>}};
+constexpr std::array kTemplates = {Template{"direct", programs::direct, program_of<programs::direct>},
+                                   Template{"shift_gemm", programs::shift_gemm, program_of<programs::shift_gemm>}};
 
 Result<Template> template_named(std::string_view name) {
   std::string names;

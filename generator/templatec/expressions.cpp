@@ -95,6 +95,8 @@ class ExpressionBuilder {
         return size_of(llvm::cast<clang::UnaryExprOrTypeTraitExpr>(e));
       case clang::Stmt::InitListExprClass:
         return list(llvm::cast<clang::InitListExpr>(e));
+      case clang::Stmt::CXXOperatorCallExprClass:
+        return record_assignment(llvm::cast<clang::CXXOperatorCallExpr>(e));
       case clang::Stmt::LambdaExprClass:
         return unsupported(e, "a lambda", "write a device function");
       default:
@@ -183,6 +185,15 @@ class ExpressionBuilder {
             .text = kind,
             .type = build_type(context_, e.getTypeInfoAsWritten()->getTypeLoc()),
             .operands = {build(*e.getSubExprAsWritten())}};
+  }
+
+  /// Of records with the assignment that every record has.
+  Expression record_assignment(const clang::CXXOperatorCallExpr& e) {
+    const auto* method = llvm::dyn_cast_or_null<clang::CXXMethodDecl>(e.getDirectCallee());
+    if (e.getOperator() != clang::OO_Equal || method == nullptr || !method->isDefaulted()) {
+      return unsupported(e, "an overloaded operator");
+    }
+    return {.kind = Kind::kBinary, .text = "=", .operands = {build(*e.getArg(0)), build(*e.getArg(1))}};
   }
 
   Expression size_of(const clang::UnaryExprOrTypeTraitExpr& e) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -45,6 +46,7 @@ Outcome<CallForm> CallForm::make(const Problem& problem, const Plan& plan, const
   form.grid_ = grid_of(problem, plan);
   const Layer& layer = problem.layer;
   form.element_bytes_ = bytes_of(layer.dtype);
+  form.alignment_ = std::max(plan.alignment, form.element_bytes_);
   form.weight_elements_ = layer.in_channels * (layer.out_channels / layer.groups) * layer.kernel.h * layer.kernel.w;
   for (const KernelParameter& parameter : source.parameters) {
     const Source* found = nullptr;
@@ -110,11 +112,12 @@ Outcome<void> CallForm::check(const Pointers& pointers, const Shape& shape) cons
     const char* name;
     const void* pointer;
     std::int64_t elements;
+    bool wide;  // read or written by several elements at a time
   };
-  const std::array<Array, 4> arrays = {{{"y", pointers.y, shape.output_elements},
-                                        {"x", pointers.x, shape.input_elements},
-                                        {"weight", pointers.weight, shape.weight_elements},
-                                        {"bias", pointers.bias, wants_bias ? shape.out_channels : 0}}};
+  const std::array<Array, 4> arrays = {{{"y", pointers.y, shape.output_elements, true},
+                                        {"x", pointers.x, shape.input_elements, true},
+                                        {"weight", pointers.weight, shape.weight_elements, false},
+                                        {"bias", pointers.bias, wants_bias ? shape.out_channels : 0, false}}};
   for (const Array& array : arrays) {
     if (array.elements == 0) {
       continue;
@@ -126,9 +129,10 @@ Outcome<void> CallForm::check(const Pointers& pointers, const Shape& shape) cons
       return fail_with(Status::kInvalidArgument, fmt::format("{} has {} elements of {} bytes: more than an address has",
                                                              array.name, array.elements, element_bytes_));
     }
-    if (reinterpret_cast<std::uintptr_t>(array.pointer) % static_cast<std::uintptr_t>(element_bytes_) != 0) {
+    const std::int64_t alignment = array.wide ? alignment_ : element_bytes_;
+    if (reinterpret_cast<std::uintptr_t>(array.pointer) % static_cast<std::uintptr_t>(alignment) != 0) {
       return fail_with(Status::kInvalidArgument, fmt::format("{} ({}) is misaligned: a multiple of {} bytes is needed",
-                                                             array.name, array.pointer, element_bytes_));
+                                                             array.name, array.pointer, alignment));
     }
     if (&array != &arrays[0] && overlap(arrays[0].pointer, arrays[0].elements * element_bytes_, array.pointer,
                                         array.elements * element_bytes_)) {

@@ -55,6 +55,7 @@ class CallForm {
   Grid grid_;
   std::int64_t weight_elements_ = 0;
   std::int64_t element_bytes_ = 4;
+  std::int64_t alignment_ = 4;  // of x and y
   std::array<Source, kMostParameters> sources_{};
   std::array<bool, kMostParameters> is_int_{};
   std::size_t count_ = 0;

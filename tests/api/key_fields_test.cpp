@@ -39,8 +39,8 @@ auto fields_of(Target& it) {
                   f32_flops, f64_flops);
 }
 auto fields_of(Plan& it) {
-  auto& [template_name, parameters, threads, shared_bytes, summary, reason] = it;
-  return std::tie(template_name, parameters, threads, shared_bytes, summary, reason);
+  auto& [template_name, parameters, threads, shared_bytes, alignment, summary, reason] = it;
+  return std::tie(template_name, parameters, threads, shared_bytes, alignment, summary, reason);
 }
 auto fields_of(host::HostCompiler& it) {
   auto& [command, version, flags] = it;
@@ -228,12 +228,13 @@ TEST(KeyFieldsTest, FieldsOfAPlanMakeAnotherKeyWhereTheyMakeAnotherSource) {
              .parameters = {},
              .threads = before.plan.threads + 32,
              .shared_bytes = before.plan.shared_bytes + 16,
+             .alignment = 32,
              .summary = "another summary",
              .reason = "another reason"};
   for (Plan& changed : each_changed(before.plan, other)) {
     plans.push_back(std::move(changed));
   }
-  EXPECT_EQ(plans.size(), parameters + 6);
+  EXPECT_EQ(plans.size(), parameters + 7);
   std::size_t refused = 0, same = 0;
   for (const Plan& changed : plans) {
     const auto after = made_of(before.problem, changed);

@@ -87,7 +87,7 @@ TEST(Oracle, RandomLayersMatchTheDefinition) {
         continue;
       }
       const Outcome outcome =
-          through_the_chain(*device, layers[i].layer, layers[i].sizes, seed * 1'000'003 + i, i % 8 == 3);
+          through_the_chain(*device, layers[i].layer, layers[i].sizes, seed * 1'000'003 + i, "direct", i % 8 == 3);
       ++run;
       if (outcome.plan) {
         counts.add(layers[i], *outcome.plan, shape_of(layers[i].layer, layers[i].sizes).value());

@@ -28,15 +28,21 @@ std::unique_ptr<Device> test_device(int workers) {
 }
 
 Outcome through_the_chain(Device& device, const Layer& layer, const InputSizes& sizes, std::uint64_t seed,
-                          bool unstaged) {
+                          std::string_view template_name, bool unstaged) {
   Outcome outcome;
   const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
-  const Result<std::vector<Plan>> plans = plan(problem);
+  Result<std::vector<Plan>> plans = plan(problem);
   if (!plans) {
     outcome.message = "plan: " + plans.error().message;
     return outcome;
   }
-  outcome.plan = plans->front();
+  std::erase_if(*plans, [&](const Plan& plan) { return plan.template_name != template_name; });
+  if (plans->empty()) {
+    outcome.message = fmt::format("no plan of {}", template_name);
+    return outcome;
+  }
+  // Every layer's first plan with `direct`, whose others are tuned variants; all of the others in turn.
+  outcome.plan = template_name == "direct" ? plans->front() : (*plans)[seed % plans->size()];
   if (unstaged) {
     outcome.plan->parameters["staged"] = false;
     outcome.plan->parameters["chunk"] = std::int64_t{1};

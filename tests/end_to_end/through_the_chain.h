@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "generator/layer/layer.h"
 #include "generator/layer/shape.h"
@@ -26,9 +27,10 @@ struct Outcome {
 [[nodiscard]] bool test_on_gpu();
 
 /// Plans, specialises, compiles and runs the layer with random inputs of the seed on poisoned outputs, and compares
-/// all outputs (samples of large ones) with the definition in fp64. `unstaged` takes the plan for a halo that does not
-/// fit shared memory, whether it does or not.
+/// all outputs (samples of large ones) with the definition in fp64. The plan is one of the template's, which the seed
+/// chooses (of `direct` the first). `unstaged`, of `direct`, takes the plan for a halo that does not fit shared memory,
+/// whether it does or not.
 [[nodiscard]] Outcome through_the_chain(Device& device, const Layer& layer, const InputSizes& sizes, std::uint64_t seed,
-                                        bool unstaged = false);
+                                        std::string_view template_name = "direct", bool unstaged = false);
 
 }  // namespace convtgen::testing

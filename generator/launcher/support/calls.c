@@ -123,8 +123,8 @@ int ns_kernel_sizes(const ns_kernel* kernel, int64_t batch, int64_t height, int6
 }
 
 /* `y` and its bytes are those of the output that must not lie over it; null for the output itself. */
-static int ns_check_array(const ns_kernel* kernel, const char* name, const void* array, int64_t elements, const void* y,
-                          int64_t y_elements) {
+static int ns_check_array(const ns_kernel* kernel, const char* name, const void* array, int64_t elements,
+                          int64_t alignment, const void* y, int64_t y_elements) {
   const uintptr_t element = (uintptr_t)kernel->recipe->element_bytes;
   const uintptr_t begin = (uintptr_t)array, y_begin = (uintptr_t)y;
   if (elements == 0) {
@@ -133,9 +133,9 @@ static int ns_check_array(const ns_kernel* kernel, const char* name, const void*
   if (array == NULL) {
     return ns_fail(NS_INVALID_ARGUMENT, "%s: %s is null", kernel->name, name);
   }
-  if (begin % element != 0) {
+  if (begin % (uintptr_t)alignment != 0) {
     return ns_fail(NS_INVALID_ARGUMENT, "%s: %s (%p) is misaligned: a multiple of %lld bytes is needed", kernel->name,
-                   name, array, (long long)element);
+                   name, array, (long long)alignment);
   }
   if (y != NULL && begin < y_begin + (uintptr_t)y_elements * element &&
       y_begin < begin + (uintptr_t)elements * element) {
@@ -146,19 +146,20 @@ static int ns_check_array(const ns_kernel* kernel, const char* name, const void*
 
 static int ns_check_arrays(const ns_kernel* kernel, const ns_call* call) {
   const ns_sizes* sizes = &call->sizes;
+  const int64_t wide = kernel->recipe->alignment, narrow = kernel->recipe->element_bytes;
   int status;
   if (sizes->bias_elements == 0 && call->bias != NULL) {
     return ns_fail(NS_INVALID_ARGUMENT, "%s: bias must be null: the layer has no bias", kernel->name);
   }
-  status = ns_check_array(kernel, "y", call->y, sizes->y_elements, NULL, 0);
+  status = ns_check_array(kernel, "y", call->y, sizes->y_elements, wide, NULL, 0);
   if (status == NS_OK) {
-    status = ns_check_array(kernel, "x", call->x, sizes->x_elements, call->y, sizes->y_elements);
+    status = ns_check_array(kernel, "x", call->x, sizes->x_elements, wide, call->y, sizes->y_elements);
   }
   if (status == NS_OK) {
-    status = ns_check_array(kernel, "weight", call->weight, sizes->weight_elements, call->y, sizes->y_elements);
+    status = ns_check_array(kernel, "weight", call->weight, sizes->weight_elements, narrow, call->y, sizes->y_elements);
   }
   if (status == NS_OK) {
-    status = ns_check_array(kernel, "bias", call->bias, sizes->bias_elements, call->y, sizes->y_elements);
+    status = ns_check_array(kernel, "bias", call->bias, sizes->bias_elements, narrow, call->y, sizes->y_elements);
   }
   return status;
 }
@@ -185,7 +186,9 @@ int ns_blocks(const ns_kernel* kernel, const ns_binary* binary, const ns_sizes* 
                    "%s: a batch of %lld with outputs of %lld x %lld needs more blocks than a grid can have (2^31 - 1)",
                    kernel->name, (long long)sizes->batch, (long long)sizes->out_height, (long long)sizes->out_width);
   }
-  *blocks = count;
+  *blocks = binary->most_tiles > 0 && count > binary->blocks_per_tile * binary->most_tiles
+                ? binary->blocks_per_tile * binary->most_tiles
+                : count;
   return NS_OK;
 }
 

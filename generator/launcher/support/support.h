@@ -30,6 +30,7 @@ typedef struct ns_binary {
   unsigned int threads, shared_bytes; /* of a block */
   int64_t tile_rows, tile_columns;    /* outputs that a block makes */
   int64_t blocks_per_tile;            /* for all channels and phases of a tile of one image */
+  int64_t most_tiles;                 /* that have blocks at a time, which go on to others; 0: all have */
   int argument_count;
   unsigned char arguments[NS_MOST_ARGUMENTS]; /* in the kernel's order */
 } ns_binary;
@@ -68,6 +69,7 @@ typedef struct ns_recipe {
   int64_t stride_h, stride_w;
   int64_t reach_h, reach_w; /* out = (in - 1) * stride + reach */
   int64_t element_bytes;
+  int64_t alignment;      /* bytes that the addresses of x and y are multiples of */
   const char* width_name; /* "width", or "length" of a layer with one dimension */
   const ns_binary* binaries;
   int binary_count;

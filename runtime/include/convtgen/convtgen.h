@@ -208,7 +208,8 @@ CONVTGEN_API convtgen_status convtgen_tune(convtgen_device* device, const convtg
                                            void* user, double* milliseconds);
 
 /** Puts one forward call on `stream`. x, weight, bias and y are arrays on the kernel's device, in host memory for the
- * host device, of the shapes that convtgen_layer_shape() tells and aligned to their elements; bias is NULL where the
+ * host device, of the shapes that convtgen_layer_shape() tells and aligned to their elements, x and y to as much as the
+ * kernel reads and writes at once, at most 16 bytes; bias is NULL where the
  * layer has none. y must not overlap the others. batch, height and width are those of x, or CONVTGEN_DYNAMIC for the
  * layer's own; where the output is empty nothing is launched and no pointer is looked at. `stream` is a CUstream or
  * cudaStream_t of the context, NULL for the default stream; NULL on the host device, which is done when the call is. No

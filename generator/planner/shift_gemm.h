@@ -1,0 +1,14 @@
+// Plans for the template `shift_gemm` (templates/shift_gemm.cu): what a block of tensor-core products makes.
+#pragma once
+
+#include "generator/planner/plan.h"
+
+namespace convtgen {
+
+/// Plans of `shift_gemm` for a forward problem, best first; none where it has no kernel for the layer or the target.
+[[nodiscard]] std::vector<Plan> plans_shift_gemm(const Problem& problem);
+
+/// The numbers of a launch of that plan.
+[[nodiscard]] Grid shift_gemm_grid(const Problem& problem, const Plan& plan);
+
+}  // namespace convtgen

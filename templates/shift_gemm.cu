@@ -1,0 +1,556 @@
+// Forward transposed convolution on tensor cores (wgmma): for each tap, a matrix product of shifted input with the
+// tap's weights.
+//
+// A block makes tiles of positions m = output / stride in all phases of its phase rows, for some output channels. Each
+// tap serves one phase and reads the input at a constant offset from m. A producer warpgroup brings input channels with
+// their halo to shared memory as they lie (cp.async); the consumers take them from there into registers, as the A
+// operands of products with the weights, which lie in shared memory as B operands. A thread's positions are adjacent in
+// memory, so taps along a row take the same registers, shifted by one.
+#ifndef CONVTGEN_PARAMETERS
+#define CONVTGEN_PARAMETERS "shift_gemm.parameters.h"
+#endif
+#include CONVTGEN_PARAMETERS
+#include "device/activation.h"
+#include "device/async_copy.h"
+#include "device/barrier.h"
+#include "device/convert.h"
+#include "device/memory.h"
+#include "device/printed.h"
+#include "device/template.h"
+#include "device/tensor_copy.h"
+#include "device/warp.h"
+#include "device/warpgroup.h"
+
+using P = Parameters;
+using Element = P::Element;
+
+constexpr int kConsumers = 256;
+constexpr int kProducers = 128;
+constexpr int kThreads = kConsumers + kProducers;
+
+constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
+constexpr int kDepth = 32 / kBytes;                    // channels of one product
+constexpr int kPack = 16 / kBytes;                     // elements of 16 bytes
+constexpr int kSteps = P::chunk / kDepth;
+constexpr int kChunks = ceil_div(P::in_channels, P::chunk);
+constexpr int kTaps = P::kernel_h * P::kernel_w;
+constexpr int kPhases = P::phase_rows * P::stride_w;
+constexpr int kPhaseGroups = P::stride_h / P::phase_rows;
+constexpr int kBlockTaps = kTaps / kPhaseGroups;
+constexpr int kTiles = P::run / 2;  // of 64 positions, that a warpgroup makes
+constexpr int kChannelTiles = ceil_div(P::out_channels, P::columns);
+constexpr int kColumnTiles = kPhaseGroups * kChannelTiles;
+
+// The halo. Staged columns begin where a copy of 16 bytes may.
+constexpr int kLeastOffsetH = offset_of_tap(P::kernel_h - 1, P::stride_h, P::padding_h, P::dilation_h);
+constexpr int kLeastOffsetW = offset_of_tap(P::kernel_w - 1, P::stride_w, P::padding_w, P::dilation_w);
+constexpr int kMostOffsetH = offset_of_tap(0, P::stride_h, P::padding_h, P::dilation_h);
+constexpr int kMostOffsetW = offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w);
+constexpr int kFirstRow = kPhaseGroups == 1 ? kLeastOffsetH : 0;
+constexpr int kOffsetsH = kPhaseGroups == 1 ? kMostOffsetH - kLeastOffsetH + 1 : 1;
+constexpr int kAlign = P::channels_last ? 1 : kPack;
+constexpr int kFirstColumn = floor_div(kLeastOffsetW, kAlign) * kAlign;
+constexpr int kStagedRows = P::tile_h + kOffsetsH - 1;
+constexpr int kStagedColumns = ceil_div(P::tile_w + kMostOffsetW - kFirstColumn, kAlign) * kAlign;
+
+// Pitches in elements that keep the consumers' reads free of bank conflicts: (thread in four) * pitch + 8 words each.
+constexpr int kPlane = kStagedRows * kStagedColumns;
+constexpr int kChannelPitch =
+    kBytes == 4 ? kPlane + floor_mod(8 - kPlane, 32) : 2 * (kPlane / 2 + floor_mod(4 - kPlane / 2, 16));
+constexpr int kPixelWords = P::chunk * kBytes / 4;
+constexpr int kPixelPitch = (kPixelWords + floor_mod(4 - kPixelWords, 16 / (P::run > 2 ? 2 : 1))) * 4 / kBytes;
+constexpr int kInputBytes = (P::channels_last ? kPlane * kPixelPitch : P::chunk * kChannelPitch) * kBytes;
+
+// Weights: for each tap and step a K-major B operand without swizzle, two columns of 16-byte rows.
+constexpr int kProductBytes = P::columns * 32;
+constexpr int kChunkWeightBytes = kBlockTaps * kSteps * kProductBytes;
+constexpr int kResidentBytes = P::resident ? kChunks * kChunkWeightBytes : 0;
+constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);
+constexpr int kBarrierOffset = kResidentBytes + P::stages * kStageBytes;
+
+// A thread's run of positions, with the halo of its row: whole vectors.
+constexpr int kVector = P::channels_last ? 1 : P::type != kWgmmaTf32 ? 2 : P::run < 4 ? P::run : 4;
+constexpr int kRunStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kVector * kVector;
+constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, kVector) * kVector;
+
+static_assert(P::tile_h * P::tile_w == 64 * P::run && P::tile_w % P::run == 0, "eight warps make the tile");
+static_assert(kPhases * kTiles * P::columns <= 256, "the sums fit the registers");
+static_assert(kPhaseGroups == 1 || (P::kernel_h == P::stride_h && P::padding_h == 0 && P::dilation_h == 1),
+              "phase rows are parted only where each has a kernel row of its own");
+static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
+
+// One thread's sums for one phase and one tile.
+using Sums = float[P::columns / 2];
+// The registers of a run: the A operands of products whose first position is each of the run's.
+using Run = unsigned int[kRun - 1][4];
+
+// Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.
+__host__ __device__ constexpr bool is_used(int offset) {
+  bool used = kPhaseGroups > 1;
+  for (int kh = 0; kh < P::kernel_h; ++kh) {
+    used = used || offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH == offset;
+  }
+  return used;
+}
+__host__ __device__ constexpr int used_before(int offset) {
+  int count = 0;
+  for (int i = 0; i < offset; ++i) {
+    count += is_used(i) ? 1 : 0;
+  }
+  return count;
+}
+
+// Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.
+__host__ __device__ constexpr bool is_first(int kh, int kw) {
+  bool first = true;
+  for (int k = kh + 1; k < P::kernel_h; ++k) {
+    first = first && phase_of_tap(k, P::stride_h, P::padding_h, P::dilation_h) !=
+                         phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
+  }
+  for (int k = 0; k < kw; ++k) {
+    first = first && phase_of_tap(k, P::stride_w, P::padding_w, P::dilation_w) !=
+                         phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
+  }
+  return first;
+}
+
+// Whether any tap makes outputs of a phase of the block; the others are bias alone.
+__host__ __device__ constexpr bool has_taps(int phase) {
+  bool rows = kPhaseGroups > 1;
+  for (int k = 0; k < P::kernel_h; ++k) {
+    rows = rows || phase_of_tap(k, P::stride_h, P::padding_h, P::dilation_h) == phase / P::stride_w;
+  }
+  bool columns = false;
+  for (int k = 0; k < P::kernel_w; ++k) {
+    columns = columns || phase_of_tap(k, P::stride_w, P::padding_w, P::dilation_w) == phase % P::stride_w;
+  }
+  return rows && columns;
+}
+
+// A staged word as a product takes it.
+__device__ __forceinline__ unsigned int operand(unsigned int word) {
+  return P::type == kWgmmaTf32 ? float_to_tf32(__uint_as_float(word)) : word;
+}
+
+// The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
+__device__ __forceinline__ int out_channel_at(int n) {
+  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
+  const int thread = n / 2 % 4;
+  return i / P::channel_run * (4 * P::channel_run) + thread * P::channel_run + i % P::channel_run;
+}
+
+// The weight of an input and an output channel, zero where there is none.
+__device__ __forceinline__ Element weight_at(const Element* __restrict__ weight, int ci, int co, int tap) {
+  Element value = 0;
+  if ((P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
+      (P::out_channels % P::columns == 0 || co < P::out_channels)) {
+    value = weight[(static_cast<long long>(ci) * P::out_channels + co) * kTaps + tap];
+  }
+  return value;
+}
+
+// Two elements of 16 bits in a word.
+__device__ __forceinline__ unsigned int pair(float low, float high) {
+  return P::type == kWgmmaF16 ? floats_to_half2(low, high) : floats_to_bfloat162(low, high);
+}
+
+__device__ __forceinline__ Element narrow(float value) {
+  if constexpr (P::type == kWgmmaF16) {
+    return float_to_half(value);
+  } else if constexpr (P::type == kWgmmaBf16) {
+    return float_to_bfloat16(value);
+  } else {
+    return value;
+  }
+}
+
+// Copies the weights of a chunk of input channels, by `threads` threads of which this is number `thread`. What a
+// consumer reads of x in one piece goes to one thread, so with channels last a product's depth is another order of
+// them.
+__device__ __forceinline__ void stage_weights(unsigned char* to, const Element* __restrict__ weight, int first_channel,
+                                              int first_out, int first_tap, int thread, const int threads) {
+#pragma unroll 6  // that many loads are under way together
+  for (int i = thread; i < kBlockTaps * kSteps * 2 * P::columns; i += threads) {
+    const int half = i / P::columns % 2;
+    const int step = i / (2 * P::columns) % kSteps;
+    const int tap = first_tap + i / (2 * P::columns * kSteps);
+    const int co = first_out + out_channel_at(i % P::columns);
+    const int ci = first_channel + step * kDepth + (P::channels_last ? half * (kPack / 4) : half * kPack);
+    unsigned int words[4];
+    CONVTGEN_UNROLL
+    for (int word = 0; word < 4; ++word) {
+      if (P::type == kWgmmaTf32) {
+        words[word] = float_to_tf32(weight_at(weight, ci + (P::channels_last ? 2 : 1) * word, co, tap));
+      } else {
+        const int pair = (P::channels_last ? 4 : 2) * word;
+        words[word] = static_cast<unsigned int>(weight_at(weight, ci + pair, co, tap)) |
+                      static_cast<unsigned int>(weight_at(weight, ci + pair + 1, co, tap)) << 16;
+      }
+    }
+    *reinterpret_cast<uint4*>(to + i * 16) = make_uint4(words[0], words[1], words[2], words[3]);
+  }
+}
+
+// One asynchronous copy of P::copy_bytes, `bytes` of them from memory and zeros for the rest.
+__device__ __forceinline__ void copy(Element* to, const Element* from, int bytes) {
+  if (P::copy_bytes == 16) {
+    async_copy_16(to, from, bytes);
+  } else if (P::copy_bytes == 8) {
+    async_copy_8(to, from, bytes);
+  } else {
+    async_copy_4(to, from, bytes);
+  }
+}
+
+// Asks for a chunk of input channels with the halo: zeros where the image or the channels end. `x` is the image.
+__device__ __forceinline__ void stage_input(Element* to, const Element* __restrict__ x, int first_channel,
+                                            int first_row, int first_column, int thread, const int in_h,
+                                            const int in_w) {
+  constexpr int kCopy = P::copy_bytes / kBytes;  // elements
+  if (P::channels_last) {
+    constexpr int kCopies = P::chunk / kCopy;  // of a pixel
+    for (int i = thread; i < kPlane * kCopies; i += kProducers) {
+      const int channel = i % kCopies * kCopy;
+      const int column = i / kCopies % kStagedColumns;
+      const int row = i / (kCopies * kStagedColumns);
+      const int ci = first_channel + channel;
+      const int iy = first_row + row;
+      const int ix = first_column + column;
+      const bool inside = iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
+      const int left = P::in_channels % P::chunk == 0 ? kCopy : P::in_channels - ci;
+      const Element* from = x + (static_cast<long long>(iy) * in_w + ix) * P::in_channels + ci;
+      copy(to + (row * kStagedColumns + column) * kPixelPitch + channel, inside && left > 0 ? from : x,
+           inside ? max(0, min(left, kCopy)) * kBytes : 0);
+    }
+  } else {
+    constexpr int kCopies = kStagedColumns / kCopy;  // of a row
+    for (int i = thread; i < P::chunk * kStagedRows * kCopies; i += kProducers) {
+      const int column = i % kCopies * kCopy;
+      const int row = i / kCopies % kStagedRows;
+      const int channel = i / (kCopies * kStagedRows);
+      const int ci = first_channel + channel;
+      const int iy = first_row + row;
+      const int ix = first_column + column;
+      const bool inside =
+          (P::in_channels % P::chunk == 0 || ci < P::in_channels) && iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
+      const Element* from = x + (static_cast<long long>(ci) * in_h + iy) * in_w + ix;
+      copy(to + channel * kChannelPitch + row * kStagedColumns + column, inside ? from : x,
+           inside ? min(in_w - ix, kCopy) * kBytes : 0);
+    }
+  }
+}
+
+// Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
+__device__ __forceinline__ void load_run(Run& run, const Element* row) {
+  unsigned int words[2][kRun];  // for the halves of a product's depth
+  CONVTGEN_UNROLL
+  for (int half = 0; half < 2; ++half) {
+    CONVTGEN_UNROLL
+    for (int i = 0; i < kRun; i += kVector) {
+      if (P::channels_last) {
+        words[half][i] = operand(*reinterpret_cast<const unsigned int*>(row + i * kPixelPitch + half * (4 / kBytes)));
+      } else if (P::type == kWgmmaTf32 && kVector == 4) {
+        const uint4 v = *reinterpret_cast<const uint4*>(row + half * 4 * kChannelPitch + i);
+        words[half][i] = operand(v.x);
+        words[half][i + 1] = operand(v.y);
+        words[half][i + 2] = operand(v.z);
+        words[half][i + 3] = operand(v.w);
+      } else if (P::type == kWgmmaTf32) {
+        const uint2 v = *reinterpret_cast<const uint2*>(row + half * 4 * kChannelPitch + i);
+        words[half][i] = operand(v.x);
+        words[half][i + 1] = operand(v.y);
+      } else {
+        // Two channels, position by position.
+        const unsigned int low = *reinterpret_cast<const unsigned int*>(row + half * 8 * kChannelPitch + i);
+        const unsigned int high = *reinterpret_cast<const unsigned int*>(row + (half * 8 + 1) * kChannelPitch + i);
+        words[half][i] = (low & 0xffffu) | high << 16;
+        words[half][i + 1] = low >> 16 | (high & 0xffff0000u);
+      }
+    }
+  }
+  CONVTGEN_UNROLL
+  for (int i = 0; i < kRun - 1; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = words[0][i + 1];
+    run[i][2] = words[1][i];
+    run[i][3] = words[1][i + 1];
+  }
+}
+
+// All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first
+// chunk, whose first products begin the sums.
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kPhases][kTiles], const Element* rows,
+                                               unsigned long long weights, int later) {
+  Run runs[2];
+  CONVTGEN_UNROLL
+  for (int step = 0; step < kSteps; ++step) {
+    CONVTGEN_UNROLL
+    for (int offset = 0; offset < kOffsetsH; ++offset) {
+      if (is_used(offset)) {
+        const int at = (step * used_before(kOffsetsH) + used_before(offset)) % 2;
+        const int row = P::channels_last ? (offset * kStagedColumns + kRunStart) * kPixelPitch + step * kDepth
+                                         : step * kDepth * kChannelPitch + offset * kStagedColumns + kRunStart;
+        load_run(runs[at], rows + row);
+        wgmma_fence();
+        CONVTGEN_UNROLL
+        for (int kh = 0; kh < P::kernel_h / kPhaseGroups; ++kh) {
+          if (kPhaseGroups > 1 ||
+              offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH == offset) {
+            const int phase_h = kPhaseGroups > 1 ? kh : phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
+            CONVTGEN_UNROLL
+            for (int kw = 0; kw < P::kernel_w; ++kw) {
+              const int phase = phase_h * P::stride_w + phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
+              const int shift = offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) - kFirstColumn - kRunStart;
+              const int tap = kh * P::kernel_w + kw;
+              const int first = step == 0 && is_first(kh, kw) ? 1 : 0;
+              CONVTGEN_UNROLL
+              for (int tile = 0; tile < kTiles; ++tile) {
+                wgmma_rs(P::type, kWgmmaMajorK, sums[phase][tile], runs[at][2 * tile + shift],
+                         wgmma_descriptor_move(weights, (tap * kSteps + step) * kProductBytes),
+                         first == 1 ? later : 1);  // tap ({kh}, {kw})
+              }
+            }
+          }
+        }
+        wgmma_commit();
+        wgmma_wait(1);  // the other run may be overwritten
+      }
+    }
+  }
+}
+
+// A sum as memory holds it, after bias and fuse chain where the layer has them.
+__device__ __forceinline__ float finish(float sum, float shift) {
+  const float value = P::has_bias ? sum + shift : sum;
+  return P::fuse_count > 0 ? activate(value) : value;
+}
+
+__device__ __forceinline__ float widen(Element value) {
+  if constexpr (P::type == kWgmmaF16) {
+    return half_to_float(value);
+  } else if constexpr (P::type == kWgmmaBf16) {
+    return bfloat16_to_float(value);
+  } else {
+    return value;
+  }
+}
+
+// Stores adjacent elements, aligned to all of them.
+__device__ __forceinline__ void store_together(Element* to, const float (&values)[P::store]) {
+  if (P::type == kWgmmaTf32) {
+    if (P::store == 4) {
+      *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
+    } else if (P::store == 2) {
+      *reinterpret_cast<float2*>(to) = make_float2(values[0], values[1]);
+    } else {
+      *to = values[0];
+    }
+  } else {
+    if (P::store == 8) {
+      *reinterpret_cast<uint4*>(to) = make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
+                                                 pair(values[4], values[5]), pair(values[6], values[7]));
+    } else if (P::store == 4) {
+      *reinterpret_cast<uint2*>(to) = make_uint2(pair(values[0], values[1]), pair(values[2], values[3]));
+    } else if (P::store == 2) {
+      *reinterpret_cast<unsigned int*>(to) = pair(values[0], values[1]);
+    } else {
+      *to = narrow(values[0]);
+    }
+  }
+}
+
+// Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
+// channel, `y` the image.
+__device__ __forceinline__ void store_tile(const Sums (&sums)[kPhases][kTiles], Element* __restrict__ y,
+                                           const Element* __restrict__ bias, int co, int m_y, int m_x, int phase_row,
+                                           const int out_h, const int out_w) {
+  CONVTGEN_UNROLL
+  for (int row = 0; row < P::phase_rows; ++row) {
+    const int oy = m_y * P::stride_h + phase_row + row;
+    if (oy < out_h) {
+      if (P::channels_last) {
+        CONVTGEN_UNROLL
+        for (int first = 0; first < P::columns / 4; first += P::store) {
+          const int channel = co + first / P::channel_run * (4 * P::channel_run) + first % P::channel_run;
+          if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
+            float shifts[P::store];
+            CONVTGEN_UNROLL
+            for (int i = 0; i < P::store; ++i) {
+              shifts[i] = P::has_bias ? widen(bias[channel + i]) : 0;
+            }
+            CONVTGEN_UNROLL
+            for (int position = 0; position < P::run; ++position) {
+              CONVTGEN_UNROLL
+              for (int phase_w = 0; phase_w < P::stride_w; ++phase_w) {
+                const int phase = row * P::stride_w + phase_w;
+                const int ox = (m_x + position) * P::stride_w + phase_w;
+                if (ox < out_w) {
+                  float values[P::store];
+                  CONVTGEN_UNROLL
+                  for (int i = 0; i < P::store; ++i) {
+                    const int d = (first + i) / 2 * 4 + position % 2 * 2 + (first + i) % 2;
+                    values[i] = finish(has_taps(phase) ? sums[phase][position / 2][d] : 0, shifts[i]);
+                  }
+                  store_together(y + (static_cast<long long>(oy) * out_w + ox) * P::out_channels + channel, values);
+                }
+              }
+            }
+          }
+        }
+      } else {
+        CONVTGEN_UNROLL
+        for (int i = 0; i < P::columns / 4; ++i) {
+          const int channel = co + i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
+          if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
+            const float shift = P::has_bias ? widen(bias[channel]) : 0;
+            Element* to = y + (static_cast<long long>(channel) * out_h + oy) * out_w;
+            CONVTGEN_UNROLL
+            for (int first = 0; first < P::run * P::stride_w; first += P::store) {
+              const int ox = m_x * P::stride_w + first;
+              if (ox < out_w) {
+                float values[P::store];
+                CONVTGEN_UNROLL
+                for (int v = 0; v < P::store; ++v) {
+                  const int position = (first + v) / P::stride_w;
+                  const int phase = row * P::stride_w + (first + v) % P::stride_w;
+                  const int d = i / 2 * 4 + position % 2 * 2 + i % 2;
+                  values[v] = finish(has_taps(phase) ? sums[phase][position / 2][d] : 0, shift);
+                }
+                store_together(to + ox, values);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// A tile's place: its image, and its first position.
+struct Tile {
+  int image;
+  int m_y;
+  int m_x;
+};
+__device__ __forceinline__ Tile tile_at(int index, const int tiles_y, const int tiles_x) {
+  Tile tile;
+  tile.image = index / (tiles_y * tiles_x);
+  tile.m_y = index / tiles_x % tiles_y * P::tile_h;
+  tile.m_x = index % tiles_x * P::tile_w;
+  return tile;
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    shift_gemm(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
+               Element* __restrict__ y, int batch, int height, int width) {
+  const int in_h = P::height >= 0 ? P::height : height;
+  const int in_w = P::width >= 0 ? P::width : width;
+  const int out_h =
+      (in_h - 1) * P::stride_h + (P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 - 2 * P::padding_h);
+  const int out_w =
+      (in_w - 1) * P::stride_w + (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);
+  const int tiles_y = (out_h + (P::stride_h * P::tile_h - 1)) / (P::stride_h * P::tile_h);
+  const int tiles_x = (out_w + (P::stride_w * P::tile_w - 1)) / (P::stride_w * P::tile_w);
+  const int tiles = batch * tiles_y * tiles_x;
+  const long long in_image = static_cast<long long>(in_h) * in_w * P::in_channels;
+  const long long out_image = static_cast<long long>(out_h) * out_w * P::out_channels;
+
+  // The block's output channels and phase rows; blocks that read the same input run together.
+  const int column_tile = blockIdx.x % kColumnTiles;
+  const int first_tile = blockIdx.x / kColumnTiles;
+  const int next_tile = gridDim.x / kColumnTiles;
+  const int first_out = column_tile % kChannelTiles * P::columns;
+  const int phase_row = kPhaseGroups == 1 ? 0 : column_tile / kChannelTiles * P::phase_rows;
+  const int first_tap = phase_row * P::kernel_w;
+
+  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned char* stages = shared + kResidentBytes;
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
+  unsigned long long* empty = full + P::stages;
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < P::stages; ++stage) {
+      mbarrier_init(&full[stage], kProducers);
+      mbarrier_init(&empty[stage], kConsumers / 32);
+    }
+    fence_mbarrier_init();
+  }
+  if (P::resident) {
+    for (int chunk = 0; chunk < kChunks; ++chunk) {
+      stage_weights(shared + chunk * kChunkWeightBytes, weight, chunk * P::chunk, first_out, first_tap, threadIdx.x,
+                    kThreads);
+    }
+    fence_proxy_async();
+  }
+  __syncthreads();
+
+  const int warp = warp_uniform(threadIdx.x / 32);
+  if (warp >= kConsumers / 32) {
+    setmaxnreg_decrease(88);
+    const int thread = threadIdx.x - kConsumers;
+    int stage = 0;
+    unsigned int parity = 1;
+    for (int index = first_tile; index < tiles; index += next_tile) {
+      const Tile tile = tile_at(index, tiles_y, tiles_x);
+      const Element* image = x + tile.image * in_image;
+      for (int chunk = 0; chunk < kChunks; ++chunk) {
+        mbarrier_wait(&empty[stage], parity);
+        unsigned char* to = stages + stage * kStageBytes;
+        stage_input(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + kFirstRow,
+                    tile.m_x + kFirstColumn, thread, in_h, in_w);
+        if (P::resident) {
+          async_copy_arrive(&full[stage]);
+        } else {
+          stage_weights(to + kInputBytes, weight, chunk * P::chunk, first_out, first_tap, thread, kProducers);
+          fence_proxy_async();
+          async_copy_arrive(&full[stage]);
+        }
+        ++stage;
+        if (stage == P::stages) {
+          stage = 0;
+          parity ^= 1;
+        }
+      }
+    }
+    async_copy_wait_all();
+  } else {
+    setmaxnreg_increase(208);
+    // The thread's place in the tile: the first position of its run, the first of its channels.
+    const int lane = threadIdx.x % 32;
+    const int quarter = lane % 4;
+    const int run = warp * 8 + lane / 4;
+    const int row = run / (P::tile_w / P::run);
+    const int column = run % (P::tile_w / P::run) * P::run;
+    const int position = row * kStagedColumns + column;
+    const int own = P::channels_last ? position * kPixelPitch + quarter * (8 / kBytes)
+                                     : quarter * (4 / kBytes) * kChannelPitch + position;
+    const int co = first_out + quarter * P::channel_run;
+    Sums sums[kPhases][kTiles] = {};
+    int stage = 0;
+    unsigned int parity = 0;
+    for (int index = first_tile; index < tiles; index += next_tile) {
+      for (int chunk = 0; chunk < kChunks; ++chunk) {
+        mbarrier_wait(&full[stage], parity);
+        const unsigned char* from = stages + stage * kStageBytes;
+        const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
+        multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
+                       wgmma_descriptor(weights, P::columns * 16, 128, 0), chunk > 0 ? 1 : 0);
+        if (!P::resident || kSteps * used_before(kOffsetsH) % 2 == 1) {
+          wgmma_wait(0);  // the weights' stage, or the run that the next chunk begins with
+        }
+        __syncwarp();
+        if (lane == 0) {
+          mbarrier_arrive(&empty[stage]);
+        }
+        ++stage;
+        if (stage == P::stages) {
+          stage = 0;
+          parity ^= 1;
+        }
+      }
+      wgmma_wait(0);
+      const Tile tile = tile_at(index, tiles_y, tiles_x);
+      store_tile(sums, y + tile.image * out_image, bias, co, tile.m_y + row, tile.m_x + column, phase_row, out_h,
+                 out_w);
+    }
+  }
+}
