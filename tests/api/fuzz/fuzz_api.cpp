@@ -74,8 +74,7 @@ void launch(Input& data, const convtgen_layer* layer) {
     const auto pointer = [&] { return reinterpret_cast<void*>(data.any()); };
     convtgen_shape shape{};
     shape.struct_size = sizeof(shape);
-    const bool has_shape =
-        batch >= 0 && height >= 0 && width >= 0 && succeeded(convtgen_layer_shape(layer, batch, height, width, &shape));
+    const bool has_shape = succeeded(convtgen_layer_shape(layer, batch, height, width, &shape));
     size_t workspace = 1;
     CONVTGEN_CHECK(succeeded(convtgen_kernel_workspace(kernel, batch, height, width, &workspace)) == has_shape);
     CONVTGEN_CHECK(workspace == 0);
