@@ -277,6 +277,20 @@ __device__ __forceinline__ void load_run(Run& run, const Element* row) {
   }
 }
 
+// Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
+__device__ __forceinline__ void pin(Sums (&sums)[kPhases][kTiles]) {
+#pragma unroll
+  for (int phase = 0; phase < kPhases; ++phase) {
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+      for (int i = 0; i < P::columns / 2; ++i) {
+        wgmma_pin(sums[phase][tile][i]);
+      }
+    }
+  }
+}
+
 // All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first
 // chunk, whose first products begin the sums.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kPhases][kTiles], const Element* rows,
@@ -528,6 +542,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     int stage = 0;
     unsigned int parity = 0;
     for (int index = first_tile; index < tiles; index += next_tile) {
+      pin(sums);
       for (int chunk = 0; chunk < kChunks; ++chunk) {
         mbarrier_wait(&full[stage], parity);
         const unsigned char* from = stages + stage * kStageBytes;
@@ -548,6 +563,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
       }
       wgmma_wait(0);
+      pin(sums);
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       store_tile(sums, y + tile.image * out_image, bias, co, tile.m_y + row, tile.m_x + column, phase_row, out_h,
                  out_w);

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "b5e8e7d27f638f065ac91130d68f4d2d45496701114782bd541f442a86b9d92c")
+  (digest "c350c82871fdf48d36b3d120965f10a5a15a418bd598d55dc4d4b4c72fa521f9")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -460,7 +460,15 @@
       (do @30 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @31 (= (at (at run i) 2) (at (at words 1) i)))
       (do @32 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (function @282 device void multiply_chunk
+  (function @281 device void pin
+    (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kPhases)) sums)
+    (for @2 (pragma "unroll") (declare @2 int phase 0) (< phase kPhases) (++ phase)
+      (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
+        (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ P::columns 2)) (++ i)
+          (do @7 (call wgmma_pin (at (at (at sums phase) tile) i)))))))
+  (function @296 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums.")
     (attributes "__forceinline__")
@@ -492,14 +500,14 @@
             (do @33 (call wgmma_commit))
             (do @34 (call wgmma_wait 1)
               (trail "the other run may be overwritten")))))))
-  (function @323 device float finish
+  (function @337 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @328 device float widen
+  (function @342 device float widen
     (attributes "__forceinline__")
     (argument Element value)
     (if_constexpr @1 (== P::type kWgmmaF16)
@@ -511,7 +519,7 @@
             (return @4 (call bfloat16_to_float value)))
           (else
             (return @6 value))))))
-  (function @339 device void store_together
+  (function @353 device void store_together
     (comment "Stores adjacent elements, aligned to all of them.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -541,7 +549,7 @@
                     (do @16 (= (* (reinterpret_cast (pointer "unsigned int") to)) (call pair (at values 0) (at values 1)))))
                   (else
                     (do @18 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @364 device void store_tile
+  (function @378 device void store_tile
     (comment "Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first")
     (comment "channel, `y` the image.")
     (attributes "__forceinline__")
@@ -596,12 +604,12 @@
                             (declare @52 (const int) d (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2)))
                             (do @53 (= (at values v) (call finish (? (call has_taps phase) (at (at (at sums phase) (/ position 2)) d) 0) shift))))
                           (do @55 (call store_together (+ to ox) values))))))))))))))
-  (record @430 Tile
+  (record @444 Tile
     (comment "A tile's place: its image, and its first position.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @435 device Tile tile_at
+  (function @449 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -611,7 +619,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @443 kernel void shift_gemm
+  (function @457 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -697,24 +705,26 @@
         (declare @85 int stage 0)
         (declare @86 "unsigned int" parity 0)
         (for @87 plain (declare @87 int index first_tile) (< index tiles) (+= index next_tile)
-          (for @88 plain (declare @88 int chunk 0) (< chunk kChunks) (++ chunk)
-            (do @89 (call mbarrier_wait (& (at full stage)) parity))
-            (declare @90 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @91 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (do @92 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* P::columns 16) 128 0) (? (> chunk 0) 1 0)))
-            (if @94 (|| (! P::resident) (== (% (* kSteps (call used_before kOffsetsH)) 2) 1))
+          (do @88 (call pin sums))
+          (for @89 plain (declare @89 int chunk 0) (< chunk kChunks) (++ chunk)
+            (do @90 (call mbarrier_wait (& (at full stage)) parity))
+            (declare @91 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @92 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (do @93 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* P::columns 16) 128 0) (? (> chunk 0) 1 0)))
+            (if @95 (|| (! P::resident) (== (% (* kSteps (call used_before kOffsetsH)) 2) 1))
               (then
-                (do @95 (call wgmma_wait 0)
+                (do @96 (call wgmma_wait 0)
                   (trail "the weights' stage, or the run that the next chunk begins with"))))
-            (do @97 (call __syncwarp))
-            (if @98 (== lane 0)
+            (do @98 (call __syncwarp))
+            (if @99 (== lane 0)
               (then
-                (do @99 (call mbarrier_arrive (& (at empty stage))))))
-            (do @101 (++ stage))
-            (if @102 (== stage P::stages)
+                (do @100 (call mbarrier_arrive (& (at empty stage))))))
+            (do @102 (++ stage))
+            (if @103 (== stage P::stages)
               (then
-                (do @103 (= stage 0))
-                (do @104 (^= parity 1)))))
-          (do @107 (call wgmma_wait 0))
-          (declare @108 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (do @109 (call store_tile sums (+ y (* (. tile image) out_image)) bias co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))
+                (do @104 (= stage 0))
+                (do @105 (^= parity 1)))))
+          (do @108 (call wgmma_wait 0))
+          (do @109 (call pin sums))
+          (declare @110 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (do @111 (call store_tile sums (+ y (* (. tile image) out_image)) bias co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))
