@@ -164,7 +164,7 @@ __device__ __forceinline__ Element narrow(float value) {
   }
 }
 
-// Copies the weights of a chunk of input channels, by `threads` threads of which this is number `thread`. What a
+// Copies the weights of a chunk of input channels, by {threads} threads of which this is number `thread`. What a
 // consumer reads of x in one piece goes to one thread, so with channels last a product's depth is another order of
 // them.
 __device__ __forceinline__ void stage_weights(unsigned char* to, const Element* __restrict__ weight, int first_channel,
@@ -191,7 +191,7 @@ __device__ __forceinline__ void stage_weights(unsigned char* to, const Element* 
   }
 }
 
-// One asynchronous copy of P::copy_bytes, `bytes` of them from memory and zeros for the rest.
+// One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
 __device__ __forceinline__ void copy(Element* to, const Element* from, int bytes) {
   if (P::copy_bytes == 16) {
     async_copy_16(to, from, bytes);

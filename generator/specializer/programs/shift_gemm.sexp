@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "c350c82871fdf48d36b3d120965f10a5a15a418bd598d55dc4d4b4c72fa521f9")
+  (digest "c5eabe7b09613649f8dacd40650f68e1cb0d23b34649be27500224a82204d08c")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -340,7 +340,7 @@
           (else
             (return @6 value))))))
   (function @170 device void stage_weights
-    (comment "Copies the weights of a chunk of input channels, by `threads` threads of which this is number `thread`. What a")
+    (comment "Copies the weights of a chunk of input channels, by {threads} threads of which this is number `thread`. What a")
     (comment "consumer reads of x in one piece goes to one thread, so with channels last a product's depth is another order of")
     (comment "them.")
     (attributes "__forceinline__")
@@ -368,7 +368,7 @@
             (do @16 (= (at words word) (| (static_cast "unsigned int" (call weight_at weight (+ ci pair) co tap)) (<< (static_cast "unsigned int" (call weight_at weight (+ (+ ci pair) 1) co tap)) 16)))))))
       (do @20 (= (* (reinterpret_cast (pointer uint4) (+ to (* i 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3))))))
   (function @195 device void copy
-    (comment "One asynchronous copy of P::copy_bytes, `bytes` of them from memory and zeros for the rest.")
+    (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
     (argument (pointer (const Element)) from)
