@@ -52,4 +52,4 @@ need_nvrtc
 quietly cmake --build build --target program
 expect "the program's kernel" up_forward "$(build/program)"
 quietly cmake --build build --target program
-grep -q "no work to do" log || fail "a second build does something: $(cat log)"
+says "no work to do"

@@ -55,6 +55,14 @@ remade() {
     LC_ALL=C sort | tr '\n' ' ' | sed 's/ $//'
 }
 
+# says <words>: the file `log` has these words, wherever the lines break: CMake breaks those of messages by their length.
+says() {
+  tr '\n' ' ' <log | tr -s ' ' | grep -F -- "$1" >/dev/null || {
+    tail -n 60 log >&2
+    fail "the output does not say '$1'"
+  }
+}
+
 expect() { # <what> <expected> <got>
   [[ "$2" == "$3" ]] || fail "$1: expected '$2', got '$3'"
 }

@@ -6,4 +6,4 @@ installed=$CONVTGEN_WORK/prefix
 quietly cmake --build "$CONVTGEN_BUILD" --target uninstall
 expect "what is left" "" "$(find "$installed" "$CONVTGEN_WORK/component" -mindepth 1)"
 cmake --build "$CONVTGEN_BUILD" --target uninstall >log 2>&1 && fail "removing twice is no error"
-grep -q "nothing was installed" log || fail "no clear error: $(cat log)"
+says "nothing was installed"
