@@ -46,11 +46,12 @@ static Arrays arrays_open(int is_host) {
   return arrays;
 }
 
-/* Never freed: the examples end soon. */
+/* Aligned as workspaces are. Never freed: the examples end soon. */
 static void* arrays_allocate(const Arrays* arrays, size_t bytes) {
   uint64_t address = 0;
+  bytes = (bytes / 128 + 1) * 128; /* at least one byte, and whole lines */
   if (!arrays->on_gpu) {
-    address = (uint64_t)(uintptr_t)malloc(bytes);
+    address = (uint64_t)(uintptr_t)aligned_alloc(128, bytes);
   } else if (arrays->allocate_managed(&address, bytes, 1) != 0) {
     address = 0;
   }
