@@ -70,7 +70,7 @@ TEST_F(AllocationTest, NorDoesOneThatPacksTheWeights) {
 #endif
   constexpr const char* kLayer =
       "conv_transpose2d 64 -> 64; kernel 4; stride 2; padding 1; compute tf32; input ?x32x32";
-  ASSERT_GT(convtgen::testing::record_packed_plan(kLayer, "Fake GPU", folder_ / "store"), 0);
+  ASSERT_GT(record_packed_plan(kLayer, "Fake GPU", folder_ / "store"), 0);
   const Device device("cuda");
   const Kernel kernel = device.prepare(Layer(kLayer));
   ASSERT_GT(kernel.workspace({1, 32, 32}), 0u);

@@ -352,7 +352,7 @@ TEST_F(ApiOnGpu, WeightsStayPackedInTheirWorkspaces) {
   const std::string chip = name.substr(name.find('(') + 1, name.find(',') - name.find('(') - 1);
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("convtgen_gpu_test_" + std::to_string(getpid()));
-  ASSERT_GT(convtgen::testing::record_packed_plan(text, chip, folder), 0);
+  ASSERT_GT(record_packed_plan(text, chip, folder), 0);
   setenv("CONVTGEN_CACHE_DIR", folder.c_str(), 1);
   const Device device("cuda");
   const Kernel kernel = device.prepare(Layer(text));

@@ -119,7 +119,7 @@ TEST_F(JitDeviceTest, ADriverThatForbidsLoadingIsNoLastingFailure) {
 TEST_F(JitDeviceTest, APlanWithPackedWeightsHasTwoKernels) {
   constexpr const char* kText = "conv_transpose2d 64 -> 64; kernel 4; stride 2; padding 1; compute tf32; input ?x32x32";
   const LayerKey layer(*parse_layer(kText));
-  const std::int64_t bytes = convtgen::testing::record_packed_plan(kText, "Fake GPU", folder_);
+  const std::int64_t bytes = api_test::record_packed_plan(kText, "Fake GPU", folder_);
   ASSERT_GT(bytes, 0);
   const auto compiles = counters().compiles.load();
   for (int start = 0; start < 2; ++start) {  // the second finds the binary in the store

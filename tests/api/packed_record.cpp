@@ -6,7 +6,7 @@
 #include "runtime/store/store.h"
 #include "runtime/tune/record.h"
 
-namespace convtgen::testing {
+namespace convtgen::api_test {
 
 std::int64_t record_packed_plan(const std::string& layer, const std::string& chip, const std::string& folder) {
   const Problem problem{parse_layer(layer).value(), Direction::kForward, target_named("sm_90a").value()};
@@ -28,4 +28,4 @@ std::int64_t record_packed_plan(const std::string& layer, const std::string& chi
   return 0;
 }
 
-}  // namespace convtgen::testing
+}  // namespace convtgen::api_test
