@@ -39,10 +39,10 @@ bool has_plan(const Layer& layer) {
 /// Makes the layer one whose weights do not fit shared memory: many channels, at a small size.
 void fill_with_weights(RandomLayer& drawn, std::mt19937_64& random) {
   Layer& layer = drawn.layer;
-  layer.in_channels = 160 + static_cast<std::int64_t>(random() % 40);
-  layer.out_channels = 64;
+  layer.in_channels = 1000 + static_cast<std::int64_t>(random() % 100);
+  layer.out_channels = 20;
   layer.kernel.w = 3 + static_cast<std::int64_t>(random() % 3);
-  layer.kernel.h = layer.dimensions == 1 ? 1 : 3 + static_cast<std::int64_t>(random() % 2);
+  layer.kernel.h = layer.dimensions == 1 ? 1 : 3;
   layer.dtype = Dtype::kF32;
   layer.compute = Compute::kTf32;
   const auto limit = [](std::int64_t& size, Size& known, std::int64_t most) {
@@ -70,8 +70,10 @@ RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64
     if (number % 4 == 3) {
       fill_with_weights(drawn, random);
     } else if (number % 4 == 1 && layer.dimensions == 2) {  // whose phase rows can be parted
-      layer.kernel = layer.stride = {4, 2 + 2 * static_cast<std::int64_t>(random() % 2)};
-      layer.padding = layer.output_padding = {0, 0};
+      layer.stride = {4, 2 + 2 * static_cast<std::int64_t>(random() % 2)};
+      layer.kernel = {layer.stride.h * (1 + static_cast<std::int64_t>(random() % 2)), layer.stride.w};
+      layer.padding = {static_cast<std::int64_t>(random() % 3), static_cast<std::int64_t>(random() % 2)};
+      layer.output_padding = {0, 0};
       layer.dilation = {1, 1};
     }
     const auto shape = shape_of(layer, drawn.sizes);
@@ -93,7 +95,7 @@ TEST(TensorCores, RandomLayersMatchTheDefinition) {
     layers.push_back(next_layer(source, random, i));
   }
   std::atomic<std::size_t> next{0};
-  std::atomic<int> run{0}, resident{0}, streamed{0}, parted{0}, long_runs{0};
+  std::atomic<int> run{0}, resident{0}, streamed{0}, parted{0}, long_runs{0}, several_images{0};
   std::mutex failures;
   const auto work = [&] {
     const std::unique_ptr<Device> device = test_device(1);
@@ -110,6 +112,7 @@ TEST(TensorCores, RandomLayersMatchTheDefinition) {
         (std::get<bool>(outcome.plan->parameters.at("resident")) ? resident : streamed) += 1;
         parted += value("phase_rows") < layer.stride.h;
         long_runs += value("run") > 2;
+        several_images += value("tile_n") > 1;
       }
       if (!outcome.passed) {
         const std::lock_guard lock(failures);
@@ -127,8 +130,10 @@ TEST(TensorCores, RandomLayersMatchTheDefinition) {
     }
   }
   fmt::print(
-      "seed {}: {} layers run; weights resident {}, with each stage {}; phase rows parted {}; runs of 4 or 8 {}\n",
-      seed, run.load(), resident.load(), streamed.load(), parted.load(), long_runs.load());
+      "seed {}: {} layers run; weights resident {}, with each stage {}; phase rows parted {}; runs of 4 or 8 {}; tiles "
+      "of "
+      "several images {}\n",
+      seed, run.load(), resident.load(), streamed.load(), parted.load(), long_runs.load(), several_images.load());
   if (only == ~std::uint64_t{0}) {
     EXPECT_EQ(run.load(), static_cast<int>(count));
     if (count >= 48) {
@@ -136,6 +141,7 @@ TEST(TensorCores, RandomLayersMatchTheDefinition) {
       EXPECT_GT(streamed, 0);
       EXPECT_GT(parted, 0);
       EXPECT_GT(long_runs, 0);
+      EXPECT_GT(several_images, 0);
     }
   }
 }
