@@ -30,30 +30,28 @@ Result<Output> evaluate_program(const Globals& globals, const std::string& symbo
 
 Result<Output> Evaluator::run(const std::string& symbol) {
   const Function* kernel = nullptr;
+  const Function* packing = nullptr;
   for (const Item& item : globals_.program().items) {
     if (const auto* function = std::get_if<Function>(&item);
         function != nullptr && function->kind == Function::Kind::kKernel) {
-      kernel = function;
+      (function->name == kPackingKernel ? packing : kernel) = function;
     }
   }
   if (kernel == nullptr) {
     return fail(fmt::format("the template {} has no kernel", globals_.program().name));
   }
-  std::vector<Term> arguments;
-  for (const Argument& argument : kernel->arguments) {
-    Term dynamic;
-    dynamic.kind = Expression::Kind::kName;
-    dynamic.text = argument.name;
-    arguments.push_back(dynamic);
+  std::set<std::string> kernels = {symbol};
+  const Version& made = specialise_kernel(*kernel, symbol);
+  const bool reads_packed = std::ranges::count(made.arguments, "packed", &ResidualArgument::name) > 0;
+  if (packing != nullptr && reads_packed && !error_) {
+    kernels.insert(specialise_kernel(*packing, symbol + std::string(kPackingSuffix)).name);
   }
-  const std::size_t made = specialise(*kernel, arguments);
   if (error_) {
     return std::unexpected(*error_);
   }
-  versions_[made].name = symbol;
   Output output;
   output.globals = &globals_;
-  collect(output);
+  collect(output, std::move(kernels));
   check_architecture(output);
   if (error_) {
     return std::unexpected(*error_);
@@ -61,10 +59,27 @@ Result<Output> Evaluator::run(const std::string& symbol) {
   return output;
 }
 
-/// Takes over what the kernel reaches, in the program's order.
-void Evaluator::collect(Output& output) {
+/// A kernel, with nothing known of its arguments.
+const Version& Evaluator::specialise_kernel(const Function& kernel, const std::string& symbol) {
+  std::vector<Term> arguments;
+  for (const Argument& argument : kernel.arguments) {
+    Term dynamic;
+    dynamic.kind = Expression::Kind::kName;
+    dynamic.text = argument.name;
+    arguments.push_back(dynamic);
+  }
+  static const Version kNone;
+  const std::size_t made = specialise(kernel, arguments);
+  if (error_) {
+    return kNone;
+  }
+  versions_[made].name = symbol;
+  return versions_[made];
+}
+
+/// Takes over what the kernels reach, in the program's order.
+void Evaluator::collect(Output& output, std::set<std::string> reached) {
   const std::vector<Item>& items = globals_.program().items;
-  std::set<std::string> reached = {versions_.back().name};
   std::vector<std::string> open(reached.begin(), reached.end());
   const auto reach = [&](const std::set<std::string>& names) {
     for (const std::string& name : names) {
@@ -319,6 +334,9 @@ std::size_t Evaluator::specialise(const Function& function, const std::vector<Te
     const Term term = evaluate(bound);
     if (!term.value && !error_) {
       report("launch bounds must be static");
+    }
+    if (version.launch_bounds.empty() && term.value) {
+      version.threads = static_cast<int>(wide(*term.value));
     }
     version.launch_bounds += (version.launch_bounds.empty() ? "" : ", ") + text_of(term);
   }

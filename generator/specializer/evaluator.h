@@ -47,7 +47,8 @@ class Evaluator {
   std::size_t specialise(const Function& function, const std::vector<Term>& arguments);
   int line_here() const;
   Place place_here() const;
-  void collect(Output& output);
+  const Version& specialise_kernel(const Function& kernel, const std::string& symbol);
+  void collect(Output& output, std::set<std::string> reached);
   void check_architecture(const Output& output);
   ResidualType spell_item(const Item& item, std::size_t order);
 

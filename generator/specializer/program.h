@@ -24,7 +24,7 @@
 //     (primitive LINE TYPE NAME (uses NAME...) "text")  verbatim, with the comment above it; TYPE is what a call gives
 //     (verbatim LINE NAME "text")                       a declaration that primitives use
 //     (printed LINE NAME [(static NAME) | (argument NAME)]...)  a primitive that the specializer prints; its parameters
-//     (function LINE KIND TYPE NAME                     KIND: constexpr, device or kernel
+//     (function LINE KIND TYPE NAME                     KIND: constexpr, device or kernel (one, and pack_weights)
 //       [(comment "...")...] [(attributes "__forceinline__ ...")] [(launch_bounds EXPRESSION...)]
 //       [(argument TYPE NAME [grid_constant])...]
 //       STATEMENT...)
@@ -239,6 +239,11 @@ struct Argument {
   bool is_grid_constant = false;  // of a kernel: __grid_constant__
   bool operator==(const Argument&) const = default;
 };
+
+/// The kernel of a template that makes the packed copy of the weights. It is in the output where the other kernel reads
+/// `packed`, under that one's symbol and this suffix.
+inline constexpr std::string_view kPackingKernel = "pack_weights";
+inline constexpr std::string_view kPackingSuffix = "_pack";
 
 struct Function {
   enum class Kind { kConstexpr, kDevice, kKernel };

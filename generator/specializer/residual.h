@@ -63,6 +63,7 @@ struct Version {
   std::vector<std::string> comment;
   Type type;
   std::string launch_bounds;
+  int threads = 0;  // the first of them
   std::vector<ResidualArgument> arguments;
   std::vector<Residual> body;
 };
@@ -81,7 +82,7 @@ struct Output {
   const Globals* globals = nullptr;
   std::vector<Primitive> primitives;  // in the program's order, behind them printed ones in the order of their names
   std::vector<ResidualType> types;
-  std::vector<Version> versions;  // callees before callers; the kernel is the last
+  std::vector<Version> versions;  // callees before callers; the kernel is the last, below the packing kernel
 };
 
 /// Evaluates the program's kernel and all that it calls, for an architecture ("sm_90a"). Errors name the template's

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include <algorithm>
 #include <array>
 
 #include "convtgen_specializer_embedded.h"
@@ -61,6 +62,14 @@ std::string launch_type(Type type) {
   return text_of_type(type);
 }
 
+std::vector<KernelParameter> parameters_of(const Version& kernel) {
+  std::vector<KernelParameter> parameters;
+  for (const ResidualArgument& argument : kernel.arguments) {
+    parameters.push_back({argument.name, launch_type(argument.type)});
+  }
+  return parameters;
+}
+
 /// A committed program, read once in a process.
 template <std::string_view (*text)()>
 const Result<Program>& program_of() {
@@ -112,8 +121,11 @@ Result<KernelSource> specialize_program(const Program& program, const Parameters
   out.text = std::move(text.text);
   out.template_lines = std::move(text.lines);
   out.symbol = symbol;
-  for (const ResidualArgument& argument : output->versions.back().arguments) {
-    out.parameters.push_back({argument.name, launch_type(argument.type)});
+  out.parameters = parameters_of(output->versions.back());
+  const auto packing = std::ranges::find(output->versions, out.symbol + std::string(kPackingSuffix), &Version::name);
+  if (packing != output->versions.end()) {
+    out.packing =
+        PackingKernel{.symbol = packing->name, .parameters = parameters_of(*packing), .threads = packing->threads};
   }
   return out;
 }
@@ -143,6 +155,15 @@ Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
   if (out) {
     out->threads = plan.threads;
     out->shared_bytes = plan.shared_bytes;
+    if (out->packing.has_value() != (plan.packed_bytes > 0)) {
+      return fail(fmt::format("the template {} {} packed weights, and the plan has {} bytes of them",
+                              plan.template_name, out->packing ? "wants" : "wants no", plan.packed_bytes));
+    }
+    if (out->packing) {
+      // Each thread makes 16 bytes.
+      out->packing->bytes = plan.packed_bytes;
+      out->packing->blocks = (plan.packed_bytes / 16 + out->packing->threads - 1) / out->packing->threads;
+    }
   }
   return out;
 }

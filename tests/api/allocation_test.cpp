@@ -51,12 +51,12 @@ TEST_F(AllocationTest, APreparedLaunchAllocatesNothing) {
   const Arrays arrays = some_arrays();
   const long before = allocations;
   for (int i = 0; i < 100; ++i) {
-    ASSERT_EQ(
-        convtgen_launch(kernel.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, 1 + i % 3, 5, 7 + i, nullptr),
-        CONVTGEN_OK);
-    ASSERT_EQ(
-        convtgen_run(device.handle(), layer.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, 0, 5, 7, nullptr),
-        CONVTGEN_OK);
+    ASSERT_EQ(convtgen_launch(kernel.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, nullptr, 1 + i % 3, 5,
+                              7 + i, nullptr),
+              CONVTGEN_OK);
+    ASSERT_EQ(convtgen_run(device.handle(), layer.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, nullptr, 0,
+                           5, 7, nullptr),
+              CONVTGEN_OK);
   }
   EXPECT_EQ(allocations, before);
   pop();

@@ -1,5 +1,5 @@
-// A stand-in for NVRTC: "compiles" kernels into the text that the fake driver loads, for each a line "<symbol> <bytes
-// of parameter> ...".
+// A stand-in for NVRTC: "compiles" kernels into the text that the fake driver loads, a line "<symbol> <bytes of
+// parameter> ..." for each.
 //   $CONVTGEN_FAKE_NVRTC_KNOWS  its architectures ("75 80 90"); by default those up to 120
 //   $CONVTGEN_FAKE_NVRTC_FAILS  a text: sources that hold it do not compile
 //   $CONVTGEN_FAKE_NVRTC_MS     how long a compile takes
@@ -44,7 +44,7 @@ std::vector<int> architectures() {
   return all;
 }
 
-// A kernel's signature, between "__global__", where the text begins, and the brace behind it.
+// The line of a kernel by its signature, between "__global__" and the brace behind it.
 std::string line_of(std::string_view signature) {
   const std::size_t close = signature.find(") {");
   const std::size_t open = signature.rfind('(', close);
@@ -52,20 +52,20 @@ std::string line_of(std::string_view signature) {
   while (begin > 0 && signature[begin - 1] != ' ') {
     --begin;
   }
-  std::string line(signature.substr(begin, open - begin));
+  std::string image(signature.substr(begin, open - begin));
   std::istringstream parameters(std::string(signature.substr(open + 1, close - open - 1)));
   for (std::string parameter; std::getline(parameters, parameter, ',');) {
     const bool wide = parameter.find('*') != std::string::npos || parameter.find("long") != std::string::npos;
-    line += wide ? " 8" : " 4";
+    image += wide ? " 8" : " 4";
   }
-  return line;
+  return image + "\n";
 }
 
 std::string image_of(std::string_view source) {
-  static constexpr std::string_view kBegin = "extern \"C\" __global__";
+  constexpr std::string_view kKernel = "extern \"C\" __global__";
   std::string image;
-  for (std::size_t at = source.find(kBegin); at != source.npos; at = source.find(kBegin, at + kBegin.size())) {
-    image += (image.empty() ? "" : "\n") + line_of(source.substr(at + kBegin.size()));
+  for (std::size_t at = source.find(kKernel); at != std::string_view::npos; at = source.find(kKernel, at + 1)) {
+    image += line_of(source.substr(at));
   }
   return image;
 }

@@ -3,6 +3,7 @@
 #include "tests/cuda_device/fake_driver.h"
 
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <sstream>
@@ -43,14 +44,16 @@ FakeContext* current() {
 }
 
 struct FakeModule;
+
 struct FakeFunction {
-  const FakeModule* module = nullptr;
+  FakeModule* module = nullptr;
   std::string symbol;
   std::vector<std::size_t> parameter_bytes;
 };
+
 struct FakeModule {
   FakeContext* context = nullptr;
-  std::vector<FakeFunction> functions;
+  std::deque<FakeFunction> functions;  // that stay where they are
 };
 
 // The status that a test asked this function to return, with the call written down.
@@ -79,8 +82,8 @@ void unload(FakeModule* module) {
   --state.live_modules;
 }
 
-const FakeFunction* function_of(FunctionHandle function) {
-  return reinterpret_cast<const FakeFunction*>(function);
+const FakeFunction& function_of(FunctionHandle function) {
+  return *reinterpret_cast<const FakeFunction*>(function);
 }
 
 // The allocation that holds these bytes whole, or null.
@@ -306,12 +309,12 @@ Status cuFuncSetAttribute(FunctionHandle, FunctionAttribute attribute, int value
 #ifndef CONVTGEN_FAKE_OLD_DRIVER
 Status cuFuncGetParamInfo(FunctionHandle function, std::size_t index, std::size_t* offset, std::size_t* size) {
   const Lock lock(mutex);
-  const FakeFunction* known = function_of(function);
-  if (index >= known->parameter_bytes.size()) {
+  const FakeFunction& asked = function_of(function);
+  if (index >= asked.parameter_bytes.size()) {
     return kErrorInvalidValue;
   }
   *offset = 8 * index;
-  *size = known->parameter_bytes[index];
+  *size = asked.parameter_bytes[index];
   return enter("cuFuncGetParamInfo", true);
 }
 #endif
@@ -434,25 +437,25 @@ Status cuLaunchKernel(FunctionHandle function, unsigned int grid_x, unsigned int
   if (status != kSuccess) {
     return status;
   }
-  const FakeFunction* known = function_of(function);
-  if (!at_home(known->module)) {
+  const FakeFunction& launched = function_of(function);
+  if (!at_home(launched.module)) {
     return static_cast<Status>(400);
   }
   if (!state.record) {
     return kSuccess;
   }
-  SeenLaunch launch{known->symbol, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, {}};
+  SeenLaunch launch{launched.symbol, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, {}};
   launch.stream = reinterpret_cast<std::uint64_t>(stream);
   launch.context = current()->id;
-  for (std::size_t i = 0; i < known->parameter_bytes.size(); ++i) {
+  for (std::size_t i = 0; i < launched.parameter_bytes.size(); ++i) {
     std::uint64_t value = 0;
-    std::memcpy(&value, parameters[i], known->parameter_bytes[i]);
+    std::memcpy(&value, parameters[i], launched.parameter_bytes[i]);
     launch.arguments.push_back(value);
   }
   if (static_cast<int>(shared_bytes) > state.allowed_shared) {
     return kErrorInvalidValue;
   }
-  if (known->symbol == "double_it") {
+  if (launched.symbol == "double_it") {
     unsigned char* bytes = locate(launch.arguments[0], launch.arguments[1]);
     if (bytes == nullptr) {
       return kErrorIllegalAddress;

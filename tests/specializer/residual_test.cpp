@@ -410,6 +410,38 @@ extern "C" __global__ void kernel(__grid_constant__ const TensorMap map) {
             "t.cu:81: sm_80 has no 'tensor_prefetch'; sm_90a, sm_100, sm_120 have");
 }
 
+constexpr std::string_view kPacking = R"sexp(
+  (function @90 kernel void pack_weights
+    (launch_bounds (* P::n 64))
+    (argument (restrict (pointer (const P::Element))) weight)
+    (argument (pointer P::Element) packed)
+    (do @91 (= (at packed 0) (at weight 1))))
+)sexp";
+
+TEST(Residual, WeightsArePackedWhereTheKernelReadsThem) {
+  const Result<KernelSource> with = specialised(kPacking, R"sexp(
+    (argument (restrict (pointer (const P::Element))) packed)
+    (do @101 (= (at y 0) (at packed 0)))
+)sexp");
+  ASSERT_TRUE(with) << with.error().message;
+  ASSERT_TRUE(with->packing);
+  EXPECT_EQ(with->packing->symbol, "kernel_pack");
+  EXPECT_EQ(with->packing->threads, 192);
+  EXPECT_EQ(with->packing->parameters,
+            (std::vector<KernelParameter>{{"weight", "const float*"}, {"packed", "float*"}}));
+  EXPECT_EQ(with->parameters, (std::vector<KernelParameter>{{"y", "float*"}, {"packed", "const float*"}}));
+  const std::size_t packing = with->text.find("__launch_bounds__(192)");
+  const std::size_t kernel = with->text.find("__launch_bounds__(96)");
+  EXPECT_NE(with->text.find("kernel_pack(const float* __restrict__ weight, float* packed)", packing), std::string::npos)
+      << with->text;
+  EXPECT_LT(packing, kernel);
+
+  const Result<KernelSource> without = specialised(kPacking, "(do @101 (= (at y 0) (at x 0)))");
+  ASSERT_TRUE(without) << without.error().message;
+  EXPECT_FALSE(without->packing);
+  EXPECT_EQ(without->text.find("kernel_pack"), std::string::npos) << without->text;
+}
+
 TEST(ResidualErrors, PrimitivesThatTheArchitectureLacks) {
   const auto message = [](std::string_view items, std::string_view body, std::string_view architecture) {
     const Result<KernelSource> source = specialised(items, body, architecture);

@@ -391,6 +391,15 @@ __global__ void $other(float* y) {
 }
 )",
      "a template has one kernel"},
+    {"a_packing_kernel_behind_the_kernel", R"(
+__global__ void small(float* y) {
+  y[0] = 1;
+}
+__global__ void $pack_weights(float* packed) {
+  packed[0] = 2;
+}
+)",
+     "pack_weights stands before the kernel"},
     {"a_syntax_error", R"(
 __global__ void small(float* y) {
   y[0] = 1$
