@@ -10,6 +10,8 @@ using namespace convtgen::api;
 namespace convtgen::api {
 namespace {
 
+static_assert(CONVTGEN_WORKSPACE_ALIGNMENT == kWorkspaceAlignment);
+
 convtgen_kernel* make_handle(jit::KernelPointer kernel) {
   return new convtgen_kernel{.handle = Handle(HandleKind::kKernel), .kernel = std::move(kernel)};
 }

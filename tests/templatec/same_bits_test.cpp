@@ -54,7 +54,8 @@ Result<KernelSource> kernel_of_template(const Layer& layer, const Plan& plan) {
                       .parameters = {},
                       .template_lines = {},
                       .threads = plan.threads,
-                      .shared_bytes = plan.shared_bytes};
+                      .shared_bytes = plan.shared_bytes,
+                      .packing = {}};
   // Where there is no bias, nothing reads the argument, and any address will do.
   for (const char* name : {"x", "weight", layer.bias ? "bias" : "x", "y", "height", "width"}) {
     source.parameters.push_back({name, name[0] == 'h' || name[1] == 'i' ? "int" : "void*"});

@@ -230,8 +230,9 @@ CONVTGEN_API convtgen_status convtgen_launch(convtgen_kernel* kernel, const void
                                              const void* bias, void* y, void* workspace, int64_t batch, int64_t height,
                                              int64_t width, void* stream);
 
-/** convtgen_prepare() and convtgen_launch() in one, with no handle to keep. In a capture the layer must have been
- * prepared (CONVTGEN_NOT_PREPARED), and its kernel then stays loaded as long as the device is open. */
+/** convtgen_prepare() and convtgen_launch() in one, with no handle to keep; where the layer's kernel wants a workspace
+ * and gets none, the error tells its bytes. In a capture the layer must have been prepared (CONVTGEN_NOT_PREPARED), and
+ * its kernel then stays loaded as long as the device is open. */
 CONVTGEN_API convtgen_status convtgen_run(convtgen_device* device, const convtgen_layer* layer, const void* x,
                                           const void* weight, const void* bias, void* y, void* workspace, int64_t batch,
                                           int64_t height, int64_t width, void* stream);
