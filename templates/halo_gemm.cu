@@ -61,12 +61,14 @@ constexpr int kBeyondW = floor_div(P::dilation_w * (P::kernel_w - 1) + P::output
 constexpr int kGapH = larger(0, larger(kBeyondH, kHaloH - kFirstH));
 constexpr int kGapW = larger(0, larger(kBeyondW, kHaloW - kFirstW));
 
-// Where the stride divides the kernel, each tap of the window serves all phases with one product; else each kernel tap
-// has its own, with sums of its phase.
-constexpr bool kJoined = P::kernel_h % P::stride_h == 0 && P::kernel_w % P::stride_w == 0;
-constexpr int kColumns = (kJoined ? kPhases : 1) * P::columns;  // of a product
-constexpr int kSumArrays = kJoined ? 1 : kPhases;
-constexpr int kTaps = kJoined ? kWindowH * kWindowW : P::kernel_h / kPhaseGroups * P::kernel_w;  // of a block
+// Phases are joined: each tap of the window serves all of them with one product, by weights of zero where the kernel
+// has no tap (its size is padded to a multiple of the stride). Or each kernel tap has its own product, with its phase's
+// sums.
+constexpr int kPaddedH = P::joined ? kWindowH * P::stride_h : P::kernel_h;
+constexpr int kPaddedW = P::joined ? kWindowW * P::stride_w : P::kernel_w;
+constexpr int kColumns = (P::joined ? kPhases : 1) * P::columns;  // of a product
+constexpr int kSumArrays = P::joined ? 1 : kPhases;
+constexpr int kTaps = P::joined ? kWindowH * kWindowW : kPaddedH / kPhaseGroups * kPaddedW;  // of a block
 constexpr int kChannelTiles = ceil_div(P::out_channels, P::columns);
 constexpr int kColumnTiles = kPhaseGroups * kChannelTiles;
 
@@ -98,7 +100,7 @@ static_assert(kPositions % (64 * (2 / kTeams)) == 0 &&
                   (P::flat ? P::tile_h == 1 : P::tile_h % 8 == 0 && P::tile_w % 8 == 0),
               "warpgroups make whole parts");
 static_assert(kColumns <= 256 && kSumArrays * kColumns * kParts <= 320, "the sums fit the registers");
-static_assert(kPhaseGroups == 1 || P::kernel_h % P::stride_h == 0,
+static_assert(kPhaseGroups == 1 || kPaddedH % P::stride_h == 0,
               "phase rows are parted only where each has as many kernel rows");
 static_assert((P::stride_h == 1 || P::dilation_h == 1 || P::kernel_h == 1) &&
                   (P::stride_w == 1 || P::dilation_w == 1 || P::kernel_w == 1),
@@ -144,7 +146,7 @@ __device__ __forceinline__ float widen(Element value) {
 // Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.
 extern "C" __global__ void __launch_bounds__(kPackers)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
-  constexpr int kKernel = P::kernel_h * P::kernel_w;
+  constexpr int kKernel = kPaddedH * kPaddedW;
   constexpr int kOut = kChannelTiles * P::columns;
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
@@ -152,6 +154,10 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     const int tap = static_cast<int>(i % kKernel);
     const int co = static_cast<int>(i / kKernel % kOut);
     const int unit = static_cast<int>(i / (kKernel * kOut));
+    const int kh = tap / kPaddedW;
+    const int kw = tap % kPaddedW;
+    const bool exists = (P::out_channels % P::columns == 0 || co < P::out_channels) &&
+                        (kPaddedH == P::kernel_h || kh < P::kernel_h) && (kPaddedW == P::kernel_w || kw < P::kernel_w);
     unsigned int words[4];
     CONVTGEN_UNROLL
     for (int word = 0; word < 4; ++word) {
@@ -160,8 +166,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
       for (int half = 0; half < (P::type == kWgmmaTf32 ? 1 : 2); ++half) {
         const int ci = unit * kPack + (P::type == kWgmmaTf32 ? word : 2 * word + half);
         Element value = 0;
-        if (ci < P::in_channels && co < P::out_channels) {
-          value = weight[(static_cast<long long>(ci) * P::out_channels + co) * kKernel + tap];
+        if (exists && (P::in_channels % P::chunk == 0 || ci < P::in_channels)) {
+          value = weight[((static_cast<long long>(ci) * P::out_channels + co) * P::kernel_h + kh) * P::kernel_w + kw];
         }
         if constexpr (P::type == kWgmmaTf32) {
           halves[half] = float_to_tf32(value);
@@ -171,13 +177,11 @@ extern "C" __global__ void __launch_bounds__(kPackers)
       }
       words[word] = P::type == kWgmmaTf32 ? halves[0] : halves[0] | halves[1] << 16;
     }
-    const int kh = tap / P::kernel_w;
-    const int kw = tap % P::kernel_w;
     const int group = kh % P::stride_h / P::phase_rows;
     const int row = kh % P::stride_h % P::phase_rows;
     int place = 0;  // of the tap among the block's
     int column = column_of(co % P::columns);
-    if (kJoined) {
+    if (P::joined) {
       place = kh / P::stride_h * kWindowW + kw / P::stride_w;
       column += (row * P::stride_w + kw % P::stride_w) * P::columns;
     } else {
@@ -286,7 +290,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kParts][kSumArrays],
         for (int step = 0; step < kSteps; ++step) {
           const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + step * 2 * kUnitPitch);
           const int accumulate = t_y + t_x + step > 0 ? 1 : later;
-          if (kJoined) {
+          if (P::joined) {
             const int tap = t_y * kWindowW + t_x;
             wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorK, sums[part][0], moved,
                      wgmma_descriptor_move(weights, (tap * kSteps + step) * kProductBytes), accumulate);
@@ -373,7 +377,7 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[kParts][kSumArray
 #pragma unroll
               for (int i = 0; i < P::store; ++i) {
                 const int column = (first + i) / 2 * 4 + half * 2 + (first + i) % 2;
-                const float sum = kJoined           ? sums[part][0][phase * (P::columns / 2) + column]
+                const float sum = P::joined         ? sums[part][0][phase * (P::columns / 2) + column]
                                   : has_taps(phase) ? sums[part][phase][column]
                                                     : 0;
                 values[i] = finish(sum, P::has_bias ? bias[own + i] : 0);

@@ -40,7 +40,8 @@ struct Parameters {
   static constexpr int columns = 32;     // output channels, a multiple of 8
   static constexpr int channel_run = 8;  // adjacent output channels that a thread makes
   static constexpr int store = 8;        // elements that are stored together, 1 to 16 bytes of them
-  static constexpr int phase_rows = 2;   // of the stride_h: all, or where the stride divides the kernel a part
+  static constexpr int phase_rows = 2;   // of the stride_h: all, or a part
+  static constexpr bool joined = true;   // whether one product serves all phases of a tap
 
   // The pipeline: input channels of a stage, stages, and of how many the producers have copies under way while they
   // wait for older ones; bytes of one copy (4, 8 or 16).

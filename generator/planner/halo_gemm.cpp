@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
-#include <numeric>
+#include <tuple>
+#include <utility>
 
 #include "generator/planner/cost.h"
 
@@ -23,7 +23,8 @@ constexpr std::size_t kMostPlans = 8;
 
 // What an SM of an H200 does in a cycle, measured.
 constexpr double kClock = 1.7e9;
-constexpr double kCacheBytes = 40;  // from L2
+constexpr double kCacheBytes = 40;   // from L2
+constexpr double kChunkCycles = 40;  // of barriers, between chunks
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -64,7 +65,7 @@ struct Block {
   std::int64_t tile_h = 8, tile_w = 8;
   std::int64_t columns = 8, channel_run = 1, store = 1, phase_rows = 1;
   std::int64_t chunk = 16, stages = 3, ahead = 1, copy_bytes = 16;
-  bool resident = false, in_turn = false;
+  bool joined = true, resident = false, in_turn = false;
 };
 
 /// What the choice depends on.
@@ -72,22 +73,18 @@ struct Facts {
   const Layer& layer;
   const Target& target;
   Window rows, columns;
-  std::int64_t bytes;                 // of an element
-  std::int64_t depth;                 // channels of a product
-  std::int64_t pack;                  // elements of 16 bytes
-  std::int64_t batch, height, width;  // planned for
-  double memory_seconds;              // to move everything once
+  std::int64_t bytes;                  // of an element
+  std::int64_t depth;                  // channels of a product
+  std::int64_t pack;                   // elements of 16 bytes
+  std::int64_t batch, height, width;   // planned for
+  double read_seconds, write_seconds;  // to move everything once
   bool can_be_flat;
 
-  /// Whether each tap of the window serves all phases with one product.
-  [[nodiscard]] bool joined() const {
-    return layer.kernel.h % layer.stride.h == 0 && layer.kernel.w % layer.stride.w == 0;
-  }
   [[nodiscard]] std::int64_t phases(const Block& b) const { return b.phase_rows * layer.stride.w; }
-  [[nodiscard]] std::int64_t product_columns(const Block& b) const { return (joined() ? phases(b) : 1) * b.columns; }
+  [[nodiscard]] std::int64_t product_columns(const Block& b) const { return (b.joined ? phases(b) : 1) * b.columns; }
   /// Products of a block for each part of 64 positions and its depth of channels.
   [[nodiscard]] std::int64_t taps(const Block& b) const {
-    return joined() ? rows.taps * columns.taps : layer.kernel.h * b.phase_rows / layer.stride.h * layer.kernel.w;
+    return b.joined ? rows.taps * columns.taps : layer.kernel.h * b.phase_rows / layer.stride.h * layer.kernel.w;
   }
   [[nodiscard]] std::int64_t column_tiles(const Block& b) const {
     return layer.stride.h / b.phase_rows * ceil_div(layer.out_channels, b.columns);
@@ -156,6 +153,11 @@ std::int64_t tiles(const Facts& f, const Block& b) {
          ceil_div(f.width + f.columns.beyond - f.columns.first, b.tile_w);
 }
 
+/// Adjacent bytes of y that a block writes at least.
+double adjacent_bytes(const Facts& f, const Block& b) {
+  return static_cast<double>(std::min(b.columns, f.layer.out_channels) * f.bytes);
+}
+
 /// The time of a call, in seconds. Products take N / 2 cycles, or as long as shared memory takes to give both operands;
 /// weights and input come from L2 beside them; what is stored is made ready while no products run, unless warpgroups
 /// take turns.
@@ -167,13 +169,16 @@ double predicted(const Facts& f, const Block& b) {
   const double products = number(f.taps(b) * (b.chunk / f.depth) * positions(b) / 64) * std::max(n / 2, 16 + n / 4);
   const double arriving = number(bytes.input + (b.resident ? 0 : bytes.weights)) / kCacheBytes;
   const double epilogue = 300 + 6 * number(positions(b) * f.phases(b) * b.columns) / 256;
-  const double tile = chunks * std::max(products, arriving) + (b.in_turn ? 0.3 : 1.0) * epilogue;
+  const double tile = chunks * (std::max(products, arriving) + kChunkCycles) + (b.in_turn ? 0.3 : 1.0) * epilogue;
   const std::int64_t at_once = std::max<std::int64_t>(1, f.target.multiprocessors / f.column_tiles(b));
   const std::int64_t rounds = ceil_div(tiles(f, b), at_once) * ceil_div(f.column_tiles(b), f.target.multiprocessors);
-  const double begin = 2000 + (b.resident ? chunks * number(bytes.weights) / kCacheBytes : 0);
+  const double begin = 2000 + arriving + (b.resident ? chunks * number(bytes.weights) / kCacheBytes : 0);
   const double seconds = (begin + number(rounds) * tile) / kClock;
-  // What is limited by both is slower than either limit.
-  return std::max(seconds, f.memory_seconds) + 0.2 * std::min(seconds, f.memory_seconds);
+  // Sectors of 32 bytes that are written in part cost as much as whole ones. What is limited by both is slower than
+  // either limit.
+  const double memory =
+      f.read_seconds + f.write_seconds * (f.column_tiles(b) > 1 ? std::max(1.0, 32 / adjacent_bytes(f, b)) : 1);
+  return std::max(seconds, memory) + 0.2 * std::min(seconds, memory);
 }
 
 Parameters parameters_of(const Layer& l, const Block& b) {
@@ -217,6 +222,7 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"channel_run", b.channel_run},
       {"store", b.store},
       {"phase_rows", b.phase_rows},
+      {"joined", b.joined},
       {"chunk", b.chunk},
       {"stages", b.stages},
       {"ahead", b.ahead},
@@ -241,11 +247,12 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
                              std::min(b.columns, layer.out_channels), layer.kernel.h * layer.kernel.w,
                              static_cast<double>(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
-      "tensor cores: products of 64 positions x {} columns ({}), {} of them for a depth of channels; {} stages of {} "
-      "input channels, weights {}; predicted {:.3g} ms",
-      f.product_columns(b),
-      f.joined() ? fmt::format("{} phases of {} channels", f.phases(b), b.columns) : std::string("channels of a phase"),
-      f.taps(b), b.stages, b.chunk, b.resident ? "resident" : "with each stage", seconds * 1e3);
+      "tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels, weights {}{}; predicted "
+      "{:.3g} ms",
+      b.joined && f.phases(b) > 1 ? fmt::format("{} phases of {} channels", f.phases(b), b.columns)
+                                  : fmt::format("{} channels", b.columns),
+      f.taps(b), b.stages, b.chunk, b.resident ? "resident" : "with each stage",
+      b.in_turn ? ", warpgroups in turn" : "", seconds * 1e3);
   return plan;
 }
 
@@ -274,10 +281,12 @@ Facts facts_of(const Problem& problem) {
       .batch = layer.batch.value_or(kUnknownBatch),
       .height = layer.height.value_or(kUnknownExtent),
       .width = layer.width.value_or(kUnknownExtent),
-      .memory_seconds = 0,
+      .read_seconds = 0,
+      .write_seconds = 0,
       .can_be_flat = false};
   if (const auto shape = shape_of(layer, {.batch = f.batch, .height = f.height, .width = f.width})) {
-    f.memory_seconds = cost_of(problem, *shape).bytes / problem.target.bytes_per_second;
+    f.write_seconds = static_cast<double>(shape->output_elements * bytes) / problem.target.bytes_per_second;
+    f.read_seconds = cost_of(problem, *shape).bytes / problem.target.bytes_per_second - f.write_seconds;
   }
   const bool one_row = layer.height && *layer.height + f.rows.gap == 1;
   const bool known =
@@ -288,8 +297,7 @@ Facts facts_of(const Problem& problem) {
 
 /// Output channels of a block: numbers that share all of them evenly.
 std::vector<std::int64_t> column_choices(const Facts& f, const Block& b) {
-  const std::int64_t most =
-      std::min(kMostColumns / (f.joined() ? f.phases(b) : 1), 2 * kMostSums / (f.joined() ? f.phases(b) : f.phases(b)));
+  const std::int64_t most = std::min(b.joined ? kMostColumns / f.phases(b) : kMostColumns, 2 * kMostSums / f.phases(b));
   std::vector<std::int64_t> out;
   for (std::int64_t parts = 1; parts <= ceil_div(f.layer.out_channels, 8) && out.size() < 4; ++parts) {
     std::int64_t columns = round_up(ceil_div(f.layer.out_channels, parts), 8);
@@ -344,32 +352,63 @@ void add_pipelines(const Facts& f, Block b, std::vector<Candidate>& out) {
   }
 }
 
+/// Which phases a block makes, and whether products serve all of them.
+std::vector<Block> with_phases(const Layer& layer, const Block& b) {
+  const bool divides_h = layer.kernel.h % layer.stride.h == 0;
+  const bool divides = divides_h && layer.kernel.w % layer.stride.w == 0;
+  std::vector<Block> out;
+  for (const std::int64_t phase_rows : {layer.stride.h, std::int64_t{1}}) {
+    for (const bool joined : {true, false}) {
+      if ((joined || !divides) && (joined || divides_h || phase_rows == layer.stride.h)) {
+        out.push_back(b);
+        out.back().phase_rows = phase_rows;
+        out.back().joined = joined;
+      }
+    }
+    if (layer.stride.h == 1) {
+      break;
+    }
+  }
+  return out;
+}
+
 std::vector<Candidate> candidates(const Facts& f) {
   std::vector<Candidate> out;
-  const Layer& layer = f.layer;
   Block b;
   b.copy_bytes = choose_copy(f);
   if (b.copy_bytes == 0) {
     return out;
   }
-  for (b.phase_rows = layer.stride.h; b.phase_rows >= 1; b.phase_rows = b.phase_rows > 1 ? 1 : 0) {
-    if (b.phase_rows < layer.stride.h && layer.kernel.h % layer.stride.h != 0) {
-      continue;
-    }
-    for (const std::int64_t columns : column_choices(f, b)) {
-      b.columns = columns;
-      choose_store(f, b);
+  for (Block& phased : with_phases(f.layer, b)) {
+    for (const std::int64_t columns : column_choices(f, phased)) {
+      phased.columns = columns;
+      choose_store(f, phased);
       for (const std::int64_t parts : {1, 2, 4}) {  // of a warpgroup
-        if (parts * f.phases(b) * columns / 2 > kMostSums) {
+        if (parts * f.phases(phased) * columns / 2 > kMostSums) {
           continue;
         }
         for (const bool in_turn : {false, true}) {
-          b.in_turn = in_turn;
-          for (const Block& tiled : with_tiles(f, b, in_turn ? parts : 2 * parts)) {
+          phased.in_turn = in_turn;
+          for (const Block& tiled : with_tiles(f, phased, in_turn ? parts : 2 * parts)) {
             add_pipelines(f, tiled, out);
           }
         }
       }
+    }
+  }
+  return out;
+}
+
+/// The first of candidates that differ in their pipelines alone.
+std::vector<Candidate> one_of_each_block(std::vector<Candidate> sorted) {
+  const auto block = [](const Block& b) {
+    return std::tuple(b.flat, b.tile_h, b.tile_w, b.columns, b.phase_rows, b.joined, b.resident, b.in_turn);
+  };
+  std::vector<Candidate> out;
+  for (const Candidate& candidate : sorted) {
+    if (std::ranges::none_of(out,
+                             [&](const Candidate& other) { return block(other.block) == block(candidate.block); })) {
+      out.push_back(candidate);
     }
   }
   return out;
@@ -388,6 +427,7 @@ std::vector<Plan> plans_halo_gemm(const Problem& problem) {
   const Facts facts = facts_of(problem);
   std::vector<Candidate> found = candidates(facts);
   std::ranges::stable_sort(found, {}, &Candidate::seconds);
+  found = one_of_each_block(std::move(found));
   found.resize(std::min(found.size(), kMostPlans));
   std::vector<Plan> plans;
   for (const Candidate& candidate : found) {

@@ -56,6 +56,23 @@ void fill_with_weights(RandomLayer& drawn, std::mt19937_64& random) {
   limit(drawn.sizes.width, layer.width, 6);
 }
 
+/// Makes the layer one that `halo_gemm` takes, of small images of a known size where `number` says so.
+void share_input(RandomLayer& drawn, std::mt19937_64& random, std::uint64_t number) {
+  Layer& layer = drawn.layer;
+  layer.layout = Layout::kNhwc;
+  layer.dilation.h = layer.stride.h > 1 ? 1 : layer.dilation.h;
+  layer.dilation.w = layer.stride.w > 1 ? 1 : layer.dilation.w;
+  if (number % 4 == 0 && layer.dimensions == 2) {
+    layer.kernel = {2 + static_cast<std::int64_t>(random() % 3), 2 + static_cast<std::int64_t>(random() % 4)};
+    layer.stride = {1 + static_cast<std::int64_t>(random() % 2), 1 + static_cast<std::int64_t>(random() % 2)};
+    layer.dilation = {1, 1};
+    drawn.sizes.batch = 5;
+    layer.batch = layer.batch ? Size(5) : layer.batch;
+    layer.height = drawn.sizes.height = 3 + static_cast<std::int64_t>(random() % 6);
+    layer.width = drawn.sizes.width = 3 + static_cast<std::int64_t>(random() % 8);
+  }
+}
+
 /// A random layer with one group, a compute mode of tensor cores and more channels.
 RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64_t number,
                        std::string_view template_name) {
@@ -76,6 +93,9 @@ RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64
       layer.kernel = layer.stride = {4, 2 + 2 * static_cast<std::int64_t>(random() % 2)};
       layer.padding = layer.output_padding = {0, 0};
       layer.dilation = {1, 1};
+    }
+    if (template_name == "halo_gemm") {
+      share_input(drawn, random, number);
     }
     const auto shape = shape_of(layer, drawn.sizes);
     if (check_limits(layer).empty() && shape && shape->output_elements <= kMostOutputs &&
@@ -177,9 +197,10 @@ TEST(TensorCores, RandomLayersMatchTheDefinition) {
 
 TEST(TensorCores, RandomLayersWithSharedInputMatchTheDefinition) {
   Kinds kinds({"flat", "flat with rows of taps", "squares", "open sizes", "weights resident", "weights with each stage",
-               "in turn", "phase rows parted", "phases joined", "phases apart", "tf32", "several column tiles"});
+               "in turn", "phase rows parted", "phases joined", "joined by weights of zero", "phases apart", "tf32",
+               "several column tiles"});
   run_layers("halo_gemm", [&](const Layer& layer, const Plan& plan) {
-    const bool joined = layer.kernel.h % layer.stride.h == 0 && layer.kernel.w % layer.stride.w == 0;
+    const bool divides = layer.kernel.h % layer.stride.h == 0 && layer.kernel.w % layer.stride.w == 0;
     kinds.count("flat", flag(plan, "flat"));
     kinds.count("flat with rows of taps", flag(plan, "flat") && layer.kernel.h > layer.stride.h);
     kinds.count("squares", !flag(plan, "flat"));
@@ -188,8 +209,9 @@ TEST(TensorCores, RandomLayersWithSharedInputMatchTheDefinition) {
     kinds.count("weights with each stage", !flag(plan, "resident"));
     kinds.count("in turn", flag(plan, "in_turn"));
     kinds.count("phase rows parted", integer(plan, "phase_rows") < layer.stride.h);
-    kinds.count("phases joined", joined && layer.stride.h * layer.stride.w > 1);
-    kinds.count("phases apart", !joined);
+    kinds.count("phases joined", flag(plan, "joined") && layer.stride.h * layer.stride.w > 1);
+    kinds.count("joined by weights of zero", flag(plan, "joined") && !divides);
+    kinds.count("phases apart", !flag(plan, "joined"));
     kinds.count("tf32", layer.compute == Compute::kTf32);
     kinds.count("several column tiles", integer(plan, "columns") < layer.out_channels);
   });

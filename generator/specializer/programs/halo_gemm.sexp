@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "8705a0e64b2764dc44e6e65ab9cc0cd1914d7b892bda342f1865bbf871523692")
+  (digest "248202240d289dbfd0d5af640f3ea1ab316a4021b152bac37dd365430ff99777")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -27,6 +27,7 @@
   (parameter int channel_run 8)
   (parameter int store 8)
   (parameter int phase_rows 2)
+  (parameter bool joined true)
   (parameter int chunk 32)
   (parameter int stages 3)
   (parameter int ahead 1)
@@ -247,37 +248,38 @@
   (constant @57 int kBeyondW (call floor_div (- (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) P::padding_w) P::stride_w))
   (constant @61 int kGapH (call larger 0 (call larger kBeyondH (- kHaloH kFirstH))))
   (constant @62 int kGapW (call larger 0 (call larger kBeyondW (- kHaloW kFirstW))))
-  (constant @66 bool kJoined (&& (== (% P::kernel_h P::stride_h) 0) (== (% P::kernel_w P::stride_w) 0)))
-  (constant @67 int kColumns (* (? kJoined kPhases 1) P::columns))
-  (constant @68 int kSumArrays (? kJoined 1 kPhases))
-  (constant @69 int kTaps (? kJoined (* kWindowH kWindowW) (* (/ P::kernel_h kPhaseGroups) P::kernel_w)))
-  (constant @70 int kChannelTiles (call ceil_div P::out_channels P::columns))
-  (constant @71 int kColumnTiles (* kPhaseGroups kChannelTiles))
-  (constant @74 int kPositions (* P::tile_h P::tile_w))
-  (constant @75 int kTeams (? P::in_turn 2 1))
-  (constant @76 int kParts (/ (/ kPositions 64) (/ 2 kTeams)))
-  (constant @77 int kAcross (/ P::tile_w 8))
-  (constant @80 int kStagedColumns (+ P::tile_w kHaloW))
-  (constant @81 int kRowPitch (? P::flat (+ P::width kGapW) kStagedColumns))
-  (constant @82 int kPixels (? P::flat (+ (+ kPositions (? (> kHaloH 0) (* kHaloH kRowPitch) 0)) kHaloW) (* (+ P::tile_h kHaloH) kStagedColumns)))
-  (constant @85 int kUnitPitch (* 16 (+ kPixels (call floor_mod (- (? (< kUnits 8) (/ 8 kUnits) 1) kPixels) 8))))
-  (constant @86 int kInputBytes (* kUnits kUnitPitch))
-  (constant @89 int kProductBytes (* kColumns 32))
-  (constant @90 int kChunkWeightBytes (* (* kTaps kSteps) kProductBytes))
-  (constant @91 int kResidentBytes (? P::resident (* kChunks kChunkWeightBytes) 0))
-  (constant @92 int kStageBytes (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
-  (constant @93 int kBiasOffset (+ kResidentBytes (* P::stages kStageBytes)))
-  (constant @94 int kBarrierOffset (+ kBiasOffset (? P::has_bias (* P::columns 4) 0)))
-  (static_assert @96 (== (% P::chunk kDepth) 0) "a chunk is whole products")
-  (static_assert @97 (&& (== (% kPositions (* 64 (/ 2 kTeams))) 0) (? P::flat (== P::tile_h 1) (&& (== (% P::tile_h 8) 0) (== (% P::tile_w 8) 0)))) "warpgroups make whole parts")
-  (static_assert @100 (&& (<= kColumns 256) (<= (* (* kSumArrays kColumns) kParts) 320)) "the sums fit the registers")
-  (static_assert @101 (|| (== kPhaseGroups 1) (== (% P::kernel_h P::stride_h) 0)) "phase rows are parted only where each has as many kernel rows")
-  (static_assert @103 (&& (|| (|| (== P::stride_h 1) (== P::dilation_h 1)) (== P::kernel_h 1)) (|| (|| (== P::stride_w 1) (== P::dilation_w 1)) (== P::kernel_w 1))) "all phases read the same input")
-  (static_assert @106 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
-  (static_assert @107 (>= P::stages (+ P::ahead 2)) "the stage that consumers wait for is not held back by copies of later ones")
-  (alias @110 Sums (array float (/ kColumns 2))
+  (constant @67 int kPaddedH (? P::joined (* kWindowH P::stride_h) P::kernel_h))
+  (constant @68 int kPaddedW (? P::joined (* kWindowW P::stride_w) P::kernel_w))
+  (constant @69 int kColumns (* (? P::joined kPhases 1) P::columns))
+  (constant @70 int kSumArrays (? P::joined 1 kPhases))
+  (constant @71 int kTaps (? P::joined (* kWindowH kWindowW) (* (/ kPaddedH kPhaseGroups) kPaddedW)))
+  (constant @72 int kChannelTiles (call ceil_div P::out_channels P::columns))
+  (constant @73 int kColumnTiles (* kPhaseGroups kChannelTiles))
+  (constant @76 int kPositions (* P::tile_h P::tile_w))
+  (constant @77 int kTeams (? P::in_turn 2 1))
+  (constant @78 int kParts (/ (/ kPositions 64) (/ 2 kTeams)))
+  (constant @79 int kAcross (/ P::tile_w 8))
+  (constant @82 int kStagedColumns (+ P::tile_w kHaloW))
+  (constant @83 int kRowPitch (? P::flat (+ P::width kGapW) kStagedColumns))
+  (constant @84 int kPixels (? P::flat (+ (+ kPositions (? (> kHaloH 0) (* kHaloH kRowPitch) 0)) kHaloW) (* (+ P::tile_h kHaloH) kStagedColumns)))
+  (constant @87 int kUnitPitch (* 16 (+ kPixels (call floor_mod (- (? (< kUnits 8) (/ 8 kUnits) 1) kPixels) 8))))
+  (constant @88 int kInputBytes (* kUnits kUnitPitch))
+  (constant @91 int kProductBytes (* kColumns 32))
+  (constant @92 int kChunkWeightBytes (* (* kTaps kSteps) kProductBytes))
+  (constant @93 int kResidentBytes (? P::resident (* kChunks kChunkWeightBytes) 0))
+  (constant @94 int kStageBytes (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
+  (constant @95 int kBiasOffset (+ kResidentBytes (* P::stages kStageBytes)))
+  (constant @96 int kBarrierOffset (+ kBiasOffset (? P::has_bias (* P::columns 4) 0)))
+  (static_assert @98 (== (% P::chunk kDepth) 0) "a chunk is whole products")
+  (static_assert @99 (&& (== (% kPositions (* 64 (/ 2 kTeams))) 0) (? P::flat (== P::tile_h 1) (&& (== (% P::tile_h 8) 0) (== (% P::tile_w 8) 0)))) "warpgroups make whole parts")
+  (static_assert @102 (&& (<= kColumns 256) (<= (* (* kSumArrays kColumns) kParts) 320)) "the sums fit the registers")
+  (static_assert @103 (|| (== kPhaseGroups 1) (== (% kPaddedH P::stride_h) 0)) "phase rows are parted only where each has as many kernel rows")
+  (static_assert @105 (&& (|| (|| (== P::stride_h 1) (== P::dilation_h 1)) (== P::kernel_h 1)) (|| (|| (== P::stride_w 1) (== P::dilation_w 1)) (== P::kernel_w 1))) "all phases read the same input")
+  (static_assert @108 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
+  (static_assert @109 (>= P::stages (+ P::ahead 2)) "the stage that consumers wait for is not held back by copies of later ones")
+  (alias @112 Sums (array float (/ kColumns 2))
     (comment "One thread's sums for one part, of all phases or of one."))
-  (function @113 device int column_of
+  (function @115 device int column_of
     (comment "The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.")
     (attributes "__forceinline__")
     (argument int channel)
@@ -285,13 +287,13 @@
       (trail "among the thread's own"))
     (declare @2 (const int) thread (% (/ channel P::channel_run) 4))
     (return @3 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
-  (function @120 device "unsigned int" pair
+  (function @122 device "unsigned int" pair
     (comment "Two elements of 16 bits in a word.")
     (attributes "__forceinline__")
     (argument float low)
     (argument float high)
     (return @1 (? (== P::type kWgmmaF16) (call floats_to_half2 low high) (call floats_to_bfloat162 low high))))
-  (function @124 device Element narrow
+  (function @126 device Element narrow
     (attributes "__forceinline__")
     (argument float value)
     (if_constexpr @1 (== P::type kWgmmaF16)
@@ -303,7 +305,7 @@
             (return @4 (call float_to_bfloat16 value)))
           (else
             (return @6 value))))))
-  (function @134 device float widen
+  (function @136 device float widen
     (attributes "__forceinline__")
     (argument Element value)
     (if_constexpr @1 (== P::type kWgmmaF16)
@@ -315,12 +317,12 @@
             (return @4 (call bfloat16_to_float value)))
           (else
             (return @6 value))))))
-  (function @145 kernel void pack_weights
+  (function @147 kernel void pack_weights
     (comment "Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.")
     (launch_bounds kPackers)
     (argument (restrict (pointer (const Element))) weight)
     (argument (restrict (pointer "unsigned char")) packed)
-    (declare_constexpr @2 int kKernel (* P::kernel_h P::kernel_w))
+    (declare_constexpr @2 int kKernel (* kPaddedH kPaddedW))
     (declare_constexpr @3 int kOut (* kChannelTiles P::columns))
     (comment @4 "A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.")
     (declare @5 (const "long long") i (+ (* (static_cast "long long" (. blockIdx x)) kPackers) (. threadIdx x)))
@@ -329,43 +331,44 @@
         (declare @7 (const int) tap (static_cast int (% i kKernel)))
         (declare @8 (const int) co (static_cast int (% (/ i kKernel) kOut)))
         (declare @9 (const int) unit (static_cast int (/ i (* kKernel kOut))))
-        (declare @10 (array "unsigned int" 4) words)
-        (for @12 unrolled (declare @12 int word 0) (< word 4) (++ word)
-          (declare @13 (array "unsigned int" 2) halves)
-          (for @15 unrolled (declare @15 int half 0) (< half (? (== P::type kWgmmaTf32) 1 2)) (++ half)
-            (declare @16 (const int) ci (+ (* unit kPack) (? (== P::type kWgmmaTf32) word (+ (* 2 word) half))))
-            (declare @17 Element value 0)
-            (if @18 (&& (< ci P::in_channels) (< co P::out_channels))
+        (declare @10 (const int) kh (/ tap kPaddedW))
+        (declare @11 (const int) kw (% tap kPaddedW))
+        (declare @12 (const bool) exists (&& (&& (|| (== (% P::out_channels P::columns) 0) (< co P::out_channels)) (|| (== kPaddedH P::kernel_h) (< kh P::kernel_h))) (|| (== kPaddedW P::kernel_w) (< kw P::kernel_w))))
+        (declare @14 (array "unsigned int" 4) words)
+        (for @16 unrolled (declare @16 int word 0) (< word 4) (++ word)
+          (declare @17 (array "unsigned int" 2) halves)
+          (for @19 unrolled (declare @19 int half 0) (< half (? (== P::type kWgmmaTf32) 1 2)) (++ half)
+            (declare @20 (const int) ci (+ (* unit kPack) (? (== P::type kWgmmaTf32) word (+ (* 2 word) half))))
+            (declare @21 Element value 0)
+            (if @22 (&& exists (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)))
               (then
-                (do @19 (= value (at weight (+ (* (+ (* (static_cast "long long" ci) P::out_channels) co) kKernel) tap))))))
-            (if_constexpr @21 (== P::type kWgmmaTf32)
+                (do @23 (= value (at weight (+ (* (+ (* (+ (* (static_cast "long long" ci) P::out_channels) co) P::kernel_h) kh) P::kernel_w) kw))))))
+            (if_constexpr @25 (== P::type kWgmmaTf32)
               (then
-                (do @22 (= (at halves half) (call float_to_tf32 value))))
+                (do @26 (= (at halves half) (call float_to_tf32 value))))
               (else
-                (do @24 (= (at halves half) value)))))
-          (do @27 (= (at words word) (? (== P::type kWgmmaTf32) (at halves 0) (| (at halves 0) (<< (at halves 1) 16))))))
-        (declare @29 (const int) kh (/ tap P::kernel_w))
-        (declare @30 (const int) kw (% tap P::kernel_w))
-        (declare @31 (const int) group (/ (% kh P::stride_h) P::phase_rows))
-        (declare @32 (const int) row (% (% kh P::stride_h) P::phase_rows))
-        (declare @33 int place 0
+                (do @28 (= (at halves half) value)))))
+          (do @31 (= (at words word) (? (== P::type kWgmmaTf32) (at halves 0) (| (at halves 0) (<< (at halves 1) 16))))))
+        (declare @33 (const int) group (/ (% kh P::stride_h) P::phase_rows))
+        (declare @34 (const int) row (% (% kh P::stride_h) P::phase_rows))
+        (declare @35 int place 0
           (trail "of the tap among the block's"))
-        (declare @34 int column (call column_of (% co P::columns)))
-        (if @35 kJoined
+        (declare @36 int column (call column_of (% co P::columns)))
+        (if @37 P::joined
           (then
-            (do @36 (= place (+ (* (/ kh P::stride_h) kWindowW) (/ kw P::stride_w))))
-            (do @37 (+= column (* (+ (* row P::stride_w) (% kw P::stride_w)) P::columns))))
+            (do @38 (= place (+ (* (/ kh P::stride_h) kWindowW) (/ kw P::stride_w))))
+            (do @39 (+= column (* (+ (* row P::stride_w) (% kw P::stride_w)) P::columns))))
           (else
-            (do @39 (= place (+ (* (+ (* (/ kh P::stride_h) P::phase_rows) row) P::kernel_w) kw)))))
-        (declare @41 (const int) column_tile (+ (* group kChannelTiles) (/ co P::columns)))
-        (declare @42 (pointer "unsigned char") chunk (+ packed (* (+ (* (static_cast "long long" column_tile) kChunks) (/ unit kUnits)) kChunkWeightBytes)))
-        (do @43 (= (* (reinterpret_cast (pointer uint4) (+ (+ chunk (* (+ (* place kSteps) (/ (% unit kUnits) 2)) kProductBytes)) (* (+ (* (% unit 2) kColumns) column) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (record @194 Tile
+            (do @41 (= place (+ (* (+ (* (/ kh P::stride_h) P::phase_rows) row) P::kernel_w) kw)))))
+        (declare @43 (const int) column_tile (+ (* group kChannelTiles) (/ co P::columns)))
+        (declare @44 (pointer "unsigned char") chunk (+ packed (* (+ (* (static_cast "long long" column_tile) kChunks) (/ unit kUnits)) kChunkWeightBytes)))
+        (do @45 (= (* (reinterpret_cast (pointer uint4) (+ (+ chunk (* (+ (* place kSteps) (/ (% unit kUnits) 2)) kProductBytes)) (* (+ (* (% unit 2) kColumns) column) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
+  (record @198 Tile
     (comment "A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @201 device Tile flat_tile
+  (function @205 device Tile flat_tile
     (comment "Of the sequence, the place so many positions before the tile's.")
     (attributes "__forceinline__")
     (argument int index)
@@ -380,7 +383,7 @@
     (do @6 (= (. tile m_y) 0))
     (do @7 (= (. tile m_x) (static_cast int (- at (* image of_image)))))
     (return @8 tile))
-  (function @212 device Tile square_tile
+  (function @216 device Tile square_tile
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -390,7 +393,7 @@
     (do @3 (= (. tile m_y) (+ kFirstH (* (% (/ index tiles_x) tiles_y) P::tile_h))))
     (do @4 (= (. tile m_x) (+ kFirstW (* (% index tiles_x) P::tile_w))))
     (return @5 tile))
-  (function @221 device void copy
+  (function @225 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer void) to)
@@ -405,7 +408,7 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (function @233 device void stage_input
+  (function @237 device void stage_input
     (comment "Asks for a chunk of input channels of a tile with its halo: zeros where the image or the channels end. `tile` is that")
     (comment "of the first pixel.")
     (attributes "__forceinline__")
@@ -434,7 +437,7 @@
       (declare @16 (const int) left (? (== (% P::in_channels P::chunk) 0) kCopy (- P::in_channels ci)))
       (declare @17 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) P::in_channels)) ci))
       (do @18 (call copy (+ (+ (+ to (* (/ channel kPack) kUnitPitch)) (* pixel 16)) (* (% channel kPack) kBytes)) (? (&& inside (> left 0)) from x) (? inside (* (call max 0 (call min left kCopy)) kBytes) 0)))))
-  (function @257 device void pin
+  (function @261 device void pin
     (comment "Keeps the compiler from moving sums across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kSumArrays) kParts)) sums)
@@ -442,7 +445,7 @@
       (for @4 (pragma "unroll") (declare @4 int array 0) (< array kSumArrays) (++ array)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) array) i)))))))
-  (function @272 device void multiply_chunk
+  (function @276 device void multiply_chunk
     (comment "Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums.")
     (attributes "__forceinline__")
@@ -462,7 +465,7 @@
           (for @14 (pragma "unroll") (declare @14 int step 0) (< step kSteps) (++ step)
             (declare @15 (const "unsigned long long") moved (call wgmma_descriptor_move a (+ (* pixel 16) (* (* step 2) kUnitPitch))))
             (declare @16 (const int) accumulate (? (> (+ (+ t_y t_x) step) 0) 1 later))
-            (if @17 kJoined
+            (if @17 P::joined
               (then
                 (declare @18 (const int) tap (+ (* t_y kWindowW) t_x))
                 (do @19 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) 0) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate)))
@@ -475,18 +478,18 @@
                     (then
                       (declare @27 (const int) tap (+ (* row P::kernel_w) column))
                       (do @28 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
-  (function @312 constexpr bool has_taps
+  (function @316 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (return @1 (&& (|| (> kPhaseGroups 1) (< (/ phase P::stride_w) P::kernel_h)) (< (% phase P::stride_w) P::kernel_w))))
-  (function @317 device float finish
+  (function @321 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @323 device void store_together
+  (function @327 device void store_together
     (comment "Stores adjacent elements, aligned to all of them.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -516,7 +519,7 @@
                     (do @16 (= (* (reinterpret_cast (pointer "unsigned int") to)) (call pair (at values 0) (at values 1)))))
                   (else
                     (do @18 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @348 device void store_parts
+  (function @352 device void store_parts
     (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
@@ -557,10 +560,10 @@
                     (declare @24 (array float P::store) values)
                     (for @26 (pragma "unroll") (declare @26 int i 0) (< i P::store) (++ i)
                       (declare @27 (const int) column (+ (+ (* (/ (+ first i) 2) 4) (* half 2)) (% (+ first i) 2)))
-                      (declare @28 (const float) sum (? kJoined (at (at (at sums part) 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at (at sums part) phase) column) 0)))
+                      (declare @28 (const float) sum (? P::joined (at (at (at sums part) 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at (at sums part) phase) column) 0)))
                       (do @31 (= (at values i) (call finish sum (? P::has_bias (at bias (+ own i)) 0)))))
                     (do @33 (call store_together (+ to own) values)))))))))))
-  (function @390 kernel void halo_gemm
+  (function @394 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
