@@ -13,8 +13,7 @@
 #include "device/activation.h"
 #include "device/async_copy.h"
 #include "device/barrier.h"
-#include "device/convert.h"
-#include "device/memory.h"
+#include "device/element.h"
 #include "device/printed.h"
 #include "device/template.h"
 #include "device/tensor_copy.h"
@@ -29,8 +28,7 @@ __host__ __device__ constexpr int larger(int a, int b) {
 }
 
 constexpr int kConsumers = 256;
-constexpr int kProducers = 128;
-constexpr int kThreads = kConsumers + kProducers;
+constexpr int kThreads = kConsumers + P::producers;
 constexpr int kPackers = 256;  // threads of a block that packs weights
 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
@@ -72,14 +70,16 @@ constexpr int kTaps = P::joined ? kWindowH * kWindowW : kPaddedH / kPhaseGroups 
 constexpr int kChannelTiles = ceil_div(P::out_channels, P::columns);
 constexpr int kColumnTiles = kPhaseGroups * kChannelTiles;
 
-// The tile, in parts of 64 positions: squares of 8x8, or 64 of the sequence.
+// The tile, in parts of 64 positions.
 constexpr int kPositions = P::tile_h * P::tile_w;
 constexpr int kTeams = P::in_turn ? 2 : 1;              // of warpgroups, each with tiles of its own
 constexpr int kParts = kPositions / 64 / (2 / kTeams);  // that a warpgroup makes
-constexpr int kAcross = P::tile_w / 8;                  // squares
+constexpr int kAcross = P::tile_w / P::part_w;
 
-// The staged input.
-constexpr int kStagedColumns = P::tile_w + kHaloW;
+// The staged input. Its rows begin where a load of adjacent pixels may.
+constexpr int kAlign = P::channels_last || P::flat ? 1 : P::vector;
+constexpr int kSkew = floor_mod(kFirstW - kHaloW, kAlign);
+constexpr int kStagedColumns = ceil_div(kSkew + P::tile_w + kHaloW, kAlign) * kAlign;
 constexpr int kRowPitch = P::flat ? P::width + kGapW : kStagedColumns;  // used only with a halo of rows
 constexpr int kPixels =
     P::flat ? kPositions + (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW : (P::tile_h + kHaloH) * kStagedColumns;
@@ -96,8 +96,8 @@ constexpr int kBiasOffset = kResidentBytes + P::stages * kStageBytes;
 constexpr int kBarrierOffset = kBiasOffset + (P::has_bias ? P::columns * 4 : 0);
 
 static_assert(P::chunk % kDepth == 0, "a chunk is whole products");
-static_assert(kPositions % (64 * (2 / kTeams)) == 0 &&
-                  (P::flat ? P::tile_h == 1 : P::tile_h % 8 == 0 && P::tile_w % 8 == 0),
+static_assert(kPositions % (64 * (2 / kTeams)) == 0 && P::tile_w % P::part_w == 0 &&
+                  P::tile_h % (64 / P::part_w) == 0 && (!P::flat || (P::tile_h == 1 && P::part_w == 64)),
               "warpgroups make whole parts");
 static_assert(kColumns <= 256 && kSumArrays * kColumns * kParts <= 320, "the sums fit the registers");
 static_assert(kPhaseGroups == 1 || kPaddedH % P::stride_h == 0,
@@ -106,6 +106,9 @@ static_assert((P::stride_h == 1 || P::dilation_h == 1 || P::kernel_h == 1) &&
                   (P::stride_w == 1 || P::dilation_w == 1 || P::kernel_w == 1),
               "all phases read the same input");
 static_assert(!P::flat || kHaloH == 0 || P::width >= 0, "the pitch of rows in the sequence is known");
+static_assert(P::copy_bytes > 0 || P::channels_last || P::vector == 1 ||
+                  (kPixels % P::vector == 0 && (!P::flat || kPixels == kPositions)),
+              "pixels that are loaded together are of one row");
 static_assert(P::stages >= P::ahead + 2, "the stage that consumers wait for is not held back by copies of later ones");
 
 // One thread's sums for one part, of all phases or of one.
@@ -116,31 +119,6 @@ __device__ __forceinline__ int column_of(int channel) {
   const int i = channel / (4 * P::channel_run) * P::channel_run + channel % P::channel_run;  // among the thread's own
   const int thread = channel / P::channel_run % 4;
   return i / 2 * 8 + thread * 2 + i % 2;
-}
-
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return P::type == kWgmmaF16 ? floats_to_half2(low, high) : floats_to_bfloat162(low, high);
-}
-
-__device__ __forceinline__ Element narrow(float value) {
-  if constexpr (P::type == kWgmmaF16) {
-    return float_to_half(value);
-  } else if constexpr (P::type == kWgmmaBf16) {
-    return float_to_bfloat16(value);
-  } else {
-    return value;
-  }
-}
-
-__device__ __forceinline__ float widen(Element value) {
-  if constexpr (P::type == kWgmmaF16) {
-    return half_to_float(value);
-  } else if constexpr (P::type == kWgmmaBf16) {
-    return bfloat16_to_float(value);
-  } else {
-    return value;
-  }
 }
 
 // Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.
@@ -221,6 +199,20 @@ __device__ __forceinline__ Tile square_tile(int index, const int tiles_y, const 
   return tile;
 }
 
+// The tile's first staged pixel, as a place of its own.
+__device__ __forceinline__ Tile staged_tile(int index, const int tiles_y, const int tiles_x, const int in_h,
+                                            const int in_w) {
+  Tile tile;
+  if (P::flat) {
+    tile = flat_tile(index, (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW, in_h, in_w);
+  } else {
+    tile = square_tile(index, tiles_y, tiles_x);
+    tile.m_y -= kHaloH;
+    tile.m_x -= kHaloW + kSkew;
+  }
+  return tile;
+}
+
 // One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
 __device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
   if (P::copy_bytes == 16) {
@@ -240,7 +232,7 @@ __device__ __forceinline__ void stage_input(unsigned char* to, const Element* __
   constexpr int kCopy = P::copy_bytes / kBytes;  // elements
   constexpr int kCopies = P::chunk / kCopy;      // of a pixel
 #pragma unroll 4
-  for (int i = thread; i < kPixels * kCopies; i += kProducers) {
+  for (int i = thread; i < kPixels * kCopies; i += P::producers) {
     const int channel = i % kCopies * kCopy;
     const int pixel = i / kCopies;
     const int at = P::flat ? tile.m_x + pixel : 0;  // in the sequence
@@ -254,6 +246,85 @@ __device__ __forceinline__ void stage_input(unsigned char* to, const Element* __
     const Element* from = x + ((static_cast<long long>(image) * in_h + iy) * in_w + ix) * P::in_channels + ci;
     copy(to + channel / kPack * kUnitPitch + pixel * 16 + channel % kPack * kBytes, inside && left > 0 ? from : x,
          inside ? max(0, min(left, kCopy)) * kBytes : 0);
+  }
+}
+
+// Input on its way through registers: of some items, the words of a unit of channels. An item is `vector` adjacent
+// pixels, or with channels last one.
+constexpr int kVector = P::channels_last ? 1 : P::vector;  // pixels
+constexpr int kItems = kUnits * (kPixels / kVector);
+constexpr int kBatch = 32 / kPack;  // items that a thread has under way
+constexpr int kBatches = ceil_div(kItems, kBatch* P::producers);
+using Words = unsigned int[kBatch][kPack];
+
+// Loads a batch of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.
+__device__ __forceinline__ void load_batch(Words& words, const Element* __restrict__ x, const Tile& tile,
+                                           int first_channel, int batch_index, int thread, const int batch,
+                                           const int in_h, const int in_w) {
+#pragma unroll
+  for (int item = 0; item < kBatch; ++item) {
+    const int i = (batch_index * kBatch + item) * P::producers + thread;
+    const int unit = P::channels_last ? i % kUnits : i / (kPixels / kVector);
+    const int pixel = (P::channels_last ? i / kUnits : i % (kPixels / kVector)) * kVector;
+    const int at = P::flat ? tile.m_x + pixel : 0;  // in the sequence
+    const int image = P::flat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
+    const int iy = P::flat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + pixel / kStagedColumns;
+    const int ix = P::flat ? at % (in_w + kGapW) : tile.m_x + pixel % kStagedColumns;
+    const bool inside = (kItems % (kBatch * P::producers) == 0 || i < kItems) &&
+                        (P::flat ? image >= 0 && image < batch && iy < in_h && ix < in_w
+                                 : iy >= 0 && iy < in_h && ix >= 0 && ix < in_w);
+    const int ci = first_channel + unit * kPack;
+    const int left = P::in_channels - ci;
+    const long long plane = static_cast<long long>(in_h) * in_w;
+    const Element* from = P::channels_last
+                              ? x + ((static_cast<long long>(image) * in_h + iy) * in_w + ix) * P::in_channels + ci
+                              : x + (static_cast<long long>(image) * P::in_channels + ci) * plane + iy * in_w + ix;
+    if (P::channels_last && P::vector == kPack) {
+      uint4 loaded = make_uint4(0, 0, 0, 0);
+      if (inside && (P::in_channels % P::chunk == 0 || left > 0)) {
+        loaded = *reinterpret_cast<const uint4*>(from);
+      }
+      words[item][0] = loaded.x;
+      words[item][1] = loaded.y;
+      words[item][2] = loaded.z;
+      words[item][3] = loaded.w;
+    } else {
+#pragma unroll
+      for (int c = 0; c < kPack; ++c) {
+        const Element* element = P::channels_last ? from + c : from + c * plane;
+        words[item][c] = 0;
+        if (inside && (P::in_channels % P::chunk == 0 || c < left)) {
+          words[item][c] =
+              P::vector * kBytes == 4 ? *reinterpret_cast<const unsigned int*>(element) : bits_of(*element);
+        }
+      }
+    }
+  }
+}
+
+// Writes a batch to its stage.
+__device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, int batch_index, int thread) {
+#pragma unroll
+  for (int item = 0; item < kBatch; ++item) {
+    const int i = (batch_index * kBatch + item) * P::producers + thread;
+    if (kItems % (kBatch * P::producers) == 0 || i < kItems) {
+      const int unit = P::channels_last ? i % kUnits : i / (kPixels / kVector);
+      const int pixel = (P::channels_last ? i / kUnits : i % (kPixels / kVector)) * kVector;
+      uint4* place = reinterpret_cast<uint4*>(to + unit * kUnitPitch + pixel * 16);
+      if (P::type == kWgmmaTf32) {
+        *place = make_uint4(rounded(words[item][0]), rounded(words[item][1]), rounded(words[item][2]),
+                            rounded(words[item][3]));
+      } else {
+        // Two channels in a word.
+        *place = make_uint4(low_halves(words[item][0], words[item][1]), low_halves(words[item][2], words[item][3]),
+                            low_halves(words[item][4], words[item][5]), low_halves(words[item][6], words[item][7]));
+        if (kVector == 2) {
+          place[1] =
+              make_uint4(high_halves(words[item][0], words[item][1]), high_halves(words[item][2], words[item][3]),
+                         high_halves(words[item][4], words[item][5]), high_halves(words[item][6], words[item][7]));
+        }
+      }
+    }
   }
 }
 
@@ -277,10 +348,10 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kParts][kSumArrays],
                                                unsigned long long weights, int first_part, int later) {
 #pragma unroll
   for (int part = 0; part < kParts; ++part) {
-    const int square = first_part + part;
-    const int first = P::flat ? square * 64 : (square / kAcross * kStagedColumns + square % kAcross) * 8;  // pixel
+    const int of_tile = first_part + part;
+    const int first = of_tile / kAcross * (64 / P::part_w) * kStagedColumns + of_tile % kAcross * P::part_w + kSkew;
     const unsigned long long a =
-        wgmma_descriptor(input + first * 16, kUnitPitch, P::flat ? 128 : kStagedColumns * 16, 0);
+        wgmma_descriptor(input + first * 16, kUnitPitch, P::part_w == 64 ? 128 : kStagedColumns * 16, 0);
 #pragma unroll
     for (int t_y = 0; t_y < kWindowH; ++t_y) {
 #pragma unroll
@@ -317,34 +388,16 @@ __host__ __device__ constexpr bool has_taps(int phase) {
   return (kPhaseGroups > 1 || phase / P::stride_w < P::kernel_h) && phase % P::stride_w < P::kernel_w;
 }
 
+// A part's sum of a phase and the thread's i-th channel, for its row of that half.
+__device__ __forceinline__ float sum_of(const Sums (&sums)[kSumArrays], int phase, int i, int half) {
+  const int column = i / 2 * 4 + half * 2 + i % 2;
+  return P::joined ? sums[0][phase * (P::columns / 2) + column] : has_taps(phase) ? sums[phase][column] : 0;
+}
+
 // A sum as memory holds it, after bias and fuse chain where the layer has them.
 __device__ __forceinline__ float finish(float sum, float shift) {
   const float value = P::has_bias ? sum + shift : sum;
   return P::fuse_count > 0 ? activate(value) : value;
-}
-
-// Stores adjacent elements, aligned to all of them.
-__device__ __forceinline__ void store_together(Element* to, const float (&values)[P::store]) {
-  if (P::type == kWgmmaTf32) {
-    if (P::store == 4) {
-      *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
-    } else if (P::store == 2) {
-      *reinterpret_cast<float2*>(to) = make_float2(values[0], values[1]);
-    } else {
-      *to = values[0];
-    }
-  } else {
-    if (P::store == 8) {
-      *reinterpret_cast<uint4*>(to) = make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
-                                                 pair(values[4], values[5]), pair(values[6], values[7]));
-    } else if (P::store == 4) {
-      *reinterpret_cast<uint2*>(to) = make_uint2(pair(values[0], values[1]), pair(values[2], values[3]));
-    } else if (P::store == 2) {
-      *reinterpret_cast<unsigned int*>(to) = pair(values[0], values[1]);
-    } else {
-      *to = narrow(values[0]);
-    }
-  }
 }
 
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
@@ -357,32 +410,45 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[kParts][kSumArray
   for (int part = 0; part < kParts; ++part) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int square = first_part + part;
-      const int place = row + 8 * half;                             // in the part
-      const int at = P::flat ? tile.m_x + square * 64 + place : 0;  // in the sequence
+      const int of_tile = first_part + part;
+      const int place = row + 8 * half;                              // in the part
+      const int at = P::flat ? tile.m_x + of_tile * 64 + place : 0;  // in the sequence
       const int image = P::flat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
-      const int m_y = P::flat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + square / kAcross * 8 + place / 8;
-      const int m_x = P::flat ? at % (in_w + kGapW) : tile.m_x + square % kAcross * 8 + place % 8;
+      const int m_y = P::flat ? at / (in_w + kGapW) % (in_h + kGapH)
+                              : tile.m_y + of_tile / kAcross * (64 / P::part_w) + place / P::part_w;
+      const int m_x = P::flat ? at % (in_w + kGapW) : tile.m_x + of_tile % kAcross * P::part_w + place % P::part_w;
 #pragma unroll
-      for (int phase = 0; phase < kPhases; ++phase) {
+      for (int phase = 0; phase < kPhases; phase += P::channels_last ? 1 : P::store) {
         const int oy = m_y * P::stride_h + phase_row + phase / P::stride_w - P::padding_h;
         const int ox = m_x * P::stride_w + phase % P::stride_w - P::padding_w;
         if (oy >= 0 && oy < out_h && ox >= 0 && ox < out_w && (!P::flat || image < batch)) {
-          Element* to = y + ((static_cast<long long>(image) * out_h + oy) * out_w + ox) * P::out_channels;
+          if (P::channels_last) {
+            Element* to = y + ((static_cast<long long>(image) * out_h + oy) * out_w + ox) * P::out_channels;
 #pragma unroll
-          for (int first = 0; first < P::columns / 4; first += P::store) {
-            const int own = channel + first / P::channel_run * (4 * P::channel_run) + first % P::channel_run;
-            if (P::out_channels % P::columns == 0 || own < left) {
-              float values[P::store];
+            for (int first = 0; first < P::columns / 4; first += P::store) {
+              const int own = channel + first / P::channel_run * (4 * P::channel_run) + first % P::channel_run;
+              if (P::out_channels % P::columns == 0 || own < left) {
+                float values[P::store];
 #pragma unroll
-              for (int i = 0; i < P::store; ++i) {
-                const int column = (first + i) / 2 * 4 + half * 2 + (first + i) % 2;
-                const float sum = P::joined         ? sums[part][0][phase * (P::columns / 2) + column]
-                                  : has_taps(phase) ? sums[part][phase][column]
-                                                    : 0;
-                values[i] = finish(sum, P::has_bias ? bias[own + i] : 0);
+                for (int i = 0; i < P::store; ++i) {
+                  values[i] = finish(sum_of(sums[part], phase, first + i, half), P::has_bias ? bias[own + i] : 0);
+                }
+                store_together(to + own, values);
               }
-              store_together(to + own, values);
+            }
+          } else {
+            Element* to = y + (static_cast<long long>(image) * P::out_channels * out_h + oy) * out_w + ox;
+#pragma unroll
+            for (int i = 0; i < P::columns / 4; ++i) {
+              const int own = channel + i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
+              if (P::out_channels % P::columns == 0 || own < left) {
+                float values[P::store];
+#pragma unroll
+                for (int v = 0; v < P::store; ++v) {
+                  values[v] = finish(sum_of(sums[part], phase + v, i, half), P::has_bias ? bias[own] : 0);
+                }
+                store_together(to + static_cast<long long>(own) * out_h * out_w, values);
+              }
             }
           }
         }
@@ -423,7 +489,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* packed_here = empty + P::stages;
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], kProducers);
+      mbarrier_init(&full[stage], P::producers);
       mbarrier_init(&empty[stage], kConsumers / kTeams / 32);
     }
     if (P::resident) {
@@ -440,7 +506,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(88);
+    setmaxnreg_decrease(P::producers == 128 ? 88 : 72);
     const int thread = threadIdx.x - kConsumers;
     if (P::resident && thread == 0) {
       mbarrier_arrive_expect(packed_here, kResidentBytes);
@@ -450,15 +516,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
     int asked = 0;  // stages
+    Words words;
+    // Through registers: what is loaded next, a batch ahead of what is written.
+    Tile next = staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w);
+    int next_index = first_tile;
+    int next_chunk = 0;
+    int next_batch = 0;
+    if (P::copy_bytes == 0 && first_tile < tiles) {
+      load_batch(words, x, next, 0, 0, thread, batch, in_h, in_w);
+    }
     for (int index = first_tile; index < tiles; index += next_tile) {
-      Tile tile;
-      if (P::flat) {
-        tile = flat_tile(index, (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW, in_h, in_w);
-      } else {
-        tile = square_tile(index, tiles_y, tiles_x);
-        tile.m_y -= kHaloH;
-        tile.m_x -= kHaloW;
-      }
+      const Tile tile = staged_tile(index, tiles_y, tiles_x, in_h, in_w);
       for (int chunk = 0; chunk < kChunks; ++chunk) {
         const int stage = asked % P::stages;
         mbarrier_wait(&empty[stage], asked / P::stages % 2 ^ 1);
@@ -467,23 +535,46 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           mbarrier_expect(&full[stage], kChunkWeightBytes);
           bulk_load(to + kInputBytes, own_weights + chunk * kChunkWeightBytes, kChunkWeightBytes, &full[stage]);
         }
-        stage_input(to, x, tile, chunk * P::chunk, thread, batch, in_h, in_w);
-        async_copy_commit();
         ++asked;
-        if (asked > P::ahead) {
-          async_copy_wait(P::ahead);
+        if (P::copy_bytes > 0) {
+          stage_input(to, x, tile, chunk * P::chunk, thread, batch, in_h, in_w);
+          async_copy_commit();
+          if (asked > P::ahead) {
+            async_copy_wait(P::ahead);
+            fence_proxy_async();
+            mbarrier_arrive(&full[(asked - 1 - P::ahead) % P::stages]);
+          }
+        } else {
+          for (int part = 0; part < kBatches; ++part) {
+            store_batch(to, words, part, thread);
+            ++next_batch;
+            if (next_batch == kBatches) {
+              next_batch = 0;
+              ++next_chunk;
+            }
+            if (next_chunk == kChunks) {
+              next_chunk = 0;
+              next_index += next_tile;
+              next = staged_tile(next_index, tiles_y, tiles_x, in_h, in_w);
+            }
+            if (next_index < tiles) {
+              load_batch(words, x, next, next_chunk * P::chunk, next_batch, thread, batch, in_h, in_w);
+            }
+          }
           fence_proxy_async();
-          mbarrier_arrive(&full[(asked - 1 - P::ahead) % P::stages]);
+          mbarrier_arrive(&full[stage]);
         }
       }
     }
-    async_copy_wait(0);
-    fence_proxy_async();
-    for (int i = max(0, asked - P::ahead); i < asked; ++i) {
-      mbarrier_arrive(&full[i % P::stages]);
+    if (P::copy_bytes > 0) {
+      async_copy_wait(0);
+      fence_proxy_async();
+      for (int i = max(0, asked - P::ahead); i < asked; ++i) {
+        mbarrier_arrive(&full[i % P::stages]);
+      }
     }
   } else {
-    setmaxnreg_increase(208);
+    setmaxnreg_increase(P::producers == 128 ? 208 : 184);
     // The warpgroup's tiles and its parts of them; the thread's first row of a part, and its first channel.
     const int warpgroup = warp / 4;
     const int team = P::in_turn ? warpgroup : 0;
@@ -523,8 +614,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       taken += (kTeams - 1) * kChunks;
       const Tile tile = P::flat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);
-      store_parts(sums, y + first_out, shifts, tile, first_part, row, channel, P::out_channels - first_out, phase_row,
-                  batch, in_h, in_w, out_h, out_w);
+      store_parts(sums, P::channels_last ? y + first_out : y + static_cast<long long>(first_out) * out_h * out_w,
+                  shifts, tile, first_part, row, channel, P::out_channels - first_out, phase_row, batch, in_h, in_w,
+                  out_h, out_w);
     }
   }
 }

@@ -33,10 +33,11 @@ struct Parameters {
   static constexpr int fuse_count = 0;
 
   // The block: its tile of positions, tile_h x tile_w, or `flat`: as many adjacent ones of all images' positions in a
-  // row; what it makes of them.
+  // row; the width of the parts that products take, 8x8 or 1x64; what it makes of them.
   static constexpr bool flat = false;
-  static constexpr int tile_h = 16;      // a multiple of 8; flat: 1
-  static constexpr int tile_w = 16;      // a multiple of 8; flat: of 64
+  static constexpr int tile_h = 16;  // flat: 1
+  static constexpr int tile_w = 16;
+  static constexpr int part_w = 8;       // 8 or 64; flat: 64
   static constexpr int columns = 32;     // output channels, a multiple of 8
   static constexpr int channel_run = 8;  // adjacent output channels that a thread makes
   static constexpr int store = 8;        // elements that are stored together, 1 to 16 bytes of them
@@ -44,11 +45,16 @@ struct Parameters {
   static constexpr bool joined = true;   // whether one product serves all phases of a tap
 
   // The pipeline: input channels of a stage, stages, and of how many the producers have copies under way while they
-  // wait for older ones; bytes of one copy (4, 8 or 16).
+  // wait for older ones; their threads (128 or 256). Bytes of one asynchronous copy (4, 8 or 16), or 0: input comes
+  // through registers, so that NCHW becomes what products read, and tf32 is rounded; then `vector` elements are loaded
+  // together: adjacent pixels of a channel (4 bytes at most), or with channels last channels of a pixel (one or a
+  // unit).
   static constexpr int chunk = 32;
   static constexpr int stages = 3;
   static constexpr int ahead = 1;
+  static constexpr int producers = 128;
   static constexpr int copy_bytes = 16;
+  static constexpr int vector = 1;
   // Whether the weights of all channels lie in shared memory for the block's life or come with each stage, and whether
   // each warpgroup of consumers makes tiles of its own, in turn, or both make each tile.
   static constexpr bool resident = false;

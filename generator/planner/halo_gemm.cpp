@@ -12,7 +12,7 @@
 namespace convtgen {
 namespace {
 
-constexpr std::int64_t kThreads = 384;
+constexpr std::int64_t kConsumers = 256;
 constexpr std::int64_t kMostColumns = 256;        // of a product
 constexpr std::int64_t kMostSums = 160;           // of a thread
 constexpr std::int64_t kMostProducts = 512;       // in the unrolled body
@@ -23,8 +23,9 @@ constexpr std::size_t kMostPlans = 8;
 
 // What an SM of an H200 does in a cycle, measured.
 constexpr double kClock = 1.7e9;
-constexpr double kCacheBytes = 40;   // from L2
-constexpr double kChunkCycles = 40;  // of barriers, between chunks
+constexpr double kCacheBytes = 40;     // from L2
+constexpr double kRegisterBytes = 25;  // from there through registers
+constexpr double kChunkCycles = 40;    // of barriers, between chunks
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -62,9 +63,9 @@ Window window_of(std::int64_t kernel, std::int64_t stride, std::int64_t padding,
 /// The block, as the template's parameters of the same names.
 struct Block {
   bool flat = false;
-  std::int64_t tile_h = 8, tile_w = 8;
+  std::int64_t tile_h = 8, tile_w = 8, part_w = 8;
   std::int64_t columns = 8, channel_run = 1, store = 1, phase_rows = 1;
-  std::int64_t chunk = 16, stages = 3, ahead = 1, copy_bytes = 16;
+  std::int64_t chunk = 16, stages = 3, ahead = 1, producers = 128, copy_bytes = 16, vector = 1;
   bool joined = true, resident = false, in_turn = false;
 };
 
@@ -79,6 +80,7 @@ struct Facts {
   std::int64_t batch, height, width;   // planned for
   double read_seconds, write_seconds;  // to move everything once
   bool can_be_flat;
+  bool channels_last;
 
   [[nodiscard]] std::int64_t phases(const Block& b) const { return b.phase_rows * layer.stride.w; }
   [[nodiscard]] std::int64_t product_columns(const Block& b) const { return (b.joined ? phases(b) : 1) * b.columns; }
@@ -102,8 +104,10 @@ struct Bytes {
   std::int64_t weights = 0;  // of a chunk
 };
 Bytes bytes_of(const Facts& f, const Block& b) {
+  const std::int64_t align = f.channels_last ? 1 : b.vector;
+  const std::int64_t skew = floor_mod(f.columns.first - f.columns.halo, align);
   const std::int64_t pixels = b.flat ? positions(b) + f.rows.halo * (f.width + f.columns.gap) + f.columns.halo
-                                     : (b.tile_h + f.rows.halo) * (b.tile_w + f.columns.halo);
+                                     : (b.tile_h + f.rows.halo) * round_up(skew + b.tile_w + f.columns.halo, align);
   const std::int64_t units = b.chunk / f.pack;
   return {.input = units * 16 * (pixels + floor_mod((units < 8 ? 8 / units : 1) - pixels, 8)),
           .weights = f.taps(b) * (b.chunk / f.depth) * f.product_columns(b) * 32};
@@ -115,33 +119,64 @@ std::int64_t shared_bytes(const Facts& f, const Block& b) {
          b.stages * (bytes.input + (b.resident ? 0 : bytes.weights) + 16) + (f.layer.bias ? b.columns * 4 : 0);
 }
 
-/// As many stages as fit, of at most six; false where not even three do.
+/// As many stages as fit, of at most six; false where too few do.
 bool choose_stages(const Facts& f, Block& b) {
-  for (b.stages = 6; b.stages >= 3; --b.stages) {
+  const std::int64_t least = b.copy_bytes > 0 ? 3 : 2;
+  for (b.stages = 6; b.stages >= least; --b.stages) {
     if (shared_bytes(f, b) <= f.target.max_shared_bytes) {
-      b.ahead = std::min<std::int64_t>(b.stages - 2, 2);
+      b.ahead = b.copy_bytes > 0 ? std::min<std::int64_t>(b.stages - 2, 2) : 0;
       return true;
     }
   }
   return false;
 }
 
-/// The largest copy that pixels of this many channels allow; 0 where none does.
-std::int64_t choose_copy(const Facts& f) {
-  for (std::int64_t bytes = 16; bytes >= 4; bytes /= 2) {
+/// How input is brought: by the largest asynchronous copies that the pixels' channels allow, or through registers.
+void choose_copy(const Facts& f, Block& b) {
+  b.copy_bytes = 0;
+  b.producers = kConsumers;
+  if (!f.channels_last) {
+    return;
+  }
+  for (std::int64_t bytes = 4; bytes <= 16; bytes *= 2) {
     if (f.layer.in_channels * f.bytes % bytes == 0) {
-      return bytes;
+      b.copy_bytes = bytes;
+      b.producers = 128;
     }
   }
-  return 0;
+}
+
+/// Elements that are loaded to registers together.
+std::int64_t vector_of(const Facts& f, const Block& b) {
+  if (b.copy_bytes > 0 || f.bytes == 4) {
+    return 1;
+  }
+  if (f.channels_last) {
+    return 1;
+  }
+  const Size& width = f.layer.width;
+  const bool dense = f.rows.halo + f.rows.gap + f.columns.halo + f.columns.gap == 0;
+  return width && *width % 2 == 0 && (!b.flat || dense) ? 2 : 1;
 }
 
 void choose_store(const Facts& f, Block& b) {
   b.store = f.pack;
-  while (b.store > 1 && (b.columns % (4 * b.store) != 0 || f.layer.out_channels % b.store != 0)) {
+  const Layer& layer = f.layer;
+  if (f.channels_last) {
+    while (b.store > 1 && (b.columns % (4 * b.store) != 0 || layer.out_channels % b.store != 0)) {
+      b.store /= 2;
+    }
+    b.channel_run = b.store;
+    return;
+  }
+  // A thread's adjacent outputs are the phases of one position. An open width allows no store of more than one.
+  b.channel_run = 2;
+  const std::int64_t out = layer.width ? output_extent(*layer.width, layer.kernel.w, layer.stride.w, layer.padding.w,
+                                                       layer.output_padding.w, layer.dilation.w)
+                                       : 1;
+  while (b.store > 1 && (layer.stride.w % b.store != 0 || layer.padding.w % b.store != 0 || out % b.store != 0)) {
     b.store /= 2;
   }
-  b.channel_run = b.store;
 }
 
 /// Tiles of all images.
@@ -153,9 +188,15 @@ std::int64_t tiles(const Facts& f, const Block& b) {
          ceil_div(f.width + f.columns.beyond - f.columns.first, b.tile_w);
 }
 
-/// Adjacent bytes of y that a block writes at least.
-double adjacent_bytes(const Facts& f, const Block& b) {
-  return static_cast<double>(std::min(b.columns, f.layer.out_channels) * f.bytes);
+/// How many times as long as whole sectors of 32 bytes take the stores of a block do: adjacent channels of all its
+/// columns, or what eight or sixteen adjacent positions of a warp make.
+double store_factor(const Facts& f, const Block& b) {
+  if (f.channels_last) {
+    const auto adjacent = static_cast<double>(std::min(b.columns, f.layer.out_channels) * f.bytes);
+    return f.column_tiles(b) > 1 ? std::max(1.0, 32 / adjacent) : 1.0;
+  }
+  const auto adjacent = static_cast<double>((b.part_w == 8 ? 8 : 16) * f.layer.stride.w * f.bytes);
+  return std::max(1.0, 32 / adjacent) * (b.store < std::min(f.layer.stride.w, f.pack) ? 1.5 : 1.0);
 }
 
 /// The time of a call, in seconds. Products take N / 2 cycles, or as long as shared memory takes to give both operands;
@@ -167,17 +208,16 @@ double predicted(const Facts& f, const Block& b) {
   const double n = number(f.product_columns(b));
   const double chunks = number(f.chunks(b));
   const double products = number(f.taps(b) * (b.chunk / f.depth) * positions(b) / 64) * std::max(n / 2, 16 + n / 4);
-  const double arriving = number(bytes.input + (b.resident ? 0 : bytes.weights)) / kCacheBytes;
+  const double arriving = number(bytes.input) / (b.copy_bytes > 0 ? kCacheBytes : kRegisterBytes) +
+                          (b.resident ? 0 : number(bytes.weights) / kCacheBytes);
   const double epilogue = 300 + 6 * number(positions(b) * f.phases(b) * b.columns) / 256;
   const double tile = chunks * (std::max(products, arriving) + kChunkCycles) + (b.in_turn ? 0.3 : 1.0) * epilogue;
   const std::int64_t at_once = std::max<std::int64_t>(1, f.target.multiprocessors / f.column_tiles(b));
   const std::int64_t rounds = ceil_div(tiles(f, b), at_once) * ceil_div(f.column_tiles(b), f.target.multiprocessors);
   const double begin = 2000 + arriving + (b.resident ? chunks * number(bytes.weights) / kCacheBytes : 0);
   const double seconds = (begin + number(rounds) * tile) / kClock;
-  // Sectors of 32 bytes that are written in part cost as much as whole ones. What is limited by both is slower than
-  // either limit.
-  const double memory =
-      f.read_seconds + f.write_seconds * (f.column_tiles(b) > 1 ? std::max(1.0, 32 / adjacent_bytes(f, b)) : 1);
+  // What is limited by both is slower than either limit.
+  const double memory = f.read_seconds + f.write_seconds * store_factor(f, b);
   return std::max(seconds, memory) + 0.2 * std::min(seconds, memory);
 }
 
@@ -218,6 +258,7 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"flat", b.flat},
       {"tile_h", b.tile_h},
       {"tile_w", b.tile_w},
+      {"part_w", b.part_w},
       {"columns", b.columns},
       {"channel_run", b.channel_run},
       {"store", b.store},
@@ -226,7 +267,9 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"chunk", b.chunk},
       {"stages", b.stages},
       {"ahead", b.ahead},
+      {"producers", b.producers},
       {"copy_bytes", b.copy_bytes},
+      {"vector", b.vector},
       {"resident", b.resident},
       {"in_turn", b.in_turn},
   };
@@ -237,9 +280,9 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   Plan plan;
   plan.template_name = "halo_gemm";
   plan.parameters = parameters_of(layer, b);
-  plan.threads = kThreads;
+  plan.threads = static_cast<int>(kConsumers + b.producers);
   plan.shared_bytes = shared_bytes(f, b);
-  plan.alignment = std::max(b.copy_bytes, b.store * f.bytes);
+  plan.alignment = std::max({b.copy_bytes, b.vector * f.bytes, b.store * f.bytes});
   plan.packed_bytes = f.column_tiles(b) * f.chunks(b) * bytes_of(f, b).weights;
   plan.summary = fmt::format("a block makes {} outputs of {} channels; {} taps; {:.1f} KiB shared",
                              b.flat ? fmt::format("{}", positions(b) * f.phases(b))
@@ -261,7 +304,7 @@ bool applies(const Problem& problem) {
   const auto plain = [](std::int64_t kernel, std::int64_t stride, std::int64_t dilation) {
     return stride == 1 || dilation == 1 || kernel == 1;
   };
-  return problem.target.architecture == "sm_90a" && layer.groups == 1 && layer.layout == Layout::kNhwc &&
+  return problem.target.architecture == "sm_90a" && layer.groups == 1 &&
          (layer.compute == Compute::kTf32 || layer.compute == Compute::kF16 || layer.compute == Compute::kBf16) &&
          plain(layer.kernel.h, layer.stride.h, layer.dilation.h) &&
          plain(layer.kernel.w, layer.stride.w, layer.dilation.w);
@@ -283,7 +326,8 @@ Facts facts_of(const Problem& problem) {
       .width = layer.width.value_or(kUnknownExtent),
       .read_seconds = 0,
       .write_seconds = 0,
-      .can_be_flat = false};
+      .can_be_flat = false,
+      .channels_last = layer.layout == Layout::kNhwc};
   if (const auto shape = shape_of(layer, {.batch = f.batch, .height = f.height, .width = f.width})) {
     f.write_seconds = static_cast<double>(shape->output_elements * bytes) / problem.target.bytes_per_second;
     f.read_seconds = cost_of(problem, *shape).bytes / problem.target.bytes_per_second - f.write_seconds;
@@ -311,21 +355,26 @@ std::vector<std::int64_t> column_choices(const Facts& f, const Block& b) {
   return out;
 }
 
-/// Tiles of this many parts of 64 positions.
+/// Tiles of this many parts of 64 positions: 8x8 each or, so that NCHW is stored in longer pieces, 1x64.
 std::vector<Block> with_tiles(const Facts& f, const Block& b, std::int64_t parts) {
   std::vector<Block> out;
+  const auto add = [&](bool flat, std::int64_t part_w, std::int64_t across) {
+    Block tiled = b;
+    tiled.flat = flat;
+    tiled.part_w = part_w;
+    tiled.tile_h = 64 / part_w * parts / across;
+    tiled.tile_w = part_w * across;
+    tiled.vector = vector_of(f, tiled);
+    out.push_back(tiled);
+  };
   for (std::int64_t across = 1; across <= parts; across *= 2) {
-    Block square = b;
-    square.tile_h = 8 * parts / across;
-    square.tile_w = 8 * across;
-    out.push_back(square);
+    add(false, 8, across);
+    if (!f.channels_last) {
+      add(false, 64, across);
+    }
   }
   if (f.can_be_flat) {
-    Block flat = b;
-    flat.flat = true;
-    flat.tile_h = 1;
-    flat.tile_w = 64 * parts;
-    out.push_back(flat);
+    add(true, 64, parts);
   }
   return out;
 }
@@ -375,10 +424,7 @@ std::vector<Block> with_phases(const Layer& layer, const Block& b) {
 std::vector<Candidate> candidates(const Facts& f) {
   std::vector<Candidate> out;
   Block b;
-  b.copy_bytes = choose_copy(f);
-  if (b.copy_bytes == 0) {
-    return out;
-  }
+  choose_copy(f, b);
   for (Block& phased : with_phases(f.layer, b)) {
     for (const std::int64_t columns : column_choices(f, phased)) {
       phased.columns = columns;
@@ -402,7 +448,7 @@ std::vector<Candidate> candidates(const Facts& f) {
 /// The first of candidates that differ in their pipelines alone.
 std::vector<Candidate> one_of_each_block(std::vector<Candidate> sorted) {
   const auto block = [](const Block& b) {
-    return std::tuple(b.flat, b.tile_h, b.tile_w, b.columns, b.phase_rows, b.joined, b.resident, b.in_turn);
+    return std::tuple(b.flat, b.tile_h, b.tile_w, b.part_w, b.columns, b.phase_rows, b.joined, b.resident, b.in_turn);
   };
   std::vector<Candidate> out;
   for (const Candidate& candidate : sorted) {

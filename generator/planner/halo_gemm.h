@@ -8,7 +8,7 @@
 namespace convtgen {
 
 /// Best first, by the time that a simple model predicts; none where the template does not apply: another architecture
-/// or compute mode, groups, x and y not channels last, a dilation on an axis with a stride, or nothing fits.
+/// or compute mode, groups, a dilation on an axis with a stride, or nothing fits.
 [[nodiscard]] std::vector<Plan> plans_halo_gemm(const Problem& problem);
 
 /// What the launch of such a plan is computed from. The kernel is right for every number of blocks: those that find no

@@ -59,7 +59,6 @@ void fill_with_weights(RandomLayer& drawn, std::mt19937_64& random) {
 /// Makes the layer one that `halo_gemm` takes, of small images of a known size where `number` says so.
 void share_input(RandomLayer& drawn, std::mt19937_64& random, std::uint64_t number) {
   Layer& layer = drawn.layer;
-  layer.layout = Layout::kNhwc;
   layer.dilation.h = layer.stride.h > 1 ? 1 : layer.dilation.h;
   layer.dilation.w = layer.stride.w > 1 ? 1 : layer.dilation.w;
   if (number % 4 == 0 && layer.dimensions == 2) {
@@ -198,7 +197,8 @@ TEST(TensorCores, RandomLayersMatchTheDefinition) {
 TEST(TensorCores, RandomLayersWithSharedInputMatchTheDefinition) {
   Kinds kinds({"flat", "flat with rows of taps", "squares", "open sizes", "weights resident", "weights with each stage",
                "in turn", "phase rows parted", "phases joined", "joined by weights of zero", "phases apart", "tf32",
-               "several column tiles"});
+               "several column tiles", "channels last", "channels first", "pairs of pixels", "parts of a row",
+               "stores of two or more"});
   run_layers("halo_gemm", [&](const Layer& layer, const Plan& plan) {
     const bool divides = layer.kernel.h % layer.stride.h == 0 && layer.kernel.w % layer.stride.w == 0;
     kinds.count("flat", flag(plan, "flat"));
@@ -212,6 +212,11 @@ TEST(TensorCores, RandomLayersWithSharedInputMatchTheDefinition) {
     kinds.count("phases joined", flag(plan, "joined") && layer.stride.h * layer.stride.w > 1);
     kinds.count("joined by weights of zero", flag(plan, "joined") && !divides);
     kinds.count("phases apart", !flag(plan, "joined"));
+    kinds.count("channels last", layer.layout == Layout::kNhwc);
+    kinds.count("channels first", layer.layout == Layout::kNchw);
+    kinds.count("pairs of pixels", integer(plan, "vector") == 2);
+    kinds.count("parts of a row", !flag(plan, "flat") && integer(plan, "part_w") == 64);
+    kinds.count("stores of two or more", integer(plan, "store") > 1);
     kinds.count("tf32", layer.compute == Compute::kTf32);
     kinds.count("several column tiles", integer(plan, "columns") < layer.out_channels);
   });

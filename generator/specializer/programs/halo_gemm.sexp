@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "248202240d289dbfd0d5af640f3ea1ab316a4021b152bac37dd365430ff99777")
+  (digest "4bb1df893d1eaca3ee88c8aa1a34952e206e90668a8458dafb4f9b5cec50bd96")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -23,6 +23,7 @@
   (parameter bool flat false)
   (parameter int tile_h 16)
   (parameter int tile_w 16)
+  (parameter int part_w 8)
   (parameter int columns 32)
   (parameter int channel_run 8)
   (parameter int store 8)
@@ -31,7 +32,9 @@
   (parameter int chunk 32)
   (parameter int stages 3)
   (parameter int ahead 1)
+  (parameter int producers 128)
   (parameter int copy_bytes 16)
+  (parameter int vector 1)
   (parameter bool resident false)
   (parameter bool in_turn false)
   (parameter (array int) fuse_kind (init 0))
@@ -181,6 +184,90 @@
   (printed @20 wgmma_rs (static type) (static b_major) (argument d) (argument a) (argument b) (argument accumulate))
   (printed @25 setmaxnreg_increase (static registers))
   (printed @26 setmaxnreg_decrease (static registers))
+  (file "device/element.h")
+  (function @10 device "unsigned int" pair
+    (comment "Two elements of 16 bits in a word.")
+    (attributes "__forceinline__")
+    (argument float low)
+    (argument float high)
+    (return @1 (? (== P::type kWgmmaF16) (call floats_to_half2 low high) (call floats_to_bfloat162 low high))))
+  (function @14 device P::Element narrow
+    (attributes "__forceinline__")
+    (argument float value)
+    (if_constexpr @1 (== P::type kWgmmaF16)
+      (then
+        (return @2 (call float_to_half value)))
+      (else
+        (if_constexpr @3 (== P::type kWgmmaBf16)
+          (then
+            (return @4 (call float_to_bfloat16 value)))
+          (else
+            (return @6 value))))))
+  (function @24 device float widen
+    (attributes "__forceinline__")
+    (argument P::Element value)
+    (if_constexpr @1 (== P::type kWgmmaF16)
+      (then
+        (return @2 (call half_to_float value)))
+      (else
+        (if_constexpr @3 (== P::type kWgmmaBf16)
+          (then
+            (return @4 (call bfloat16_to_float value)))
+          (else
+            (return @6 value))))))
+  (function @35 device "unsigned int" bits_of
+    (comment "An element's bits; a tf32 value rounded; the low or the high halves of two words in one.")
+    (attributes "__forceinline__")
+    (argument P::Element value)
+    (if_constexpr @1 (== P::type kWgmmaTf32)
+      (then
+        (return @2 (call __float_as_uint value)))
+      (else
+        (return @4 value))))
+  (function @42 device "unsigned int" rounded
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (return @1 (call float_to_tf32 (call __uint_as_float word))))
+  (function @45 device "unsigned int" low_halves
+    (attributes "__forceinline__")
+    (argument "unsigned int" a)
+    (argument "unsigned int" b)
+    (return @1 (| (& a 65535u) (<< b 16))))
+  (function @48 device "unsigned int" high_halves
+    (attributes "__forceinline__")
+    (argument "unsigned int" a)
+    (argument "unsigned int" b)
+    (return @1 (| (>> a 16) (& b 4294901760u))))
+  (function @53 device void store_together
+    (comment "Stores adjacent elements, aligned to all of them.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Element) to)
+    (argument (reference (array (const float) P::store)) values)
+    (if @1 (== P::type kWgmmaTf32)
+      (then
+        (if @2 (== P::store 4)
+          (then
+            (do @3 (= (* (reinterpret_cast (pointer float4) to)) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))
+          (else
+            (if @4 (== P::store 2)
+              (then
+                (do @5 (= (* (reinterpret_cast (pointer float2) to)) (call make_float2 (at values 0) (at values 1)))))
+              (else
+                (do @7 (= (* to) (at values 0))))))))
+      (else
+        (if @10 (== P::store 8)
+          (then
+            (do @11 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3)) (call pair (at values 4) (at values 5)) (call pair (at values 6) (at values 7))))))
+          (else
+            (if @13 (== P::store 4)
+              (then
+                (do @14 (= (* (reinterpret_cast (pointer uint2) to)) (call make_uint2 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3))))))
+              (else
+                (if @15 (== P::store 2)
+                  (then
+                    (do @16 (= (* (reinterpret_cast (pointer "unsigned int") to)) (call pair (at values 0) (at values 1)))))
+                  (else
+                    (do @18 (= (* to) (call narrow (at values 0)))))))))))))
   (file "device/tensor_copy.h")
   (verbatim @20 TensorMap "// The chip's form of a tensor map (runtime/device/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.\nstruct __align__(64) TensorMap {\n  unsigned long long words[16];\n};")
   (primitive @25 void tensor_load_1d (uses TensorMap shared_address) "// Loads the box at these coordinates of a 1-dimensional map to shared memory.\n__device__ __forceinline__ void tensor_load_1d(void* to, const TensorMap& map, unsigned long long* barrier, int c0) {\n  asm volatile(\n      \"cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];\" ::\"r\"(\n          shared_address(to)),\n      \"l\"(&map), \"r\"(shared_address(barrier)), \"r\"(c0)\n      : \"memory\");\n}")
@@ -219,47 +306,48 @@
   (primitive @74 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,\n// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major\n// operand (rows are of A or columns of B) has its byte at\n//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size\n//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)\n// and of an MN-major one (16-bit types only):\n//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading\n//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride\n// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed\n// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole\n// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same\n// formula. base_offset is 0. The whole operand must lie in the block's shared memory.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,\n                                                               unsigned int stride, unsigned int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |\n         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |\n         mode << 62;\n}")
   (primitive @83 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "halo_gemm.cu")
-  (alias @25 Element P::Element)
-  (function @27 constexpr int larger
+  (alias @24 Element P::Element)
+  (function @26 constexpr int larger
     (argument int a)
     (argument int b)
     (return @1 (? (> a b) a b)))
-  (constant @31 int kConsumers 256)
-  (constant @32 int kProducers 128)
-  (constant @33 int kThreads (+ kConsumers kProducers))
-  (constant @34 int kPackers 256)
-  (constant @36 int kBytes (? (== P::type kWgmmaTf32) 4 2))
-  (constant @37 int kDepth (/ 32 kBytes))
-  (constant @38 int kPack (/ 16 kBytes))
-  (constant @39 int kSteps (/ P::chunk kDepth))
-  (constant @40 int kUnits (/ P::chunk kPack))
-  (constant @41 int kChunks (call ceil_div P::in_channels P::chunk))
-  (constant @44 int kPhases (* P::phase_rows P::stride_w))
-  (constant @45 int kPhaseGroups (/ P::stride_h P::phase_rows))
-  (constant @46 int kWindowH (call ceil_div P::kernel_h P::stride_h))
-  (constant @47 int kWindowW (call ceil_div P::kernel_w P::stride_w))
-  (constant @48 int kStepH (? (== P::stride_h 1) P::dilation_h 1))
-  (constant @49 int kStepW (? (== P::stride_w 1) P::dilation_w 1))
-  (constant @50 int kHaloH (* (- kWindowH 1) kStepH))
-  (constant @51 int kHaloW (* (- kWindowW 1) kStepW))
-  (constant @54 int kFirstH (/ P::padding_h P::stride_h))
-  (constant @55 int kFirstW (/ P::padding_w P::stride_w))
-  (constant @56 int kBeyondH (call floor_div (- (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) P::padding_h) P::stride_h))
-  (constant @57 int kBeyondW (call floor_div (- (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) P::padding_w) P::stride_w))
-  (constant @61 int kGapH (call larger 0 (call larger kBeyondH (- kHaloH kFirstH))))
-  (constant @62 int kGapW (call larger 0 (call larger kBeyondW (- kHaloW kFirstW))))
-  (constant @67 int kPaddedH (? P::joined (* kWindowH P::stride_h) P::kernel_h))
-  (constant @68 int kPaddedW (? P::joined (* kWindowW P::stride_w) P::kernel_w))
-  (constant @69 int kColumns (* (? P::joined kPhases 1) P::columns))
-  (constant @70 int kSumArrays (? P::joined 1 kPhases))
-  (constant @71 int kTaps (? P::joined (* kWindowH kWindowW) (* (/ kPaddedH kPhaseGroups) kPaddedW)))
-  (constant @72 int kChannelTiles (call ceil_div P::out_channels P::columns))
-  (constant @73 int kColumnTiles (* kPhaseGroups kChannelTiles))
-  (constant @76 int kPositions (* P::tile_h P::tile_w))
-  (constant @77 int kTeams (? P::in_turn 2 1))
-  (constant @78 int kParts (/ (/ kPositions 64) (/ 2 kTeams)))
-  (constant @79 int kAcross (/ P::tile_w 8))
-  (constant @82 int kStagedColumns (+ P::tile_w kHaloW))
+  (constant @30 int kConsumers 256)
+  (constant @31 int kThreads (+ kConsumers P::producers))
+  (constant @32 int kPackers 256)
+  (constant @34 int kBytes (? (== P::type kWgmmaTf32) 4 2))
+  (constant @35 int kDepth (/ 32 kBytes))
+  (constant @36 int kPack (/ 16 kBytes))
+  (constant @37 int kSteps (/ P::chunk kDepth))
+  (constant @38 int kUnits (/ P::chunk kPack))
+  (constant @39 int kChunks (call ceil_div P::in_channels P::chunk))
+  (constant @42 int kPhases (* P::phase_rows P::stride_w))
+  (constant @43 int kPhaseGroups (/ P::stride_h P::phase_rows))
+  (constant @44 int kWindowH (call ceil_div P::kernel_h P::stride_h))
+  (constant @45 int kWindowW (call ceil_div P::kernel_w P::stride_w))
+  (constant @46 int kStepH (? (== P::stride_h 1) P::dilation_h 1))
+  (constant @47 int kStepW (? (== P::stride_w 1) P::dilation_w 1))
+  (constant @48 int kHaloH (* (- kWindowH 1) kStepH))
+  (constant @49 int kHaloW (* (- kWindowW 1) kStepW))
+  (constant @52 int kFirstH (/ P::padding_h P::stride_h))
+  (constant @53 int kFirstW (/ P::padding_w P::stride_w))
+  (constant @54 int kBeyondH (call floor_div (- (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) P::padding_h) P::stride_h))
+  (constant @55 int kBeyondW (call floor_div (- (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) P::padding_w) P::stride_w))
+  (constant @59 int kGapH (call larger 0 (call larger kBeyondH (- kHaloH kFirstH))))
+  (constant @60 int kGapW (call larger 0 (call larger kBeyondW (- kHaloW kFirstW))))
+  (constant @65 int kPaddedH (? P::joined (* kWindowH P::stride_h) P::kernel_h))
+  (constant @66 int kPaddedW (? P::joined (* kWindowW P::stride_w) P::kernel_w))
+  (constant @67 int kColumns (* (? P::joined kPhases 1) P::columns))
+  (constant @68 int kSumArrays (? P::joined 1 kPhases))
+  (constant @69 int kTaps (? P::joined (* kWindowH kWindowW) (* (/ kPaddedH kPhaseGroups) kPaddedW)))
+  (constant @70 int kChannelTiles (call ceil_div P::out_channels P::columns))
+  (constant @71 int kColumnTiles (* kPhaseGroups kChannelTiles))
+  (constant @74 int kPositions (* P::tile_h P::tile_w))
+  (constant @75 int kTeams (? P::in_turn 2 1))
+  (constant @76 int kParts (/ (/ kPositions 64) (/ 2 kTeams)))
+  (constant @77 int kAcross (/ P::tile_w P::part_w))
+  (constant @80 int kAlign (? (|| P::channels_last P::flat) 1 P::vector))
+  (constant @81 int kSkew (call floor_mod (- kFirstW kHaloW) kAlign))
+  (constant @82 int kStagedColumns (* (call ceil_div (+ (+ kSkew P::tile_w) kHaloW) kAlign) kAlign))
   (constant @83 int kRowPitch (? P::flat (+ P::width kGapW) kStagedColumns))
   (constant @84 int kPixels (? P::flat (+ (+ kPositions (? (> kHaloH 0) (* kHaloH kRowPitch) 0)) kHaloW) (* (+ P::tile_h kHaloH) kStagedColumns)))
   (constant @87 int kUnitPitch (* 16 (+ kPixels (call floor_mod (- (? (< kUnits 8) (/ 8 kUnits) 1) kPixels) 8))))
@@ -271,15 +359,16 @@
   (constant @95 int kBiasOffset (+ kResidentBytes (* P::stages kStageBytes)))
   (constant @96 int kBarrierOffset (+ kBiasOffset (? P::has_bias (* P::columns 4) 0)))
   (static_assert @98 (== (% P::chunk kDepth) 0) "a chunk is whole products")
-  (static_assert @99 (&& (== (% kPositions (* 64 (/ 2 kTeams))) 0) (? P::flat (== P::tile_h 1) (&& (== (% P::tile_h 8) 0) (== (% P::tile_w 8) 0)))) "warpgroups make whole parts")
+  (static_assert @99 (&& (&& (&& (== (% kPositions (* 64 (/ 2 kTeams))) 0) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! P::flat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warpgroups make whole parts")
   (static_assert @102 (&& (<= kColumns 256) (<= (* (* kSumArrays kColumns) kParts) 320)) "the sums fit the registers")
   (static_assert @103 (|| (== kPhaseGroups 1) (== (% kPaddedH P::stride_h) 0)) "phase rows are parted only where each has as many kernel rows")
   (static_assert @105 (&& (|| (|| (== P::stride_h 1) (== P::dilation_h 1)) (== P::kernel_h 1)) (|| (|| (== P::stride_w 1) (== P::dilation_w 1)) (== P::kernel_w 1))) "all phases read the same input")
   (static_assert @108 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
-  (static_assert @109 (>= P::stages (+ P::ahead 2)) "the stage that consumers wait for is not held back by copies of later ones")
-  (alias @112 Sums (array float (/ kColumns 2))
+  (static_assert @109 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! P::flat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
+  (static_assert @112 (>= P::stages (+ P::ahead 2)) "the stage that consumers wait for is not held back by copies of later ones")
+  (alias @115 Sums (array float (/ kColumns 2))
     (comment "One thread's sums for one part, of all phases or of one."))
-  (function @115 device int column_of
+  (function @118 device int column_of
     (comment "The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.")
     (attributes "__forceinline__")
     (argument int channel)
@@ -287,37 +376,7 @@
       (trail "among the thread's own"))
     (declare @2 (const int) thread (% (/ channel P::channel_run) 4))
     (return @3 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
-  (function @122 device "unsigned int" pair
-    (comment "Two elements of 16 bits in a word.")
-    (attributes "__forceinline__")
-    (argument float low)
-    (argument float high)
-    (return @1 (? (== P::type kWgmmaF16) (call floats_to_half2 low high) (call floats_to_bfloat162 low high))))
-  (function @126 device Element narrow
-    (attributes "__forceinline__")
-    (argument float value)
-    (if_constexpr @1 (== P::type kWgmmaF16)
-      (then
-        (return @2 (call float_to_half value)))
-      (else
-        (if_constexpr @3 (== P::type kWgmmaBf16)
-          (then
-            (return @4 (call float_to_bfloat16 value)))
-          (else
-            (return @6 value))))))
-  (function @136 device float widen
-    (attributes "__forceinline__")
-    (argument Element value)
-    (if_constexpr @1 (== P::type kWgmmaF16)
-      (then
-        (return @2 (call half_to_float value)))
-      (else
-        (if_constexpr @3 (== P::type kWgmmaBf16)
-          (then
-            (return @4 (call bfloat16_to_float value)))
-          (else
-            (return @6 value))))))
-  (function @147 kernel void pack_weights
+  (function @125 kernel void pack_weights
     (comment "Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.")
     (launch_bounds kPackers)
     (argument (restrict (pointer (const Element))) weight)
@@ -363,12 +422,12 @@
         (declare @43 (const int) column_tile (+ (* group kChannelTiles) (/ co P::columns)))
         (declare @44 (pointer "unsigned char") chunk (+ packed (* (+ (* (static_cast "long long" column_tile) kChunks) (/ unit kUnits)) kChunkWeightBytes)))
         (do @45 (= (* (reinterpret_cast (pointer uint4) (+ (+ chunk (* (+ (* place kSteps) (/ (% unit kUnits) 2)) kProductBytes)) (* (+ (* (% unit 2) kColumns) column) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (record @198 Tile
+  (record @176 Tile
     (comment "A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @205 device Tile flat_tile
+  (function @183 device Tile flat_tile
     (comment "Of the sequence, the place so many positions before the tile's.")
     (attributes "__forceinline__")
     (argument int index)
@@ -383,7 +442,7 @@
     (do @6 (= (. tile m_y) 0))
     (do @7 (= (. tile m_x) (static_cast int (- at (* image of_image)))))
     (return @8 tile))
-  (function @216 device Tile square_tile
+  (function @194 device Tile square_tile
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -393,7 +452,24 @@
     (do @3 (= (. tile m_y) (+ kFirstH (* (% (/ index tiles_x) tiles_y) P::tile_h))))
     (do @4 (= (. tile m_x) (+ kFirstW (* (% index tiles_x) P::tile_w))))
     (return @5 tile))
-  (function @225 device void copy
+  (function @203 device Tile staged_tile
+    (comment "The tile's first staged pixel, as a place of its own.")
+    (attributes "__forceinline__")
+    (argument int index)
+    (argument (const int) tiles_y)
+    (argument (const int) tiles_x)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (declare @2 Tile tile)
+    (if @3 P::flat
+      (then
+        (do @4 (= tile (call flat_tile index (+ (? (> kHaloH 0) (* kHaloH kRowPitch) 0) kHaloW) in_h in_w))))
+      (else
+        (do @6 (= tile (call square_tile index tiles_y tiles_x)))
+        (do @7 (-= (. tile m_y) kHaloH))
+        (do @8 (-= (. tile m_x) (+ kHaloW kSkew)))))
+    (return @10 tile))
+  (function @217 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer void) to)
@@ -408,7 +484,7 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (function @237 device void stage_input
+  (function @229 device void stage_input
     (comment "Asks for a chunk of input channels of a tile with its halo: zeros where the image or the channels end. `tile` is that")
     (comment "of the first pixel.")
     (attributes "__forceinline__")
@@ -424,7 +500,7 @@
       (trail "elements"))
     (declare_constexpr @4 int kCopies (/ P::chunk kCopy)
       (trail "of a pixel"))
-    (for @6 (pragma "unroll 4") (declare @6 int i thread) (< i (* kPixels kCopies)) (+= i kProducers)
+    (for @6 (pragma "unroll 4") (declare @6 int i thread) (< i (* kPixels kCopies)) (+= i P::producers)
       (declare @7 (const int) channel (* (% i kCopies) kCopy))
       (declare @8 (const int) pixel (/ i kCopies))
       (declare @9 (const int) at (? P::flat (+ (. tile m_x) pixel) 0)
@@ -437,7 +513,78 @@
       (declare @16 (const int) left (? (== (% P::in_channels P::chunk) 0) kCopy (- P::in_channels ci)))
       (declare @17 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) P::in_channels)) ci))
       (do @18 (call copy (+ (+ (+ to (* (/ channel kPack) kUnitPitch)) (* pixel 16)) (* (% channel kPack) kBytes)) (? (&& inside (> left 0)) from x) (? inside (* (call max 0 (call min left kCopy)) kBytes) 0)))))
-  (function @261 device void pin
+  (constant @254 int kVector (? P::channels_last 1 P::vector))
+  (constant @255 int kItems (* kUnits (/ kPixels kVector)))
+  (constant @256 int kBatch (/ 32 kPack))
+  (constant @257 int kBatches (call ceil_div kItems (* kBatch P::producers)))
+  (alias @258 Words (array (array "unsigned int" kPack) kBatch))
+  (function @261 device void load_batch
+    (comment "Loads a batch of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.")
+    (attributes "__forceinline__")
+    (argument (reference Words) words)
+    (argument (restrict (pointer (const Element))) x)
+    (argument (reference (const Tile)) tile)
+    (argument int first_channel)
+    (argument int batch_index)
+    (argument int thread)
+    (argument (const int) batch)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (for @4 (pragma "unroll") (declare @4 int item 0) (< item kBatch) (++ item)
+      (declare @5 (const int) i (+ (* (+ (* batch_index kBatch) item) P::producers) thread))
+      (declare @6 (const int) unit (? P::channels_last (% i kUnits) (/ i (/ kPixels kVector))))
+      (declare @7 (const int) pixel (* (? P::channels_last (/ i kUnits) (% i (/ kPixels kVector))) kVector))
+      (declare @8 (const int) at (? P::flat (+ (. tile m_x) pixel) 0)
+        (trail "in the sequence"))
+      (declare @9 (const int) image (? P::flat (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
+      (declare @10 (const int) iy (? P::flat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (. tile m_y) (/ pixel kStagedColumns))))
+      (declare @11 (const int) ix (? P::flat (% at (+ in_w kGapW)) (+ (. tile m_x) (% pixel kStagedColumns))))
+      (declare @12 (const bool) inside (&& (|| (== (% kItems (* kBatch P::producers)) 0) (< i kItems)) (? P::flat (&& (&& (&& (>= image 0) (< image batch)) (< iy in_h)) (< ix in_w)) (&& (&& (&& (>= iy 0) (< iy in_h)) (>= ix 0)) (< ix in_w)))))
+      (declare @15 (const int) ci (+ first_channel (* unit kPack)))
+      (declare @16 (const int) left (- P::in_channels ci))
+      (declare @17 (const "long long") plane (* (static_cast "long long" in_h) in_w))
+      (declare @18 (pointer (const Element)) from (? P::channels_last (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) P::in_channels)) ci) (+ (+ (+ x (* (+ (* (static_cast "long long" image) P::in_channels) ci) plane)) (* iy in_w)) ix)))
+      (if @21 (&& P::channels_last (== P::vector kPack))
+        (then
+          (declare @22 uint4 loaded (call make_uint4 0 0 0 0))
+          (if @23 (&& inside (|| (== (% P::in_channels P::chunk) 0) (> left 0)))
+            (then
+              (do @24 (= loaded (* (reinterpret_cast (pointer (const uint4)) from))))))
+          (do @26 (= (at (at words item) 0) (. loaded x)))
+          (do @27 (= (at (at words item) 1) (. loaded y)))
+          (do @28 (= (at (at words item) 2) (. loaded z)))
+          (do @29 (= (at (at words item) 3) (. loaded w))))
+        (else
+          (for @32 (pragma "unroll") (declare @32 int c 0) (< c kPack) (++ c)
+            (declare @33 (pointer (const Element)) element (? P::channels_last (+ from c) (+ from (* c plane))))
+            (do @34 (= (at (at words item) c) 0))
+            (if @35 (&& inside (|| (== (% P::in_channels P::chunk) 0) (< c left)))
+              (then
+                (do @36 (= (at (at words item) c) (? (== (* P::vector kBytes) 4) (* (reinterpret_cast (pointer (const "unsigned int")) element)) (call bits_of (* element))))))))))))
+  (function @306 device void store_batch
+    (comment "Writes a batch to its stage.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned char") to)
+    (argument (reference (const Words)) words)
+    (argument int batch_index)
+    (argument int thread)
+    (for @2 (pragma "unroll") (declare @2 int item 0) (< item kBatch) (++ item)
+      (declare @3 (const int) i (+ (* (+ (* batch_index kBatch) item) P::producers) thread))
+      (if @4 (|| (== (% kItems (* kBatch P::producers)) 0) (< i kItems))
+        (then
+          (declare @5 (const int) unit (? P::channels_last (% i kUnits) (/ i (/ kPixels kVector))))
+          (declare @6 (const int) pixel (* (? P::channels_last (/ i kUnits) (% i (/ kPixels kVector))) kVector))
+          (declare @7 (pointer uint4) place (reinterpret_cast (pointer uint4) (+ (+ to (* unit kUnitPitch)) (* pixel 16))))
+          (if @8 (== P::type kWgmmaTf32)
+            (then
+              (do @9 (= (* place) (call make_uint4 (call rounded (at (at words item) 0)) (call rounded (at (at words item) 1)) (call rounded (at (at words item) 2)) (call rounded (at (at words item) 3))))))
+            (else
+              (comment @12 "Two channels in a word.")
+              (do @13 (= (* place) (call make_uint4 (call low_halves (at (at words item) 0) (at (at words item) 1)) (call low_halves (at (at words item) 2) (at (at words item) 3)) (call low_halves (at (at words item) 4) (at (at words item) 5)) (call low_halves (at (at words item) 6) (at (at words item) 7)))))
+              (if @15 (== kVector 2)
+                (then
+                  (do @16 (= (at place 1) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
+  (function @332 device void pin
     (comment "Keeps the compiler from moving sums across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kSumArrays) kParts)) sums)
@@ -445,7 +592,7 @@
       (for @4 (pragma "unroll") (declare @4 int array 0) (< array kSumArrays) (++ array)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) array) i)))))))
-  (function @276 device void multiply_chunk
+  (function @347 device void multiply_chunk
     (comment "Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums.")
     (attributes "__forceinline__")
@@ -455,10 +602,9 @@
     (argument int first_part)
     (argument int later)
     (for @3 (pragma "unroll") (declare @3 int part 0) (< part kParts) (++ part)
-      (declare @4 (const int) square (+ first_part part))
-      (declare @5 (const int) first (? P::flat (* square 64) (* (+ (* (/ square kAcross) kStagedColumns) (% square kAcross)) 8))
-        (trail "pixel"))
-      (declare @6 (const "unsigned long long") a (call wgmma_descriptor (+ input (* first 16)) kUnitPitch (? P::flat 128 (* kStagedColumns 16)) 0))
+      (declare @4 (const int) of_tile (+ first_part part))
+      (declare @5 (const int) first (+ (+ (* (* (/ of_tile kAcross) (/ 64 P::part_w)) kStagedColumns) (* (% of_tile kAcross) P::part_w)) kSkew))
+      (declare @6 (const "unsigned long long") a (call wgmma_descriptor (+ input (* first 16)) kUnitPitch (? (== P::part_w 64) 128 (* kStagedColumns 16)) 0))
       (for @9 (pragma "unroll") (declare @9 int t_y 0) (< t_y kWindowH) (++ t_y)
         (for @11 (pragma "unroll") (declare @11 int t_x 0) (< t_x kWindowW) (++ t_x)
           (declare @12 (const int) pixel (+ (* (* (- (- kWindowH 1) t_y) kStepH) kRowPitch) (* (- (- kWindowW 1) t_x) kStepW)))
@@ -478,48 +624,27 @@
                     (then
                       (declare @27 (const int) tap (+ (* row P::kernel_w) column))
                       (do @28 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
-  (function @316 constexpr bool has_taps
+  (function @387 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (return @1 (&& (|| (> kPhaseGroups 1) (< (/ phase P::stride_w) P::kernel_h)) (< (% phase P::stride_w) P::kernel_w))))
-  (function @321 device float finish
+  (function @392 device float sum_of
+    (comment "A part's sum of a phase and the thread's i-th channel, for its row of that half.")
+    (attributes "__forceinline__")
+    (argument (reference (array (const Sums) kSumArrays)) sums)
+    (argument int phase)
+    (argument int i)
+    (argument int half)
+    (declare @1 (const int) column (+ (+ (* (/ i 2) 4) (* half 2)) (% i 2)))
+    (return @2 (? P::joined (at (at sums 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at sums phase) column) 0))))
+  (function @398 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @327 device void store_together
-    (comment "Stores adjacent elements, aligned to all of them.")
-    (attributes "__forceinline__")
-    (argument (pointer Element) to)
-    (argument (reference (array (const float) P::store)) values)
-    (if @1 (== P::type kWgmmaTf32)
-      (then
-        (if @2 (== P::store 4)
-          (then
-            (do @3 (= (* (reinterpret_cast (pointer float4) to)) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))
-          (else
-            (if @4 (== P::store 2)
-              (then
-                (do @5 (= (* (reinterpret_cast (pointer float2) to)) (call make_float2 (at values 0) (at values 1)))))
-              (else
-                (do @7 (= (* to) (at values 0))))))))
-      (else
-        (if @10 (== P::store 8)
-          (then
-            (do @11 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3)) (call pair (at values 4) (at values 5)) (call pair (at values 6) (at values 7))))))
-          (else
-            (if @13 (== P::store 4)
-              (then
-                (do @14 (= (* (reinterpret_cast (pointer uint2) to)) (call make_uint2 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3))))))
-              (else
-                (if @15 (== P::store 2)
-                  (then
-                    (do @16 (= (* (reinterpret_cast (pointer "unsigned int") to)) (call pair (at values 0) (at values 1)))))
-                  (else
-                    (do @18 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @352 device void store_parts
+  (function @405 device void store_parts
     (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
@@ -539,31 +664,41 @@
     (argument (const int) out_w)
     (for @5 (pragma "unroll") (declare @5 int part 0) (< part kParts) (++ part)
       (for @7 (pragma "unroll") (declare @7 int half 0) (< half 2) (++ half)
-        (declare @8 (const int) square (+ first_part part))
+        (declare @8 (const int) of_tile (+ first_part part))
         (declare @9 (const int) place (+ row (* 8 half))
           (trail "in the part"))
-        (declare @10 (const int) at (? P::flat (+ (+ (. tile m_x) (* square 64)) place) 0)
+        (declare @10 (const int) at (? P::flat (+ (+ (. tile m_x) (* of_tile 64)) place) 0)
           (trail "in the sequence"))
         (declare @11 (const int) image (? P::flat (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
-        (declare @12 (const int) m_y (? P::flat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (+ (. tile m_y) (* (/ square kAcross) 8)) (/ place 8))))
-        (declare @13 (const int) m_x (? P::flat (% at (+ in_w kGapW)) (+ (+ (. tile m_x) (* (% square kAcross) 8)) (% place 8))))
-        (for @15 (pragma "unroll") (declare @15 int phase 0) (< phase kPhases) (++ phase)
-          (declare @16 (const int) oy (- (+ (+ (* m_y P::stride_h) phase_row) (/ phase P::stride_w)) P::padding_h))
-          (declare @17 (const int) ox (- (+ (* m_x P::stride_w) (% phase P::stride_w)) P::padding_w))
-          (if @18 (&& (&& (&& (&& (>= oy 0) (< oy out_h)) (>= ox 0)) (< ox out_w)) (|| (! P::flat) (< image batch)))
+        (declare @12 (const int) m_y (? P::flat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (+ (. tile m_y) (* (/ of_tile kAcross) (/ 64 P::part_w))) (/ place P::part_w))))
+        (declare @14 (const int) m_x (? P::flat (% at (+ in_w kGapW)) (+ (+ (. tile m_x) (* (% of_tile kAcross) P::part_w)) (% place P::part_w))))
+        (for @16 (pragma "unroll") (declare @16 int phase 0) (< phase kPhases) (+= phase (? P::channels_last 1 P::store))
+          (declare @17 (const int) oy (- (+ (+ (* m_y P::stride_h) phase_row) (/ phase P::stride_w)) P::padding_h))
+          (declare @18 (const int) ox (- (+ (* m_x P::stride_w) (% phase P::stride_w)) P::padding_w))
+          (if @19 (&& (&& (&& (&& (>= oy 0) (< oy out_h)) (>= ox 0)) (< ox out_w)) (|| (! P::flat) (< image batch)))
             (then
-              (declare @19 (pointer Element) to (+ y (* (+ (* (+ (* (static_cast "long long" image) out_h) oy) out_w) ox) P::out_channels)))
-              (for @21 (pragma "unroll") (declare @21 int first 0) (< first (/ P::columns 4)) (+= first P::store)
-                (declare @22 (const int) own (+ (+ channel (* (/ first P::channel_run) (* 4 P::channel_run))) (% first P::channel_run)))
-                (if @23 (|| (== (% P::out_channels P::columns) 0) (< own left))
-                  (then
-                    (declare @24 (array float P::store) values)
-                    (for @26 (pragma "unroll") (declare @26 int i 0) (< i P::store) (++ i)
-                      (declare @27 (const int) column (+ (+ (* (/ (+ first i) 2) 4) (* half 2)) (% (+ first i) 2)))
-                      (declare @28 (const float) sum (? P::joined (at (at (at sums part) 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at (at sums part) phase) column) 0)))
-                      (do @31 (= (at values i) (call finish sum (? P::has_bias (at bias (+ own i)) 0)))))
-                    (do @33 (call store_together (+ to own) values)))))))))))
-  (function @394 kernel void halo_gemm
+              (if @20 P::channels_last
+                (then
+                  (declare @21 (pointer Element) to (+ y (* (+ (* (+ (* (static_cast "long long" image) out_h) oy) out_w) ox) P::out_channels)))
+                  (for @23 (pragma "unroll") (declare @23 int first 0) (< first (/ P::columns 4)) (+= first P::store)
+                    (declare @24 (const int) own (+ (+ channel (* (/ first P::channel_run) (* 4 P::channel_run))) (% first P::channel_run)))
+                    (if @25 (|| (== (% P::out_channels P::columns) 0) (< own left))
+                      (then
+                        (declare @26 (array float P::store) values)
+                        (for @28 (pragma "unroll") (declare @28 int i 0) (< i P::store) (++ i)
+                          (do @29 (= (at values i) (call finish (call sum_of (at sums part) phase (+ first i) half) (? P::has_bias (at bias (+ own i)) 0)))))
+                        (do @31 (call store_together (+ to own) values))))))
+                (else
+                  (declare @35 (pointer Element) to (+ (+ y (* (+ (* (* (static_cast "long long" image) P::out_channels) out_h) oy) out_w)) ox))
+                  (for @37 (pragma "unroll") (declare @37 int i 0) (< i (/ P::columns 4)) (++ i)
+                    (declare @38 (const int) own (+ (+ channel (* (/ i P::channel_run) (* 4 P::channel_run))) (% i P::channel_run)))
+                    (if @39 (|| (== (% P::out_channels P::columns) 0) (< own left))
+                      (then
+                        (declare @40 (array float P::store) values)
+                        (for @42 (pragma "unroll") (declare @42 int v 0) (< v P::store) (++ v)
+                          (do @43 (= (at values v) (call finish (call sum_of (at sums part) (+ phase v) i half) (? P::has_bias (at bias own) 0)))))
+                        (do @45 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))))))))))))
+  (function @460 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -597,7 +732,7 @@
     (if @30 (== (. threadIdx x) 0)
       (then
         (for @31 plain (declare @31 int stage 0) (< stage P::stages) (++ stage)
-          (do @32 (call mbarrier_init (& (at full stage)) kProducers))
+          (do @32 (call mbarrier_init (& (at full stage)) P::producers))
           (do @33 (call mbarrier_init (& (at empty stage)) (/ (/ kConsumers kTeams) 32))))
         (if @35 P::resident
           (then
@@ -612,7 +747,7 @@
     (declare @47 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
     (if @48 (>= warp (/ kConsumers 32))
       (then
-        (do @49 (call setmaxnreg_decrease 88))
+        (do @49 (call setmaxnreg_decrease (? (== P::producers 128) 88 72)))
         (declare @50 (const int) thread (- (. threadIdx x) kConsumers))
         (if @51 (&& P::resident (== thread 0))
           (then
@@ -621,75 +756,99 @@
               (do @54 (call bulk_load (+ shared (* chunk kChunkWeightBytes)) (+ own_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes packed_here)))))
         (declare @58 int asked 0
           (trail "stages"))
-        (for @59 plain (declare @59 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @60 Tile tile)
-          (if @61 P::flat
-            (then
-              (do @62 (= tile (call flat_tile index (+ (? (> kHaloH 0) (* kHaloH kRowPitch) 0) kHaloW) in_h in_w))))
-            (else
-              (do @64 (= tile (call square_tile index tiles_y tiles_x)))
-              (do @65 (-= (. tile m_y) kHaloH))
-              (do @66 (-= (. tile m_x) kHaloW))))
-          (for @68 plain (declare @68 int chunk 0) (< chunk kChunks) (++ chunk)
-            (declare @69 (const int) stage (% asked P::stages))
-            (do @70 (call mbarrier_wait (& (at empty stage)) (^ (% (/ asked P::stages) 2) 1)))
-            (declare @71 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @72 (&& (! P::resident) (== thread 0))
-              (then
-                (do @73 (call mbarrier_expect (& (at full stage)) kChunkWeightBytes))
-                (do @74 (call bulk_load (+ to kInputBytes) (+ own_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (do @76 (call stage_input to x tile (* chunk P::chunk) thread batch in_h in_w))
-            (do @77 (call async_copy_commit))
-            (do @78 (++ asked))
-            (if @79 (> asked P::ahead)
-              (then
-                (do @80 (call async_copy_wait P::ahead))
-                (do @81 (call fence_proxy_async))
-                (do @82 (call mbarrier_arrive (& (at full (% (- (- asked 1) P::ahead) P::stages)))))))))
-        (do @86 (call async_copy_wait 0))
-        (do @87 (call fence_proxy_async))
-        (for @88 plain (declare @88 int i (call max 0 (- asked P::ahead))) (< i asked) (++ i)
-          (do @89 (call mbarrier_arrive (& (at full (% i P::stages)))))))
-      (else
-        (do @92 (call setmaxnreg_increase 208))
-        (comment @93 "The warpgroup's tiles and its parts of them; the thread's first row of a part, and its first channel.")
-        (declare @94 (const int) warpgroup (/ warp 4))
-        (declare @95 (const int) team (? P::in_turn warpgroup 0))
-        (declare @96 (const int) first_part (? P::in_turn 0 (* warpgroup kParts)))
-        (declare @97 (const int) lane (% (. threadIdx x) 32))
-        (declare @98 (const int) row (+ (* (% warp 4) 16) (/ lane 4)))
-        (declare @99 (const int) channel (* (% lane 4) P::channel_run))
-        (declare @100 (array (array Sums kSumArrays) kParts) sums (init))
-        (declare @101 int taken (* team kChunks)
-          (trail "stages"))
-        (if @102 P::resident
+        (declare @59 Words words)
+        (comment @60 "Through registers: what is loaded next, a batch ahead of what is written.")
+        (declare @61 Tile next (call staged_tile first_tile tiles_y tiles_x in_h in_w))
+        (declare @62 int next_index first_tile)
+        (declare @63 int next_chunk 0)
+        (declare @64 int next_batch 0)
+        (if @65 (&& (== P::copy_bytes 0) (< first_tile tiles))
           (then
-            (do @103 (call mbarrier_wait packed_here 0))))
-        (for @105 plain (declare @105 int index (+ first_tile (* team next_tile))) (< index tiles) (+= index (* kTeams next_tile))
-          (do @106 (call pin sums))
-          (for @107 plain (declare @107 int chunk 0) (< chunk kChunks) (++ chunk)
-            (declare @108 (const int) stage (% taken P::stages))
-            (do @109 (call mbarrier_wait (& (at full stage)) (% (/ taken P::stages) 2)))
-            (declare @110 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @111 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (do @112 (call wgmma_fence))
-            (do @113 (call multiply_chunk sums from (call wgmma_descriptor weights (* kColumns 16) 128 0) first_part (? (> chunk 0) 1 0)))
-            (do @114 (call wgmma_commit))
-            (if @115 (> chunk 0)
+            (do @66 (call load_batch words x next 0 0 thread batch in_h in_w))))
+        (for @68 plain (declare @68 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @69 (const Tile) tile (call staged_tile index tiles_y tiles_x in_h in_w))
+          (for @70 plain (declare @70 int chunk 0) (< chunk kChunks) (++ chunk)
+            (declare @71 (const int) stage (% asked P::stages))
+            (do @72 (call mbarrier_wait (& (at empty stage)) (^ (% (/ asked P::stages) 2) 1)))
+            (declare @73 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @74 (&& (! P::resident) (== thread 0))
               (then
-                (do @116 (call wgmma_wait 1)
-                  (trail "the chunk before"))
-                (do @117 (call __syncwarp))
-                (if @118 (== lane 0)
+                (do @75 (call mbarrier_expect (& (at full stage)) kChunkWeightBytes))
+                (do @76 (call bulk_load (+ to kInputBytes) (+ own_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (do @78 (++ asked))
+            (if @79 (> P::copy_bytes 0)
+              (then
+                (do @80 (call stage_input to x tile (* chunk P::chunk) thread batch in_h in_w))
+                (do @81 (call async_copy_commit))
+                (if @82 (> asked P::ahead)
                   (then
-                    (do @119 (call mbarrier_arrive (& (at empty (% (- taken 1) P::stages)))))))))
-            (do @122 (++ taken)))
-          (do @124 (call wgmma_wait 0))
-          (do @125 (call pin sums))
-          (do @126 (call __syncwarp))
-          (if @127 (== lane 0)
+                    (do @83 (call async_copy_wait P::ahead))
+                    (do @84 (call fence_proxy_async))
+                    (do @85 (call mbarrier_arrive (& (at full (% (- (- asked 1) P::ahead) P::stages))))))))
+              (else
+                (for @88 plain (declare @88 int part 0) (< part kBatches) (++ part)
+                  (do @89 (call store_batch to words part thread))
+                  (do @90 (++ next_batch))
+                  (if @91 (== next_batch kBatches)
+                    (then
+                      (do @92 (= next_batch 0))
+                      (do @93 (++ next_chunk))))
+                  (if @95 (== next_chunk kChunks)
+                    (then
+                      (do @96 (= next_chunk 0))
+                      (do @97 (+= next_index next_tile))
+                      (do @98 (= next (call staged_tile next_index tiles_y tiles_x in_h in_w)))))
+                  (if @100 (< next_index tiles)
+                    (then
+                      (do @101 (call load_batch words x next (* next_chunk P::chunk) next_batch thread batch in_h in_w)))))
+                (do @104 (call fence_proxy_async))
+                (do @105 (call mbarrier_arrive (& (at full stage))))))))
+        (if @109 (> P::copy_bytes 0)
+          (then
+            (do @110 (call async_copy_wait 0))
+            (do @111 (call fence_proxy_async))
+            (for @112 plain (declare @112 int i (call max 0 (- asked P::ahead))) (< i asked) (++ i)
+              (do @113 (call mbarrier_arrive (& (at full (% i P::stages)))))))))
+      (else
+        (do @117 (call setmaxnreg_increase (? (== P::producers 128) 208 184)))
+        (comment @118 "The warpgroup's tiles and its parts of them; the thread's first row of a part, and its first channel.")
+        (declare @119 (const int) warpgroup (/ warp 4))
+        (declare @120 (const int) team (? P::in_turn warpgroup 0))
+        (declare @121 (const int) first_part (? P::in_turn 0 (* warpgroup kParts)))
+        (declare @122 (const int) lane (% (. threadIdx x) 32))
+        (declare @123 (const int) row (+ (* (% warp 4) 16) (/ lane 4)))
+        (declare @124 (const int) channel (* (% lane 4) P::channel_run))
+        (declare @125 (array (array Sums kSumArrays) kParts) sums (init))
+        (declare @126 int taken (* team kChunks)
+          (trail "stages"))
+        (if @127 P::resident
+          (then
+            (do @128 (call mbarrier_wait packed_here 0))))
+        (for @130 plain (declare @130 int index (+ first_tile (* team next_tile))) (< index tiles) (+= index (* kTeams next_tile))
+          (do @131 (call pin sums))
+          (for @132 plain (declare @132 int chunk 0) (< chunk kChunks) (++ chunk)
+            (declare @133 (const int) stage (% taken P::stages))
+            (do @134 (call mbarrier_wait (& (at full stage)) (% (/ taken P::stages) 2)))
+            (declare @135 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @136 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (do @137 (call wgmma_fence))
+            (do @138 (call multiply_chunk sums from (call wgmma_descriptor weights (* kColumns 16) 128 0) first_part (? (> chunk 0) 1 0)))
+            (do @139 (call wgmma_commit))
+            (if @140 (> chunk 0)
+              (then
+                (do @141 (call wgmma_wait 1)
+                  (trail "the chunk before"))
+                (do @142 (call __syncwarp))
+                (if @143 (== lane 0)
+                  (then
+                    (do @144 (call mbarrier_arrive (& (at empty (% (- taken 1) P::stages)))))))))
+            (do @147 (++ taken)))
+          (do @149 (call wgmma_wait 0))
+          (do @150 (call pin sums))
+          (do @151 (call __syncwarp))
+          (if @152 (== lane 0)
             (then
-              (do @128 (call mbarrier_arrive (& (at empty (% (- taken 1) P::stages)))))))
-          (do @130 (+= taken (* (- kTeams 1) kChunks)))
-          (declare @131 (const Tile) tile (? P::flat (call flat_tile index 0 in_h in_w) (call square_tile index tiles_y tiles_x)))
-          (do @132 (call store_parts sums (+ y first_out) shifts tile first_part row channel (- P::out_channels first_out) phase_row batch in_h in_w out_h out_w)))))))
+              (do @153 (call mbarrier_arrive (& (at empty (% (- taken 1) P::stages)))))))
+          (do @155 (+= taken (* (- kTeams 1) kChunks)))
+          (declare @156 (const Tile) tile (? P::flat (call flat_tile index 0 in_h in_w) (call square_tile index tiles_y tiles_x)))
+          (do @157 (call store_parts sums (? P::channels_last (+ y first_out) (+ y (* (* (static_cast "long long" first_out) out_h) out_w))) shifts tile first_part row channel (- P::out_channels first_out) phase_row batch in_h in_w out_h out_w)))))))
