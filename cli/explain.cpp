@@ -136,6 +136,10 @@ Exit explain(const ExplainOptions& options) {
     print_row("why", layer.plan.reason);
     print_row("registers", registers_text(*source, layer.problem.target.architecture));
     print_row("shared", fmt::format("{} a block", bytes_text(static_cast<double>(source->shared_bytes))));
+    if (layer.plan.packed_bytes > 0) {
+      print_row("workspace", fmt::format("{} for a packed copy of the weights",
+                                         bytes_text(static_cast<double>(layer.plan.packed_bytes))));
+    }
     print_row("source", fmt::format("{} lines, kernel {}", std::count(source->text.begin(), source->text.end(), '\n'),
                                     source->symbol));
     exit = worse(exit, print_cost(layer, apply_input(layer.problem.layer, options.input)));

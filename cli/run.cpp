@@ -46,7 +46,7 @@ Result<double> measure(Device& device, LoadedLayer& layer, const LayerCall& call
   if (call.launch.blocks == 0 || device.kind() == DeviceKind::kHost || repeats == 0) {
     return first_run_ms;
   }
-  return device.time(*layer.kernel, call.launch, repeats);
+  return time_call(device, layer, call, repeats);
 }
 
 Result<void> write_output(const RunOptions& options, Device& device, const Layer& layer, const LayerCall& call) {
@@ -133,7 +133,8 @@ Outcome run_one(const RunOptions& options, Device& device, const NamedLayer& nam
     fmt::print("  time     {}, {:.4g} GFLOP/s{}\n", seconds_text(*milliseconds / 1e3),
                2 * multiplies / (*milliseconds * 1e6),
                device.kind() == DeviceKind::kHost ? " (the host device is made to find faults, not to be fast)"
-                                                  : fmt::format(" (median of {} runs)", options.repeats));
+                                                  : fmt::format(" (median of {} runs{})", options.repeats,
+                                                                call->packing ? ", each packing the weights" : ""));
   }
   if (!options.out.empty()) {
     fmt::print("  output   {}\n", options.out);

@@ -4,8 +4,9 @@
 // A block makes tiles of positions m = output / stride in all phases of its phase rows, for some output channels. Each
 // tap serves one phase and reads the input at a constant offset from m. A producer warpgroup brings input channels with
 // their halo to shared memory as they lie (cp.async); the consumers take them from there into registers, as the A
-// operands of products with the weights, which lie in shared memory as B operands. A thread's positions are adjacent in
-// memory, so taps along a row take the same registers, shifted by one.
+// operands of products with the weights. These lie in shared memory as B operands; pack_weights() has put them into
+// that order, so that they come in one piece. A thread's positions are adjacent in memory, so taps along a row take the
+// same registers, shifted by one.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "shift_gemm.parameters.h"
 #endif
@@ -37,50 +38,60 @@ constexpr int kTaps = P::kernel_h * P::kernel_w;
 constexpr int kPhases = P::phase_rows * P::stride_w;
 constexpr int kPhaseGroups = P::stride_h / P::phase_rows;
 constexpr int kBlockTaps = kTaps / kPhaseGroups;
+constexpr int kBlockTapRows = P::kernel_h / kPhaseGroups;
+// Adjacent column phases whose taps read the same positions: one product makes them all.
+constexpr int kMerged = P::kernel_w % P::stride_w == 0 && P::dilation_w == 1
+                            ? greatest_common_divisor(P::stride_w, P::padding_w % P::stride_w)
+                            : 1;
+constexpr int kProductColumns = kMerged * P::columns;
 constexpr int kTiles = P::run / 2;  // of 64 positions, that a warpgroup makes
 constexpr int kChannelTiles = ceil_div(P::out_channels, P::columns);
 constexpr int kColumnTiles = kPhaseGroups * kChannelTiles;
 
-// The halo. Staged columns begin where a copy of 16 bytes may.
+// The halo. Staged columns begin where a copy may, and what a thread reads at once.
 constexpr int kLeastOffsetH = offset_of_tap(P::kernel_h - 1, P::stride_h, P::padding_h, P::dilation_h);
 constexpr int kLeastOffsetW = offset_of_tap(P::kernel_w - 1, P::stride_w, P::padding_w, P::dilation_w);
 constexpr int kMostOffsetH = offset_of_tap(0, P::stride_h, P::padding_h, P::dilation_h);
 constexpr int kMostOffsetW = offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w);
-constexpr int kFirstRow = kPhaseGroups == 1 ? kLeastOffsetH : 0;
-constexpr int kOffsetsH = kPhaseGroups == 1 ? kMostOffsetH - kLeastOffsetH + 1 : 1;
-constexpr int kAlign = P::channels_last ? 1 : kPack;
+constexpr int kOffsetsH = kPhaseGroups == 1 ? kMostOffsetH - kLeastOffsetH + 1 : kBlockTapRows;
+constexpr int kVector = P::channels_last ? 1 : P::type != kWgmmaTf32 ? 2 : P::run < 4 ? P::run : 4;
+constexpr int kCopy = P::copy_bytes / kBytes;  // elements
+constexpr int kAlign = P::channels_last ? 1 : kCopy > kVector ? kCopy : kVector;
 constexpr int kFirstColumn = floor_div(kLeastOffsetW, kAlign) * kAlign;
 constexpr int kStagedRows = P::tile_h + kOffsetsH - 1;
 constexpr int kStagedColumns = ceil_div(P::tile_w + kMostOffsetW - kFirstColumn, kAlign) * kAlign;
 
 // Pitches in elements that keep the consumers' reads free of bank conflicts: (thread in four) * pitch + 8 words each.
-constexpr int kPlane = kStagedRows * kStagedColumns;
+constexpr int kImagePlane = kStagedRows * kStagedColumns;
+constexpr int kPlane = P::tile_n * kImagePlane;
 constexpr int kChannelPitch =
     kBytes == 4 ? kPlane + floor_mod(8 - kPlane, 32) : 2 * (kPlane / 2 + floor_mod(4 - kPlane / 2, 16));
 constexpr int kPixelWords = P::chunk * kBytes / 4;
 constexpr int kPixelPitch = (kPixelWords + floor_mod(4 - kPixelWords, 16 / (P::run > 2 ? 2 : 1))) * 4 / kBytes;
 constexpr int kInputBytes = (P::channels_last ? kPlane * kPixelPitch : P::chunk * kChannelPitch) * kBytes;
 
-// Weights: for each tap and step a K-major B operand without swizzle, two columns of 16-byte rows.
-constexpr int kProductBytes = P::columns * 32;
-constexpr int kChunkWeightBytes = kBlockTaps * kSteps * kProductBytes;
-constexpr int kResidentBytes = P::resident ? kChunks * kChunkWeightBytes : 0;
+// Weights: for each product and step a K-major B operand without swizzle, two columns of 16-byte rows.
+constexpr int kProducts = kBlockTaps / kMerged;
+constexpr int kProductBytes = kProductColumns * 32;
+constexpr int kChunkWeightBytes = kProducts * kSteps * kProductBytes;
+constexpr int kAllWeightBytes = kChunks * kChunkWeightBytes;  // of a block
+constexpr int kResidentBytes = P::resident ? kAllWeightBytes : 0;
 constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);
 constexpr int kBarrierOffset = kResidentBytes + P::stages * kStageBytes;
 
 // A thread's run of positions, with the halo of its row: whole vectors.
-constexpr int kVector = P::channels_last ? 1 : P::type != kWgmmaTf32 ? 2 : P::run < 4 ? P::run : 4;
 constexpr int kRunStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kVector * kVector;
 constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, kVector) * kVector;
 
-static_assert(P::tile_h * P::tile_w == 64 * P::run && P::tile_w % P::run == 0, "eight warps make the tile");
+static_assert(P::tile_n * P::tile_h * P::tile_w == 64 * P::run && P::tile_w % P::run == 0, "eight warps make the tile");
 static_assert(kPhases * kTiles * P::columns <= 256, "the sums fit the registers");
-static_assert(kPhaseGroups == 1 || (P::kernel_h == P::stride_h && P::padding_h == 0 && P::dilation_h == 1),
-              "phase rows are parted only where each has a kernel row of its own");
+static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
+              "phase rows are parted one by one, and only where each has as many kernel rows");
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
 
-// One thread's sums for one phase and one tile.
-using Sums = float[P::columns / 2];
+// One thread's sums for one tile, in phases that one product makes.
+using Sums = float[kProductColumns / 2];
+constexpr int kSums = kPhases / kMerged;
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[kRun - 1][4];
 
@@ -100,12 +111,15 @@ __host__ __device__ constexpr int used_before(int offset) {
   return count;
 }
 
+static_assert(kSteps * used_before(kOffsetsH) % 2 == 0, "each chunk begins with the same run");
+
 // Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.
 __host__ __device__ constexpr bool is_first(int kh, int kw) {
   bool first = true;
-  for (int k = kh + 1; k < P::kernel_h; ++k) {
-    first = first && phase_of_tap(k, P::stride_h, P::padding_h, P::dilation_h) !=
-                         phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
+  for (int k = kh + 1; k < kBlockTapRows; ++k) {
+    first = first && kPhaseGroups == 1 &&
+            phase_of_tap(k, P::stride_h, P::padding_h, P::dilation_h) !=
+                phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
   }
   for (int k = 0; k < kw; ++k) {
     first = first && phase_of_tap(k, P::stride_w, P::padding_w, P::dilation_w) !=
@@ -126,6 +140,15 @@ __host__ __device__ constexpr bool has_taps(int phase) {
   }
   return rows && columns;
 }
+
+__host__ __device__ constexpr bool all_have_taps() {
+  bool all = true;
+  for (int phase = 0; phase < kPhases; ++phase) {
+    all = all && has_taps(phase);
+  }
+  return all;
+}
+constexpr bool kAllHaveTaps = all_have_taps();
 
 // A staged word as a product takes it.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
@@ -164,30 +187,39 @@ __device__ __forceinline__ Element narrow(float value) {
   }
 }
 
-// Copies the weights of a chunk of input channels, by {threads} threads of which this is number `thread`. What a
-// consumer reads of x in one piece goes to one thread, so with channels last a product's depth is another order of
-// them.
-__device__ __forceinline__ void stage_weights(unsigned char* to, const Element* __restrict__ weight, int first_channel,
-                                              int first_out, int first_tap, int thread, const int threads) {
-#pragma unroll 6  // that many loads are under way together
-  for (int i = thread; i < kBlockTaps * kSteps * 2 * P::columns; i += threads) {
-    const int half = i / P::columns % 2;
-    const int step = i / (2 * P::columns) % kSteps;
-    const int tap = first_tap + i / (2 * P::columns * kSteps);
-    const int co = first_out + out_channel_at(i % P::columns);
-    const int ci = first_channel + step * kDepth + (P::channels_last ? half * (kPack / 4) : half * kPack);
+// Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
+// input channels, tap and step the two columns of a B operand. A thread makes 16 bytes, adjacent threads read adjacent
+// taps. What a consumer reads of x in one piece goes to one thread, so with channels last a product's depth is another
+// order of them.
+extern "C" __global__ void __launch_bounds__(256)
+    pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
+  const int index = blockIdx.x * 256 + threadIdx.x;
+  const int tap = index % kBlockTaps;
+  const int n = index / kBlockTaps % P::columns;
+  const int half = index / (kBlockTaps * P::columns) % 2;
+  const int step = index / (kBlockTaps * P::columns * 2) % kSteps;
+  const int chunk = index / (kBlockTaps * P::columns * 2 * kSteps) % kChunks;
+  const int column_tile = index / (kBlockTaps * P::columns * 2 * kSteps * kChunks);
+  if (column_tile < kColumnTiles) {
+    const int co = column_tile % kChannelTiles * P::columns + out_channel_at(n);
+    const int ci = chunk * P::chunk + step * kDepth + (P::channels_last ? half * (kPack / 4) : half * kPack);
+    const int first_row = kPhaseGroups == 1 ? 0 : (column_tile / kChannelTiles + P::padding_h) % P::stride_h;
+    const int kh = first_row + tap / P::kernel_w * kPhaseGroups;
+    const int place = kh * P::kernel_w + tap % P::kernel_w;
     unsigned int words[4];
     CONVTGEN_UNROLL
     for (int word = 0; word < 4; ++word) {
       if (P::type == kWgmmaTf32) {
-        words[word] = float_to_tf32(weight_at(weight, ci + (P::channels_last ? 2 : 1) * word, co, tap));
+        words[word] = float_to_tf32(weight_at(weight, ci + (P::channels_last ? 2 : 1) * word, co, place));
       } else {
         const int pair = (P::channels_last ? 4 : 2) * word;
-        words[word] = static_cast<unsigned int>(weight_at(weight, ci + pair, co, tap)) |
-                      static_cast<unsigned int>(weight_at(weight, ci + pair + 1, co, tap)) << 16;
+        words[word] = static_cast<unsigned int>(weight_at(weight, ci + pair, co, place)) |
+                      static_cast<unsigned int>(weight_at(weight, ci + pair + 1, co, place)) << 16;
       }
     }
-    *reinterpret_cast<uint4*>(to + i * 16) = make_uint4(words[0], words[1], words[2], words[3]);
+    unsigned char* chunk_weights = packed + (static_cast<long long>(column_tile) * kChunks + chunk) * kChunkWeightBytes;
+    const int row = ((tap / kMerged * kSteps + step) * 2 + half) * kProductColumns + tap % kMerged * P::columns + n;
+    *reinterpret_cast<uint4*>(chunk_weights + row * 16) = make_uint4(words[0], words[1], words[2], words[3]);
   }
 }
 
@@ -202,39 +234,41 @@ __device__ __forceinline__ void copy(Element* to, const Element* from, int bytes
   }
 }
 
-// Asks for a chunk of input channels with the halo: zeros where the image or the channels end. `x` is the image.
+// Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the
+// tile's first image, of `images` that are left.
 __device__ __forceinline__ void stage_input(Element* to, const Element* __restrict__ x, int first_channel,
-                                            int first_row, int first_column, int thread, const int in_h,
+                                            int first_row, int first_column, int thread, int images, const int in_h,
                                             const int in_w) {
-  constexpr int kCopy = P::copy_bytes / kBytes;  // elements
   if (P::channels_last) {
     constexpr int kCopies = P::chunk / kCopy;  // of a pixel
     for (int i = thread; i < kPlane * kCopies; i += kProducers) {
       const int channel = i % kCopies * kCopy;
       const int column = i / kCopies % kStagedColumns;
-      const int row = i / (kCopies * kStagedColumns);
+      const int row = i / (kCopies * kStagedColumns) % kStagedRows;
+      const int image = i / (kCopies * kImagePlane);
       const int ci = first_channel + channel;
       const int iy = first_row + row;
       const int ix = first_column + column;
-      const bool inside = iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
+      const bool inside = (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
       const int left = P::in_channels % P::chunk == 0 ? kCopy : P::in_channels - ci;
-      const Element* from = x + (static_cast<long long>(iy) * in_w + ix) * P::in_channels + ci;
-      copy(to + (row * kStagedColumns + column) * kPixelPitch + channel, inside && left > 0 ? from : x,
+      const Element* from = x + ((static_cast<long long>(image) * in_h + iy) * in_w + ix) * P::in_channels + ci;
+      copy(to + i / kCopies * kPixelPitch + channel, inside && left > 0 ? from : x,
            inside ? max(0, min(left, kCopy)) * kBytes : 0);
     }
   } else {
     constexpr int kCopies = kStagedColumns / kCopy;  // of a row
-    for (int i = thread; i < P::chunk * kStagedRows * kCopies; i += kProducers) {
+    for (int i = thread; i < P::chunk * P::tile_n * kStagedRows * kCopies; i += kProducers) {
       const int column = i % kCopies * kCopy;
       const int row = i / kCopies % kStagedRows;
-      const int channel = i / (kCopies * kStagedRows);
+      const int image = i / (kCopies * kStagedRows) % P::tile_n;
+      const int channel = i / (kCopies * kStagedRows * P::tile_n);
       const int ci = first_channel + channel;
       const int iy = first_row + row;
       const int ix = first_column + column;
-      const bool inside =
-          (P::in_channels % P::chunk == 0 || ci < P::in_channels) && iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
-      const Element* from = x + (static_cast<long long>(ci) * in_h + iy) * in_w + ix;
-      copy(to + channel * kChannelPitch + row * kStagedColumns + column, inside ? from : x,
+      const bool inside = (P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
+                          (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
+      const Element* from = x + ((static_cast<long long>(image) * P::in_channels + ci) * in_h + iy) * in_w + ix;
+      copy(to + channel * kChannelPitch + (image * kStagedRows + row) * kStagedColumns + column, inside ? from : x,
            inside ? min(in_w - ix, kCopy) * kBytes : 0);
     }
   }
@@ -278,23 +312,32 @@ __device__ __forceinline__ void load_run(Run& run, const Element* row) {
 }
 
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
-__device__ __forceinline__ void pin(Sums (&sums)[kPhases][kTiles]) {
+__device__ __forceinline__ void pin(Sums (&sums)[kSums][kTiles]) {
 #pragma unroll
-  for (int phase = 0; phase < kPhases; ++phase) {
+  for (int part = 0; part < kSums; ++part) {
 #pragma unroll
     for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
-      for (int i = 0; i < P::columns / 2; ++i) {
-        wgmma_pin(sums[phase][tile][i]);
+      for (int i = 0; i < kProductColumns / 2; ++i) {
+        wgmma_pin(sums[part][tile][i]);
       }
     }
   }
 }
 
+// Says for a warp that it has read a stage, if that is so.
+__device__ __forceinline__ void release(unsigned long long* empty, bool is_read) {
+  __syncwarp();
+  if (is_read && threadIdx.x % 32 == 0) {
+    mbarrier_arrive(empty);
+  }
+}
+
 // All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first
-// chunk, whose first products begin the sums.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kPhases][kTiles], const Element* rows,
-                                               unsigned long long weights, int later) {
+// chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
+// as soon as its products are done.
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows,
+                                               unsigned long long weights, int later, unsigned long long* previous) {
   Run runs[2];
   CONVTGEN_UNROLL
   for (int step = 0; step < kSteps; ++step) {
@@ -307,20 +350,22 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kPhases][kTiles], co
         load_run(runs[at], rows + row);
         wgmma_fence();
         CONVTGEN_UNROLL
-        for (int kh = 0; kh < P::kernel_h / kPhaseGroups; ++kh) {
-          if (kPhaseGroups > 1 ||
-              offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH == offset) {
-            const int phase_h = kPhaseGroups > 1 ? kh : phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
+        for (int kh = 0; kh < kBlockTapRows; ++kh) {
+          const int from = kPhaseGroups > 1
+                               ? kBlockTapRows - 1 - kh
+                               : offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
+          if (from == offset) {
+            const int phase_h = kPhaseGroups > 1 ? 0 : phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
             CONVTGEN_UNROLL
-            for (int kw = 0; kw < P::kernel_w; ++kw) {
+            for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
               const int phase = phase_h * P::stride_w + phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
               const int shift = offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) - kFirstColumn - kRunStart;
-              const int tap = kh * P::kernel_w + kw;
+              const int product = (kh * P::kernel_w + kw) / kMerged;
               const int first = step == 0 && is_first(kh, kw) ? 1 : 0;
               CONVTGEN_UNROLL
               for (int tile = 0; tile < kTiles; ++tile) {
-                wgmma_rs(P::type, kWgmmaMajorK, sums[phase][tile], runs[at][2 * tile + shift],
-                         wgmma_descriptor_move(weights, (tap * kSteps + step) * kProductBytes),
+                wgmma_rs(P::type, kWgmmaMajorK, sums[phase / kMerged][tile], runs[at][2 * tile + shift],
+                         wgmma_descriptor_move(weights, (product * kSteps + step) * kProductBytes),
                          first == 1 ? later : 1);  // tap ({kh}, {kw})
               }
             }
@@ -328,6 +373,9 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kPhases][kTiles], co
         }
         wgmma_commit();
         wgmma_wait(1);  // the other run may be overwritten
+        if (!P::resident && step == 0 && used_before(offset) == 0) {
+          release(previous, later == 1);
+        }
       }
     }
   }
@@ -375,35 +423,38 @@ __device__ __forceinline__ void store_together(Element* to, const float (&values
 
 // Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
 // channel, `y` the image.
-__device__ __forceinline__ void store_tile(const Sums (&sums)[kPhases][kTiles], Element* __restrict__ y,
+__device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], Element* __restrict__ y,
                                            const Element* __restrict__ bias, int co, int m_y, int m_x, int phase_row,
                                            const int out_h, const int out_w) {
-  CONVTGEN_UNROLL
+#pragma unroll
   for (int row = 0; row < P::phase_rows; ++row) {
     const int oy = m_y * P::stride_h + phase_row + row;
     if (oy < out_h) {
       if (P::channels_last) {
-        CONVTGEN_UNROLL
+#pragma unroll
         for (int first = 0; first < P::columns / 4; first += P::store) {
           const int channel = co + first / P::channel_run * (4 * P::channel_run) + first % P::channel_run;
           if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
             float shifts[P::store];
-            CONVTGEN_UNROLL
+#pragma unroll
             for (int i = 0; i < P::store; ++i) {
               shifts[i] = P::has_bias ? widen(bias[channel + i]) : 0;
             }
-            CONVTGEN_UNROLL
+#pragma unroll
             for (int position = 0; position < P::run; ++position) {
-              CONVTGEN_UNROLL
+#pragma unroll
               for (int phase_w = 0; phase_w < P::stride_w; ++phase_w) {
                 const int phase = row * P::stride_w + phase_w;
                 const int ox = (m_x + position) * P::stride_w + phase_w;
                 if (ox < out_w) {
                   float values[P::store];
-                  CONVTGEN_UNROLL
+#pragma unroll
                   for (int i = 0; i < P::store; ++i) {
                     const int d = (first + i) / 2 * 4 + position % 2 * 2 + (first + i) % 2;
-                    values[i] = finish(has_taps(phase) ? sums[phase][position / 2][d] : 0, shifts[i]);
+                    values[i] = finish(kAllHaveTaps || has_taps(phase)
+                                           ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) + d]
+                                           : 0,
+                                       shifts[i]);
                   }
                   store_together(y + (static_cast<long long>(oy) * out_w + ox) * P::out_channels + channel, values);
                 }
@@ -412,23 +463,26 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kPhases][kTiles], 
           }
         }
       } else {
-        CONVTGEN_UNROLL
+#pragma unroll
         for (int i = 0; i < P::columns / 4; ++i) {
           const int channel = co + i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
           if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
             const float shift = P::has_bias ? widen(bias[channel]) : 0;
             Element* to = y + (static_cast<long long>(channel) * out_h + oy) * out_w;
-            CONVTGEN_UNROLL
+#pragma unroll
             for (int first = 0; first < P::run * P::stride_w; first += P::store) {
               const int ox = m_x * P::stride_w + first;
               if (ox < out_w) {
                 float values[P::store];
-                CONVTGEN_UNROLL
+#pragma unroll
                 for (int v = 0; v < P::store; ++v) {
                   const int position = (first + v) / P::stride_w;
                   const int phase = row * P::stride_w + (first + v) % P::stride_w;
                   const int d = i / 2 * 4 + position % 2 * 2 + i % 2;
-                  values[v] = finish(has_taps(phase) ? sums[phase][position / 2][d] : 0, shift);
+                  values[v] = finish(kAllHaveTaps || has_taps(phase)
+                                         ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) + d]
+                                         : 0,
+                                     shift);
                 }
                 store_together(to + ox, values);
               }
@@ -440,7 +494,7 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kPhases][kTiles], 
   }
 }
 
-// A tile's place: its image, and its first position.
+// A tile's place: its first image, and its first position there.
 struct Tile {
   int image;
   int m_y;
@@ -448,15 +502,15 @@ struct Tile {
 };
 __device__ __forceinline__ Tile tile_at(int index, const int tiles_y, const int tiles_x) {
   Tile tile;
-  tile.image = index / (tiles_y * tiles_x);
+  tile.image = index / (tiles_y * tiles_x) * P::tile_n;
   tile.m_y = index / tiles_x % tiles_y * P::tile_h;
   tile.m_x = index % tiles_x * P::tile_w;
   return tile;
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    shift_gemm(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
-               Element* __restrict__ y, int batch, int height, int width) {
+    shift_gemm(const Element* __restrict__ x, const unsigned char* __restrict__ packed,
+               const Element* __restrict__ bias, Element* __restrict__ y, int batch, int height, int width) {
   const int in_h = P::height >= 0 ? P::height : height;
   const int in_w = P::width >= 0 ? P::width : width;
   const int out_h =
@@ -465,7 +519,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       (in_w - 1) * P::stride_w + (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);
   const int tiles_y = (out_h + (P::stride_h * P::tile_h - 1)) / (P::stride_h * P::tile_h);
   const int tiles_x = (out_w + (P::stride_w * P::tile_w - 1)) / (P::stride_w * P::tile_w);
-  const int tiles = batch * tiles_y * tiles_x;
+  const int tiles = (batch + (P::tile_n - 1)) / P::tile_n * tiles_y * tiles_x;
   const long long in_image = static_cast<long long>(in_h) * in_w * P::in_channels;
   const long long out_image = static_cast<long long>(out_h) * out_w * P::out_channels;
 
@@ -474,33 +528,35 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int first_tile = blockIdx.x / kColumnTiles;
   const int next_tile = gridDim.x / kColumnTiles;
   const int first_out = column_tile % kChannelTiles * P::columns;
-  const int phase_row = kPhaseGroups == 1 ? 0 : column_tile / kChannelTiles * P::phase_rows;
-  const int first_tap = phase_row * P::kernel_w;
+  const int phase_row = kPhaseGroups == 1 ? 0 : column_tile / kChannelTiles;
+  const unsigned char* block_weights = packed + static_cast<long long>(column_tile) * kAllWeightBytes;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + kResidentBytes;
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
+  unsigned long long* resident = empty + P::stages;  // of the weights, where they are
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], kProducers);
+      mbarrier_init(&full[stage], P::resident ? kProducers : kProducers + 1);
       mbarrier_init(&empty[stage], kConsumers / 32);
     }
-    fence_mbarrier_init();
-  }
-  if (P::resident) {
-    for (int chunk = 0; chunk < kChunks; ++chunk) {
-      stage_weights(shared + chunk * kChunkWeightBytes, weight, chunk * P::chunk, first_out, first_tap, threadIdx.x,
-                    kThreads);
+    if (P::resident) {
+      mbarrier_init(resident, 1);
     }
-    fence_proxy_async();
+    fence_mbarrier_init();
   }
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(88);
+    setmaxnreg_decrease(56);
     const int thread = threadIdx.x - kConsumers;
+    const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
+    if (P::resident && thread == 0) {
+      mbarrier_arrive_expect(resident, kAllWeightBytes);
+      bulk_load(shared, block_weights, kAllWeightBytes, resident);
+    }
     int stage = 0;
     unsigned int parity = 1;
     for (int index = first_tile; index < tiles; index += next_tile) {
@@ -509,15 +565,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       for (int chunk = 0; chunk < kChunks; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * kStageBytes;
-        stage_input(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + kFirstRow,
-                    tile.m_x + kFirstColumn, thread, in_h, in_w);
-        if (P::resident) {
-          async_copy_arrive(&full[stage]);
-        } else {
-          stage_weights(to + kInputBytes, weight, chunk * P::chunk, first_out, first_tap, thread, kProducers);
-          fence_proxy_async();
-          async_copy_arrive(&full[stage]);
+        if (!P::resident && thread == 0) {
+          mbarrier_arrive_expect(&full[stage], kChunkWeightBytes);
+          bulk_load(to + kInputBytes, block_weights + chunk * kChunkWeightBytes, kChunkWeightBytes, &full[stage]);
         }
+        stage_input(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
+                    thread, batch - tile.image, in_h, in_w);
+        async_copy_arrive(&full[stage]);
         ++stage;
         if (stage == P::stages) {
           stage = 0;
@@ -527,18 +581,22 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     async_copy_wait_all();
   } else {
-    setmaxnreg_increase(208);
+    setmaxnreg_increase(224);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
     const int run = warp * 8 + lane / 4;
-    const int row = run / (P::tile_w / P::run);
+    const int image = run / (P::tile_h * P::tile_w / P::run);
+    const int row = run / (P::tile_w / P::run) % P::tile_h;
     const int column = run % (P::tile_w / P::run) * P::run;
-    const int position = row * kStagedColumns + column;
+    const int position = (image * kStagedRows + row) * kStagedColumns + column;
     const int own = P::channels_last ? position * kPixelPitch + quarter * (8 / kBytes)
                                      : quarter * (4 / kBytes) * kChannelPitch + position;
     const int co = first_out + quarter * P::channel_run;
-    Sums sums[kPhases][kTiles] = {};
+    Sums sums[kSums][kTiles] = {};
+    if (P::resident) {
+      mbarrier_wait(resident, 0);
+    }
     int stage = 0;
     unsigned int parity = 0;
     for (int index = first_tile; index < tiles; index += next_tile) {
@@ -548,13 +606,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         const unsigned char* from = stages + stage * kStageBytes;
         const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
         multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
-                       wgmma_descriptor(weights, P::columns * 16, 128, 0), chunk > 0 ? 1 : 0);
-        if (!P::resident || kSteps * used_before(kOffsetsH) % 2 == 1) {
-          wgmma_wait(0);  // the weights' stage, or the run that the next chunk begins with
-        }
-        __syncwarp();
-        if (lane == 0) {
-          mbarrier_arrive(&empty[stage]);
+                       wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
+                       &empty[stage == 0 ? P::stages - 1 : stage - 1]);
+        if (P::resident) {
+          release(&empty[stage], true);
         }
         ++stage;
         if (stage == P::stages) {
@@ -564,9 +619,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       wgmma_wait(0);
       pin(sums);
+      if (!P::resident) {
+        release(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);
+      }
       const Tile tile = tile_at(index, tiles_y, tiles_x);
-      store_tile(sums, y + tile.image * out_image, bias, co, tile.m_y + row, tile.m_x + column, phase_row, out_h,
-                 out_w);
+      if (P::tile_n == 1 || tile.image + image < batch) {
+        store_tile(sums, y + (tile.image + image) * out_image, bias, co, tile.m_y + row, tile.m_x + column, phase_row,
+                   out_h, out_w);
+      }
     }
   }
 }

@@ -20,7 +20,8 @@ class Library:
             ("convtgen_device_open", c_int, (c_char_p, POINTER(c_void_p))),
             ("convtgen_prepare", c_int, (c_void_p, c_void_p, POINTER(c_void_p))),
             ("convtgen_tune", c_int, (c_void_p, c_void_p) + (c_int64,) * 3 + (c_int, c_void_p, c_void_p, POINTER(c_double))),
-            ("convtgen_launch", c_int, (c_void_p,) * 5 + (c_int64,) * 3 + (c_void_p,)),
+            ("convtgen_kernel_workspace", c_int, (c_void_p,) + (c_int64,) * 3 + (POINTER(c_size_t),)),
+            ("convtgen_launch", c_int, (c_void_p,) * 6 + (c_int64,) * 3 + (c_void_p,)),
             ("convtgen_kernel_plan", c_char_p, (c_void_p,)),
             ("convtgen_kernel_destroy", None, (c_void_p,)),
         ):
@@ -57,9 +58,15 @@ class Library:
         """At the layer's own sizes."""
         self._check(self._c.convtgen_tune(device, layer, -1, -1, -1, 0, None, None, None))
 
-    def launch(self, kernel, x, weight, bias, y, stream):
-        """At the layer's own sizes; the arrays are addresses, bias 0 where there is none."""
-        self._check(self._c.convtgen_launch(kernel, x, weight, bias, y, -1, -1, -1, stream))
+    def workspace(self, kernel):
+        """Bytes of the workspace of a launch at the layer's own sizes."""
+        size = c_size_t()
+        self._check(self._c.convtgen_kernel_workspace(kernel, -1, -1, -1, byref(size)))
+        return size.value
+
+    def launch(self, kernel, x, weight, bias, y, workspace, stream):
+        """At the layer's own sizes; the arrays are addresses, bias and workspace 0 where there is none."""
+        self._check(self._c.convtgen_launch(kernel, x, weight, bias, y, workspace, -1, -1, -1, stream))
 
     def template(self, kernel):
         """The name of the template that its plan has: "direct"."""

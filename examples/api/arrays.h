@@ -46,11 +46,14 @@ static Arrays arrays_open(int is_host) {
   return arrays;
 }
 
-/* Never freed: the examples end soon. */
+/* At a multiple of 128 bytes, as a workspace must be; NULL for 0 bytes. Never freed: the examples end soon. */
 static void* arrays_allocate(const Arrays* arrays, size_t bytes) {
   uint64_t address = 0;
+  if (bytes == 0) {
+    return NULL;
+  }
   if (!arrays->on_gpu) {
-    address = (uint64_t)(uintptr_t)malloc(bytes);
+    address = ((uint64_t)(uintptr_t)malloc(bytes + 127) + 127) / 128 * 128;
   } else if (arrays->allocate_managed(&address, bytes, 1) != 0) {
     address = 0;
   }

@@ -46,10 +46,13 @@ int main(int argc, char** argv) try {
     float* x = filled(arrays, first.x_elements, 1.0F);
     float* hidden = filled(arrays, first.y_elements, 0.0F);
     float* y = filled(arrays, second.y_elements, 9.0F);
-    kernels[0].launch(
-        {x, filled(arrays, first.weight_elements, 0.2F), filled(arrays, first.bias_elements, 0.1F), hidden}, sizes);
-    kernels[1].launch({hidden, filled(arrays, second.weight_elements, 0.2F), nullptr, y},
-                      {sizes.batch, first.out_height, first.out_width});
+    const convtgen::Sizes hidden_sizes{sizes.batch, first.out_height, first.out_width};
+    kernels[0].launch({x, filled(arrays, first.weight_elements, 0.2F), filled(arrays, first.bias_elements, 0.1F),
+                       hidden, arrays_allocate(&arrays, kernels[0].workspace(sizes))},
+                      sizes);
+    kernels[1].launch({hidden, filled(arrays, second.weight_elements, 0.2F), nullptr, y,
+                       arrays_allocate(&arrays, kernels[1].workspace(hidden_sizes))},
+                      hidden_sizes);
     arrays_wait(&arrays);
     double sum = 0;
     for (std::int64_t i = 0; i < second.y_elements; ++i) {

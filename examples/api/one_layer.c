@@ -48,6 +48,9 @@ int main(int argc, char** argv) {
   float* weight = arrays_allocate(&arrays, (size_t)shape.weight_elements * element);
   float* bias = arrays_allocate(&arrays, (size_t)shape.bias_elements * element);
   float* y = arrays_allocate(&arrays, (size_t)shape.y_elements * element);
+  size_t workspace_bytes = 0;
+  check(convtgen_kernel_workspace(kernel, shape.batch, shape.in_height, shape.in_width, &workspace_bytes));
+  void* workspace = arrays_allocate(&arrays, workspace_bytes);
   for (int64_t i = 0; i < shape.x_elements; ++i) {
     x[i] = (float)(i % 13) - 6.0f;
   }
@@ -58,7 +61,7 @@ int main(int argc, char** argv) {
     bias[i] = (float)i;
   }
 
-  check(convtgen_launch(kernel, x, weight, bias, y, shape.batch, shape.in_height, shape.in_width, NULL));
+  check(convtgen_launch(kernel, x, weight, bias, y, workspace, shape.batch, shape.in_height, shape.in_width, NULL));
   arrays_wait(&arrays);
 
   double worst = 0;

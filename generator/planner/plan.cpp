@@ -70,8 +70,9 @@ std::optional<std::int64_t> Grid::blocks(const Shape& shape) const {
     return std::nullopt;
   }
   std::int64_t tiles = 1;
-  for (const std::int64_t factor : {(shape.out_height + tile_rows - 1) / tile_rows,
-                                    (shape.out_width + tile_columns - 1) / tile_columns, shape.batch}) {
+  for (const std::int64_t factor :
+       {(shape.out_height + tile_rows - 1) / tile_rows, (shape.out_width + tile_columns - 1) / tile_columns,
+        (shape.batch + tile_images - 1) / tile_images}) {
     if (tiles > kIntMax / blocks_per_tile / factor) {
       return std::nullopt;
     }

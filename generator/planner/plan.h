@@ -59,6 +59,7 @@ struct Plan {
 struct Grid {
   std::int64_t stride_h = 1, stride_w = 1;       // the layer's
   std::int64_t tile_rows = 1, tile_columns = 1;  // outputs that a block makes
+  std::int64_t tile_images = 1;                  // whose outputs of that rectangle it makes
   std::int64_t blocks_per_tile = 1;              // for all channels and phases of a tile of one image
   std::int64_t most_tiles = 0;                   // that have blocks at a time, which go on to others; 0: all have
   /// As grid_blocks(); nothing where that is an error.

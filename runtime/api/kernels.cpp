@@ -10,6 +10,8 @@ using namespace convtgen::api;
 namespace convtgen::api {
 namespace {
 
+static_assert(CONVTGEN_WORKSPACE_ALIGNMENT == kWorkspaceAlignment);
+
 convtgen_kernel* make_handle(jit::KernelPointer kernel) {
   return new convtgen_kernel{.handle = Handle(HandleKind::kKernel), .kernel = std::move(kernel)};
 }
@@ -119,26 +121,27 @@ convtgen_status convtgen_prepare_all(convtgen_device* device, const convtgen_lay
 }
 
 convtgen_status convtgen_launch(convtgen_kernel* kernel, const void* x, const void* weight, const void* bias, void* y,
-                                int64_t batch, int64_t height, int64_t width, void* stream) {
+                                void* workspace, int64_t batch, int64_t height, int64_t width, void* stream) {
   return guarded([&]() -> Outcome<void> {
     if (auto checked = check_handle(kernel, HandleKind::kKernel, "kernel"); !checked) [[unlikely]] {
       return checked;
     }
-    return kernel->kernel->launch({x, weight, bias, y},
+    return kernel->kernel->launch({x, weight, bias, y, workspace},
                                   sizes_given(kernel->kernel->facts().form.layer(), batch, height, width), stream);
   });
 }
 
 convtgen_status convtgen_run(convtgen_device* device, const convtgen_layer* layer, const void* x, const void* weight,
-                             const void* bias, void* y, int64_t batch, int64_t height, int64_t width, void* stream) {
+                             const void* bias, void* y, void* workspace, int64_t batch, int64_t height, int64_t width,
+                             void* stream) {
   return guarded([&]() -> Outcome<void> {
     if (auto checked = first_failure(check_handle(device, HandleKind::kDevice, "device"),
                                      check_handle(layer, HandleKind::kLayer, "layer"));
         !checked) {
       return checked;
     }
-    return device->device->run(layer->key, {x, weight, bias, y}, sizes_given(layer->key.layer(), batch, height, width),
-                               stream);
+    return device->device->run(layer->key, {x, weight, bias, y, workspace},
+                               sizes_given(layer->key.layer(), batch, height, width), stream);
   });
 }
 
@@ -153,6 +156,7 @@ convtgen_status convtgen_kernel_workspace(const convtgen_kernel* kernel, int64_t
     if (auto shape = form.shape(sizes_given(form.layer(), batch, height, width)); !shape) {
       return std::unexpected(std::move(shape.error()));
     }
+    *bytes = static_cast<size_t>(form.workspace_bytes());
     return {};
   });
 }

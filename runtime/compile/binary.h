@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include "generator/specializer/kernel_source.h"
 
 namespace convtgen {
 
@@ -16,6 +19,17 @@ struct Binary {
   std::string log;  // the compiler's, as it came
   int threads = 0;
   std::int64_t shared_bytes = 0;
+  std::optional<PackingKernel> packing = {};  // that is in the bytes too
 };
+
+/// The same bytes for the sake of their packing kernel, as Device::load() takes them; `packing` must be there.
+[[nodiscard]] inline Binary for_packing(const Binary& binary) {
+  Binary other = binary;
+  other.symbol = binary.packing->symbol;
+  other.threads = binary.packing->threads;
+  other.shared_bytes = 0;
+  other.packing.reset();
+  return other;
+}
 
 }  // namespace convtgen

@@ -198,7 +198,8 @@ Result<Binary> compile_with_nvrtc(const Nvrtc& nvrtc, const KernelSource& source
                 .bytes = std::move(*bytes),
                 .log = without_times(*log),
                 .threads = source.threads,
-                .shared_bytes = source.shared_bytes};
+                .shared_bytes = source.shared_bytes,
+                .packing = source.packing};
 }
 
 Result<Binary> compile_with_nvrtc(const KernelSource& source, const std::string& architecture, BinaryKind kind) {

@@ -48,6 +48,12 @@ struct Launch {
   std::vector<TensorMapArgument> tensor_maps = {};
 };
 
+/// One of the launches that make a call.
+struct KernelLaunch {
+  LoadedKernel& kernel;
+  const Launch& launch;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -60,6 +66,7 @@ class Device {
   [[nodiscard]] virtual Result<void> find_compiler() = 0;
   /// Turns source into what load() takes. `architecture` is exact ("sm_90a"); the host device ignores it.
   [[nodiscard]] virtual Result<Binary> compile(const KernelSource& source, const std::string& architecture) = 0;
+  /// For the kernel that the binary's symbol names.
   [[nodiscard]] virtual Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary) = 0;
 
   [[nodiscard]] virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
@@ -73,8 +80,13 @@ class Device {
   /// Runs the kernel to its end. Errors: a fault of the kernel, with thread and source line where the device knows
   /// them.
   [[nodiscard]] virtual Result<void> run(LoadedKernel& kernel, const Launch& launch) = 0;
-  /// Median milliseconds of `repeats` runs after one more to warm up, the L2 cache flushed before each on a GPU.
-  [[nodiscard]] virtual Result<double> time(LoadedKernel& kernel, const Launch& launch, int repeats) = 0;
+  /// Median milliseconds of `repeats` runs of the launches, one after the other, after one more run to warm up; on a
+  /// GPU the L2 cache is flushed before each run.
+  [[nodiscard]] virtual Result<double> time(std::span<const KernelLaunch> launches, int repeats) = 0;
+  [[nodiscard]] Result<double> time(LoadedKernel& kernel, const Launch& launch, int repeats) {
+    const KernelLaunch only{kernel, launch};
+    return time(std::span(&only, 1), repeats);
+  }
 };
 
 }  // namespace convtgen

@@ -13,7 +13,7 @@
 #include "runtime/jit/choose.h"
 #include "runtime/jit/counters.h"
 #include "runtime/jit/log.h"
-#include "runtime/jit/packing.h"
+#include "runtime/jit/stored_kernel.h"
 #include "runtime/tune/record.h"
 
 namespace convtgen::jit {
@@ -83,7 +83,7 @@ Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compi
 Result<Binary> find_or_compile(Store* store, const OpenNvrtc& open, const std::string& compiler, const MadeKernel& made,
                                const CodeTarget& code) {
   const BinaryKind kind = code.is_ptx ? BinaryKind::kPtx : BinaryKind::kCubin;
-  const auto compile = [&]() -> Result<PackedKernel> {
+  const auto compile = [&]() -> Result<StoredKernel> {
     const auto nvrtc = open();
     if (!nvrtc) {
       return std::unexpected(nvrtc.error());
@@ -93,7 +93,7 @@ Result<Binary> find_or_compile(Store* store, const OpenNvrtc& open, const std::s
       return std::unexpected(binary.error());
     }
     binary->architecture = name_of(code);
-    return PackedKernel{*std::move(binary), fmt::format("NVRTC {}.{}", (*nvrtc)->major, (*nvrtc)->minor)};
+    return StoredKernel{*std::move(binary), fmt::format("NVRTC {}.{}", (*nvrtc)->major, (*nvrtc)->minor)};
   };
   const std::string label = canonical_form(made.problem.layer);
   std::optional<Key> misplaced;  // what holds something else
@@ -103,17 +103,18 @@ Result<Binary> find_or_compile(Store* store, const OpenNvrtc& open, const std::s
       if (!kernel) {
         return std::unexpected(MakeFailure(kernel.error()));
       }
-      return pack_kernel(*kernel);
+      return encode_kernel(*kernel);
     };
     const Key key = binary_key(made, kind, compiler);
     const auto entry = store->get_or_make(key, make, label);
     if (!entry) {
       return std::unexpected(entry.error());
     }
-    auto packed = unpack_kernel(entry->bytes);
+    auto stored = decode_kernel(entry->bytes);
     // PTX under this key may be for an older chip, where the NVRTC of then did not know this one.
-    if (packed && packed->binary.symbol == made.source.symbol && packed->binary.architecture == name_of(code)) {
-      return std::move(packed->binary);
+    if (stored && stored->binary.symbol == made.source.symbol && stored->binary.architecture == name_of(code) &&
+        stored->binary.packing == made.source.packing) {
+      return std::move(stored->binary);
     }
     misplaced = key;
   }
@@ -122,7 +123,7 @@ Result<Binary> find_or_compile(Store* store, const OpenNvrtc& open, const std::s
     return std::unexpected(kernel.error());
   }
   if (misplaced) {
-    store->insert(*misplaced, pack_kernel(*kernel), label);
+    store->insert(*misplaced, encode_kernel(*kernel), label);
   }
   return std::move(kernel->binary);
 }
@@ -183,14 +184,14 @@ Outcome<MadeKernel> Binaries::generate_older(const MadeKernel& made, const Targe
 }
 
 bool Binaries::take(MadeKernel& made, const Key& key, std::string_view bytes) {
-  auto packed = unpack_kernel(bytes);
-  if (!packed) {
+  auto stored = decode_kernel(bytes);
+  if (!stored) {
     return false;
   }
   MadeKernel found = made;
-  if (packed->binary.kind == BinaryKind::kPtx && packed->binary.symbol != made.source.symbol) {
+  if (stored->binary.kind == BinaryKind::kPtx && stored->binary.symbol != made.source.symbol) {
     // Made for an older architecture than the one that was planned for: its launch is what that one's plan says.
-    const auto older = std::ranges::find(known_targets(), packed->binary.architecture, compute_name);
+    const auto older = std::ranges::find(known_targets(), stored->binary.architecture, compute_name);
     if (older == known_targets().end()) {
       return false;
     }
@@ -201,15 +202,15 @@ bool Binaries::take(MadeKernel& made, const Key& key, std::string_view bytes) {
     found = *std::move(again);
     found.generate_ms += made.generate_ms;
   }
-  if (packed->binary.symbol != found.source.symbol || packed->binary.threads != found.source.threads ||
-      packed->binary.shared_bytes != found.source.shared_bytes) {
+  if (stored->binary.symbol != found.source.symbol || stored->binary.threads != found.source.threads ||
+      stored->binary.shared_bytes != found.source.shared_bytes || stored->binary.packing != found.source.packing) {
     return false;
   }
   made = std::move(found);
   made.key = key.hex();
-  made.architecture = packed->binary.architecture;
-  made.compiled_by = std::move(packed->compiled_by);
-  made.binary = std::move(packed->binary);
+  made.architecture = stored->binary.architecture;
+  made.compiled_by = std::move(stored->compiled_by);
+  made.binary = std::move(stored->binary);
   return true;
 }
 
@@ -278,7 +279,7 @@ Outcome<MadeKernel> Binaries::compile(MadeKernel made, int capability, bool exac
     if (kind == BinaryKind::kPtx) {
       binary->architecture = compute_name(older.problem.target);
     }
-    return pack_kernel({*std::move(binary), fmt::format("NVRTC {}.{}", (*nvrtc)->major, (*nvrtc)->minor)});
+    return encode_kernel({*std::move(binary), fmt::format("NVRTC {}.{}", (*nvrtc)->major, (*nvrtc)->minor)});
   };
   const std::string label = canonical_form(made.problem.layer);
   const auto entry = store_->get_or_make(key, run, label);

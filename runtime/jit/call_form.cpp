@@ -30,16 +30,72 @@ bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_
 
 }  // namespace
 
+template <std::size_t kMost>
+Outcome<void> CallForm::Parameters<kMost>::bind(std::span<const KernelParameter> parameters) {
+  static constexpr std::pair<std::string_view, Source> kKnown[] = {
+      {"x", Source::kX}, {"weight", Source::kWeight}, {"packed", Source::kPacked}, {"bias", Source::kBias},
+      {"y", Source::kY}, {"batch", Source::kBatch},   {"height", Source::kHeight}, {"width", Source::kWidth},
+  };
+  for (const KernelParameter& parameter : parameters) {
+    const auto* found =
+        std::ranges::find(kKnown, std::string_view(parameter.name), [](const auto& each) { return each.first; });
+    if (found == std::end(kKnown) || count == kMost) {
+      return fail_with(Status::kInternal, fmt::format("the kernel has a parameter '{} {}' that no caller knows",
+                                                      parameter.type, parameter.name));
+    }
+    sources[count] = found->second;
+    is_int[count] = parameter.type == "int";
+    ++count;
+  }
+  return {};
+}
+
+template <std::size_t kMost>
+Outcome<void> CallForm::Parameters<kMost>::fill(std::array<std::uint64_t, kMost>& slots, const Pointers& pointers,
+                                                const InputSizes& sizes) const {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t slot = 0;
+    switch (sources[i]) {
+      case Source::kX:
+        slot = reinterpret_cast<std::uint64_t>(pointers.x);
+        break;
+      case Source::kWeight:
+        slot = reinterpret_cast<std::uint64_t>(pointers.weight);
+        break;
+      case Source::kPacked:
+        slot = reinterpret_cast<std::uint64_t>(pointers.workspace);
+        break;
+      case Source::kBias:
+        slot = reinterpret_cast<std::uint64_t>(pointers.bias);
+        break;
+      case Source::kY:
+        slot = reinterpret_cast<std::uint64_t>(pointers.y);
+        break;
+      case Source::kBatch:
+        slot = static_cast<std::uint64_t>(sizes.batch);
+        break;
+      case Source::kHeight:
+        slot = static_cast<std::uint64_t>(sizes.height);
+        break;
+      case Source::kWidth:
+        slot = static_cast<std::uint64_t>(sizes.width);
+        break;
+    }
+    if (is_int[i] && slot > static_cast<std::uint64_t>(kIntMax)) {
+      return fail_with(Status::kInvalidArgument,
+                       fmt::format("a size of {} does not fit the kernel's int; at most {}", slot, kIntMax));
+    }
+    slots[i] = slot;
+  }
+  return {};
+}
+
+template <std::size_t kMost>
+bool CallForm::Parameters<kMost>::has(Source source) const {
+  return std::find(sources.begin(), sources.begin() + count, source) != sources.begin() + count;
+}
+
 Outcome<CallForm> CallForm::make(const Problem& problem, const Plan& plan, const KernelSource& source) {
-  static constexpr std::array<std::pair<std::string_view, Source>, kMostParameters> kKnown = {{
-      {"x", Source::kX},
-      {"weight", Source::kWeight},
-      {"bias", Source::kBias},
-      {"y", Source::kY},
-      {"batch", Source::kBatch},
-      {"height", Source::kHeight},
-      {"width", Source::kWidth},
-  }};
   CallForm form;
   form.problem_ = problem;
   form.plan_ = plan;
@@ -48,18 +104,18 @@ Outcome<CallForm> CallForm::make(const Problem& problem, const Plan& plan, const
   form.element_bytes_ = bytes_of(layer.dtype);
   form.alignment_ = std::max(plan.alignment, form.element_bytes_);
   form.weight_elements_ = layer.in_channels * (layer.out_channels / layer.groups) * layer.kernel.h * layer.kernel.w;
-  for (const KernelParameter& parameter : source.parameters) {
-    const Source* found = nullptr;
-    for (const auto& [name, known] : kKnown) {
-      found = parameter.name == name ? &known : found;
+  if (auto bound = form.parameters_.bind(source.parameters); !bound) {
+    return std::unexpected(std::move(bound.error()));
+  }
+  if (source.packing) {
+    if (auto bound = form.packing_parameters_.bind(source.packing->parameters); !bound) {
+      return std::unexpected(std::move(bound.error()));
     }
-    if (found == nullptr || form.count_ == kMostParameters) {
-      return fail_with(Status::kInternal, fmt::format("the kernel has a parameter '{} {}' that no caller knows",
-                                                      parameter.type, parameter.name));
-    }
-    form.sources_[form.count_] = *found;
-    form.is_int_[form.count_] = parameter.type == "int";
-    ++form.count_;
+    form.workspace_bytes_ = source.packing->bytes;
+    form.packing_blocks_ = source.packing->blocks;
+    form.may_omit_weight_ = !form.parameters_.has(Source::kWeight);
+  } else if (form.parameters_.has(Source::kPacked)) {
+    return fail_with(Status::kInternal, "the kernel reads packed weights, and nothing packs them");
   }
   return form;
 }
@@ -108,6 +164,7 @@ Outcome<void> CallForm::check(const Pointers& pointers, const Shape& shape) cons
     return fail_with(Status::kInvalidArgument, wants_bias ? "bias is null, and the layer has a bias"
                                                           : "bias must be null: the layer has no bias");
   }
+  const bool packed_before = may_omit_weight_ && pointers.weight == nullptr;
   struct Array {
     const char* name;
     const void* pointer;
@@ -116,7 +173,7 @@ Outcome<void> CallForm::check(const Pointers& pointers, const Shape& shape) cons
   };
   const std::array<Array, 4> arrays = {{{"y", pointers.y, shape.output_elements, true},
                                         {"x", pointers.x, shape.input_elements, true},
-                                        {"weight", pointers.weight, shape.weight_elements, false},
+                                        {"weight", pointers.weight, packed_before ? 0 : shape.weight_elements, false},
                                         {"bias", pointers.bias, wants_bias ? shape.out_channels : 0, false}}};
   for (const Array& array : arrays) {
     if (array.elements == 0) {
@@ -137,6 +194,35 @@ Outcome<void> CallForm::check(const Pointers& pointers, const Shape& shape) cons
     if (&array != &arrays[0] && overlap(arrays[0].pointer, arrays[0].elements * element_bytes_, array.pointer,
                                         array.elements * element_bytes_)) {
       return fail_with(Status::kInvalidArgument, fmt::format("y overlaps {}", array.name));
+    }
+  }
+  return workspace_bytes_ == 0 ? Outcome<void>() : check_workspace(pointers, shape);
+}
+
+// Behind the checks of the other arrays.
+Outcome<void> CallForm::check_workspace(const Pointers& pointers, const Shape& shape) const {
+  if (pointers.workspace == nullptr) {
+    return fail_with(Status::kInvalidArgument,
+                     fmt::format("workspace is null: the kernel needs {} bytes there, for a packed copy of the weights",
+                                 workspace_bytes_));
+  }
+  if (reinterpret_cast<std::uintptr_t>(pointers.workspace) % kWorkspaceAlignment != 0) {
+    return fail_with(Status::kInvalidArgument,
+                     fmt::format("workspace ({}) is misaligned: its {} bytes must begin at a multiple of {}",
+                                 pointers.workspace, workspace_bytes_, kWorkspaceAlignment));
+  }
+  struct Other {
+    const char* name;
+    const void* pointer;
+    std::int64_t elements;
+  };
+  for (const Other& other :
+       {Other{"y", pointers.y, shape.output_elements}, Other{"x", pointers.x, shape.input_elements},
+        Other{"weight", pointers.weight, shape.weight_elements}, Other{"bias", pointers.bias, shape.out_channels}}) {
+    if (other.pointer != nullptr &&
+        overlap(pointers.workspace, workspace_bytes_, other.pointer, other.elements * element_bytes_)) {
+      return fail_with(Status::kInvalidArgument,
+                       fmt::format("workspace ({} bytes) overlaps {}", workspace_bytes_, other.name));
     }
   }
   return {};
@@ -162,36 +248,14 @@ Outcome<Call> CallForm::call(const Pointers& pointers, const InputSizes& sizes) 
     return std::unexpected(std::move(checked.error()));
   }
   call.blocks = *blocks;
-  for (std::size_t i = 0; i < count_; ++i) {
-    std::uint64_t slot = 0;
-    switch (sources_[i]) {
-      case Source::kX:
-        slot = reinterpret_cast<std::uint64_t>(pointers.x);
-        break;
-      case Source::kWeight:
-        slot = reinterpret_cast<std::uint64_t>(pointers.weight);
-        break;
-      case Source::kBias:
-        slot = reinterpret_cast<std::uint64_t>(pointers.bias);
-        break;
-      case Source::kY:
-        slot = reinterpret_cast<std::uint64_t>(pointers.y);
-        break;
-      case Source::kBatch:
-        slot = static_cast<std::uint64_t>(sizes.batch);
-        break;
-      case Source::kHeight:
-        slot = static_cast<std::uint64_t>(sizes.height);
-        break;
-      case Source::kWidth:
-        slot = static_cast<std::uint64_t>(sizes.width);
-        break;
+  if (auto filled = parameters_.fill(call.slots, pointers, sizes); !filled) {
+    return std::unexpected(std::move(filled.error()));
+  }
+  if (packing_blocks_ > 0 && pointers.weight != nullptr) {
+    call.packing_blocks = packing_blocks_;
+    if (auto filled = packing_parameters_.fill(call.packing_slots, pointers, sizes); !filled) {
+      return std::unexpected(std::move(filled.error()));
     }
-    if (is_int_[i] && slot > static_cast<std::uint64_t>(kIntMax)) {
-      return fail_with(Status::kInvalidArgument,
-                       fmt::format("a size of {} does not fit the kernel's int; at most {}", slot, kIntMax));
-    }
-    call.slots[i] = slot;
   }
   return call;
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <mutex>
+#include <span>
 
 #include "runtime/jit/counters.h"
 #include "runtime/jit/fork.h"
@@ -32,6 +33,7 @@ struct LoadedModule {
   unsigned long long context_id = 0;
   cuda::ModuleHandle module = nullptr;
   cuda::FunctionHandle function = nullptr;
+  cuda::FunctionHandle packing = nullptr;  // null where the kernel takes the weights as they are
   std::unique_ptr<LoadedModule> next = nullptr;
 };
 
@@ -54,8 +56,19 @@ class GpuKernel final : public PreparedKernel {
  private:
   [[nodiscard]] const LoadedModule* find(cuda::ContextHandle context) const;
   [[nodiscard]] Outcome<const LoadedModule*> find_or_load(cuda::ContextHandle context);
+  [[nodiscard]] Outcome<void> find_functions(LoadedModule& module) const;
   [[nodiscard]] Outcome<void> allow_shared(cuda::FunctionHandle function) const;
   [[nodiscard]] Failure load_failure(cuda::Status status, const char* log) const;
+  /// A launch of one of the module's functions.
+  struct Work {
+    cuda::FunctionHandle function;
+    const std::string& symbol;
+    std::int64_t blocks;
+    int threads;
+    std::int64_t shared_bytes;
+    std::span<std::uint64_t> slots;
+  };
+  [[nodiscard]] Outcome<void> enqueue(const Work& work, void* stream) const;
   [[nodiscard]] Outcome<void> enqueue(const LoadedModule& where, Call& call, void* stream) const;
   [[nodiscard]] Outcome<void> launch_elsewhere(Call& call, void* stream);
 
@@ -130,6 +143,18 @@ Outcome<void> GpuKernel::allow_shared(cuda::FunctionHandle function) const {
   return {};
 }
 
+Outcome<void> GpuKernel::find_functions(LoadedModule& module) const {
+  const auto find = [&](cuda::FunctionHandle& function, const std::string& symbol) {
+    return gpu_->driver().check(gpu_->api().module_get_function(&function, module.module, symbol.c_str()),
+                                fmt::format("finding the kernel {}", symbol));
+  };
+  Result<void> found = find(module.function, binary_.symbol);
+  if (found && facts().source.packing) {
+    found = find(module.packing, facts().source.packing->symbol);
+  }
+  return found ? Outcome<void>() : fail_with(Status::kDriver, found.error());
+}
+
 // The context must be current.
 Outcome<const LoadedModule*> GpuKernel::find_or_load(cuda::ContextHandle context) {
   const std::lock_guard lock(loading_);
@@ -149,14 +174,14 @@ Outcome<const LoadedModule*> GpuKernel::find_or_load(cuda::ContextHandle context
   count(counters().loads);
   loaded->context = context;
   loaded->context_id = gpu_->id_of(context);
-  const auto found =
-      gpu_->driver().check(gpu_->api().module_get_function(&loaded->function, loaded->module, binary_.symbol.c_str()),
-                           fmt::format("finding the kernel {}", binary_.symbol));
-  Outcome<void> allowed = found ? allow_shared(loaded->function) : fail_with(Status::kDriver, found.error());
-  if (!allowed) {
+  Outcome<void> found = find_functions(*loaded);
+  if (found) {
+    found = allow_shared(loaded->function);
+  }
+  if (!found) {
     (void)gpu_->api().module_unload(loaded->module);
     count(counters().unloads);
-    return std::unexpected(std::move(allowed.error()));
+    return std::unexpected(std::move(found.error()));
   }
   loaded->next = std::move(owned_);
   owned_ = std::move(loaded);
@@ -182,23 +207,46 @@ Outcome<void> GpuKernel::ready_here() {
   return {};
 }
 
-Outcome<void> GpuKernel::enqueue(const LoadedModule& where, Call& call, void* stream) const {
+Outcome<void> GpuKernel::enqueue(const Work& work, void* stream) const {
   std::array<void*, kMostParameters> parameters{};
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    parameters[i] = &call.slots[i];  // the driver reads as many bytes as the parameter has, lowest first
+  for (std::size_t i = 0; i < work.slots.size(); ++i) {
+    parameters[i] = &work.slots[i];  // the driver reads as many bytes as the parameter has, lowest first
   }
-  const KernelSource& source = facts().source;
   const cuda::Status status = gpu_->api().launch_kernel(
-      where.function, static_cast<unsigned int>(call.blocks), 1, 1, static_cast<unsigned int>(source.threads), 1, 1,
-      static_cast<unsigned int>(source.shared_bytes), static_cast<cuda::StreamHandle>(stream), parameters.data(),
+      work.function, static_cast<unsigned int>(work.blocks), 1, 1, static_cast<unsigned int>(work.threads), 1, 1,
+      static_cast<unsigned int>(work.shared_bytes), static_cast<cuda::StreamHandle>(stream), parameters.data(),
       nullptr);
   if (status != cuda::kSuccess) [[unlikely]] {
     return fail_with(Status::kDriver, gpu_->driver()
                                           .check(status, fmt::format("launching {} ({} blocks of {} threads)",
-                                                                     source.symbol, call.blocks, source.threads))
+                                                                     work.symbol, work.blocks, work.threads))
                                           .error());
   }
   return {};
+}
+
+Outcome<void> GpuKernel::enqueue(const LoadedModule& where, Call& call, void* stream) const {
+  const KernelSource& source = facts().source;
+  if (call.packing_blocks > 0) {
+    const PackingKernel& packing = *source.packing;
+    if (auto packed = enqueue(Work{.function = where.packing,
+                                   .symbol = packing.symbol,
+                                   .blocks = call.packing_blocks,
+                                   .threads = packing.threads,
+                                   .shared_bytes = 0,
+                                   .slots = call.packing_slots},
+                              stream);
+        !packed) [[unlikely]] {
+      return packed;
+    }
+  }
+  return enqueue(Work{.function = where.function,
+                      .symbol = source.symbol,
+                      .blocks = call.blocks,
+                      .threads = source.threads,
+                      .shared_bytes = source.shared_bytes,
+                      .slots = call.slots},
+                 stream);
 }
 
 Outcome<void> GpuKernel::launch(const Pointers& pointers, const InputSizes& sizes, void* stream) {

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "runtime/jit/counters.h"
 
@@ -12,45 +14,115 @@ namespace {
 
 constexpr std::byte kPoison{0xff};  // every float of these bytes is a NaN
 
+using Owned = std::unique_ptr<Buffer>;
+
 class HostKernel final : public PreparedKernel {
  public:
-  HostKernel(std::shared_ptr<Device> device, KernelFacts facts, std::unique_ptr<LoadedKernel> kernel)
-      : PreparedKernel(std::move(facts)), device_(std::move(device)), kernel_(std::move(kernel)) {}
+  /// `packing` is null where the kernel takes the weights as they are.
+  HostKernel(std::shared_ptr<Device> device, KernelFacts facts, std::unique_ptr<LoadedKernel> kernel,
+             std::unique_ptr<LoadedKernel> packing)
+      : PreparedKernel(std::move(facts)),
+        device_(std::move(device)),
+        kernel_(std::move(kernel)),
+        packing_(std::move(packing)) {}
   ~HostKernel() override { count(counters().unloads); }
 
   [[nodiscard]] Outcome<void> launch(const Pointers& pointers, const InputSizes& sizes, void* stream) override;
 
  private:
-  using Owned = std::unique_ptr<Buffer>;
-  [[nodiscard]] Outcome<Owned> copy_in(const char* name, const void* from, std::int64_t elements) const;
-  [[nodiscard]] std::size_t bytes_of_elements(std::int64_t elements) const {
-    return static_cast<std::size_t>(elements * bytes_of(facts().problem.layer.dtype));
+  /// The arrays of a call in the device's memory; null where the call has none.
+  struct Copies {
+    Owned x, weight, bias, y, workspace;
+    [[nodiscard]] Pointers pointers() const;
+  };
+  [[nodiscard]] Outcome<Copies> copy_in(const Pointers& pointers, const Shape& shape) const;
+  [[nodiscard]] Outcome<void> run(const Call& call);
+  [[nodiscard]] Outcome<void> copy_out(const char* name, void* to, std::int64_t bytes, const Owned& from) const;
+  [[nodiscard]] std::int64_t bytes_of_elements(std::int64_t elements) const {
+    return elements * bytes_of(facts().problem.layer.dtype);
   }
 
   std::shared_ptr<Device> device_;
-  std::unique_ptr<LoadedKernel> kernel_;
+  std::unique_ptr<LoadedKernel> kernel_, packing_;
 };
 
-// A buffer of its own for every array: so an index that leaves it meets no other.
-Outcome<std::unique_ptr<Buffer>> HostKernel::copy_in(const char* name, const void* from, std::int64_t elements) const {
-  const std::size_t bytes = bytes_of_elements(elements);
-  auto buffer = device_->allocate(bytes);
-  if (!buffer) {
-    return fail_with(Status::kOutOfMemory, fmt::format("{}: {}", name, buffer.error().message));
+Pointers HostKernel::Copies::pointers() const {
+  const auto address = [](const Owned& buffer) {
+    return buffer != nullptr ? reinterpret_cast<void*>(buffer->address()) : nullptr;
+  };
+  return {address(x), address(weight), address(bias), address(y), address(workspace)};
+}
+
+// A buffer of its own for every array: so an index that leaves it meets no other. What the kernels write first is
+// poisoned.
+Outcome<HostKernel::Copies> HostKernel::copy_in(const Pointers& pointers, const Shape& shape) const {
+  Outcome<void> done;
+  const auto make = [&](const char* name, const void* from, std::int64_t bytes) -> Owned {
+    auto buffer = device_->allocate(static_cast<std::size_t>(bytes));
+    Result<void> filled = buffer ? Result<void>() : std::unexpected(buffer.error());
+    if (buffer && from != nullptr) {
+      filled =
+          device_->upload(**buffer, std::span(static_cast<const std::byte*>(from), static_cast<std::size_t>(bytes)));
+    } else if (buffer) {
+      filled = device_->poison(**buffer, kPoison);
+    }
+    if (!filled) {
+      done = fail_with(Status::kOutOfMemory, fmt::format("{}: {}", name, filled.error().message));
+      return nullptr;
+    }
+    return *std::move(buffer);
+  };
+  Copies copies;
+  copies.x = make("x", pointers.x, bytes_of_elements(shape.input_elements));
+  copies.y = make("y", nullptr, bytes_of_elements(shape.output_elements));
+  if (pointers.weight != nullptr) {
+    copies.weight = make("weight", pointers.weight, bytes_of_elements(shape.weight_elements));
   }
-  const auto done = from != nullptr ? device_->upload(**buffer, std::span(static_cast<const std::byte*>(from), bytes))
-                                    : device_->poison(**buffer, kPoison);
-  if (!done) {
-    return fail_with(Status::kOutOfMemory, fmt::format("{}: {}", name, done.error().message));
+  if (pointers.bias != nullptr) {
+    copies.bias = make("bias", pointers.bias, bytes_of_elements(shape.out_channels));
   }
-  return *std::move(buffer);
+  if (const std::int64_t bytes = facts().form.workspace_bytes(); bytes > 0) {
+    copies.workspace = make("workspace", pointers.weight == nullptr ? pointers.workspace : nullptr, bytes);
+  }
+  return done ? Outcome<Copies>(std::move(copies)) : std::unexpected(std::move(done.error()));
+}
+
+Outcome<void> HostKernel::run(const Call& call) {
+  const KernelSource& source = facts().source;
+  const auto arguments = [](std::span<const std::uint64_t> slots) {
+    return std::vector<std::uint64_t>(slots.begin(), slots.end());
+  };
+  if (call.packing_blocks > 0) {
+    Launch packing;
+    packing.blocks = call.packing_blocks;
+    packing.threads = source.packing->threads;
+    packing.arguments = arguments(std::span(call.packing_slots).first(facts().form.packing_parameter_count()));
+    if (const auto ran = device_->run(*packing_, packing); !ran) {
+      return fail_with(Status::kKernelFault, ran.error());
+    }
+  }
+  Launch launch;
+  launch.blocks = call.blocks;
+  launch.threads = source.threads;
+  launch.shared_bytes = source.shared_bytes;
+  launch.arguments = arguments(std::span(call.slots).first(facts().form.parameter_count()));
+  if (const auto ran = device_->run(*kernel_, launch); !ran) {
+    return fail_with(Status::kKernelFault, ran.error());
+  }
+  return {};
+}
+
+Outcome<void> HostKernel::copy_out(const char* name, void* to, std::int64_t bytes, const Owned& from) const {
+  const auto copied = device_->download(std::span(static_cast<std::byte*>(to), static_cast<std::size_t>(bytes)), *from);
+  return copied ? Outcome<void>() : fail_with(Status::kInternal, fmt::format("{}: {}", name, copied.error().message));
 }
 
 Outcome<void> HostKernel::launch(const Pointers& pointers, const InputSizes& sizes, void* stream) {
   if (stream != nullptr) {
     return fail_with(Status::kInvalidArgument, "stream must be null on the host device, which has none");
   }
-  auto checked = facts().form.call(pointers, sizes);
+  const CallForm& form = facts().form;
+  auto checked = form.call(pointers, sizes);
   if (!checked) {
     return std::unexpected(std::move(checked.error()));
   }
@@ -58,43 +130,23 @@ Outcome<void> HostKernel::launch(const Pointers& pointers, const InputSizes& siz
   if (checked->blocks == 0) {
     return {};
   }
-  auto x = copy_in("x", pointers.x, shape.input_elements);
-  if (!x) {
-    return std::unexpected(std::move(x.error()));
+  auto copies = copy_in(pointers, shape);
+  if (!copies) {
+    return std::unexpected(std::move(copies.error()));
   }
-  auto weight = copy_in("weight", pointers.weight, shape.weight_elements);
-  if (!weight) {
-    return std::unexpected(std::move(weight.error()));
-  }
-  auto bias = copy_in("bias", pointers.bias, pointers.bias != nullptr ? shape.out_channels : 1);
-  if (!bias) {
-    return std::unexpected(std::move(bias.error()));
-  }
-  auto y = copy_in("y", nullptr, shape.output_elements);
-  if (!y) {
-    return std::unexpected(std::move(y.error()));
-  }
-  const auto address = [](const Owned& buffer) { return reinterpret_cast<void*>(buffer->address()); };
-  const auto call = facts().form.call(
-      {address(*x), address(*weight), pointers.bias != nullptr ? address(*bias) : nullptr, address(*y)}, sizes);
+  auto call = form.call(copies->pointers(), sizes);
   if (!call) {
-    return std::unexpected(call.error());
+    return std::unexpected(std::move(call.error()));
   }
-  Launch launch;
-  launch.blocks = call->blocks;
-  launch.threads = facts().source.threads;
-  launch.shared_bytes = facts().source.shared_bytes;
-  launch.arguments.assign(call->slots.begin(),
-                          call->slots.begin() + static_cast<std::ptrdiff_t>(facts().form.parameter_count()));
-  if (const auto ran = device_->run(*kernel_, launch); !ran) {
-    return fail_with(Status::kKernelFault, ran.error());
+  if (auto ran = run(*call); !ran) {
+    return ran;
   }
-  const auto copied =
-      device_->download(std::span(static_cast<std::byte*>(pointers.y), bytes_of_elements(shape.output_elements)), **y);
-  if (!copied) {
-    return fail_with(Status::kInternal, copied.error());
+  if (call->packing_blocks > 0) {
+    if (auto copied = copy_out("workspace", pointers.workspace, form.workspace_bytes(), copies->workspace); !copied) {
+      return copied;
+    }
   }
-  return {};
+  return copy_out("y", pointers.y, bytes_of_elements(shape.output_elements), copies->y);
 }
 
 }  // namespace
@@ -105,8 +157,16 @@ Outcome<std::shared_ptr<PreparedKernel>> load_on_host(std::shared_ptr<Device> de
   if (!kernel) {
     return fail_with(Status::kInternal, kernel.error());
   }
+  std::unique_ptr<LoadedKernel> packing;
+  if (binary.packing) {
+    auto loaded = device->load(for_packing(binary));
+    if (!loaded) {
+      return fail_with(Status::kInternal, loaded.error());
+    }
+    packing = *std::move(loaded);
+  }
   count(counters().loads);
-  return std::make_shared<HostKernel>(std::move(device), std::move(facts), *std::move(kernel));
+  return std::make_shared<HostKernel>(std::move(device), std::move(facts), *std::move(kernel), std::move(packing));
 }
 
 }  // namespace convtgen::jit

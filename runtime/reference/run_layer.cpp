@@ -56,6 +56,9 @@ Result<std::uint64_t> bind(const KernelParameter& parameter, const LayerCall& ca
   if (parameter.name == "weight") {
     return address(call.weight);
   }
+  if (parameter.name == "packed") {
+    return address(call.workspace);
+  }
   if (parameter.name == "bias") {
     return address(call.bias);
   }
@@ -72,6 +75,42 @@ Result<std::uint64_t> bind(const KernelParameter& parameter, const LayerCall& ca
     return integer(call.sizes.width);
   }
   return fail(fmt::format("the kernel has a parameter '{} {}' that no caller knows", parameter.type, parameter.name));
+}
+
+/// The launch of a kernel with these parameters.
+Result<Launch> bind_all(const std::vector<KernelParameter>& parameters, const LayerCall& call) {
+  Launch launch;
+  for (const KernelParameter& parameter : parameters) {
+    const Result<std::uint64_t> slot = bind(parameter, call);
+    if (!slot) {
+      return std::unexpected(slot.error());
+    }
+    launch.arguments.push_back(*slot);
+  }
+  return launch;
+}
+
+Result<std::unique_ptr<Buffer>> poisoned_array(Device& device, const char* name, std::int64_t bytes) {
+  auto buffer = allocate_for(device, name, bytes);
+  if (!buffer) {
+    return buffer;
+  }
+  if (auto poisoned = device.poison(**buffer, kPoison); !poisoned) {
+    return std::unexpected(poisoned.error());
+  }
+  return buffer;
+}
+
+/// In the order in which they run.
+std::vector<KernelLaunch> launches_of(LoadedLayer& layer, const LayerCall& call) {
+  std::vector<KernelLaunch> launches;
+  if (call.launch.blocks > 0 && call.packing) {
+    launches.push_back({*layer.packing, *call.packing});
+  }
+  if (call.launch.blocks > 0) {
+    launches.push_back({*layer.kernel, call.launch});
+  }
+  return launches;
 }
 
 Result<Verification> verify_all(Device& device, const Layer& layer, const LayerCall& call, const LayerInputs& inputs) {
@@ -109,12 +148,15 @@ Result<Verification> verify_samples(Device& device, const Layer& layer, const La
 }  // namespace
 
 Result<LoadedLayer> load_layer(Device& device, const Problem& problem, const Plan& plan) {
-  LoadedLayer layer{problem, plan, {}, {}, nullptr};
   auto source = specialize(problem, plan);
   if (!source) {
     return std::unexpected(source.error());
   }
-  layer.source = *std::move(source);
+  return load_source(device, problem, plan, *std::move(source));
+}
+
+Result<LoadedLayer> load_source(Device& device, const Problem& problem, const Plan& plan, KernelSource source) {
+  LoadedLayer layer{problem, plan, std::move(source), {}, nullptr};
   auto binary = device.compile(layer.source, problem.target.architecture);
   if (!binary) {
     return std::unexpected(binary.error());
@@ -125,6 +167,13 @@ Result<LoadedLayer> load_layer(Device& device, const Problem& problem, const Pla
     return std::unexpected(kernel.error());
   }
   layer.kernel = *std::move(kernel);
+  if (layer.source.packing) {
+    auto packing = device.load(for_packing(layer.binary));
+    if (!packing) {
+      return std::unexpected(packing.error());
+    }
+    layer.packing = *std::move(packing);
+  }
   return layer;
 }
 
@@ -141,15 +190,14 @@ Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, const Inpu
   LayerCall call;
   call.sizes = sizes;
   call.shape = *shape;
+  std::int64_t blocks = 0;
   if (shape->output_elements > 0) {
-    auto blocks = grid_blocks(layer.problem, layer.plan, *shape);
-    if (!blocks) {
-      return std::unexpected(blocks.error());
+    auto counted = grid_blocks(layer.problem, layer.plan, *shape);
+    if (!counted) {
+      return std::unexpected(counted.error());
     }
-    call.launch.blocks = *blocks;
+    blocks = *counted;
   }
-  call.launch.threads = layer.source.threads;
-  call.launch.shared_bytes = layer.source.shared_bytes;
 
   const auto put = [&](const char* name, const HostArray& array, std::unique_ptr<Buffer>& into) -> Result<void> {
     auto buffer = upload_array(device, name, array);
@@ -170,29 +218,47 @@ Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, const Inpu
       return std::unexpected(done.error());
     }
   }
-  auto y = allocate_for(device, "y", shape->output_elements * bytes_of(described.dtype));
+  auto y = poisoned_array(device, "y", shape->output_elements * bytes_of(described.dtype));
   if (!y) {
     return std::unexpected(y.error());
   }
   call.y = *std::move(y);
-  if (auto poisoned = device.poison(*call.y, kPoison); !poisoned) {
-    return std::unexpected(poisoned.error());
-  }
-  for (const KernelParameter& parameter : layer.source.parameters) {
-    const Result<std::uint64_t> slot = bind(parameter, call);
-    if (!slot) {
-      return std::unexpected(slot.error());
+  if (const auto& packing = layer.source.packing) {
+    auto workspace = poisoned_array(device, "workspace", packing->bytes);
+    if (!workspace) {
+      return std::unexpected(workspace.error());
     }
-    call.launch.arguments.push_back(*slot);
+    call.workspace = *std::move(workspace);
+    auto launch = bind_all(packing->parameters, call);
+    if (!launch) {
+      return std::unexpected(launch.error());
+    }
+    call.packing = *std::move(launch);
+    call.packing->blocks = packing->blocks;
+    call.packing->threads = packing->threads;
   }
+  auto launch = bind_all(layer.source.parameters, call);
+  if (!launch) {
+    return std::unexpected(launch.error());
+  }
+  call.launch = *std::move(launch);
+  call.launch.blocks = blocks;
+  call.launch.threads = layer.source.threads;
+  call.launch.shared_bytes = layer.source.shared_bytes;
   return call;
 }
 
 Result<void> run_call(Device& device, LoadedLayer& layer, const LayerCall& call) {
-  if (call.launch.blocks == 0) {
-    return {};
+  for (const auto& [kernel, launch] : launches_of(layer, call)) {
+    if (auto ran = device.run(kernel, launch); !ran) {
+      return ran;
+    }
   }
-  return device.run(*layer.kernel, call.launch);
+  return {};
+}
+
+Result<double> time_call(Device& device, LoadedLayer& layer, const LayerCall& call, int repeats) {
+  return device.time(launches_of(layer, call), repeats);
 }
 
 Result<HostArray> read_output(Device& device, const Layer& layer, const LayerCall& call) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -23,26 +24,36 @@ struct LoadedLayer {
   KernelSource source;
   Binary binary;
   std::unique_ptr<LoadedKernel> kernel;
+  std::unique_ptr<LoadedKernel> packing = nullptr;  // of source.packing; null where there is none
 };
 
 /// Specializes, compiles and loads. Errors: those of these steps.
 [[nodiscard]] Result<LoadedLayer> load_layer(Device& device, const Problem& problem, const Plan& plan);
+/// Compiles and loads this source for the plan. Errors: those of these steps.
+[[nodiscard]] Result<LoadedLayer> load_source(Device& device, const Problem& problem, const Plan& plan,
+                                              KernelSource source);
 
-/// One call of a layer: its arrays on the device and the launch that binds them. It must not outlive the device.
+/// One call of a layer: its arrays on the device and the launches that bind them. It must not outlive the device.
 struct LayerCall {
   InputSizes sizes;
   Shape shape;
   std::unique_ptr<Buffer> x, weight, bias, y;
-  Launch launch;  // zero blocks where there is nothing to compute
+  std::unique_ptr<Buffer> workspace;  // for the packed weights; null where the kernel reads them as they are
+  std::optional<Launch> packing;      // that packs them; runs first
+  Launch launch;                      // zero blocks where there is nothing to compute
 };
 
-/// Allocates and uploads; y is poisoned, so that an output which is never written is NaN.
+/// Allocates and uploads; y and the workspace are poisoned, so that an output which is never written is NaN.
 /// Errors: sizes or arrays that don't go with the layer, memory, or a kernel parameter that nobody knows how to bind.
 [[nodiscard]] Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, const InputSizes& sizes,
                                           const LayerInputs& inputs);
 
-/// Runs the kernel to its end; nothing is launched where there is nothing to compute.
+/// Runs the call to its end; nothing is launched where there is nothing to compute.
 [[nodiscard]] Result<void> run_call(Device& device, LoadedLayer& layer, const LayerCall& call);
+
+/// Milliseconds of the call, packing the weights included, as Device::time() measures; 0 where there is nothing to
+/// compute.
+[[nodiscard]] Result<double> time_call(Device& device, LoadedLayer& layer, const LayerCall& call, int repeats);
 
 /// y in the layer's memory order.
 [[nodiscard]] Result<HostArray> read_output(Device& device, const Layer& layer, const LayerCall& call);

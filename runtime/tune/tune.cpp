@@ -31,7 +31,7 @@ Result<double> measure(Device& device, const Problem& problem, const Plan& plan,
     return fail(fmt::format("its result is wrong: {}", describe(verification->comparison, problem.layer)));
   }
   // More runs tell no more of a device that is made to find faults.
-  return device.time(*layer->kernel, call->launch, device.kind() == DeviceKind::kHost ? 1 : options.repeats);
+  return time_call(device, *layer, *call, device.kind() == DeviceKind::kHost ? 1 : options.repeats);
 }
 
 /// The store's record as far as it was made in the same way, else one with nothing measured.

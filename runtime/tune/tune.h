@@ -29,7 +29,7 @@ struct TuneOptions {
 
 struct Candidate {
   Plan plan;
-  double milliseconds = 0;  // 0 where there is a problem
+  double milliseconds = 0;  // of a call with weights: packing them is part of it; 0 where there is a problem
   std::string problem;      // why it was not measured: it did not compile, or run, or gave wrong results
   bool recorded = false;    // an earlier run measured it
 };

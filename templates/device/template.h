@@ -19,6 +19,9 @@ __host__ __device__ constexpr int floor_div(int a, int b) {
 __host__ __device__ constexpr int floor_mod(int a, int b) {
   return a - b * floor_div(a, b);
 }
+__host__ __device__ constexpr int greatest_common_divisor(int a, int b) {
+  return b == 0 ? a : greatest_common_divisor(b, a % b);
+}
 
 // Phases of an axis (generator/layer/phases.h): a tap makes the outputs of one phase, o = stride * m + phase, from the
 // input at m + offset.

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "tests/api/fake_gpu.h"
+#include "tests/api/packed_record.h"
 
 namespace {
 
@@ -51,16 +52,48 @@ TEST_F(AllocationTest, APreparedLaunchAllocatesNothing) {
   const Arrays arrays = some_arrays();
   const long before = allocations;
   for (int i = 0; i < 100; ++i) {
-    ASSERT_EQ(
-        convtgen_launch(kernel.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, 1 + i % 3, 5, 7 + i, nullptr),
-        CONVTGEN_OK);
-    ASSERT_EQ(
-        convtgen_run(device.handle(), layer.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, 0, 5, 7, nullptr),
-        CONVTGEN_OK);
+    ASSERT_EQ(convtgen_launch(kernel.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, nullptr, 1 + i % 3, 5,
+                              7 + i, nullptr),
+              CONVTGEN_OK);
+    ASSERT_EQ(convtgen_run(device.handle(), layer.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, nullptr, 0,
+                           5, 7, nullptr),
+              CONVTGEN_OK);
   }
   EXPECT_EQ(allocations, before);
   pop();
   kernel.launch(arrays, {1, 5, 7});  // in the primary context, where it is too
+}
+
+TEST_F(AllocationTest, NorDoesOneThatPacksTheWeights) {
+#ifndef CONVTGEN_COUNTS_ALLOCATIONS
+  GTEST_SKIP() << "allocations are the sanitizer's";
+#endif
+  constexpr const char* kLayer =
+      "conv_transpose2d 64 -> 64; kernel 4; stride 2; padding 1; compute tf32; input ?x32x32";
+  ASSERT_GT(record_packed_plan(kLayer, "Fake GPU", folder_ / "store"), 0);
+  const Device device("cuda");
+  const Kernel kernel = device.prepare(Layer(kLayer));
+  ASSERT_GT(kernel.workspace({1, 32, 32}), 0u);
+  push(make_context(0));
+  (void)device.prepare(Layer(kLayer));
+  Arrays arrays = some_arrays();
+  arrays.bias = nullptr;
+  arrays.workspace = address(0x70000000);
+  const auto launch = [&](const void* weight, std::int64_t batch) {
+    return convtgen_launch(kernel.handle(), arrays.x, weight, nullptr, arrays.y, arrays.workspace, batch, 32, 32,
+                           nullptr);
+  };
+  state_->calls.clear();
+  ASSERT_EQ(launch(arrays.weight, 1), CONVTGEN_OK);
+  EXPECT_EQ(state_->calls, (std::vector<std::string>(2, "cuLaunchKernel"))) << "the driver is asked for nothing else";
+  state_->record = false;
+  const long before = allocations;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(launch(arrays.weight, 1 + i), CONVTGEN_OK);
+    ASSERT_EQ(launch(nullptr, 1 + i), CONVTGEN_OK);
+  }
+  EXPECT_EQ(allocations, before);
+  pop();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A stand-in for NVRTC: "compiles" a kernel into the text that the fake driver loads, "<symbol> <bytes of parameter>
-// ...".
+// A stand-in for NVRTC: "compiles" kernels into the text that the fake driver loads, a line "<symbol> <bytes of
+// parameter> ..." for each.
 //   $CONVTGEN_FAKE_NVRTC_KNOWS  its architectures ("75 80 90"); by default those up to 120
 //   $CONVTGEN_FAKE_NVRTC_FAILS  a text: sources that hold it do not compile
 //   $CONVTGEN_FAKE_NVRTC_MS     how long a compile takes
@@ -44,9 +44,8 @@ std::vector<int> architectures() {
   return all;
 }
 
-// The kernel's signature, between the last "__global__" and the brace behind it.
-std::string image_of(std::string_view source) {
-  const std::string_view signature = source.substr(source.rfind("__global__"));
+// The line of a kernel by its signature, between "__global__" and the brace behind it.
+std::string line_of(std::string_view signature) {
   const std::size_t close = signature.find(") {");
   const std::size_t open = signature.rfind('(', close);
   std::size_t begin = open;
@@ -58,6 +57,15 @@ std::string image_of(std::string_view source) {
   for (std::string parameter; std::getline(parameters, parameter, ',');) {
     const bool wide = parameter.find('*') != std::string::npos || parameter.find("long") != std::string::npos;
     image += wide ? " 8" : " 4";
+  }
+  return image + "\n";
+}
+
+std::string image_of(std::string_view source) {
+  constexpr std::string_view kKernel = "extern \"C\" __global__";
+  std::string image;
+  for (std::size_t at = source.find(kKernel); at != std::string_view::npos; at = source.find(kKernel, at + 1)) {
+    image += line_of(source.substr(at));
   }
   return image;
 }

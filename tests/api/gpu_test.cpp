@@ -15,6 +15,8 @@
 #include <thread>
 #include <utility>
 
+#include "tests/api/packed_record.h"
+
 namespace convtgen::api_test {
 namespace {
 
@@ -337,6 +339,90 @@ TEST_F(ApiOnGpu, TheNextProcessGoesByWhatTuningFound) {
   EXPECT_TRUE(std::equal(after.begin(), after.end() - 1, again.begin()));
   EXPECT_TRUE(again.back().starts_with("hits=5 misses=0 compiles=0")) << again.back();
   std::printf("%d of 5 layers have another kernel in the next process\n", others);
+}
+
+// Bits of two layers' worth of weights: packed in each call, packed by an earlier one, and in a graph.
+TEST_F(ApiOnGpu, WeightsStayPackedInTheirWorkspaces) {
+  constexpr const char* kText = "conv_transpose2d 24 -> 20; kernel 4; stride 2; padding 1; input 2x9x12";
+  const std::string text = std::string(kText) + "; compute tf32";
+  const std::string name = device_->name();  // "cuda:0 (NVIDIA H200, compute capability 9.0)"
+  if (!name.ends_with("9.0)")) {
+    GTEST_SKIP() << "not run: the record is for compute capability 9.0, and this is " << name;
+  }
+  const std::string chip = name.substr(name.find('(') + 1, name.find(',') - name.find('(') - 1);
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("convtgen_gpu_test_" + std::to_string(getpid()));
+  ASSERT_GT(record_packed_plan(text, chip, folder), 0);
+  setenv("CONVTGEN_CACHE_DIR", folder.c_str(), 1);
+  const Device device("cuda");
+  const Kernel kernel = device.prepare(Layer(text));
+  const Layer layer(kText);
+  const convtgen_shape shape = layer.shape();
+  const std::size_t y_bytes = static_cast<std::size_t>(shape.y_elements) * sizeof(float);
+  const std::size_t workspace_bytes = kernel.workspace({});
+  ASSERT_GT(workspace_bytes, 0u);
+  const std::vector<float> x = numbers(shape.x_elements, 1);
+  const Address x_there = upload(x);
+  struct Side {
+    Address weight, workspace, y;
+    void* stream;
+    std::vector<float> bits;
+  };
+  std::vector<Side> sides;
+  const auto poison = [&](Address at, std::size_t bytes) {
+    cuda_.call("cuMemsetD8_v2", at, static_cast<unsigned char>(0xff), bytes);
+  };
+  const auto launch = [&](Side& side, bool with_weight) {
+    poison(side.y, y_bytes);
+    cuda_.call("cuCtxSynchronize");
+    kernel.launch({pointer(x_there), with_weight ? pointer(side.weight) : nullptr, nullptr, pointer(side.y),
+                   pointer(side.workspace)},
+                  {}, side.stream);
+  };
+  for (int i = 0; i < 2; ++i) {
+    const std::vector<float> weight = numbers(shape.weight_elements, 7 + i);
+    sides.push_back(
+        {upload(weight), cuda_.allocate(workspace_bytes), cuda_.allocate(y_bytes), cuda_.make_stream(), {}});
+    poison(sides.back().workspace, workspace_bytes);
+    launch(sides.back(), true);
+    std::vector<float> want(static_cast<std::size_t>(shape.y_elements), NAN);
+    Device("host").run(layer, {x.data(), weight.data(), nullptr, want.data()}, {});
+    cuda_.call("cuCtxSynchronize");
+    sides.back().bits = download(sides.back().y, y_bytes);
+    for (std::size_t j = 0; j < want.size(); ++j) {
+      ASSERT_NEAR(sides.back().bits[j], want[j], 0.05F) << "element " << j;  // 96 terms of at most 1, in tf32
+    }
+  }
+  const auto expect_same = [&](const char* what) {
+    cuda_.call("cuCtxSynchronize");
+    for (const Side& side : sides) {
+      EXPECT_EQ(std::memcmp(download(side.y, y_bytes).data(), side.bits.data(), y_bytes), 0) << what;
+    }
+  };
+  launch(sides[0], false);
+  launch(sides[1], false);
+  expect_same("packed before");
+
+  void* graph = nullptr;
+  void* executable = nullptr;
+  cuda_.call("cuStreamBeginCapture_v2", sides[0].stream, 1);
+  for (const Side& side : sides) {
+    kernel.launch({pointer(x_there), pointer(side.weight), nullptr, pointer(side.y), pointer(side.workspace)}, {},
+                  sides[0].stream);
+  }
+  cuda_.call("cuStreamEndCapture", sides[0].stream, &graph);
+  cuda_.call("cuGraphInstantiateWithFlags", &executable, graph, 0ULL);
+  for (const Side& side : sides) {
+    poison(side.y, y_bytes);
+    poison(side.workspace, workspace_bytes);
+  }
+  cuda_.call("cuCtxSynchronize");
+  cuda_.call("cuGraphLaunch", executable, sides[0].stream);
+  expect_same("packed in a graph");
+  cuda_.call("cuGraphExecDestroy", executable);
+  cuda_.call("cuGraphDestroy", graph);
+  unsetenv("CONVTGEN_CACHE_DIR");
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(ApiOnGpu, TwoDevicesInOneProcess) {

@@ -13,6 +13,7 @@
 #include "runtime/jit/choose.h"
 #include "runtime/jit/counters.h"
 #include "runtime/tune/record.h"
+#include "tests/api/packed_record.h"
 #include "tests/cuda_device/fake_driver.h"
 
 namespace convtgen::jit {
@@ -113,6 +114,42 @@ TEST_F(JitDeviceTest, ADriverThatForbidsLoadingIsNoLastingFailure) {
   EXPECT_EQ(state_->live_modules, 0);
   state_->failures.clear();
   EXPECT_TRUE(device->prepare(numbered(1)));
+}
+
+TEST_F(JitDeviceTest, APlanWithPackedWeightsHasTwoKernels) {
+  constexpr const char* kText = "conv_transpose2d 64 -> 64; kernel 4; stride 2; padding 1; compute tf32; input ?x32x32";
+  const LayerKey layer(*parse_layer(kText));
+  const std::int64_t bytes = api_test::record_packed_plan(kText, "Fake GPU", folder_);
+  ASSERT_GT(bytes, 0);
+  const auto compiles = counters().compiles.load();
+  for (int start = 0; start < 2; ++start) {  // the second finds the binary in the store
+    const auto device = open(4);
+    const auto prepared = device->prepare(layer);
+    ASSERT_TRUE(prepared) << prepared.error().message;
+    const KernelFacts& facts = (*prepared)->facts();
+    ASSERT_TRUE(facts.source.packing);
+    EXPECT_EQ(facts.form.workspace_bytes(), bytes);
+    EXPECT_NE(facts.plan_text.find("workspace of " + std::to_string(bytes) + " bytes"), std::string::npos)
+        << facts.plan_text;
+    const InputSizes sizes{2, 32, 32};
+    Pointers pointers{address(0x10000000), address(0x20000000), nullptr, address(0x40000000), address(0x70000000)};
+    state_->launches.clear();
+    ASSERT_TRUE((*prepared)->launch(pointers, sizes, nullptr));
+    pointers.weight = nullptr;
+    ASSERT_TRUE(device->run(layer, pointers, sizes, nullptr));
+    ASSERT_EQ(state_->launches.size(), 3u);
+    EXPECT_EQ(state_->launches[0].symbol, facts.source.packing->symbol);
+    EXPECT_EQ(state_->launches[0].grid[0], facts.source.packing->blocks);
+    EXPECT_EQ(state_->launches[0].arguments, (std::vector<std::uint64_t>{0x20000000, 0x70000000}));
+    EXPECT_EQ(state_->launches[1].symbol, facts.source.symbol);
+    EXPECT_EQ(state_->launches[1].arguments, state_->launches[2].arguments);
+    pointers.workspace = nullptr;
+    const auto refused = device->run(layer, pointers, sizes, nullptr);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().status, Status::kInvalidArgument);
+    EXPECT_NE(refused.error().message.find(std::to_string(bytes) + " bytes"), std::string::npos);
+  }
+  EXPECT_EQ(counters().compiles - compiles, 1u);
 }
 
 class BinariesTest : public JitDeviceTest {

@@ -6,23 +6,28 @@
 #include <vector>
 
 #include "runtime/jit/log.h"
-#include "runtime/jit/packing.h"
+#include "runtime/jit/stored_kernel.h"
 
 namespace convtgen::jit {
 namespace {
 
-TEST(PackingTest, GivesBackWhatWasPackedAndNothingElse) {
-  PackedKernel kernel;
+TEST(StoredKernelTest, GivesBackWhatWasStoredAndNothingElse) {
+  StoredKernel kernel;
   kernel.binary = {.kind = BinaryKind::kPtx,
                    .architecture = "compute_89",
                    .symbol = "convtgen_direct",
                    .bytes = std::string("\0\1:2:\n", 6),
                    .log = "a log\n",
                    .threads = 256,
-                   .shared_bytes = 26720};
+                   .shared_bytes = 26720,
+                   .packing = PackingKernel{.symbol = "convtgen_pack",
+                                            .parameters = {{"weight", "const float*"}, {"packed", "float*"}},
+                                            .threads = 128,
+                                            .blocks = std::int64_t{1} << 40,
+                                            .bytes = 4096}};
   kernel.compiled_by = "NVRTC 13.0";
-  const std::string packed = pack_kernel(kernel);
-  const auto back = unpack_kernel(packed);
+  const std::string stored = encode_kernel(kernel);
+  const auto back = decode_kernel(stored);
   ASSERT_TRUE(back);
   EXPECT_EQ(back->binary.kind, BinaryKind::kPtx);
   EXPECT_EQ(back->binary.architecture, kernel.binary.architecture);
@@ -31,12 +36,15 @@ TEST(PackingTest, GivesBackWhatWasPackedAndNothingElse) {
   EXPECT_EQ(back->binary.log, kernel.binary.log);
   EXPECT_EQ(back->binary.threads, 256);
   EXPECT_EQ(back->binary.shared_bytes, 26720);
+  EXPECT_EQ(back->binary.packing, kernel.binary.packing);
   EXPECT_EQ(back->compiled_by, "NVRTC 13.0");
-  for (std::size_t length = 0; length < packed.size(); ++length) {
-    EXPECT_FALSE(unpack_kernel(std::string_view(packed).substr(0, length))) << length;
+  for (std::size_t length = 0; length < stored.size(); ++length) {
+    EXPECT_FALSE(decode_kernel(std::string_view(stored).substr(0, length))) << length;
   }
-  EXPECT_FALSE(unpack_kernel(packed + "x"));
-  EXPECT_FALSE(unpack_kernel("convtgen kernel 1\n99999999999999999999:"));
+  EXPECT_FALSE(decode_kernel(stored + "x"));
+  EXPECT_FALSE(decode_kernel("convtgen kernel 2\n99999999999999999999:"));
+  kernel.binary.packing.reset();
+  EXPECT_EQ(decode_kernel(encode_kernel(kernel))->binary.packing, std::nullopt);
 }
 
 TEST(LogTest, LevelsDecideWhatIsHeard) {

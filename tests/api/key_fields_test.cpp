@@ -39,8 +39,8 @@ auto fields_of(Target& it) {
                   f32_flops, f64_flops);
 }
 auto fields_of(Plan& it) {
-  auto& [template_name, parameters, threads, shared_bytes, alignment, summary, reason] = it;
-  return std::tie(template_name, parameters, threads, shared_bytes, alignment, summary, reason);
+  auto& [template_name, parameters, threads, shared_bytes, alignment, packed_bytes, summary, reason] = it;
+  return std::tie(template_name, parameters, threads, shared_bytes, alignment, packed_bytes, summary, reason);
 }
 auto fields_of(host::HostCompiler& it) {
   auto& [command, version, flags] = it;
@@ -229,12 +229,13 @@ TEST(KeyFieldsTest, FieldsOfAPlanMakeAnotherKeyWhereTheyMakeAnotherSource) {
              .threads = before.plan.threads + 32,
              .shared_bytes = before.plan.shared_bytes + 16,
              .alignment = 32,
+             .packed_bytes = 4096,
              .summary = "another summary",
              .reason = "another reason"};
   for (Plan& changed : each_changed(before.plan, other)) {
     plans.push_back(std::move(changed));
   }
-  EXPECT_EQ(plans.size(), parameters + 7);
+  EXPECT_EQ(plans.size(), parameters + 8);
   std::size_t refused = 0, same = 0;
   for (const Plan& changed : plans) {
     const auto after = made_of(before.problem, changed);
@@ -245,7 +246,8 @@ TEST(KeyFieldsTest, FieldsOfAPlanMakeAnotherKeyWhereTheyMakeAnotherSource) {
     }
     // A launch of other numbers is another kernel.
     if (after &&
-        (after->source.threads != before.source.threads || after->source.shared_bytes != before.source.shared_bytes)) {
+        (after->source.threads != before.source.threads || after->source.shared_bytes != before.source.shared_bytes ||
+         after->source.packing != before.source.packing)) {
       EXPECT_NE(key_of(*after), key_of(before));
     }
   }

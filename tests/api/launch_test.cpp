@@ -106,10 +106,12 @@ TEST_F(LaunchTest, HandlesAreChecked) {
   expect_last(convtgen_prepare(device.handle(), layer.handle(), nullptr), "kernel is null");
   auto* not_a_layer = reinterpret_cast<convtgen_layer*>(device.handle());
   expect_last(convtgen_prepare(device.handle(), not_a_layer, &kernel), "is no layer");
-  expect_last(convtgen_launch(nullptr, nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr), "kernel is null");
+  expect_last(convtgen_launch(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr),
+              "kernel is null");
   auto* not_a_kernel = reinterpret_cast<convtgen_kernel*>(device.handle());
-  expect_last(convtgen_launch(not_a_kernel, nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr), "is no kernel");
-  expect_last(convtgen_run(nullptr, layer.handle(), nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr),
+  expect_last(convtgen_launch(not_a_kernel, nullptr, nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr),
+              "is no kernel");
+  expect_last(convtgen_run(nullptr, layer.handle(), nullptr, nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr),
               "device is null");
   std::size_t bytes = 1;
   expect_last(convtgen_kernel_workspace(nullptr, 1, 1, 1, &bytes), "kernel is null");
@@ -125,7 +127,7 @@ TEST_F(LaunchTest, HandlesAreChecked) {
 #ifndef NDEBUG
   ASSERT_EQ(convtgen_prepare(device.handle(), layer.handle(), &kernel), CONVTGEN_OK);
   convtgen_kernel_destroy(kernel);
-  expect_last(convtgen_launch(kernel, nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr), "destroyed");
+  expect_last(convtgen_launch(kernel, nullptr, nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr), "destroyed");
   convtgen_kernel_destroy(kernel);  // told, and nothing is done
 #endif
 }

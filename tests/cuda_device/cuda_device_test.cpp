@@ -342,6 +342,35 @@ TEST_F(CudaDeviceTest, TimesTheMedianWithTheCacheFlushedBeforeEachRun) {
   expect_nothing_left();
 }
 
+TEST_F(CudaDeviceTest, TimesLaunchesThatMakeACallTogether) {
+  {
+    const auto device = open();
+    Binary binary = binary_of("conv 8\npack 8 8");
+    const auto kernel = device->load(binary);
+    ASSERT_TRUE(kernel) << kernel.error().message;
+    binary.packing = PackingKernel{.symbol = "pack", .parameters = {}, .threads = 64, .blocks = 3, .bytes = 80};
+    const auto packing = device->load(for_packing(binary));
+    ASSERT_TRUE(packing) << packing.error().message;
+    const Launch first{.blocks = 3, .threads = 64, .shared_bytes = 0, .arguments = {1, 2}};
+    const Launch second{.blocks = 4, .threads = 32, .shared_bytes = 0, .arguments = {2}};
+    const std::vector<KernelLaunch> both = {{**packing, first}, {**kernel, second}};
+    state_->elapsed = {7};
+    const Result<double> time = device->time(both, 1);
+    ASSERT_TRUE(time) << time.error().message;
+    EXPECT_EQ(*time, 7.0);
+    std::vector<std::string> launched;
+    for (const fake::SeenLaunch& each : state_->launches) {
+      launched.push_back(each.symbol);
+    }
+    EXPECT_EQ(launched, (std::vector<std::string>{"pack", "conv", "pack", "conv"}));
+    const auto begin = std::ranges::find(state_->calls, "cuEventRecord");
+    ASSERT_GE(state_->calls.end() - begin, 4);
+    EXPECT_EQ(std::vector<std::string>(begin, begin + 4),
+              (std::vector<std::string>{"cuEventRecord", "cuLaunchKernel", "cuLaunchKernel", "cuEventRecord"}));
+  }
+  expect_nothing_left();
+}
+
 TEST_F(CudaDeviceTest, TellsOfAFaultInTheDriversWords) {
   const auto device = open();
   const auto kernel = device->load(binary_of("conv 8"));

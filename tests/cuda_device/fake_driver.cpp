@@ -3,6 +3,7 @@
 #include "tests/cuda_device/fake_driver.h"
 
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <sstream>
@@ -42,10 +43,17 @@ FakeContext* current() {
   return stack.empty() ? nullptr : stack.back();
 }
 
-struct FakeModule {
-  FakeContext* context = nullptr;
+struct FakeModule;
+
+struct FakeFunction {
+  FakeModule* module = nullptr;
   std::string symbol;
   std::vector<std::size_t> parameter_bytes;
+};
+
+struct FakeModule {
+  FakeContext* context = nullptr;
+  std::deque<FakeFunction> functions;  // that stay where they are
 };
 
 // The status that a test asked this function to return, with the call written down.
@@ -74,8 +82,8 @@ void unload(FakeModule* module) {
   --state.live_modules;
 }
 
-FakeModule* module_of(FunctionHandle function) {
-  return reinterpret_cast<FakeModule*>(function);
+const FakeFunction& function_of(FunctionHandle function) {
+  return *reinterpret_cast<const FakeFunction*>(function);
 }
 
 // The allocation that holds these bytes whole, or null.
@@ -256,10 +264,15 @@ Status cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned int 
   auto* loaded = new FakeModule;
   modules.insert(loaded);
   loaded->context = current();
-  std::istringstream words(text);
-  words >> loaded->symbol;
-  for (std::size_t bytes = 0; words >> bytes;) {
-    loaded->parameter_bytes.push_back(bytes);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    FakeFunction& function = loaded->functions.emplace_back();
+    function.module = loaded;
+    std::istringstream words(line);
+    words >> function.symbol;
+    for (std::size_t bytes = 0; words >> bytes;) {
+      function.parameter_bytes.push_back(bytes);
+    }
   }
   ++state.live_modules;
   *module = reinterpret_cast<ModuleHandle>(loaded);
@@ -273,9 +286,13 @@ Status cuModuleUnload(ModuleHandle module) {
 }
 Status cuModuleGetFunction(FunctionHandle* function, ModuleHandle module, const char* name) {
   const Lock lock(mutex);
-  *function = reinterpret_cast<FunctionHandle>(module);
-  return reinterpret_cast<FakeModule*>(module)->symbol == name ? enter("cuModuleGetFunction")
-                                                               : static_cast<Status>(500);
+  for (FakeFunction& each : reinterpret_cast<FakeModule*>(module)->functions) {
+    if (each.symbol == name) {
+      *function = reinterpret_cast<FunctionHandle>(&each);
+      return enter("cuModuleGetFunction");
+    }
+  }
+  return static_cast<Status>(500);
 }
 Status cuFuncGetAttribute(int* value, FunctionAttribute attribute, FunctionHandle) {
   const Lock lock(mutex);
@@ -292,12 +309,12 @@ Status cuFuncSetAttribute(FunctionHandle, FunctionAttribute attribute, int value
 #ifndef CONVTGEN_FAKE_OLD_DRIVER
 Status cuFuncGetParamInfo(FunctionHandle function, std::size_t index, std::size_t* offset, std::size_t* size) {
   const Lock lock(mutex);
-  const FakeModule* module = module_of(function);
-  if (index >= module->parameter_bytes.size()) {
+  const FakeFunction& asked = function_of(function);
+  if (index >= asked.parameter_bytes.size()) {
     return kErrorInvalidValue;
   }
   *offset = 8 * index;
-  *size = module->parameter_bytes[index];
+  *size = asked.parameter_bytes[index];
   return enter("cuFuncGetParamInfo", true);
 }
 #endif
@@ -420,25 +437,25 @@ Status cuLaunchKernel(FunctionHandle function, unsigned int grid_x, unsigned int
   if (status != kSuccess) {
     return status;
   }
-  const FakeModule* module = module_of(function);
-  if (!at_home(module)) {
+  const FakeFunction& launched = function_of(function);
+  if (!at_home(launched.module)) {
     return static_cast<Status>(400);
   }
   if (!state.record) {
     return kSuccess;
   }
-  SeenLaunch launch{module->symbol, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, {}};
+  SeenLaunch launch{launched.symbol, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, {}};
   launch.stream = reinterpret_cast<std::uint64_t>(stream);
   launch.context = current()->id;
-  for (std::size_t i = 0; i < module->parameter_bytes.size(); ++i) {
+  for (std::size_t i = 0; i < launched.parameter_bytes.size(); ++i) {
     std::uint64_t value = 0;
-    std::memcpy(&value, parameters[i], module->parameter_bytes[i]);
+    std::memcpy(&value, parameters[i], launched.parameter_bytes[i]);
     launch.arguments.push_back(value);
   }
   if (static_cast<int>(shared_bytes) > state.allowed_shared) {
     return kErrorInvalidValue;
   }
-  if (module->symbol == "double_it") {
+  if (launched.symbol == "double_it") {
     unsigned char* bytes = locate(launch.arguments[0], launch.arguments[1]);
     if (bytes == nullptr) {
       return kErrorIllegalAddress;

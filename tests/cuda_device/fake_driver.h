@@ -21,7 +21,8 @@ struct SeenLaunch {
   unsigned long long context = 0;  // its id
 };
 
-/// The whole state. A module's image is text: "<symbol> <bytes of parameter> ...", or "bad" for one it refuses.
+/// The whole state. A module's image is text: a line "<symbol> <bytes of parameter> ..." for each kernel, or "bad" for
+/// one it refuses.
 struct State {
   // What the machine is.
   int device_count = 1;

@@ -90,11 +90,7 @@ TEST_P(Mutation, EveryBarrierAndBoundCheckIsNeeded) {
 
   /// Runs the source once; empty where its result is right, else what was wrong with it.
   const auto judge = [&](const KernelSource& source, std::uint64_t seeds) -> std::string {
-    LoadedLayer loaded{problem, best, source, {}, nullptr};
-    Result<Binary> binary = device->compile(source, problem.target.architecture);
-    EXPECT_TRUE(binary) << binary.error().message;
-    loaded.binary = *std::move(binary);
-    loaded.kernel = device->load(loaded.binary).value();
+    LoadedLayer loaded = load_source(*device, problem, best, source).value();
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
       device->set_seed(seed);
       const Result<LayerCall> call = make_call(*device, loaded, sizes, inputs);

@@ -106,7 +106,8 @@ TEST_F(LaunchedOnHost, SameBitsAndSourceAsTheJit) {
     ASSERT_EQ(convtgen_layer_parse((*kernel)->text, nullptr, &same), CONVTGEN_OK);
     ASSERT_EQ(convtgen_prepare(device, same, &jit), CONVTGEN_OK) << convtgen_last_error();
     ASSERT_EQ(convtgen_launch(jit, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
-                              twin.bytes.data(), arrays.sizes.batch, arrays.sizes.height, arrays.sizes.width, nullptr),
+                              twin.bytes.data(), nullptr, arrays.sizes.batch, arrays.sizes.height, arrays.sizes.width,
+                              nullptr),
               CONVTGEN_OK)
         << convtgen_last_error();
     EXPECT_EQ(twin.bytes, arrays.y.bytes) << (*kernel)->name;

@@ -54,7 +54,8 @@ Result<KernelSource> kernel_of_template(const Layer& layer, const Plan& plan) {
                       .parameters = {},
                       .template_lines = {},
                       .threads = plan.threads,
-                      .shared_bytes = plan.shared_bytes};
+                      .shared_bytes = plan.shared_bytes,
+                      .packing = {}};
   // Where there is no bias, nothing reads the argument, and any address will do.
   for (const char* name : {"x", "weight", layer.bias ? "bias" : "x", "y", "height", "width"}) {
     source.parameters.push_back({name, name[0] == 'h' || name[1] == 'i' ? "int" : "void*"});
@@ -65,22 +66,15 @@ Result<KernelSource> kernel_of_template(const Layer& layer, const Plan& plan) {
 /// The bytes of y; the device's seed decides the order of threads, which must not matter.
 Result<HostArray> output_of(Device& device, const Problem& problem, const Plan& plan, KernelSource source,
                             const InputSizes& sizes, const LayerInputs& inputs) {
-  LoadedLayer loaded{problem, plan, std::move(source), {}, nullptr};
-  Result<Binary> binary = device.compile(loaded.source, problem.target.architecture);
-  if (!binary) {
-    return std::unexpected(binary.error());
+  Result<LoadedLayer> loaded = load_source(device, problem, plan, std::move(source));
+  if (!loaded) {
+    return std::unexpected(loaded.error());
   }
-  loaded.binary = *std::move(binary);
-  auto kernel = device.load(loaded.binary);
-  if (!kernel) {
-    return std::unexpected(kernel.error());
-  }
-  loaded.kernel = *std::move(kernel);
-  const Result<LayerCall> call = make_call(device, loaded, sizes, inputs);
+  const Result<LayerCall> call = make_call(device, *loaded, sizes, inputs);
   if (!call) {
     return std::unexpected(call.error());
   }
-  if (const Result<void> run = run_call(device, loaded, *call); !run) {
+  if (const Result<void> run = run_call(device, *loaded, *call); !run) {
     return std::unexpected(run.error());
   }
   return read_output(device, problem.layer, *call);

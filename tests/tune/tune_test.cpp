@@ -62,7 +62,7 @@ class FakeGpu : public Device {
   [[nodiscard]] Result<void> run(LoadedKernel& kernel, const Launch& launch) override {
     return host_->run(kernel, launch);
   }
-  [[nodiscard]] Result<double> time(LoadedKernel&, const Launch&, int) override {
+  [[nodiscard]] Result<double> time(std::span<const KernelLaunch>, int) override {
     return times.contains(current_) ? times[current_] : 1.0;
   }
 

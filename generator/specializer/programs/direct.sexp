@@ -1,5 +1,5 @@
 (program direct
-  (digest "286cd36f6d32f1ac91079b03d86e768ca92d20bcb9c53192e4931cb66d950ce5")
+  (digest "b671b4da8ad06f1d7846033e435539b98fb02dc2691e442b4c9a535b6030addc")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -49,7 +49,11 @@
     (argument int a)
     (argument int b)
     (return @1 (- a (* b (call floor_div a b)))))
-  (function @25 constexpr int phase_of_tap
+  (function @22 constexpr int greatest_common_divisor
+    (argument int a)
+    (argument int b)
+    (return @1 (? (== b 0) a (call greatest_common_divisor b (% a b)))))
+  (function @28 constexpr int phase_of_tap
     (comment "Phases of an axis (generator/layer/phases.h): a tap makes the outputs of one phase, o = stride * m + phase, from the")
     (comment "input at m + offset.")
     (argument int k)
@@ -57,7 +61,7 @@
     (argument int padding)
     (argument int dilation)
     (return @1 (call floor_mod (- (* dilation k) padding) stride)))
-  (function @28 constexpr int offset_of_tap
+  (function @31 constexpr int offset_of_tap
     (argument int k)
     (argument int stride)
     (argument int padding)

@@ -120,12 +120,13 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<void> poison(Buffer& buffer, std::byte value) override;
 
   [[nodiscard]] Result<void> run(LoadedKernel& kernel, const Launch& launch) override;
-  [[nodiscard]] Result<double> time(LoadedKernel& kernel, const Launch& launch, int repeats) override;
+  [[nodiscard]] Result<double> time(std::span<const KernelLaunch> launches, int repeats) override;
 
  private:
   [[nodiscard]] Result<void> allow_shared(CudaKernel& kernel, std::int64_t bytes) const;
   [[nodiscard]] Result<CudaKernel*> checked(LoadedKernel& kernel, const Launch& launch) const;
   [[nodiscard]] Result<void> enqueue(const CudaKernel& kernel, const Launch& launch) const;
+  [[nodiscard]] Result<void> enqueue_all(std::span<const KernelLaunch> launches) const;
   [[nodiscard]] Result<void> flush_l2();
 
   std::shared_ptr<CudaContext> context_;
@@ -366,6 +367,19 @@ Result<void> CudaDevice::run(LoadedKernel& kernel, const Launch& launch) {
   return context_->synchronise(fmt::format("running {}", (*own)->symbol));
 }
 
+// Of launches that run() has taken.
+Result<void> CudaDevice::enqueue_all(std::span<const KernelLaunch> launches) const {
+  for (const auto& [kernel, launch] : launches) {
+    if (launch.blocks == 0) {
+      continue;
+    }
+    if (Result<void> launched = enqueue(static_cast<const CudaKernel&>(kernel), launch); !launched) {
+      return launched;
+    }
+  }
+  return {};
+}
+
 // Writes twice the L2 cache, so that nothing of the last run is left in it.
 Result<void> CudaDevice::flush_l2() {
   if (flush_ == nullptr) {
@@ -379,19 +393,22 @@ Result<void> CudaDevice::flush_l2() {
                          "flushing the L2 cache");
 }
 
-Result<double> CudaDevice::time(LoadedKernel& kernel, const Launch& launch, int repeats) {
+Result<double> CudaDevice::time(std::span<const KernelLaunch> launches, int repeats) {
   if (repeats < 1) {
     return fail(fmt::format("timing of {} runs; legal is 1 or more", repeats));
   }
-  if (const Result<void> warmed = run(kernel, launch); !warmed) {
-    return std::unexpected(warmed.error());
+  std::string names;
+  for (const auto& [kernel, launch] : launches) {
+    if (const Result<void> warmed = run(kernel, launch); !warmed) {
+      return std::unexpected(warmed.error());
+    }
+    names += (names.empty() ? "" : ", ") + static_cast<const CudaKernel&>(kernel).symbol;
   }
-  if (launch.blocks == 0) {
+  if (std::ranges::all_of(launches, [](const KernelLaunch& each) { return each.launch.blocks == 0; })) {
     return 0.0;
   }
   const CurrentContext current(*context_);
   const cuda::Api& api = context_->api();
-  const auto& own = static_cast<const CudaKernel&>(kernel);  // run() has checked it
   EventPair events(*context_);
   if (const Result<void> made = events.create(); !made) {
     return std::unexpected(made.error());
@@ -404,13 +421,13 @@ Result<double> CudaDevice::time(LoadedKernel& kernel, const Launch& launch, int 
       done = context_->check(api.event_record(events.start, context_->stream()), "recording an event");
     }
     if (done) {
-      done = enqueue(own, launch);
+      done = enqueue_all(launches);
     }
     if (done) {
       done = context_->check(api.event_record(events.end, context_->stream()), "recording an event");
     }
     if (done) {
-      done = context_->check(api.event_synchronize(events.end), fmt::format("running {}", own.symbol));
+      done = context_->check(api.event_synchronize(events.end), fmt::format("running {}", names));
     }
     float elapsed = 0;
     if (done) {

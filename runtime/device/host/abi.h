@@ -4,7 +4,7 @@
 #define CONVTGEN_HOST_ABI_H
 
 /// Changes whenever a member does; a library of another version is not loaded.
-#define CONVTGEN_HOST_ABI_VERSION 2
+#define CONVTGEN_HOST_ABI_VERSION 3
 
 extern "C" {
 

@@ -122,11 +122,14 @@ bool is_asynchronous(std::string_view text) {
 }
 
 std::string host_translation_unit(const KernelSource& source) {
-  return fmt::format(
-      "#define CONVTGEN_HOST_DEVICE 1\n{}{}{}#line 1 \"{}\"\n{}\n#line 1 \"entry.h\"\n"
-      "#define CONVTGEN_HOST_KERNEL {}\n{}",
+  std::string unit = fmt::format(
+      "#define CONVTGEN_HOST_DEVICE 1\n{}{}{}#line 1 \"{}\"\n{}\n#line 1 \"entry.h\"\n{}CONVTGEN_HOST_KERNEL({})\n",
       host_sources::abi(), host_sources::twin(), is_asynchronous(source.text) ? host_sources::twin_async() : "",
-      kSourceName, source.text, source.symbol, host_sources::entry());
+      kSourceName, source.text, host_sources::entry(), source.symbol);
+  if (source.packing) {
+    unit += fmt::format("CONVTGEN_HOST_KERNEL({})\n", source.packing->symbol);
+  }
+  return unit;
 }
 
 Key host_library_key(const HostCompiler& compiler, const std::string& unit) {

@@ -21,7 +21,7 @@ struct HostCompiler {
 /// Errors: none is, with what was tried.
 [[nodiscard]] Result<HostCompiler> find_host_compiler(const std::string& wanted = {}, bool portable = false);
 
-/// The C++ that is compiled: the host device's header, the kernel, and the way in.
+/// The C++ that is compiled: the host device's header, the source, and the way in of each of its kernels.
 [[nodiscard]] std::string host_translation_unit(const KernelSource& source);
 
 /// What a library depends on: the source, the header, the kind of machine and the compiler.

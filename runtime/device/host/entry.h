@@ -1,4 +1,5 @@
-// The end of a host library: how the runtime calls the kernel that stands above. CONVTGEN_HOST_KERNEL is its name.
+// The end of a host library: how the runtime calls the kernels that stand above; CONVTGEN_HOST_KERNEL(name) follows for
+// each.
 
 template <int... I>
 struct ConvtgenIndices {};
@@ -34,16 +35,20 @@ using ConvtgenSlots = ConvtgenIndices<__integer_pack(kCount)...>;
 
 #define CONVTGEN_HOST_EXPORT __attribute__((visibility("default"), no_sanitize_thread))
 extern "C" {
-constexpr int convtgen_parameters = convtgen_count(CONVTGEN_HOST_KERNEL);
-extern __attribute__((visibility("default"))) const int convtgen_host_version, convtgen_host_parameters;
+extern __attribute__((visibility("default"))) const int convtgen_host_version;
 const int convtgen_host_version = CONVTGEN_HOST_ABI_VERSION;
-const int convtgen_host_parameters = convtgen_parameters;
 
 CONVTGEN_HOST_EXPORT void convtgen_host_attach(const ConvtgenHostTable* table) {
   convtgen_host_table = *table;
 }
+}
 
-CONVTGEN_HOST_EXPORT void convtgen_host_entry(const unsigned long long* slots) {
-  convtgen_call(CONVTGEN_HOST_KERNEL, slots, ConvtgenSlots<convtgen_parameters>{});
-}
-}
+// How many parameters a kernel has, and a call of it, under names that end in its own.
+#define CONVTGEN_HOST_KERNEL(kernel)                                                         \
+  extern "C" {                                                                               \
+  extern __attribute__((visibility("default"))) const int convtgen_host_parameters_##kernel; \
+  const int convtgen_host_parameters_##kernel = convtgen_count(kernel);                      \
+  CONVTGEN_HOST_EXPORT void convtgen_host_entry_##kernel(const unsigned long long* slots) {  \
+    convtgen_call(kernel, slots, ConvtgenSlots<convtgen_count(kernel)>{});                   \
+  }                                                                                          \
+  }

@@ -116,7 +116,7 @@ class HostDeviceImpl final : public HostDevice {
   [[nodiscard]] Result<void> download_part(std::span<std::byte> to, const Buffer& from, std::size_t offset) override;
   [[nodiscard]] Result<void> poison(Buffer& buffer, std::byte value) override;
   [[nodiscard]] Result<void> run(LoadedKernel& kernel, const Launch& launch) override;
-  [[nodiscard]] Result<double> time(LoadedKernel& kernel, const Launch& launch, int repeats) override;
+  [[nodiscard]] Result<double> time(std::span<const KernelLaunch> launches, int repeats) override;
 
  private:
   [[nodiscard]] Result<const HostCompiler*> compiler();
@@ -180,6 +180,7 @@ Result<Binary> HostDeviceImpl::compile(const KernelSource& source, const std::st
   binary.bytes = pack_library(std::move(library->bytes), source);
   binary.threads = source.threads;
   binary.shared_bytes = source.shared_bytes;
+  binary.packing = source.packing;
   return binary;
 }
 
@@ -187,7 +188,7 @@ Result<std::unique_ptr<LoadedKernel>> HostDeviceImpl::load(const Binary& binary)
   if (binary.kind != BinaryKind::kHostLibrary) {
     return fail("the host device loads only what it compiled: this binary is for a GPU");
   }
-  auto library = Library::load(binary.bytes);
+  auto library = Library::load(binary.bytes, binary.symbol);
   if (!library) {
     return std::unexpected(library.error());
   }
@@ -367,15 +368,17 @@ Result<void> HostDeviceImpl::run_blocks(const HostKernel& kernel, const LaunchCo
   return {};
 }
 
-Result<double> HostDeviceImpl::time(LoadedKernel& kernel, const Launch& launch, int repeats) {
+Result<double> HostDeviceImpl::time(std::span<const KernelLaunch> launches, int repeats) {
   if (repeats < 1) {
     return fail(fmt::format("time() of {} repeats; at least 1", repeats));
   }
   std::vector<double> milliseconds;
   for (int i = 0; i <= repeats; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    if (auto ran = run(kernel, launch); !ran) {
-      return std::unexpected(ran.error());
+    for (const auto& [kernel, launch] : launches) {
+      if (auto ran = run(kernel, launch); !ran) {
+        return std::unexpected(ran.error());
+      }
     }
     milliseconds.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }

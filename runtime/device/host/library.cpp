@@ -19,8 +19,8 @@
 namespace convtgen::host {
 namespace {
 
-// The end of a packed library: names one a line, the source, two lengths, this.
-constexpr std::string_view kMagic = "cvthost1";
+// The end of a packed library: a line for each kernel with its name and its parameters', the source, two lengths, this.
+constexpr std::string_view kMagic = "cvthost2";
 constexpr std::size_t kTail = 16 + kMagic.size();
 
 void append_length(std::string& bytes, std::uint64_t length) {
@@ -83,12 +83,38 @@ std::string_view line_of_text(std::string_view text, long line) {
   return trimmed(text.substr(0, text.find('\n')));
 }
 
+std::string names_of(const std::string& symbol, const std::vector<KernelParameter>& parameters) {
+  std::string line = symbol;
+  for (const KernelParameter& parameter : parameters) {
+    line += ' ' + parameter.name;
+  }
+  return line + '\n';
+}
+
+// Of the kernel `symbol` in lines of names_of().
+std::vector<std::string> parameters_among(std::string_view lines, std::string_view symbol) {
+  std::vector<std::string> names;
+  while (!lines.empty()) {
+    std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    if (line.substr(0, line.find(' ')) != symbol) {
+      continue;
+    }
+    for (line.remove_prefix(symbol.size()); !line.empty();) {
+      line.remove_prefix(1);  // the blank
+      names.emplace_back(line.substr(0, line.find(' ')));
+      line.remove_prefix(names.back().size());
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string pack_library(std::string library, const KernelSource& source) {
-  std::string names;
-  for (const KernelParameter& parameter : source.parameters) {
-    names += parameter.name + "\n";
+  std::string names = names_of(source.symbol, source.parameters);
+  if (source.packing) {
+    names += names_of(source.packing->symbol, source.packing->parameters);
   }
   library += names;
   library += source.text;
@@ -98,7 +124,7 @@ std::string pack_library(std::string library, const KernelSource& source) {
   return library;
 }
 
-Result<std::unique_ptr<Library>> Library::load(const std::string& bytes) {
+Result<std::unique_ptr<Library>> Library::load(const std::string& bytes, const std::string& symbol) {
   std::string_view rest = bytes;
   if (rest.size() < kTail || !rest.ends_with(kMagic)) {
     return fail("these bytes are no library for the host device: compile the kernel with this version of convtgen");
@@ -112,13 +138,8 @@ Result<std::unique_ptr<Library>> Library::load(const std::string& bytes) {
   std::unique_ptr<Library> library(new Library);
   library->source_ = rest.substr(rest.size() - text_bytes);
   rest.remove_suffix(text_bytes);
-  std::string_view names = rest.substr(rest.size() - name_bytes);
+  library->parameter_names_ = parameters_among(rest.substr(rest.size() - name_bytes), symbol);
   rest.remove_suffix(name_bytes);
-  while (!names.empty()) {
-    const std::size_t end = names.find('\n');
-    library->parameter_names_.emplace_back(names.substr(0, end));
-    names.remove_prefix(end + 1);
-  }
 
   library->file_ = anonymous_file();
   if (library->file_ < 0 || !write_all(library->file_, rest)) {
@@ -130,13 +151,16 @@ Result<std::unique_ptr<Library>> Library::load(const std::string& bytes) {
     return fail(fmt::format("a kernel's library can't be loaded: {}", dlerror()));
   }
   const auto* version = static_cast<const int*>(dlsym(library->handle_, "convtgen_host_version"));
-  const auto* parameters = static_cast<const int*>(dlsym(library->handle_, "convtgen_host_parameters"));
   const auto attach =
       reinterpret_cast<void (*)(const ConvtgenHostTable*)>(dlsym(library->handle_, "convtgen_host_attach"));
-  library->entry_ = reinterpret_cast<Entry>(dlsym(library->handle_, "convtgen_host_entry"));
-  if (version == nullptr || *version != CONVTGEN_HOST_ABI_VERSION || parameters == nullptr || attach == nullptr ||
-      library->entry_ == nullptr) {
+  if (version == nullptr || *version != CONVTGEN_HOST_ABI_VERSION || attach == nullptr) {
     return fail("a library of another version of the host device: compile the kernel again");
+  }
+  const auto* parameters =
+      static_cast<const int*>(dlsym(library->handle_, ("convtgen_host_parameters_" + symbol).c_str()));
+  library->entry_ = reinterpret_cast<Entry>(dlsym(library->handle_, ("convtgen_host_entry_" + symbol).c_str()));
+  if (parameters == nullptr || library->entry_ == nullptr) {
+    return fail(fmt::format("a library for the host device has no kernel '{}'", symbol));
   }
   library->parameter_count_ = *parameters;
   library->asynchronous_ = dlsym(library->handle_, "convtgen_host_asynchronous") != nullptr;
@@ -156,7 +180,7 @@ Result<std::unique_ptr<Library>> Library::load(const std::string& bytes) {
     return fail(fmt::format("a kernel's library has no address: {}", dlerror()));
   }
   library->base_ = map->l_addr;
-  // A library of one kernel is linked at 0: its headers stand at its base.
+  // Such a library is linked at 0: its headers stand at its base.
   const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(library->base_);
   const auto* segments = reinterpret_cast<const ElfW(Phdr)*>(library->base_ + header->e_phoff);
   for (int i = 0; i < header->e_phnum; ++i) {

@@ -1,4 +1,4 @@
-// A compiled kernel in this process: the library, its way in, and the lines of its instructions.
+// A compiled kernel in this process: its library, the way in, and the lines of the instructions.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,10 @@ namespace convtgen::host {
 
 class Library {
  public:
-  /// Errors: the bytes are no library of this version of the host device, or the system won't load them.
-  [[nodiscard]] static Result<std::unique_ptr<Library>> load(const std::string& bytes);
+  /// For the kernel of this name in it.
+  /// Errors: the bytes are no library of this version of the host device, the system won't load them, or they have no
+  /// such kernel.
+  [[nodiscard]] static Result<std::unique_ptr<Library>> load(const std::string& bytes, const std::string& symbol);
 
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;

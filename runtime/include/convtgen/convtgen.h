@@ -6,7 +6,7 @@
  *     if (convtgen_layer_parse("conv_transpose2d 512 -> 256; kernel 4; stride 2; padding 1; input ?x?x?", NULL,
  *                              &layer) ||
  *         convtgen_device_open("auto", &device) || convtgen_prepare(device, layer, &kernel) ||
- *         convtgen_launch(kernel, x, weight, NULL, y, batch, height, width, stream)) {
+ *         convtgen_launch(kernel, x, weight, NULL, y, workspace, batch, height, width, stream)) {
  *       fprintf(stderr, "%s\n", convtgen_last_error());
  *     }
  *
@@ -214,20 +214,34 @@ CONVTGEN_API convtgen_status convtgen_tune(convtgen_device* device, const convtg
  * layer's own; where the output is empty nothing is launched and no pointer is looked at. `stream` is a CUstream or
  * cudaStream_t of the context, NULL for the default stream; NULL on the host device, which is done when the call is. No
  * lock and no allocation, and safe in the capture of a CUDA graph. The kernel must live until the work is done, and as
- * long as graphs that captured it. Errors: CONVTGEN_INVALID_ARGUMENT names the argument; CONVTGEN_NOT_PREPARED in a
- * capture in a context that the kernel was not prepared in; CONVTGEN_DRIVER. */
+ * long as graphs that captured it.
+ *
+ * `workspace` is memory on the kernel's device of as many bytes as convtgen_kernel_workspace() tells, aligned to
+ * CONVTGEN_WORKSPACE_ALIGNMENT, that overlaps none of the arrays; where that is 0 bytes it is not looked at. Such a
+ * kernel reads the weights in another order, from a packed copy of them there. A call with `weight` makes that copy
+ * first. A call with `weight` NULL takes the workspace as an earlier call of this kernel with weights has left it, so
+ * that a caller whose weights stay the same packs them once; of a kernel that needs no workspace `weight` is never
+ * NULL. Calls that may run at the same time, as those in two streams, need workspaces of their own, unless `weight` is
+ * NULL in both.
+ *
+ * Errors: CONVTGEN_INVALID_ARGUMENT names the argument; CONVTGEN_NOT_PREPARED in a capture in a context that the kernel
+ * was not prepared in; CONVTGEN_DRIVER. */
 CONVTGEN_API convtgen_status convtgen_launch(convtgen_kernel* kernel, const void* x, const void* weight,
-                                             const void* bias, void* y, int64_t batch, int64_t height, int64_t width,
-                                             void* stream);
+                                             const void* bias, void* y, void* workspace, int64_t batch, int64_t height,
+                                             int64_t width, void* stream);
 
-/** convtgen_prepare() and convtgen_launch() in one, with no handle to keep. In a capture the layer must have been
- * prepared (CONVTGEN_NOT_PREPARED), and its kernel then stays loaded as long as the device is open. */
+/** convtgen_prepare() and convtgen_launch() in one, with no handle to keep; where the layer's kernel wants a workspace
+ * and gets none, the error tells its bytes. In a capture the layer must have been prepared (CONVTGEN_NOT_PREPARED), and
+ * its kernel then stays loaded as long as the device is open. */
 CONVTGEN_API convtgen_status convtgen_run(convtgen_device* device, const convtgen_layer* layer, const void* x,
-                                          const void* weight, const void* bias, void* y, int64_t batch, int64_t height,
-                                          int64_t width, void* stream);
+                                          const void* weight, const void* bias, void* y, void* workspace, int64_t batch,
+                                          int64_t height, int64_t width, void* stream);
 
-/** Bytes of device memory beside x, weight, bias and y that a call of these sizes needs: 0 for all kernels of today.
- * Errors: those of convtgen_layer_shape(). */
+/** What the address of a workspace is a multiple of. */
+#define CONVTGEN_WORKSPACE_ALIGNMENT 128
+
+/** Bytes of the workspace of convtgen_launch() for calls of these sizes; 0 where the kernel needs none. They are the
+ * same for all sizes today. Errors: those of convtgen_layer_shape(). */
 CONVTGEN_API convtgen_status convtgen_kernel_workspace(const convtgen_kernel* kernel, int64_t batch, int64_t height,
                                                        int64_t width, size_t* bytes);
 

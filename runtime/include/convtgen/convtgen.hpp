@@ -4,7 +4,7 @@
 //     const convtgen::Layer layer("conv_transpose2d 512 -> 256; kernel 4; stride 2; padding 1; input ?x?x?");
 //     const convtgen::Device device("auto");
 //     const convtgen::Kernel kernel = device.prepare(layer);
-//     kernel.launch({x, weight, nullptr, y}, {batch, height, width}, stream);
+//     kernel.launch({x, weight, nullptr, y, workspace}, {batch, height, width}, stream);
 #ifndef CONVTGEN_CONVTGEN_HPP
 #define CONVTGEN_CONVTGEN_HPP
 
@@ -53,12 +53,14 @@ struct Sizes {
   std::int64_t width = CONVTGEN_DYNAMIC;
 };
 
-/// The arrays of a call; bias is null where the layer has none.
+/// The arrays of a call; bias is null where the layer has none, and the workspace may be where Kernel::workspace() is
+/// 0. With null weights the workspace holds them packed, by an earlier call.
 struct Arrays {
   const void* x = nullptr;
   const void* weight = nullptr;
   const void* bias = nullptr;
   void* y = nullptr;
+  void* workspace = nullptr;
 };
 
 class Layer {
@@ -109,9 +111,10 @@ class Kernel {
 
   /// convtgen_launch(). `stream` is a CUstream or cudaStream_t.
   void launch(const Arrays& arrays, const Sizes& sizes, void* stream = nullptr) const {
-    check(convtgen_launch(handle_, arrays.x, arrays.weight, arrays.bias, arrays.y, sizes.batch, sizes.height,
-                          sizes.width, stream));
+    check(convtgen_launch(handle_, arrays.x, arrays.weight, arrays.bias, arrays.y, arrays.workspace, sizes.batch,
+                          sizes.height, sizes.width, stream));
   }
+  /// convtgen_kernel_workspace(): bytes.
   [[nodiscard]] std::size_t workspace(const Sizes& sizes) const {
     std::size_t bytes = 0;
     check(convtgen_kernel_workspace(handle_, sizes.batch, sizes.height, sizes.width, &bytes));
@@ -197,8 +200,8 @@ class Device {
 
   /// convtgen_run().
   void run(const Layer& layer, const Arrays& arrays, const Sizes& sizes, void* stream = nullptr) const {
-    check(convtgen_run(handle_, layer.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, sizes.batch,
-                       sizes.height, sizes.width, stream));
+    check(convtgen_run(handle_, layer.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, arrays.workspace,
+                       sizes.batch, sizes.height, sizes.width, stream));
   }
   [[nodiscard]] convtgen_device* handle() const noexcept { return handle_; }
 

@@ -30,7 +30,7 @@ typedef struct convtgen_host_launch_fields {
   size_t struct_size;  /**< to be set to sizeof(convtgen_host_launch_fields) */
   const void* library; /**< what `convtgen compile --format host` made */
   size_t library_bytes;
-  const char* symbol;   /**< the kernel's name */
+  const char* symbol;   /**< the kernel's name; a library may have several */
   int32_t threads;      /**< of a block */
   int64_t shared_bytes; /**< dynamic shared memory of a block */
   int64_t blocks;
@@ -39,8 +39,11 @@ typedef struct convtgen_host_launch_fields {
 } convtgen_host_launch_fields;
 
 /** Runs a kernel to its end, with every access checked. Arrays are copied to checked memory and back; one launch runs
- * at a time. A library is loaded once. Errors: CONVTGEN_INVALID_ARGUMENT names the field; CONVTGEN_UNSUPPORTED for a
- * library of another version of convtgen or another kind of machine; CONVTGEN_OUT_OF_MEMORY; CONVTGEN_KERNEL_FAULT. */
+ * at a time. A library is loaded once for each of its kernels that runs. Of a call with packed weights (see
+ * convtgen_launch) the packing kernel is one launch, whose workspace is CONVTGEN_HOST_WRITTEN, and the other kernel the
+ * next, which reads it. Errors: CONVTGEN_INVALID_ARGUMENT names the field; CONVTGEN_UNSUPPORTED for a library of
+ * another version of convtgen or another kind of machine, or without such a kernel; CONVTGEN_OUT_OF_MEMORY;
+ * CONVTGEN_KERNEL_FAULT. */
 CONVTGEN_API convtgen_status convtgen_host_launch(const convtgen_host_launch_fields* launch);
 
 #ifdef __cplusplus

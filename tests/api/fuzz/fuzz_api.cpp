@@ -77,9 +77,10 @@ void launch(Input& data, const convtgen_layer* layer) {
     const bool has_shape = succeeded(convtgen_layer_shape(layer, batch, height, width, &shape));
     size_t workspace = 1;
     CONVTGEN_CHECK(succeeded(convtgen_kernel_workspace(kernel, batch, height, width, &workspace)) == has_shape);
-    CONVTGEN_CHECK(workspace == 0);
+    CONVTGEN_CHECK(has_shape || workspace == 0);
     const bool launched = succeeded(convtgen_launch(kernel, pointer(), pointer(), data.yes() ? pointer() : nullptr,
-                                                    pointer(), batch, height, width, pointer()));
+                                                    pointer(), data.yes() ? pointer() : nullptr, batch, height, width,
+                                                    pointer()));
     CONVTGEN_CHECK(has_shape || !launched);
   }
   convtgen_kernel_destroy(kernel);

@@ -45,7 +45,7 @@ void run_twin(const char* device_name, const char* text, const Call& call, void*
   if (convtgen_layer_parse(text, nullptr, &layer) != CONVTGEN_OK ||
       convtgen_device_open(device_name, &device) != CONVTGEN_OK ||
       convtgen_prepare(device, layer, &kernel) != CONVTGEN_OK ||
-      convtgen_launch(kernel, call.x, call.weight, call.bias, y, sizes.batch, sizes.in_height, sizes.in_width,
+      convtgen_launch(kernel, call.x, call.weight, call.bias, y, nullptr, sizes.batch, sizes.in_height, sizes.in_width,
                       nullptr) != CONVTGEN_OK) {
     stop(text, convtgen_last_error());
   }

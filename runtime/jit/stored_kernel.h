@@ -10,13 +10,13 @@
 namespace convtgen::jit {
 
 /// What is stored of a kernel; the rest is made anew from its layer.
-struct PackedKernel {
+struct StoredKernel {
   Binary binary;            // its architecture as it was compiled: "sm_90a", "compute_89"
   std::string compiled_by;  // "NVRTC 13.0"
 };
 
-[[nodiscard]] std::string pack_kernel(const PackedKernel& kernel);
-/// Nothing where the bytes are none of pack_kernel's.
-[[nodiscard]] std::optional<PackedKernel> unpack_kernel(std::string_view bytes);
+[[nodiscard]] std::string encode_kernel(const StoredKernel& kernel);
+/// Nothing where the bytes are none of encode_kernel's.
+[[nodiscard]] std::optional<StoredKernel> decode_kernel(std::string_view bytes);
 
 }  // namespace convtgen::jit

@@ -1,0 +1,214 @@
+#include "generator/planner/shift_gemm_block.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <set>
+
+namespace convtgen::shift_gemm {
+namespace {
+
+constexpr std::int64_t kMostSums = 256;  // of a thread: phases * tiles of 64 positions * columns
+constexpr std::int64_t kMostRegisters = 152;
+constexpr std::int64_t kMostProducts = 1024;                      // in the unrolled body
+constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the weights of a block
+constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
+
+std::int64_t round_up(std::int64_t a, std::int64_t b) {
+  return ceil_div(a, b) * b;
+}
+std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
+  return (a % b + b) % b;
+}
+std::int64_t round_down(std::int64_t a, std::int64_t b) {
+  return a - floor_mod(a, b);
+}
+
+/// As many stages as fit, of at most four; false where not even two do.
+bool choose_stages(const Facts& f, Block& b) {
+  for (const bool resident : {true, false}) {
+    b.resident = resident;
+    for (b.stages = 4; b.stages >= 2; --b.stages) {
+      if (shared_bytes(f, b) <= f.target.max_shared_bytes) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// The largest copy that rows (or pixels, with channels last) of this many elements allow; 0 where none does.
+std::int64_t choose_copy(const Facts& f) {
+  const Size extent = f.channels_last ? Size(f.layer.in_channels) : f.layer.width;
+  for (std::int64_t bytes = 16; bytes >= 4; bytes /= 2) {
+    if (extent ? *extent * f.bytes % bytes == 0 : f.bytes == 4 && bytes == 4) {
+      return bytes;
+    }
+  }
+  return 0;
+}
+
+void choose_store(const Facts& f, Block& b) {
+  const Layer& layer = f.layer;
+  b.store = f.pack;
+  if (f.channels_last) {
+    while (b.store > 1 && (b.columns % (4 * b.store) != 0 || layer.out_channels % b.store != 0)) {
+      b.store /= 2;
+    }
+    b.channel_run = b.store;
+    return;
+  }
+  b.channel_run = 2;
+  // An open width allows no store of more than one element.
+  const std::int64_t out = layer.width ? output_extent(*layer.width, layer.kernel.w, layer.stride.w, layer.padding.w,
+                                                       layer.output_padding.w, layer.dilation.w)
+                                       : 1;
+  while (b.store > 1 && (b.run * layer.stride.w % b.store != 0 || out % b.store != 0)) {
+    b.store /= 2;
+  }
+}
+
+/// Registers of a consumer that hold sums and, in two turns, the operands of a run: products of more than these are
+/// serialised by the assembler (C7512).
+bool registers_suffice(const Facts& f, const Block& b) {
+  const std::int64_t sums = b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2;
+  const std::int64_t operands = b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns);
+  return sums + 2 * 4 * operands <= kMostRegisters;
+}
+
+/// The tile of 64 * run positions that is predicted to take least; false where none fits.
+bool choose_tile(const Facts& f, Block& b) {
+  double best = std::numeric_limits<double>::infinity();
+  Block chosen = b;
+  const std::int64_t least = std::max(b.run, f.channels_last ? 1 : b.copy_bytes / f.bytes);
+  for (std::int64_t n = 1; n <= 64; n *= 2) {
+    for (std::int64_t w = least; n * w <= 64 * b.run; w *= 2) {
+      Block tried = b;
+      tried.tile_n = n;
+      tried.tile_w = w;
+      tried.tile_h = 64 * b.run / (n * w);
+      if (!choose_stages(f, tried)) {
+        continue;
+      }
+      if (const double seconds = predicted_seconds(f, tried); seconds < best) {
+        best = seconds;
+        chosen = tried;
+      }
+    }
+  }
+  b = chosen;
+  return b.tile_h > 0;
+}
+
+/// The rest of a block whose run, phase rows and columns are chosen; nothing where nothing fits.
+std::optional<Block> completed(const Facts& f, Block b) {
+  const Layer& layer = f.layer;
+  b.copy_bytes = choose_copy(f);
+  b.chunk = 2 * f.depth;
+  const std::int64_t products =
+      layer.kernel.h * layer.kernel.w / merged_phases(layer) * b.phase_rows / layer.stride.h * 2 * (b.run / 2);
+  if (b.copy_bytes == 0 || products > kMostProducts || !registers_suffice(f, b) ||
+      packed_bytes(f, b) > kMostPackedBytes || packed_bytes(f, b) / column_tiles(f, b) > kMostBlockBytes) {
+    return std::nullopt;
+  }
+  choose_store(f, b);
+  return choose_tile(f, b) ? std::optional(b) : std::nullopt;
+}
+
+/// Output channels of a block: as many as the registers hold, or a half or a quarter of them.
+std::set<std::int64_t> column_counts(const Facts& f, const Block& b) {
+  std::set<std::int64_t> counts;
+  const std::int64_t all = kMostSums / (b.phase_rows * f.layer.stride.w * (b.run / 2)) / 8 * 8;
+  for (std::int64_t most = all; most >= 8 && most >= all / 4; most = most / 2 / 8 * 8) {
+    const std::int64_t out = f.layer.out_channels;
+    std::int64_t columns = round_up(ceil_div(out, ceil_div(out, most)), 8);
+    if (f.channels_last && columns > 16) {
+      columns = std::max<std::int64_t>(8, std::min(round_up(columns, 4 * f.pack), round_down(most, 4 * f.pack)));
+    }
+    counts.insert(columns);
+  }
+  return counts;
+}
+
+}  // namespace
+
+Facts facts_of(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  const std::int64_t bytes = layer.dtype == Dtype::kF32 ? 4 : 2;
+  return {.layer = layer,
+          .target = problem.target,
+          .rows = {layer.kernel.h, layer.stride.h, layer.padding.h, layer.dilation.h},
+          .columns = {layer.kernel.w, layer.stride.w, layer.padding.w, layer.dilation.w},
+          .bytes = bytes,
+          .depth = 32 / bytes,
+          .pack = 16 / bytes,
+          .channels_last = layer.layout == Layout::kNhwc};
+}
+
+std::vector<Block> blocks(const Facts& f) {
+  const Layer& layer = f.layer;
+  const bool rows_part = layer.kernel.h % layer.stride.h == 0 && layer.dilation.h == 1;
+  std::vector<Block> all;
+  for (const std::int64_t phase_rows : std::set<std::int64_t>{layer.stride.h, rows_part ? 1 : layer.stride.h}) {
+    for (const std::int64_t run : {2, 4, 8}) {
+      Block block;
+      block.run = run;
+      block.phase_rows = phase_rows;
+      for (const std::int64_t columns : column_counts(f, block)) {
+        block.columns = columns;
+        if (const std::optional<Block> fitting = completed(f, block)) {
+          all.push_back(*fitting);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+Staging staging_of(const Facts& f, const Block& b) {
+  const std::int64_t groups = f.layer.stride.h / b.phase_rows;
+  const std::int64_t run = b.run + greatest_offset(f.columns);
+  Staging out;
+  out.vector = f.channels_last ? 1 : f.bytes == 2 ? 2 : std::min<std::int64_t>(b.run, 4);
+  out.offsets_h = groups == 1 ? greatest_offset(f.rows) - least_offset(f.rows) + 1 : f.layer.kernel.h / groups;
+  const std::int64_t align = f.channels_last ? 1 : std::max(b.copy_bytes / f.bytes, out.vector);
+  const std::int64_t first = round_down(least_offset(f.columns), align);
+  out.image_rows = b.tile_h + out.offsets_h - 1;
+  out.columns = round_up(b.tile_w + greatest_offset(f.columns) - first, align);
+  const std::int64_t start = f.channels_last ? first : first + round_down(least_offset(f.columns) - first, out.vector);
+  out.run_words = round_up(run - start, out.vector);
+  const std::int64_t plane = b.tile_n * out.image_rows * out.columns;
+  if (f.channels_last) {
+    const std::int64_t words = b.chunk * f.bytes / 4;
+    out.input_bytes = plane * (words + floor_mod(4 - words, b.run > 2 ? 8 : 16)) * 4;
+  } else {
+    const std::int64_t pitch =
+        f.bytes == 4 ? plane + floor_mod(8 - plane, 32) : 2 * (plane / 2 + floor_mod(4 - plane / 2, 16));
+    out.input_bytes = b.chunk * pitch * f.bytes;
+  }
+  out.weight_bytes = f.layer.kernel.h * f.layer.kernel.w / groups * (b.chunk / f.depth) * b.columns * 32;
+  return out;
+}
+
+std::int64_t merged_phases(const Layer& layer) {
+  const bool alike = layer.kernel.w % layer.stride.w == 0 && layer.dilation.w == 1;
+  return alike ? std::gcd(layer.stride.w, layer.padding.w % layer.stride.w) : 1;
+}
+
+std::int64_t column_tiles(const Facts& f, const Block& b) {
+  return ceil_div(f.layer.out_channels, b.columns) * (f.layer.stride.h / b.phase_rows);
+}
+
+std::int64_t shared_bytes(const Facts& f, const Block& b) {
+  const Staging staging = staging_of(f, b);
+  const std::int64_t chunks = ceil_div(f.layer.in_channels, b.chunk);
+  const std::int64_t stage = staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + 16;
+  return (b.resident ? chunks * staging.weight_bytes + 8 : 0) + b.stages * stage;
+}
+
+std::int64_t packed_bytes(const Facts& f, const Block& b) {
+  return column_tiles(f, b) * ceil_div(f.layer.in_channels, b.chunk) * staging_of(f, b).weight_bytes;
+}
+
+}  // namespace convtgen::shift_gemm

@@ -1,0 +1,65 @@
+// What a block of `shift_gemm` may be, and how long it takes: for generator/planner/shift_gemm.cpp alone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "generator/layer/phases.h"
+#include "generator/planner/plan.h"
+
+namespace convtgen::shift_gemm {
+
+[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+/// The block, as the template's parameters of the same names.
+struct Block {
+  std::int64_t tile_n = 1, tile_h = 0, tile_w = 0, run = 2;
+  std::int64_t columns = 8, channel_run = 2, store = 1, phase_rows = 1;
+  std::int64_t chunk = 16, stages = 2, copy_bytes = 16;
+  bool resident = false;
+};
+
+/// What the choice depends on.
+struct Facts {
+  const Layer& layer;
+  const Target& target;
+  Axis rows, columns;
+  std::int64_t bytes;  // of an element
+  std::int64_t depth;  // channels of a product
+  std::int64_t pack;   // elements of 16 bytes
+  bool channels_last;
+};
+/// Refers to the problem.
+[[nodiscard]] Facts facts_of(const Problem& problem);
+
+/// Blocks that fit the chip, one for each way to part the work among threads and blocks.
+[[nodiscard]] std::vector<Block> blocks(const Facts& facts);
+
+/// What a block stages and reads, as the template lays it out.
+struct Staging {
+  std::int64_t offsets_h = 1;     // rows of the halo, and the row itself
+  std::int64_t image_rows = 0;    // staged rows of an image
+  std::int64_t columns = 0;       // of a row
+  std::int64_t run_words = 0;     // positions of a row that a thread reads
+  std::int64_t vector = 1;        // that come together
+  std::int64_t input_bytes = 0;   // of a stage
+  std::int64_t weight_bytes = 0;  // of a chunk
+};
+[[nodiscard]] Staging staging_of(const Facts& facts, const Block& block);
+
+/// Adjacent column phases that one product makes.
+[[nodiscard]] std::int64_t merged_phases(const Layer& layer);
+
+/// Blocks of output channels and phase rows.
+[[nodiscard]] std::int64_t column_tiles(const Facts& facts, const Block& block);
+
+/// Shared memory of a block, and the packed weights of the layer, in bytes.
+[[nodiscard]] std::int64_t shared_bytes(const Facts& facts, const Block& block);
+[[nodiscard]] std::int64_t packed_bytes(const Facts& facts, const Block& block);
+
+/// A rough time on an H200 at the layer's sizes, or at a middling one where it leaves a size open.
+[[nodiscard]] double predicted_seconds(const Facts& facts, const Block& block);
+
+}  // namespace convtgen::shift_gemm

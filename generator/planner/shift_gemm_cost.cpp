@@ -1,0 +1,84 @@
+// How long a block's work takes, in cycles of an SM of an H200. The rates are measured ones (docs/kernel-notes.md).
+#include <algorithm>
+
+#include "generator/planner/shift_gemm_block.h"
+
+namespace convtgen::shift_gemm {
+namespace {
+
+constexpr double kClock = 1.7e9;         // under load
+constexpr double kL2BytesPerCycle = 24;  // that an SM gets while all of them ask
+constexpr double kLaunchSeconds = 3e-6;  // and the first loads
+constexpr double kPackBytesPerSecond = 1e12;
+constexpr double kEpilogueInstructions = 4;   // for an output: bias, address, store
+constexpr std::int64_t kUnknownExtent = 256;  // what an open size is planned for
+constexpr std::int64_t kUnknownBatch = 16;
+
+/// Of a product of 64 positions by two warpgroups that take turns.
+double product_cycles(std::int64_t columns) {
+  return std::max(17.0, static_cast<double>(columns) * 0.5 + (columns < 64 ? 2.0 : 0.5));
+}
+
+Shape planned_shape(const Layer& layer) {
+  const InputSizes sizes{layer.batch.value_or(kUnknownBatch), layer.height.value_or(kUnknownExtent),
+                         layer.width.value_or(kUnknownExtent)};
+  return shape_of(layer, sizes).value_or(Shape{});
+}
+
+/// Cycles of one tile whose stages keep coming.
+double tile_cycles(const Facts& f, const Block& b) {
+  const Staging staging = staging_of(f, b);
+  const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+  const double groups = number(f.layer.stride.h / b.phase_rows);
+  const double steps = number(b.chunk / f.depth);
+  const double chunks = number(ceil_div(f.layer.in_channels, b.chunk));
+  const std::int64_t merged = merged_phases(f.layer);
+  const double products = number(f.layer.kernel.h * f.layer.kernel.w / merged) / groups * steps * number(b.run);
+  const double tensor = products * product_cycles(merged * b.columns);
+
+  // Instructions of a scheduler: two warps of consumers and one of producers.
+  const double words = number(staging.run_words);
+  const double operands = number(b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns));
+  const double read = 2 * words / number(staging.vector) + 2 * words + 4 * operands + 8;
+  const double copies = number(staging.input_bytes / b.copy_bytes) / 128;
+  const double issue = 2 * (steps * number(staging.offsets_h) * read + products / 2 * 4) + copies * 14;
+
+  const double bytes = number(staging.input_bytes + (b.resident ? 0 : staging.weight_bytes));
+  const double outputs = number(b.phase_rows * f.layer.stride.w * b.run * b.columns) / 4;  // of a thread
+  return chunks * std::max({tensor, issue, bytes / kL2BytesPerCycle}) + 2 * outputs * kEpilogueInstructions;
+}
+
+/// Sectors of 32 bytes that rows of `elements` adjacent ones touch, over those that they would fill.
+double row_waste(const Facts& f, std::int64_t elements, std::int64_t extent) {
+  const auto bytes = static_cast<double>(elements * f.bytes);
+  const bool aligned = extent * f.bytes % 32 == 0 && elements * f.bytes % 32 == 0;
+  return (static_cast<double>(ceil_div(elements * f.bytes, 32) * 32) + (aligned ? 0.0 : 32.0)) / bytes;
+}
+
+}  // namespace
+
+double predicted_seconds(const Facts& f, const Block& b) {
+  const Layer& layer = f.layer;
+  const Shape shape = planned_shape(layer);
+  const std::int64_t tiles = ceil_div(shape.batch, b.tile_n) * ceil_div(shape.out_height, layer.stride.h * b.tile_h) *
+                             ceil_div(shape.out_width, layer.stride.w * b.tile_w);
+  const std::int64_t columns = column_tiles(f, b);
+  const std::int64_t sms = f.target.multiprocessors;
+  const std::int64_t at_once = std::max<std::int64_t>(1, std::min(tiles, sms / columns));  // of one column tile
+  const std::int64_t rounds = ceil_div(tiles, at_once) * ceil_div(columns * at_once, sms);
+  const double cycles = static_cast<double>(rounds) * tile_cycles(f, b);
+
+  // Stores in pieces with gaps between them cost twice as much.
+  const bool in_pieces = !f.channels_last && b.store < std::min(b.run * layer.stride.w, f.pack);
+  const double read_waste = f.channels_last ? 1.0 : row_waste(f, std::min(b.tile_w, shape.in_width), shape.in_width);
+  const double write_waste =
+      f.channels_last ? 1.0 : row_waste(f, std::min(b.tile_w * layer.stride.w, shape.out_width), shape.out_width);
+  const double moved = static_cast<double>(shape.input_elements) * read_waste +
+                       static_cast<double>(shape.weight_elements) +
+                       static_cast<double>(shape.output_elements) * write_waste * (in_pieces ? 2.0 : 1.0);
+  const double memory = moved * static_cast<double>(f.bytes) / f.target.bytes_per_second;
+  return kLaunchSeconds + static_cast<double>(packed_bytes(f, b)) / kPackBytesPerSecond +
+         std::max(cycles / kClock, memory);
+}
+
+}  // namespace convtgen::shift_gemm

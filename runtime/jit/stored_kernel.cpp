@@ -1,0 +1,108 @@
+#include "runtime/jit/stored_kernel.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+
+namespace convtgen::jit {
+namespace {
+
+constexpr std::string_view kMagic = "convtgen kernel 2\n";
+
+std::string field(std::string_view text) {
+  return fmt::format("{}:{}", text.size(), text);
+}
+
+// Takes "<size>:<text>" from the front.
+std::optional<std::string_view> take_field(std::string_view& bytes) {
+  std::size_t size = 0;
+  const auto [end, error] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), size);
+  const auto digits = static_cast<std::size_t>(end - bytes.data());
+  if (error != std::errc() || digits >= bytes.size() || bytes[digits] != ':' || size > bytes.size() - digits - 1) {
+    return std::nullopt;
+  }
+  const std::string_view text = bytes.substr(digits + 1, size);
+  bytes.remove_prefix(digits + 1 + size);
+  return text;
+}
+
+// Takes a field that holds a number. False where it holds none.
+template <typename Number>
+bool take_number(std::string_view& bytes, Number& number) {
+  const auto text = take_field(bytes);
+  if (!text) {
+    return false;
+  }
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  return error == std::errc() && end == text->data() + text->size();
+}
+
+bool take_text(std::string_view& bytes, std::string& text) {
+  const auto field = take_field(bytes);
+  text = field.value_or("");
+  return field.has_value();
+}
+
+// Empty where there is none.
+std::string encode_packing(const std::optional<PackingKernel>& packing) {
+  if (!packing) {
+    return {};
+  }
+  std::string bytes = field(packing->symbol) + field(fmt::format("{}", packing->threads)) +
+                      field(fmt::format("{}", packing->blocks)) + field(fmt::format("{}", packing->bytes));
+  for (const KernelParameter& parameter : packing->parameters) {
+    bytes += field(parameter.name) + field(parameter.type);
+  }
+  return bytes;
+}
+
+// False where the bytes are none of encode_packing's.
+bool decode_packing(std::string_view bytes, std::optional<PackingKernel>& packing) {
+  if (bytes.empty()) {
+    return true;
+  }
+  packing.emplace();
+  if (!take_text(bytes, packing->symbol) || !take_number(bytes, packing->threads) ||
+      !take_number(bytes, packing->blocks) || !take_number(bytes, packing->bytes)) {
+    return false;
+  }
+  while (!bytes.empty()) {
+    KernelParameter& parameter = packing->parameters.emplace_back();
+    if (!take_text(bytes, parameter.name) || !take_text(bytes, parameter.type)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string encode_kernel(const StoredKernel& kernel) {
+  const Binary& binary = kernel.binary;
+  return fmt::format("{}{}{}{}{}{}{}{}{}{}", kMagic, field(binary.kind == BinaryKind::kPtx ? "ptx" : "cubin"),
+                     field(binary.architecture), field(binary.symbol), field(fmt::format("{}", binary.threads)),
+                     field(fmt::format("{}", binary.shared_bytes)), field(encode_packing(binary.packing)),
+                     field(kernel.compiled_by), field(binary.log), field(binary.bytes));
+}
+
+std::optional<StoredKernel> decode_kernel(std::string_view bytes) {
+  if (!bytes.starts_with(kMagic)) {
+    return std::nullopt;
+  }
+  bytes.remove_prefix(kMagic.size());
+  StoredKernel kernel;
+  Binary& binary = kernel.binary;
+  std::string kind, packing;
+  if (!take_text(bytes, kind) || (kind != "ptx" && kind != "cubin") || !take_text(bytes, binary.architecture) ||
+      !take_text(bytes, binary.symbol) || !take_number(bytes, binary.threads) ||
+      !take_number(bytes, binary.shared_bytes) || !take_text(bytes, packing) ||
+      !decode_packing(packing, binary.packing) || !take_text(bytes, kernel.compiled_by) ||
+      !take_text(bytes, binary.log) || !take_text(bytes, binary.bytes) || !bytes.empty()) {
+    return std::nullopt;
+  }
+  binary.kind = kind == "ptx" ? BinaryKind::kPtx : BinaryKind::kCubin;
+  return kernel;
+}
+
+}  // namespace convtgen::jit

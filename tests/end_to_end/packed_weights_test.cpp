@@ -1,0 +1,196 @@
+// Layers whose kernels read packed weights, from source to verified numbers on the host device.
+#include <gtest/gtest.h>
+
+#include <convtgen/host.h>
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/device/host/host_device.h"
+#include "runtime/reference/definition.h"
+#include "runtime/reference/run_layer.h"
+#include "tests/reference/packed_layer.h"
+
+namespace convtgen::testing {
+namespace {
+
+constexpr InputSizes kSizes{2, 3, 5};
+
+class PackedByHand : public ::testing::Test {
+ protected:
+  [[nodiscard]] Result<LoadedLayer> load(KernelSource source) const {
+    return load_source(*device_, layer_.problem, layer_.plan, std::move(source));
+  }
+  [[nodiscard]] LayerInputs inputs(std::uint64_t seed) const {
+    return random_inputs(layer_.problem.layer, shape_of(layer_.problem.layer, kSizes).value(), seed);
+  }
+  /// What is wrong with the call's output; empty where it is right.
+  [[nodiscard]] std::string judged(const LayerCall& call, const LayerInputs& from) const {
+    const auto verified = verify_call(*device_, layer_.problem.layer, call, from);
+    EXPECT_TRUE(verified) << verified.error().message;
+    return verified->comparison.passed() ? "" : describe(verified->comparison, layer_.problem.layer);
+  }
+
+  std::unique_ptr<HostDevice> device_ = open_host_device().value();
+  PackedLayer layer_ = packed_layer();
+};
+
+TEST_F(PackedByHand, IsVerifiedAndTimed) {
+  auto loaded = load(layer_.source);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const LayerInputs from = inputs(1);
+  const auto call = make_call(*device_, *loaded, kSizes, from);
+  ASSERT_TRUE(call) << call.error().message;
+  EXPECT_EQ(call->workspace->bytes(), 80u);
+  const auto ran = run_call(*device_, *loaded, *call);
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(judged(*call, from), "");
+  ASSERT_TRUE(device_->poison(*call->workspace, std::byte{0xff}));
+  const auto time = time_call(*device_, *loaded, *call, 1);
+  ASSERT_TRUE(time) << "packing is part of each timed call: " << time.error().message;
+  EXPECT_GT(*time, 0);
+  EXPECT_EQ(judged(*call, from), "");
+}
+
+TEST_F(PackedByHand, EveryKernelOfABinaryIsFoundByItsName) {
+  const auto binary = device_->compile(layer_.source, "");
+  ASSERT_TRUE(binary) << binary.error().message;
+  const Binary packing = for_packing(*binary);
+  EXPECT_EQ(packing.symbol, "pack_weights");
+  EXPECT_EQ(packing.threads, 16);
+  EXPECT_TRUE(device_->load(packing));
+  Binary misnamed = *binary;
+  misnamed.symbol = "another";
+  const auto missing = device_->load(misnamed);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().message, "a library for the host device has no kernel 'another'");
+}
+
+TEST_F(PackedByHand, WeightsThatAreNotPackedAreFound) {
+  auto loaded = load(layer_.source);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  auto call = make_call(*device_, *loaded, kSizes, inputs(1));
+  ASSERT_TRUE(call);
+  call->packing.reset();
+  const auto ran = run_call(*device_, *loaded, *call);
+  ASSERT_FALSE(ran);
+  EXPECT_NE(ran.error().message.find("global buffer 'packed'"), std::string::npos) << ran.error().message;
+  EXPECT_NE(ran.error().message.find("nothing has written"), std::string::npos) << ran.error().message;
+}
+
+TEST_F(PackedByHand, AFaultOfThePackingKernelNamesItAndItsArray) {
+  KernelSource source = layer_.source;
+  const std::size_t check = source.text.find("if (i < 20)");
+  source.text.replace(check, 11, "if (i < 21)");
+  auto loaded = load(std::move(source));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const auto call = make_call(*device_, *loaded, kSizes, inputs(1));
+  ASSERT_TRUE(call);
+  const auto ran = run_call(*device_, *loaded, *call);
+  ASSERT_FALSE(ran);
+  EXPECT_NE(ran.error().message.find("pack_weights"), std::string::npos) << ran.error().message;
+  EXPECT_NE(ran.error().message.find("global buffer '"), std::string::npos) << ran.error().message;
+}
+
+// As launch code of a build runs both kernels, from one library.
+TEST_F(PackedByHand, ALibraryRunsBothKernels) {
+  const auto portable = open_host_device({.portable = true}).value();
+  const auto binary = portable->compile(layer_.source, "");
+  ASSERT_TRUE(binary) << binary.error().message;
+  const LayerInputs from = inputs(2);
+  std::vector<std::byte> workspace(80, std::byte{0xff});
+  HostArray y =
+      make_array(Dtype::kF32, output_shape(layer_.problem.layer, shape_of(layer_.problem.layer, kSizes).value()));
+  const auto launch = [&](const std::string& symbol, int threads, std::vector<convtgen_host_argument> arguments) {
+    convtgen_host_launch_fields fields{};
+    fields.struct_size = sizeof fields;
+    fields.library = binary->bytes.data();
+    fields.library_bytes = binary->bytes.size();
+    fields.symbol = symbol.c_str();
+    fields.threads = threads;
+    fields.blocks = 2;
+    fields.arguments = arguments.data();
+    fields.argument_count = arguments.size();
+    return convtgen_host_launch(&fields);
+  };
+  const auto array = [](const std::vector<std::byte>& bytes, int kind) {
+    return convtgen_host_argument{reinterpret_cast<std::uint64_t>(bytes.data()), bytes.size(), kind};
+  };
+  const auto integer = [](std::uint64_t value) { return convtgen_host_argument{value, 0, CONVTGEN_HOST_INTEGER}; };
+  ASSERT_EQ(launch("pack_weights", 16,
+                   {array(from.weight.bytes, CONVTGEN_HOST_READ), array(workspace, CONVTGEN_HOST_WRITTEN)}),
+            CONVTGEN_OK)
+      << convtgen_last_error();
+  for (int i = 0; i < 2; ++i) {  // packed once
+    std::ranges::fill(y.bytes, std::byte{0xff});
+    ASSERT_EQ(launch("convolve", 64,
+                     {array(from.x.bytes, CONVTGEN_HOST_READ), array(workspace, CONVTGEN_HOST_READ),
+                      array(from.bias->bytes, CONVTGEN_HOST_READ), array(y.bytes, CONVTGEN_HOST_WRITTEN), integer(2),
+                      integer(3), integer(5)}),
+              CONVTGEN_OK)
+        << convtgen_last_error();
+    const Layer& layer = layer_.problem.layer;
+    const Shape shape = shape_of(layer, kSizes).value();
+    const Comparison comparison = compare(layer, shape, define_all(layer, shape, from), y);
+    EXPECT_TRUE(comparison.passed()) << describe(comparison, layer);
+  }
+  EXPECT_EQ(launch("another", 16, {}), CONVTGEN_UNSUPPORTED);
+  EXPECT_STREQ(convtgen_last_error(), "a library for the host device has no kernel 'another'");
+}
+
+/// The first plan of a layer that reads packed weights.
+Plan first_packed(const Problem& problem) {
+  const std::vector<Plan> plans = plan(problem).value();
+  const auto found = std::ranges::find_if(plans, [](const Plan& each) { return each.packed_bytes > 0; });
+  EXPECT_NE(found, plans.end());
+  return found != plans.end() ? *found : plans.front();
+}
+
+class PackedPlan : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PackedPlan, WeightsStayInTheirWorkspaces) {
+  const Problem problem{parse_layer(GetParam()).value(), Direction::kForward, target_named("sm_90a").value()};
+  const InputSizes sizes{1, 5, 8};
+  const Shape shape = shape_of(problem.layer, sizes).value();
+  const std::unique_ptr<HostDevice> device = open_host_device().value();
+  const Plan chosen = first_packed(problem);
+  auto loaded = load_layer(*device, problem, chosen);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_TRUE(loaded->source.packing);
+  EXPECT_EQ(loaded->source.packing->bytes, chosen.packed_bytes);
+  const LayerInputs inputs[] = {random_inputs(problem.layer, shape, 1), random_inputs(problem.layer, shape, 2)};
+  LayerCall calls[] = {make_call(*device, *loaded, sizes, inputs[0]).value(),
+                       make_call(*device, *loaded, sizes, inputs[1]).value()};
+  const auto run = [&](int i) {
+    EXPECT_TRUE(device->poison(*calls[i].y, std::byte{0xff}));
+    const auto ran = run_call(*device, *loaded, calls[i]);
+    ASSERT_TRUE(ran) << ran.error().message;
+    const auto verified = verify_call(*device, problem.layer, calls[i], inputs[i]);
+    ASSERT_TRUE(verified) << verified.error().message;
+    EXPECT_TRUE(verified->comparison.passed()) << describe(verified->comparison, problem.layer);
+  };
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {  // whatever the order of threads and blocks
+    device->set_seed(seed);
+    run(0);
+  }
+  run(1);
+  for (LayerCall& call : calls) {
+    call.packing.reset();  // as a call without weights
+    EXPECT_TRUE(device->poison(*call.weight, std::byte{0xff}));
+  }
+  run(0);
+  run(1);
+  EXPECT_TRUE(device->poison(*calls[0].workspace, std::byte{0xff}));
+  EXPECT_FALSE(run_call(*device, *loaded, calls[0])) << "nobody has packed them";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layers, PackedPlan,
+    ::testing::Values("conv_transpose2d 20 -> 12; kernel 4; stride 2; padding 1; bias; compute tf32; input 1x5x8",
+                      "conv_transpose2d 24 -> 16; kernel 3; dtype f16; layout nhwc; fuse relu; input ?x?x8",
+                      "conv_transpose2d 16 -> 40; kernel 2; stride 2; dtype bf16; input ?x5x8"));
+
+}  // namespace
+}  // namespace convtgen::testing

@@ -1,0 +1,57 @@
+// A layer whose kernel reads packed weights, with both kernels written by hand: small enough to be followed by eye.
+#pragma once
+
+#include "generator/language/language.h"
+#include "generator/planner/plan.h"
+#include "generator/specializer/kernel_source.h"
+
+namespace convtgen::testing {
+
+struct PackedLayer {
+  Problem problem;
+  Plan plan;  // whose grid is as good as any
+  KernelSource source;
+};
+
+/// 3 -> 5 channels by a kernel of one tap. The packed weights are (5, 4), the last of each four a zero: 80 bytes.
+inline PackedLayer packed_layer() {
+  PackedLayer layer;
+  layer.problem = {parse_layer("conv_transpose2d 3 -> 5; kernel 1; bias").value(), Direction::kForward,
+                   known_targets().front()};
+  layer.plan = plan(layer.problem).value().front();
+  layer.plan.packed_bytes = 80;
+  layer.source.text = R"(
+extern "C" __global__ void __launch_bounds__(16) pack_weights(const float* __restrict__ weight, float* __restrict__ packed) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < 20) {
+    packed[i] = i % 4 < 3 ? weight[i % 4 * 5 + i / 4] : 0.0f;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(64) convolve(const float* __restrict__ x, const float* __restrict__ packed, const float* __restrict__ bias, float* __restrict__ y, int batch, int height, int width) {
+  const int plane = height * width;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < batch * 5 * plane; i += gridDim.x * blockDim.x) {
+    const int channel = i / plane % 5;
+    const int image = i / plane / 5;
+    float sum = bias[channel];
+    for (int from = 0; from < 3; ++from) {
+      sum = fmaf(x[(image * 3 + from) * plane + i % plane], packed[channel * 4 + from], sum);
+    }
+    y[i] = sum + packed[channel * 4 + 3];
+  }
+}
+)";
+  layer.source.symbol = "convolve";
+  layer.source.parameters = {{"x", "const float*"}, {"packed", "const float*"}, {"bias", "const float*"},
+                             {"y", "float*"},       {"batch", "int"},           {"height", "int"},
+                             {"width", "int"}};
+  layer.source.threads = 64;
+  layer.source.packing = PackingKernel{.symbol = "pack_weights",
+                                       .parameters = {{"weight", "const float*"}, {"packed", "float*"}},
+                                       .threads = 16,
+                                       .blocks = 2,
+                                       .bytes = 80};
+  return layer;
+}
+
+}  // namespace convtgen::testing
