@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "4bb1df893d1eaca3ee88c8aa1a34952e206e90668a8458dafb4f9b5cec50bd96")
+  (digest "7f179d8e7250d520bd7b1645d3bb548161c201ccb73c4238d0d942873fd33b0b")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -53,7 +53,11 @@
     (argument int a)
     (argument int b)
     (return @1 (- a (* b (call floor_div a b)))))
-  (function @25 constexpr int phase_of_tap
+  (function @22 constexpr int greatest_common_divisor
+    (argument int a)
+    (argument int b)
+    (return @1 (? (== b 0) a (call greatest_common_divisor b (% a b)))))
+  (function @28 constexpr int phase_of_tap
     (comment "Phases of an axis (generator/layer/phases.h): a tap makes the outputs of one phase, o = stride * m + phase, from the")
     (comment "input at m + offset.")
     (argument int k)
@@ -61,7 +65,7 @@
     (argument int padding)
     (argument int dilation)
     (return @1 (call floor_mod (- (* dilation k) padding) stride)))
-  (function @28 constexpr int offset_of_tap
+  (function @31 constexpr int offset_of_tap
     (argument int k)
     (argument int stride)
     (argument int padding)
