@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kConsumers = 256;
 constexpr std::int64_t kMostColumns = 256;        // of a product
 constexpr std::int64_t kMostSums = 160;           // of a thread
-constexpr std::int64_t kMostProducts = 512;       // in the unrolled body
+constexpr std::int64_t kMostProducts = 256;       // in the unrolled body
 constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
 constexpr std::int64_t kUnknownExtent = 256;      // what open sizes are planned for
 constexpr std::int64_t kUnknownBatch = 8;
@@ -134,7 +134,7 @@ bool choose_stages(const Facts& f, Block& b) {
 /// How input is brought: by the largest asynchronous copies that the pixels' channels allow, or through registers.
 void choose_copy(const Facts& f, Block& b) {
   b.copy_bytes = 0;
-  b.producers = kConsumers;
+  b.producers = 128;
   if (!f.channels_last) {
     return;
   }
