@@ -21,7 +21,7 @@ struct WhyOptions {
   std::string chip;
 };
 
-void print_row(std::string_view word, std::string_view text) {
+void print_fact(std::string_view word, std::string_view text) {
   fmt::print("  {:<12} {}\n", word, text);
 }
 
@@ -32,28 +32,28 @@ std::string meaning(const FieldDifference& field) {
 
 void print_differences(const std::vector<FieldDifference>& differences) {
   for (const FieldDifference& field : differences) {
-    print_row("differs", meaning(field));
-    print_row("  was", field.recorded);
-    print_row("  is now", field.wanted);
+    print_fact("differs", meaning(field));
+    print_fact("  was", field.recorded);
+    print_fact("  is now", field.wanted);
   }
 }
 
 void print_why(const std::string& name, const Store::Why& why, const Key& key) {
-  print_row("key", fmt::format("{}, {}", short_key(key), key.field("kind")));
+  print_fact("key", fmt::format("{}, {}", short_key(key), key.field("kind")));
   if (!why.problem.empty()) {
-    print_row("bad",
-              fmt::format("there is a file of that key, but {}; it is replaced when the kernel is made", why.problem));
+    print_fact("bad",
+               fmt::format("there is a file of that key, but {}; it is replaced when the kernel is made", why.problem));
   }
   const Key nearest(why.nearest ? why.nearest->head.fields : KeyFields());
   if (nearest.field("kind") != key.field("kind")) {
-    print_row("nearest", fmt::format("none: no {} is in the cache", key.field("kind")));
+    print_fact("nearest", fmt::format("none: no {} is in the cache", key.field("kind")));
     return;
   }
   const bool same = why.nearest->head.label == name;
-  print_row("nearest", fmt::format("{}, {}, used {}, {}", short_key(nearest), nearest.field("kind"),
-                                   age_text(*why.nearest), same ? "of this layer" : "of another layer"));
+  print_fact("nearest", fmt::format("{}, {}, used {}, {}", short_key(nearest), nearest.field("kind"),
+                                    age_text(*why.nearest), same ? "of this layer" : "of another layer"));
   if (!same) {
-    print_row("", why.nearest->head.label);
+    print_fact("", why.nearest->head.label);
   }
   print_differences(why.differences);
 }
@@ -88,14 +88,14 @@ Result<void> tell(const std::shared_ptr<Store>& store, const std::string& name, 
   if (in_cubins.found || in_ptx.found) {
     const Key& key = in_cubins.found ? cubin : ptx;
     fmt::print("{}: {}\n", bold(stdout, head), green(stdout, "hit"));
-    print_row("key", fmt::format("{}, {}", short_key(key), key.field("kind")));
+    print_fact("key", fmt::format("{}, {}", short_key(key), key.field("kind")));
   } else {
     fmt::print("{}: {}\n", bold(stdout, head), yellow(stdout, "miss"));
     print_why(label, in_cubins, cubin);
   }
   if (!chip.empty()) {
-    print_row("plan", store->find(record_key(problem, chip)) ? "by the tuning record of this GPU"
-                                                             : "the planner's first: this GPU has no tuning record");
+    print_fact("plan", store->find(record_key(problem, chip)) ? "by the tuning record of this GPU"
+                                                              : "the planner's first: this GPU has no tuning record");
   }
   return {};
 }

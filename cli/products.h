@@ -9,20 +9,9 @@
 
 #include "cli/files.h"
 #include "cli/layers.h"
-#include "generator/specializer/kernel_source.h"
+#include "cli/manifest.h"
 
 namespace convtgen::cli {
-
-/// One kernel and the file that was made of it.
-struct Product {
-  std::string layer;  // its name
-  Problem problem;
-  Plan plan;
-  KernelSource source;
-  std::string architecture;  // "sm_80", "compute_80", or of a host library that of its source
-  std::string kind;          // "source", "cubin", "ptx", "host"
-  OutputFile file;
-};
 
 struct OutputOptions {
   std::string output;    // a folder or a file
@@ -52,8 +41,5 @@ void add_output_options(CLI::App& verb, OutputOptions& options);
 
 /// "a.o b.o: c.h d\ e.h" and a line end, as Make and Ninja read it.
 [[nodiscard]] std::string depfile_text(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs);
-
-/// A JSON object of all kernels; no paths, times or names of this machine.
-[[nodiscard]] std::string manifest_text(const std::vector<Product>& products);
 
 }  // namespace convtgen::cli

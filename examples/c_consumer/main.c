@@ -29,7 +29,8 @@ int main(void) {
   const float* x = filled(&arrays, sizes.x_elements);
   const float* weight = filled(&arrays, sizes.weight_elements);
   float* y = filled(&arrays, sizes.y_elements);
-  check(vocoder_upsample_forward(x, weight, y, sizes.in_width, NULL));
+  void* workspace = arrays_allocate(&arrays, vocoder_upsample_forward_workspace());
+  check(vocoder_upsample_forward(x, weight, y, workspace, sizes.in_width, NULL));
   arrays_wait(&arrays);
 
   double worst = 0;

@@ -3,6 +3,7 @@
 // kernels.
 #include <decoder.h>  // made by convtgen_add_kernels()
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -62,6 +63,10 @@ int main() {
   std::printf("on %s\n", decoder_uses_host() != 0 ? "the host device" : "the GPU");
   const Arrays arrays = arrays_open(decoder_uses_host());
 
+  // One for both: their calls don't run at the same time.
+  void* workspace =
+      arrays_allocate(&arrays, std::max(decoder::up_forward_workspace(), decoder::image_forward_workspace()));
+
   double worst = 0;
   for (std::int64_t batch = 1; batch <= 2; ++batch) {
     decoder_sizes up{}, image{};
@@ -75,8 +80,9 @@ int main() {
     float* hidden = filled(arrays, up.y_elements, 9.0F);
     float* y = filled(arrays, image.y_elements, 9.0F);
 
-    check(decoder::up_forward(x, up_weight, up_bias, hidden, batch, 3, 5, nullptr));
-    check(decoder::image_forward(hidden, image_weight, image_bias, y, batch, up.out_height, up.out_width, nullptr));
+    check(decoder::up_forward(x, up_weight, up_bias, hidden, workspace, batch, 3, 5, nullptr));
+    check(decoder::image_forward(hidden, image_weight, image_bias, y, workspace, batch, up.out_height, up.out_width,
+                                 nullptr));
     arrays_wait(&arrays);
 
     worst = std::fmax(worst, largest_error(up, x, up_weight, up_bias, hidden, [](double v) { return v > 0 ? v : 0; }));

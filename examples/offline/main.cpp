@@ -35,7 +35,8 @@ int main() {
   for (std::int64_t i = 0; i < sizes.weight_elements; ++i) {
     weight[i] = 0.25F;
   }
-  if (const int status = offline::up_forward(x, weight, y, nullptr); status != OFFLINE_OK) {
+  void* workspace = arrays_allocate(&arrays, offline::up_forward_workspace());
+  if (const int status = offline::up_forward(x, weight, y, workspace, nullptr); status != OFFLINE_OK) {
     std::fprintf(stderr, "%s: %s\n", offline_error_text(status), offline_last_error());
     return 1;
   }

@@ -86,10 +86,9 @@ std::string kernel_inlines(const LayerSet& set, const SetKernel& kernel) {
   const std::string stem = stem_of(kernel.layer_name, kernel.direction);
   std::string text;
   for (CFunction function : functions_of(set, signature)) {
-    const std::string arguments = argument_list(function.parameters);
+    const std::string head = fmt::format("  return ::{}{}", signature.function, function.suffix);
     function.result = "inline " + function.result;
-    text += fmt::format("{} {{\n  return ::{}{}({});\n}}\n", prototype(function, stem), signature.function,
-                        function.suffix, arguments);
+    text += fmt::format("{} {{\n{};\n}}\n", prototype(function, stem), wrapped(head, names_of(function.parameters)));
   }
   return text;
 }
@@ -113,8 +112,14 @@ std::string header_text(const LayerSet& set, const std::vector<SetKernel>& kerne
  * Functions may be called from any thread. The first call in a context loads the kernel; no later one locks, allocates
  * or loads anything, and it can be captured in a CUDA graph.
  *   _sizes      all extents of a call, that of y among them
- *   _workspace  bytes of device memory that a call needs beside its arrays
- *   _prepare    loads the kernel in the calling thread's context */
+ *   _workspace  bytes of the workspace of a call, the same for all sizes; 0: it needs none, and null will do
+ *   _prepare    loads the kernel in the calling thread's context
+ *
+ * workspace is memory where the arrays are, at a multiple of {workspace} bytes. A kernel that reads weights in an order of
+ * its own has a packed copy of them there. A call packs its weights and then runs the kernel; with weight null it runs
+ * the kernel with what an earlier call has packed, so that weights which stay the same are packed once. (Null is an
+ * error where the kernel for the GPU reads weights as they are.) Calls that may run at the same time need different
+ * workspaces, unless weight is null in all of them. */
 #ifndef {guard}
 #define {guard}
 
@@ -134,7 +139,7 @@ namespace {name} {{
 
 #endif /* {guard} */
 )",
-      fmt::arg("name", name), fmt::arg("guard", guard),
+      fmt::arg("name", name), fmt::arg("guard", guard), fmt::arg("workspace", kWorkspaceAlignment),
       fmt::arg("common", with_namespace(support_sources::common(), name)), fmt::arg("c", c), fmt::arg("cpp", cpp));
 }
 

@@ -53,10 +53,12 @@ std::string architecture_names(const Writer& writer) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-Result<std::string> arguments_text(const Writer& writer, const KernelSource& source) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kKnown = {{
+Result<std::string> arguments_text(const Writer& writer, const std::vector<KernelParameter>& parameters,
+                                   bool has_packed) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kKnown = {{
       {"x", "X"},
       {"weight", "WEIGHT"},
+      {"packed", "PACKED"},
       {"bias", "BIAS"},
       {"y", "Y"},
       {"batch", "BATCH"},
@@ -64,34 +66,64 @@ Result<std::string> arguments_text(const Writer& writer, const KernelSource& sou
       {"width", "WIDTH"},
   }};
   std::vector<std::string> arguments;
-  for (const KernelParameter& parameter : source.parameters) {
+  for (const KernelParameter& parameter : parameters) {
     const auto* found = std::ranges::find(kKnown, parameter.name, [](const auto& known) { return known.first; });
-    if (found == kKnown.end()) {
+    if (found == kKnown.end() || parameter.is_tensor_map()) {
       return fail(fmt::format("the kernel has a parameter '{} {}' that launch code can't give yet", parameter.type,
                               parameter.name));
+    }
+    if (parameter.name == "packed" && !has_packed) {
+      return fail("the kernel reads packed weights, and its source has no kernel that packs them");
     }
     arguments.push_back(fmt::format("{}_{}", writer.large, found->second));
   }
   return fmt::format("{}, {{{}}}", arguments.size(), fmt::join(arguments, ", "));
 }
 
-/// The initialiser of an NS_binary.
-Result<std::string> binary_text(const Writer& writer, const TargetKernel& made, const std::string& code_expression) {
-  const auto arguments = arguments_text(writer, made.source);
-  if (!arguments) {
-    return std::unexpected(arguments.error());
+/// How the functions of a source are reached from launch code: by the expressions for the CUDA runtime, or by symbol.
+struct Functions {
+  std::string packing = "NULL", main = "NULL";
+};
+
+/// The initialisers of the two NS_parts of a binary.
+Result<std::string> parts_text(const Writer& writer, const KernelSource& source, const Functions& functions) {
+  const auto main = arguments_text(writer, source.parameters, source.packing.has_value());
+  if (!main) {
+    return std::unexpected(main.error());
+  }
+  std::string packing = "{NULL, NULL, 0, 0, 0, {0}}";
+  if (source.packing) {
+    const auto arguments = arguments_text(writer, source.packing->parameters, true);
+    if (!arguments) {
+      return std::unexpected(arguments.error());
+    }
+    packing = fmt::format("{{{}, \"{}\", /* threads */ {}, 0,\n       /* arguments */ {}}}", functions.packing,
+                          source.packing->symbol, source.packing->threads, *arguments);
+  }
+  return fmt::format(
+      "{{{},\n"
+      "      {{{}, \"{}\", /* threads */ {}, /* shared bytes */ {},\n       /* arguments */ {}}}}}",
+      packing, functions.main, source.symbol, source.threads, source.shared_bytes, *main);
+}
+
+/// The initialiser of an NS_binary; the image is what the driver loads.
+Result<std::string> binary_text(const Writer& writer, const TargetKernel& made, const std::string& image,
+                                const Functions& functions) {
+  const auto parts = parts_text(writer, made.source, functions);
+  if (!parts) {
+    return std::unexpected(parts.error());
   }
   const Problem problem{writer.kernel.layer, writer.kernel.direction, made.code.target};
   const Grid grid = grid_of(problem, made.plan);
   const bool only_there = !made.code.is_ptx && !is_portable(made.code.target);
+  const PackingKernel packing = made.source.packing.value_or(PackingKernel{});
   return fmt::format(
       "{{\"{}\", {}, /* only there */ {}, /* PTX */ {}, {},\n"
-      "     \"{}\", /* threads */ {}, /* shared bytes */ {},\n"
       "     /* tile */ {}, {}, /* blocks a tile */ {}, /* most tiles */ {},\n"
-      "     /* arguments */ {}}}",
-      name_of(made.code), made.code.target.capability, only_there ? 1 : 0, made.code.is_ptx ? 1 : 0, code_expression,
-      made.source.symbol, made.source.threads, made.source.shared_bytes, grid.tile_rows, grid.tile_columns,
-      grid.blocks_per_tile, grid.most_tiles, *arguments);
+      "     /* packing: blocks, bytes */ {}, {},\n"
+      "     {}}}",
+      name_of(made.code), made.code.target.capability, only_there ? 1 : 0, made.code.is_ptx ? 1 : 0, image,
+      grid.tile_rows, grid.tile_columns, grid.blocks_per_tile, grid.most_tiles, packing.blocks, packing.bytes, *parts);
 }
 
 std::string incbin_text(const Writer& writer, const std::string& symbol, const std::string& file, bool with_end) {
@@ -133,6 +165,15 @@ std::int64_t alignment_of(const Writer& writer) {
   return alignment;
 }
 
+/// For the architecture that needs the most: which one runs is known on the machine only.
+std::int64_t workspace_of(const Writer& writer) {
+  std::int64_t bytes = 0;
+  for (const TargetKernel& made : writer.made) {
+    bytes = std::max(bytes, made.source.packing ? made.source.packing->bytes : 0);
+  }
+  return bytes;
+}
+
 /// What does not depend on the architecture.
 std::string recipe_text(const Writer& writer, std::size_t binaries) {
   const Layer& layer = writer.kernel.layer;
@@ -148,7 +189,8 @@ std::string recipe_text(const Writer& writer, std::size_t binaries) {
       "    /* elements of weight and bias */ {weight}, {bias},\n"
       "    /* stride */ {stride_h}, {stride_w},\n"
       "    /* output of one input row and column */ {reach_h}, {reach_w},\n"
-      "    /* bytes of an element, alignment of x and y */ {bytes}, {alignment}, \"{width_name}\",\n"
+      "    /* bytes of an element, alignment of x and y */ {bytes}, {alignment},\n"
+      "    /* bytes of the workspace, its alignment */ {workspace}, {workspace_alignment}, \"{width_name}\",\n"
       "    {full}_binaries, {binaries},\n"
       "    {host},\n"
       "    &{full}_places,\n"
@@ -168,6 +210,7 @@ std::string recipe_text(const Writer& writer, std::size_t binaries) {
       fmt::arg("reach_h", reach(layer.kernel.h, layer.padding.h, layer.output_padding.h, layer.dilation.h)),
       fmt::arg("reach_w", reach(layer.kernel.w, layer.padding.w, layer.output_padding.w, layer.dilation.w)),
       fmt::arg("bytes", bytes_of(layer.dtype)), fmt::arg("alignment", alignment_of(writer)),
+      fmt::arg("workspace", workspace_of(writer)), fmt::arg("workspace_alignment", kWorkspaceAlignment),
       fmt::arg("width_name", layer.dimensions == 1 ? "length" : "width"), fmt::arg("binaries", binaries),
       fmt::arg("host", host), fmt::arg("layer", writer.kernel.layer_name),
       fmt::arg("direction", name_of(writer.kernel.direction)), fmt::arg("text", canonical_form(layer)),
@@ -184,14 +227,10 @@ std::string body_of(const Writer& writer, const Signature& signature, const CFun
     return fmt::format("  return {}_kernel_prepare(&{}_kernel);\n", writer.name, writer.full);
   }
   if (function.suffix == "_workspace") {
-    std::string body;
-    for (const CParameter& parameter : function.parameters) {
-      body += fmt::format("  (void){};\n", parameter.name);
-    }
-    return body + "  return 0;\n";
+    return fmt::format("  return {}_kernel_workspace(&{}_kernel);\n", writer.name, writer.full);
   }
   return wrapped(fmt::format("  return {}_kernel_launch", writer.name),
-                 {"&" + writer.full + "_kernel", "x", "weight", signature.has_bias ? "bias" : "NULL", "y",
+                 {"&" + writer.full + "_kernel", "x", "weight", signature.has_bias ? "bias" : "NULL", "y", "workspace",
                   signature.batch, signature.height, signature.width, "stream"}) +
          ";\n";
 }
@@ -246,25 +285,34 @@ std::string sources_text(const Writer& writer, const std::vector<const TargetKer
       fmt::join(others, " && "), writer.stem, fmt::join(names, ", "), fmt::join(options, " "));
   for (const TargetKernel* source : sources) {
     const std::string space = code_name(writer, {source->code.target, false});
-    std::vector<std::string> types;
-    for (const KernelParameter& parameter : source->source.parameters) {
-      types.push_back(parameter.type);
+    std::string defines, empties, undefines;
+    const auto add = [&](const std::string& symbol, const std::string& name, const auto& parameters) {
+      std::vector<std::string> types;
+      for (const KernelParameter& parameter : parameters) {
+        types.push_back(parameter.type);
+      }
+      defines += fmt::format("#define {} {}\n", symbol, name);
+      empties += wrapped(fmt::format("extern \"C\" __global__ void {}", name), types) + " {}\n";
+      undefines += fmt::format("#undef {}\n", symbol);
+    };
+    if (const auto& packing = source->source.packing) {
+      add(packing->symbol, space + "_packing", packing->parameters);
     }
+    add(source->source.symbol, space + "_kernel", source->source.parameters);
     text += fmt::format(
         "\n"
-        "#define {symbol} {space}_kernel\n"
+        "{defines}"
         "namespace {space} {{\n"
         "#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == {arch}\n"
         "#include \"{file}\"\n"
         "#else\n"
-        "{empty} {{}}\n"
+        "{empties}"
         "#endif\n"
         "}} /* namespace {space} */\n"
-        "#undef {symbol}\n",
-        fmt::arg("symbol", source->source.symbol), fmt::arg("space", space),
-        fmt::arg("arch", 10 * source->code.target.capability),
-        fmt::arg("file", source_file(writer.stem, source->code.target)),
-        fmt::arg("empty", wrapped(fmt::format("extern \"C\" __global__ void {}_kernel", space), types)));
+        "{undefines}",
+        fmt::arg("defines", defines), fmt::arg("space", space), fmt::arg("arch", 10 * source->code.target.capability),
+        fmt::arg("file", source_file(writer.stem, source->code.target)), fmt::arg("empties", empties),
+        fmt::arg("undefines", undefines));
   }
   return text;
 }
@@ -280,8 +328,9 @@ Result<TextFile> source_launch_file(const Writer& writer) {
   for (const TargetKernel* source : sources) {
     const CodeTarget real{source->code.target, false};
     const std::string space = code_name(writer, real);
-    auto entry =
-        binary_text(writer, {real, source->plan, source->source}, fmt::format("(const void*){0}::{0}_kernel", space));
+    const Functions functions{fmt::format("(const void*){0}::{0}_packing", space),
+                              fmt::format("(const void*){0}::{0}_kernel", space)};
+    auto entry = binary_text(writer, {real, source->plan, source->source}, "NULL", functions);
     if (!entry) {
       return std::unexpected(entry.error());
     }
@@ -299,7 +348,7 @@ Result<TextFile> cubin_launch_file(const Writer& writer) {
   for (const TargetKernel& made : writer.made) {
     const std::string symbol = code_name(writer, made.code);
     bytes += incbin_text(writer, symbol, code_file(writer.stem, made.code), false);
-    auto entry = binary_text(writer, made, symbol);
+    auto entry = binary_text(writer, made, symbol, {});
     if (!entry) {
       return std::unexpected(entry.error());
     }
@@ -314,7 +363,7 @@ Result<TextFile> cubin_launch_file(const Writer& writer) {
 Result<TextFile> host_file_of(const Writer& writer) {
   const std::string bytes = writer.full + "_host_bytes";
   const TargetKernel& made = writer.made.front();
-  const auto binary = binary_text(writer, made, "NULL");
+  const auto binary = binary_text(writer, made, "NULL", {});
   if (!binary) {
     return std::unexpected(binary.error());
   }

@@ -1,7 +1,6 @@
 #include "generator/launcher/signature.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "generator/launcher/names.h"
 
@@ -44,6 +43,7 @@ Signature signature_of(const LayerSet& set, const SetKernel& kernel) {
     signature.arrays.push_back({read, "bias"});
   }
   signature.arrays.push_back({written, "y"});
+  signature.arrays.push_back({"void*", "workspace"});
   const auto size = [&](const Size& known, const char* name) -> std::string {
     if (known) {
       return "-1";
@@ -57,20 +57,16 @@ Signature signature_of(const LayerSet& set, const SetKernel& kernel) {
   return signature;
 }
 
-std::string parameter_list(const std::vector<CParameter>& parameters) {
-  return fmt::format("{}", fmt::join(parts_of(parameters), ", "));
-}
-
-std::string argument_list(const std::vector<CParameter>& parameters) {
+std::vector<std::string> names_of(const std::vector<CParameter>& parameters) {
   std::vector<std::string> names;
   for (const CParameter& parameter : parameters) {
     names.push_back(parameter.name);
   }
-  return fmt::format("{}", fmt::join(names, ", "));
+  return names;
 }
 
 std::string wrapped(const std::string& head, const std::vector<std::string>& parts) {
-  std::string text = head + "(";
+  std::string text = head + (parts.empty() ? "()" : "(");
   std::size_t begin = text.rfind('\n') + 1;
   const std::string indent(text.size() - begin, ' ');
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -95,7 +91,7 @@ std::vector<CFunction> functions_of(const LayerSet& set, const Signature& signat
   sizes.push_back({set.name_space + "_sizes*", "sizes"});
   return {{"int", "", std::move(call)},
           {"int", "_sizes", std::move(sizes)},
-          {"size_t", "_workspace", signature.sizes},
+          {"size_t", "_workspace", {}},
           {"int", "_prepare", {}}};
 }
 

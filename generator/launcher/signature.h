@@ -17,7 +17,7 @@ struct CParameter {
 /// What the functions of a kernel take.
 struct Signature {
   std::string function;            // "net_up_forward"
-  std::vector<CParameter> arrays;  // "x", "weight", "bias" where the layer has one, "y"
+  std::vector<CParameter> arrays;  // "x", "weight", "bias" where the layer has one, "y", "workspace"
   std::vector<CParameter> sizes;   // those that the layer leaves open: "batch", "height", "width" or "length"
   bool has_bias = false;
   std::string batch, height, width;  // what a call of the general function gives: "batch", or "-1" where it is known
@@ -25,10 +25,8 @@ struct Signature {
 
 [[nodiscard]] Signature signature_of(const LayerSet& set, const SetKernel& kernel);
 
-/// "const float* x, const float* weight, float* y"; "void" for none.
-[[nodiscard]] std::string parameter_list(const std::vector<CParameter>& parameters);
-/// "x, weight, y"
-[[nodiscard]] std::string argument_list(const std::vector<CParameter>& parameters);
+/// "x", "weight", ...
+[[nodiscard]] std::vector<std::string> names_of(const std::vector<CParameter>& parameters);
 
 /// `head` and "(a, b, c)" in lines of at most 120 columns, those after the first indented below the first parameter.
 [[nodiscard]] std::string wrapped(const std::string& head, const std::vector<std::string>& parts);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <ranges>
 
@@ -11,6 +10,7 @@
 #include "runtime/compile/identity.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/jit/choose.h"
+#include "runtime/jit/clock.h"
 #include "runtime/jit/counters.h"
 #include "runtime/jit/log.h"
 #include "runtime/jit/stored_kernel.h"
@@ -18,12 +18,6 @@
 
 namespace convtgen::jit {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 // "89" of "sm_89", as NVRTC counts architectures.
 bool knows(const Nvrtc& nvrtc, const Target& target) {

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <optional>
 #include <thread>
 
 #include "generator/language/language.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/jit/choose.h"
+#include "runtime/jit/clock.h"
 #include "runtime/jit/counters.h"
 #include "runtime/jit/dump.h"
 #include "runtime/jit/log.h"
@@ -18,12 +18,6 @@
 
 namespace convtgen::jit {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 // The ordinal of "cuda" or "cuda:N".
 std::optional<int> gpu_ordinal(std::string_view which) {

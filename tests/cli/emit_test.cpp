@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/manifest.h"
+#include "generator/language/language.h"
 #include "tests/cli/process.h"
 
 namespace convtgen::test {
@@ -86,8 +88,25 @@ TEST(Emit, DepfileAndManifest) {
   EXPECT_EQ(kernel.at("file").at("name"), "up_forward.sm_90a.cu");
   EXPECT_EQ(kernel.at("source_sha256"), kernel.at("file").at("sha256"));
   EXPECT_EQ(kernel.at("launch").at("blocks"), 1);
+  EXPECT_EQ(kernel.at("launch").at("workspace_bytes"), 0);
+  EXPECT_TRUE(kernel.at("launch").at("packing").is_null());
   EXPECT_THAT(read(folder / "out/up_forward.sm_90a.cu"), HasSubstr(kernel.at("symbol").get<std::string>()));
   EXPECT_THAT(convtgen({"emit", "a b$#/x.convt", "--depfile", "y.d"}, here).err, HasSubstr("--depfile is for files"));
+}
+
+TEST(Emit, ManifestOfAKernelThatPacksItsWeights) {
+  cli::Product product;
+  product.problem = {parse_layer("conv_transpose2d 4 -> 2; kernel 3").value(), Direction::kForward,
+                     target_named("sm_90a").value()};
+  product.plan = plan(product.problem).value().front();
+  product.source.packing = PackingKernel{"pack_it", {{"weight", "const float*"}, {"packed", "float*"}}, 96, 5, 4096};
+  const auto launch = nlohmann::json::parse(cli::manifest_text({product})).at("kernels").at(0).at("launch");
+  EXPECT_EQ(launch.at("workspace_bytes"), 4096);
+  EXPECT_EQ(launch.at("workspace_alignment"), 128);
+  EXPECT_EQ(launch.at("packing").at("symbol"), "pack_it");
+  EXPECT_EQ(launch.at("packing").at("threads"), 96);
+  EXPECT_EQ(launch.at("packing").at("blocks"), 5);
+  EXPECT_EQ(launch.at("packing").at("arguments").at(1).at("name"), "packed");
 }
 
 TEST(Emit, NothingIsWrittenUnlessAllSucceed) {

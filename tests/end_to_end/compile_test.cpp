@@ -133,6 +133,9 @@ const auto kTunedName = [](const ::testing::TestParamInfo<Tuned>& info) { return
 INSTANTIATE_TEST_SUITE_P(HaloGemmF16, TensorCores,
                          ::testing::ValuesIn(tuned("halo_gemm", Dtype::kF16, Compute::kF16, Layout::kNhwc)),
                          kTunedName);
+INSTANTIATE_TEST_SUITE_P(HaloGemmTf32, TensorCores,
+                         ::testing::ValuesIn(tuned("halo_gemm", Dtype::kF32, Compute::kTf32, Layout::kNchw)),
+                         kTunedName);
 
 INSTANTIATE_TEST_SUITE_P(Emitted, Compiled, ::testing::ValuesIn(layers()),
                          [](const ::testing::TestParamInfo<NamedLayer>& info) { return info.param.name; });

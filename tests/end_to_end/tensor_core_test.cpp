@@ -41,10 +41,10 @@ bool has_plan(const Layer& layer, std::string_view template_name) {
 /// Makes the layer one whose weights do not fit shared memory: many channels, at a small size.
 void fill_with_weights(RandomLayer& drawn, std::mt19937_64& random) {
   Layer& layer = drawn.layer;
-  layer.in_channels = 160 + static_cast<std::int64_t>(random() % 40);
-  layer.out_channels = 64;
+  layer.in_channels = 1000 + static_cast<std::int64_t>(random() % 100);
+  layer.out_channels = 20;
   layer.kernel.w = 3 + static_cast<std::int64_t>(random() % 3);
-  layer.kernel.h = layer.dimensions == 1 ? 1 : 3 + static_cast<std::int64_t>(random() % 2);
+  layer.kernel.h = layer.dimensions == 1 ? 1 : 3;
   layer.dtype = Dtype::kF32;
   layer.compute = Compute::kTf32;
   const auto limit = [](std::int64_t& size, Size& known, std::int64_t most) {
@@ -89,8 +89,10 @@ RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64
     if (number % 4 == 3) {
       fill_with_weights(drawn, random);
     } else if (number % 4 == 1 && layer.dimensions == 2) {  // whose phase rows can be parted
-      layer.kernel = layer.stride = {4, 2 + 2 * static_cast<std::int64_t>(random() % 2)};
-      layer.padding = layer.output_padding = {0, 0};
+      layer.stride = {4, 2 + 2 * static_cast<std::int64_t>(random() % 2)};
+      layer.kernel = {layer.stride.h * (1 + static_cast<std::int64_t>(random() % 2)), layer.stride.w};
+      layer.padding = {static_cast<std::int64_t>(random() % 3), static_cast<std::int64_t>(random() % 2)};
+      layer.output_padding = {0, 0};
       layer.dilation = {1, 1};
     }
     if (template_name == "halo_gemm") {
@@ -184,12 +186,14 @@ bool flag(const Plan& plan, const char* name) {
 }
 
 TEST(TensorCores, RandomLayersMatchTheDefinition) {
-  Kinds kinds({"weights resident", "weights with each stage", "phase rows parted", "runs of 4 or 8"});
+  Kinds kinds({"weights resident", "weights with each stage", "phase rows parted", "runs of 4 or 8",
+               "tiles of several images"});
   run_layers("shift_gemm", [&](const Layer& layer, const Plan& plan) {
     kinds.count("weights resident", flag(plan, "resident"));
     kinds.count("weights with each stage", !flag(plan, "resident"));
     kinds.count("phase rows parted", integer(plan, "phase_rows") < layer.stride.h);
     kinds.count("runs of 4 or 8", integer(plan, "run") > 2);
+    kinds.count("tiles of several images", integer(plan, "tile_n") > 1);
   });
   kinds.expect_all();
 }

@@ -35,6 +35,19 @@ void BuiltSet::generate(const std::string& layers, const std::string& architectu
   ASSERT_EQ(written.exit, 0) << written.err;
 }
 
+void BuiltSet::write_launch_code(const LayerSet& set, const SetKernel& kernel, const std::vector<TargetKernel>& made) {
+  const auto shared = shared_files(set, {kernel});
+  ASSERT_TRUE(shared) << shared.error().message;
+  std::filesystem::create_directory(folder_ / "out");
+  const auto own = kernel_files(set, kernel, made);
+  ASSERT_TRUE(own) << own.error().message;
+  for (const auto& files : {*shared, *own}) {
+    for (const TextFile& file : files) {
+      write(folder_ / ("out/" + file.name), file.text);
+    }
+  }
+}
+
 void BuiltSet::build(const Compiler& compiler) {
   std::vector<std::string> command = compiler.command;
   // The header before the launch code: what one declares the other must define.

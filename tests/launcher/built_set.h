@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/launcher/launcher.h"
 #include "tests/cli/process.h"
 
 namespace convtgen::test {
@@ -42,6 +43,8 @@ class BuiltSet {
   /// Writes layers.convt, compiles it for the architectures (and the host device) and writes the launch code.
   void generate(const std::string& layers, const std::string& architectures, bool host,
                 const std::map<std::string, std::string>& environment);
+  /// The same of a kernel that no command makes. Its binaries are left to the caller.
+  void write_launch_code(const LayerSet& set, const SetKernel& kernel, const std::vector<TargetKernel>& made);
   /// Compiles and loads what was generated.
   void build(const Compiler& compiler);
 

@@ -1,5 +1,4 @@
 // Embedded binaries over the fake driver: which is loaded, what is launched, and what is wrong.
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,8 +9,8 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/plan.h"
-#include "tests/cuda_device/fake_driver.h"
 #include "tests/launcher/built_set.h"
+#include "tests/launcher/over_fake_driver.h"
 
 namespace convtgen::test {
 namespace {
@@ -26,31 +25,14 @@ constexpr const char* kLayers =
     "layer operator { conv_transpose1d 4 -> 2; kernel 3; dtype f16; input ?x? }\n";
 constexpr const char* kArchitectures = "sm_80,sm_90a,compute_80";
 
-using Up = int (*)(const float*, const float*, const float*, float*, std::int64_t, std::int64_t, std::int64_t, void*);
-using Int = int (*)(const float*, const float*, float*, void*);
-using Line = int (*)(const std::uint16_t*, const std::uint16_t*, std::uint16_t*, std::int64_t, std::int64_t, void*);
+using Up = int (*)(const float*, const float*, const float*, float*, void*, std::int64_t, std::int64_t, std::int64_t,
+                   void*);
+using Int = int (*)(const float*, const float*, float*, void*, void*);
+using Line = int (*)(const std::uint16_t*, const std::uint16_t*, std::uint16_t*, void*, std::int64_t, std::int64_t,
+                     void*);
 
-template <typename Element>
-Element* at(std::uintptr_t address) {
-  return reinterpret_cast<Element*>(address);
-}
-
-class LaunchedByDriver : public testing::Test {
+class LaunchedByDriver : public OverFakeDriver {
  protected:
-  void SetUp() override {
-    setenv("CONVTGEN_CUDA_DRIVER", CONVTGEN_FAKE_DRIVER, 1);
-    driver_ = dlopen(CONVTGEN_FAKE_DRIVER, RTLD_NOW);
-    ASSERT_NE(driver_, nullptr) << dlerror();
-    state_ = reinterpret_cast<fake::StateFunction>(dlsym(driver_, "convtgen_fake_state"))();
-    *state_ = fake::State{};
-  }
-  void TearDown() override {
-    unsetenv("CONVTGEN_CUDA_DRIVER");
-    while (pushed_ > 0) {
-      leave_context();
-    }
-  }
-
   void make_set(const std::function<void()>& before_build = {}, const Compiler& compiler = strict_compilers().front()) {
     set_.generate(kLayers, kArchitectures, false, {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC}});
     if (before_build) {
@@ -60,27 +42,8 @@ class LaunchedByDriver : public testing::Test {
   }
   int up(void* stream = nullptr, std::int64_t batch = 2, std::int64_t height = 9, std::int64_t width = 20) {
     return set_.function<Up>("up_forward")(at<float>(0x1000000), at<float>(0x2000000), at<float>(0x3000000),
-                                           at<float>(0x4000000), batch, height, width, stream);
+                                           at<float>(0x4000000), nullptr, batch, height, width, stream);
   }
-  /// A new context on a GPU of this capability, current from now on.
-  void* enter_context(int major, int minor) {
-    state_->capability_major = major;
-    state_->capability_minor = minor;
-    void* context = reinterpret_cast<fake::MakeContextFunction>(dlsym(driver_, "convtgen_fake_make_context"))(0);
-    reinterpret_cast<int (*)(void*)>(dlsym(driver_, "cuCtxPushCurrent_v2"))(context);
-    ++pushed_;
-    return context;
-  }
-  void leave_context() {
-    void* popped = nullptr;
-    reinterpret_cast<int (*)(void**)>(dlsym(driver_, "cuCtxPopCurrent_v2"))(&popped);
-    --pushed_;
-  }
-
-  BuiltSet set_;
-  void* driver_ = nullptr;
-  fake::State* state_ = nullptr;
-  int pushed_ = 0;
 };
 
 class LaunchedByDriverFromEveryCompiler : public LaunchedByDriver, public testing::WithParamInterface<Compiler> {};
@@ -141,11 +104,11 @@ TEST_F(LaunchedByDriver, ACubinGoesBeforePtxAndThePtxCompilersLogIsTold) {
 
 TEST_F(LaunchedByDriver, SizesThatTheLayerFixesAreNoArguments) {
   make_set();
-  ASSERT_EQ(set_.function<Int>("int_forward")(at<float>(16), at<float>(0x1000), at<float>(0x2000), nullptr), 0)
+  ASSERT_EQ(set_.function<Int>("int_forward")(at<float>(16), at<float>(0x1000), at<float>(0x2000), nullptr, nullptr), 0)
       << set_.last_error();
   EXPECT_THAT(state_->launches.back().arguments, testing::ElementsAre(16, 0x1000, 0x2000));
   ASSERT_EQ(set_.function<Line>("operator_forward")(at<std::uint16_t>(16), at<std::uint16_t>(0x1000),
-                                                    at<std::uint16_t>(0x2000), 3, 50, nullptr),
+                                                    at<std::uint16_t>(0x2000), nullptr, 3, 50, nullptr),
             0)
       << set_.last_error();
   SetSizes sizes{};
@@ -183,33 +146,33 @@ TEST_F(LaunchedByDriver, WrongCalls) {
     EXPECT_EQ(status, 1) << words;
     EXPECT_THAT(set_.last_error(), AllOf(HasSubstr("up_forward: "), HasSubstr(words)));
   };
-  expect(up(nullptr, w, b, y, 1, 8, 8, nullptr), "x is null");
-  expect(up(x, nullptr, b, y, 1, 8, 8, nullptr), "weight is null");
-  expect(up(x, w, nullptr, y, 1, 8, 8, nullptr), "bias is null");
-  expect(up(x, w, b, nullptr, 1, 8, 8, nullptr), "y is null");
-  expect(up(at<float>(0x1000002), w, b, y, 1, 8, 8, nullptr), "x (0x1000002) is misaligned: a multiple of 4");
-  expect(up(x, w, b, x, 1, 8, 8, nullptr), "y overlaps x");
-  expect(up(x, w, b, at<float>(0x2000000 - 64), 1, 8, 8, nullptr), "y overlaps weight");
-  expect(up(x, w, b, y, -1, 8, 8, nullptr), "batch -1 is not from 0 to 2147483647");
-  expect(up(x, w, b, y, 1, 0, 8, nullptr), "height 0 is not from 1");
-  expect(up(x, w, b, y, 1, 8, kMost + 1, nullptr), "width 2147483648 is not from 1");
-  expect(up(x, w, b, y, 1, 8, kMost, nullptr), "output width would be 4294967294");
-  expect(up(x, w, b, y, 1 << 29, 1 << 14, 1 << 14, nullptr), "y has more bytes than 63 bits can count");
-  expect(up(x, w, b, at<float>(std::uintptr_t{1} << 57), kMost, 1000, 1000, nullptr),
+  expect(up(nullptr, w, b, y, nullptr, 1, 8, 8, nullptr), "x is null");
+  expect(up(x, nullptr, b, y, nullptr, 1, 8, 8, nullptr), "weight is null");
+  expect(up(x, w, nullptr, y, nullptr, 1, 8, 8, nullptr), "bias is null");
+  expect(up(x, w, b, nullptr, nullptr, 1, 8, 8, nullptr), "y is null");
+  expect(up(at<float>(0x1000002), w, b, y, nullptr, 1, 8, 8, nullptr), "x (0x1000002) is misaligned: a multiple of 4");
+  expect(up(x, w, b, x, nullptr, 1, 8, 8, nullptr), "y overlaps x");
+  expect(up(x, w, b, at<float>(0x2000000 - 64), nullptr, 1, 8, 8, nullptr), "y overlaps weight");
+  expect(up(x, w, b, y, nullptr, -1, 8, 8, nullptr), "batch -1 is not from 0 to 2147483647");
+  expect(up(x, w, b, y, nullptr, 1, 0, 8, nullptr), "height 0 is not from 1");
+  expect(up(x, w, b, y, nullptr, 1, 8, kMost + 1, nullptr), "width 2147483648 is not from 1");
+  expect(up(x, w, b, y, nullptr, 1, 8, kMost, nullptr), "output width would be 4294967294");
+  expect(up(x, w, b, y, nullptr, 1 << 29, 1 << 14, 1 << 14, nullptr), "y has more bytes than 63 bits can count");
+  expect(up(x, w, b, at<float>(std::uintptr_t{1} << 57), nullptr, kMost, 1000, 1000, nullptr),
          "needs more blocks than a grid can have");
   EXPECT_EQ(state_->launches.size(), 0u);
-  EXPECT_EQ(up(nullptr, nullptr, nullptr, nullptr, 0, 8, 8, nullptr), 0) << "nothing to do, nothing looked at";
-  using Launch = int (*)(const void*, const void*, const void*, const void*, void*, std::int64_t, std::int64_t,
+  EXPECT_EQ(up(nullptr, nullptr, nullptr, nullptr, nullptr, 0, 8, 8, nullptr), 0) << "nothing to do, nothing looked at";
+  using Launch = int (*)(const void*, const void*, const void*, const void*, void*, void*, std::int64_t, std::int64_t,
                          std::int64_t, void*);
   const auto launch = set_.function<Launch>("kernel_launch");
   const auto* const* kernels = set_.function<const SetKernelFacts* const* (*)()>("kernels")();
-  EXPECT_EQ(launch(nullptr, x, w, b, y, 1, 8, 8, nullptr), 1);
+  EXPECT_EQ(launch(nullptr, x, w, b, y, nullptr, 1, 8, 8, nullptr), 1);
   EXPECT_EQ(set_.last_error(), "kernel is null");
-  EXPECT_EQ(launch(kernels[1], x, w, b, y, -1, -1, -1, nullptr), 1);
+  EXPECT_EQ(launch(kernels[1], x, w, b, y, nullptr, -1, -1, -1, nullptr), 1);
   EXPECT_EQ(set_.last_error(), "int_forward: bias must be null: the layer has no bias");
-  EXPECT_EQ(launch(kernels[1], x, w, nullptr, y, -1, 9, -1, nullptr), 1);
+  EXPECT_EQ(launch(kernels[1], x, w, nullptr, y, nullptr, -1, 9, -1, nullptr), 1);
   EXPECT_EQ(set_.last_error(), "int_forward: height 9 contradicts the layer, whose height is 8");
-  EXPECT_EQ(launch(kernels[2], x, w, nullptr, y, 1, 1, 0, nullptr), 1);
+  EXPECT_EQ(launch(kernels[2], x, w, nullptr, y, nullptr, 1, 1, 0, nullptr), 1);
   EXPECT_THAT(set_.last_error(), HasSubstr("operator_forward: length 0"));
   EXPECT_STREQ(set_.function<const char* (*)(int)>("error_text")(1), "invalid argument");
   EXPECT_EQ(set_.function<int (*)(int)>("use_host")(1), 3);

@@ -20,7 +20,7 @@ constexpr const char* kLayers =
     "layer class { conv_transpose2d 4 -> 8; kernel 3x5; dilation 2x1; dtype f16; layout nhwc; input 2x?x9 }\n"
     "layer line { conv_transpose1d 4 -> 2; kernel 8; stride 4; dtype f64; input 3x20 }\n";
 
-using Launch = int (*)(const void*, const void*, const void*, const void*, void*, std::int64_t, std::int64_t,
+using Launch = int (*)(const void*, const void*, const void*, const void*, void*, void*, std::int64_t, std::int64_t,
                        std::int64_t, void*);
 
 /// On the host device the engine runs the kernels for sm_75.
@@ -78,9 +78,10 @@ TEST_F(LaunchedOnHost, RightByTheDefinitionWithNoCompiler) {
   for (const auto* const* kernel = kernels(); *kernel != nullptr; ++kernel) {
     const Layer layer = parse_layer((*kernel)->text).value();
     Arrays arrays = arrays_for(layer);
-    ASSERT_EQ(launch(*kernel, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
-                     arrays.y.bytes.data(), arrays.sizes.batch, arrays.sizes.height, arrays.sizes.width, nullptr),
-              0)
+    ASSERT_EQ(
+        launch(*kernel, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
+               arrays.y.bytes.data(), nullptr, arrays.sizes.batch, arrays.sizes.height, arrays.sizes.width, nullptr),
+        0)
         << set_.last_error();
     const Comparison comparison =
         compare(layer, arrays.shape, define_all(layer, arrays.shape, arrays.inputs), arrays.y);
@@ -97,9 +98,10 @@ TEST_F(LaunchedOnHost, SameBitsAndSourceAsTheJit) {
   for (const auto* const* kernel = kernels(); *kernel != nullptr; ++kernel) {
     const Layer layer = parse_layer((*kernel)->text).value();
     Arrays arrays = arrays_for(layer);
-    ASSERT_EQ(launch(*kernel, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
-                     arrays.y.bytes.data(), arrays.sizes.batch, arrays.sizes.height, arrays.sizes.width, nullptr),
-              0);
+    ASSERT_EQ(
+        launch(*kernel, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
+               arrays.y.bytes.data(), nullptr, arrays.sizes.batch, arrays.sizes.height, arrays.sizes.width, nullptr),
+        0);
     HostArray twin = make_array(layer.dtype, arrays.y.shape);
     convtgen_layer* same = nullptr;
     convtgen_kernel* jit = nullptr;
@@ -157,8 +159,8 @@ TEST_F(LaunchedOnHost, WhereToRunIsTheProgramsToSay) {
   EXPECT_EQ(uses_host(), 1);
   EXPECT_EQ(set_.function<int (*)()>("prepare")(), 0);
   double x[240], w[64], y[504];
-  const auto line = set_.function<int (*)(const double*, const double*, double*, void*)>("line_forward");
-  EXPECT_EQ(line(x, w, y, y), 1);
+  const auto line = set_.function<int (*)(const double*, const double*, double*, void*, void*)>("line_forward");
+  EXPECT_EQ(line(x, w, y, nullptr, y), 1);
   EXPECT_THAT(set_.last_error(), HasSubstr("stream must be null on the host device"));
 }
 

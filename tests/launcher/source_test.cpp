@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/cli/process.h"
+#include "generator/language/language.h"
+#include "generator/launcher/names.h"
+#include "tests/launcher/built_set.h"
+#include "tests/launcher/with_packing.h"
 
 namespace convtgen::test {
 namespace {
@@ -26,8 +29,8 @@ int main(void) {
   }
   const int known = one::up_forward_sizes(1, 8, 8, &sizes);
   printf("%d %lld\n", known, (long long)sizes.out_height);
-  printf("%d %s\n", one::up_forward(NULL, array, array, (float*)4096, 1, 8, 8, NULL), one_last_error());
-  const int status = two_int_forward((const uint16_t*)64, (const uint16_t*)64, NULL, NULL);
+  printf("%d %s\n", one::up_forward(NULL, array, array, (float*)4096, NULL, 1, 8, 8, NULL), one_last_error());
+  const int status = two_int_forward((const uint16_t*)64, (const uint16_t*)64, NULL, NULL, NULL);
   printf("%d %s\n", status, two_last_error());
   return 0;
 }
@@ -74,6 +77,39 @@ TEST(LaunchedByNvcc, TwoSetsOfTheSameLayersInOneProgram) {
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("up_forward for sm_80 sm_90a compute_80\nint_forward for sm_80 sm_90a compute_80\n"
                                  "0 16\n1 up_forward: x is null\n1 int_forward: y is null\n"));
+}
+
+TEST(LaunchedByNvcc, TheKernelThatPacksIsInEveryPass) {
+  if (nvcc().empty()) {
+    GTEST_SKIP() << "there is no nvcc: cmake/install_nvcc.sh gets one";
+  }
+  const CodeTarget targets[] = {code_target_named("sm_80").value(), code_target_named("sm_90a").value()};
+  const LayerSet set{"net", "net.h", LaunchFormat::kSource, false, {targets[0], targets[1]}};
+  const SetKernel kernel{"up", parse_layer("conv_transpose2d 4 -> 2; kernel 2").value(), Direction::kForward};
+  BuiltSet built;
+  std::filesystem::create_directory(built.folder() / "out");
+  std::vector<TargetKernel> made;
+  for (const CodeTarget& code : targets) {
+    const Problem problem{kernel.layer, kernel.direction, code.target};
+    const Plan best = plan(problem).value().front();
+    made.push_back(with_packing(kernel.layer, {code, best, specialize(problem, best).value()}));
+    write(built.folder() / ("out/" + source_file("up_forward", code.target)), made.back().source.text);
+  }
+  built.write_launch_code(set, kernel, made);
+  write(built.folder() / "out/main.cpp",
+        "#include \"net.h\"\n"
+        "int main() {\n"
+        "  const float* a = (const float*)64;\n"
+        "  const int status = net::up_forward(a, nullptr, (float*)4096, nullptr, 1, 8, 8, nullptr);\n"
+        "  return status == NET_INVALID_ARGUMENT && net::up_forward_workspace() == 128 ? 0 : 1;\n"
+        "}\n");
+  const Outcome outcome =
+      run_program(nvcc_command("-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a "
+                               "--threads 2 -o program out/main.cpp out/net_*.cu && ./program && "
+                               "nm program | grep -c 'T net_up_forward_sm_[0-9a]*_\\(kernel\\|packing\\)'"),
+                  {.folder = built.folder().path()});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "4\n");
 }
 
 TEST(LaunchedByNvcc, AnArchitectureThatTheSetHasNotIsAnError) {

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +7,7 @@
 
 #include "generator/language/language.h"
 #include "generator/launcher/launcher.h"
+#include "tests/launcher/with_packing.h"
 
 namespace convtgen {
 namespace {
@@ -53,14 +55,18 @@ TEST(LauncherTexts, FunctionsTakeTheSizesThatAreOpen) {
                    kernel("line", "conv_transpose1d 4 -> 2; kernel 3; dtype bf16; layout nhwc; input 3x?")});
   ASSERT_TRUE(files) << files.error().message;
   const std::string header = text_of(*files, "net.h");
-  EXPECT_THAT(header, HasSubstr("int net_fixed_forward(const float* x, const float* weight, float* y, void* stream);"));
+  EXPECT_THAT(
+      header,
+      HasSubstr(
+          "int net_fixed_forward(const float* x, const float* weight, float* y, void* workspace, void* stream);"));
   EXPECT_THAT(header,
               HasSubstr("int net_open_forward(const double* x, const double* weight, const double* bias, double* y, "
-                        "int64_t batch,\n                     int64_t width, void* stream);"));
-  EXPECT_THAT(header, HasSubstr("int net_line_forward(const uint16_t* x, const uint16_t* weight, uint16_t* y, int64_t "
-                                "length, void* stream);"));
+                        "void* workspace,\n                     int64_t batch, int64_t width, void* stream);"));
+  EXPECT_THAT(header, HasSubstr("int net_line_forward(const uint16_t* x, const uint16_t* weight, uint16_t* y, "
+                                "void* workspace, int64_t length,\n                     void* stream);"));
   EXPECT_THAT(header, HasSubstr("int net_fixed_forward_sizes(net_sizes* sizes);"));
   EXPECT_THAT(header, HasSubstr("size_t net_fixed_forward_workspace(void);"));
+  EXPECT_THAT(header, HasSubstr("size_t net_open_forward_workspace(void);"));
   EXPECT_THAT(header, HasSubstr("x (2, 4, 8, 8), weight (4, 2, 3, 3), y (2, 2, 10, 10)."));
   EXPECT_THAT(header, HasSubstr("x (3, length, 4), weight (4, 2, 3), y (3, out_length, 2)."));
   EXPECT_THAT(header, HasSubstr("inline int fixed_forward("));
@@ -110,6 +116,37 @@ TEST(LauncherTexts, SourcesStandOnceForCubinAndPtx) {
   EXPECT_THAT(text, HasSubstr("__CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900"));
 }
 
+TEST(LauncherTexts, BothKernelsOfASourceAreNamed) {
+  for (const LaunchFormat format : {LaunchFormat::kCubin, LaunchFormat::kSource}) {
+    const LayerSet set = some_set(format);
+    const SetKernel one = kernel("up", "conv_transpose2d 4 -> 2; kernel 3");
+    std::vector<TargetKernel> kernels = made(set, one);
+    kernels[1] = test::with_packing(one.layer, kernels[1]);
+    const KernelSource& packed = kernels[1].source;
+    const bool is_source = format == LaunchFormat::kSource;
+    const std::string text =
+        text_of(kernel_files(set, one, kernels).value(), is_source ? "net_up_forward.cu" : "net_up_forward.c");
+    const auto function = [&](const std::string& part) {
+      return is_source ? fmt::format("(const void*)net_up_forward_sm_90a::net_up_forward_sm_90a_{}", part) : "NULL";
+    };
+    EXPECT_THAT(text,
+                HasSubstr(fmt::format("/* packing: blocks, bytes */ 3, 288,\n"
+                                      "     {{{{{}, \"{}\", /* threads */ 32, 0,\n"
+                                      "       /* arguments */ 2, {{NET_WEIGHT, NET_PACKED}}}},\n"
+                                      "      {{{}, \"{}\"",
+                                      function("packing"), packed.packing->symbol, function("kernel"), packed.symbol)));
+    EXPECT_THAT(text, HasSubstr("{NET_X, NET_PACKED, NET_Y, NET_HEIGHT, NET_WIDTH}"));
+    EXPECT_THAT(text, HasSubstr("/* bytes of the workspace, its alignment */ 288, 128"));
+    EXPECT_THAT(text, HasSubstr("/* packing: blocks, bytes */ 0, 0,\n     {{NULL, NULL, 0, 0, 0, {0}},"));
+    if (is_source) {
+      EXPECT_THAT(text, HasSubstr(fmt::format("#define {} net_up_forward_sm_90a_packing\n"
+                                              "#define {} net_up_forward_sm_90a_kernel\n",
+                                              packed.packing->symbol, packed.symbol)));
+      EXPECT_THAT(text, HasSubstr("void net_up_forward_sm_90a_packing(const float*, float*) {}\n"));
+    }
+  }
+}
+
 TEST(LauncherTexts, WrongSets) {
   const std::vector<SetKernel> kernels{kernel("up", "conv_transpose2d 4 -> 2; kernel 3")};
   LayerSet set = some_set();
@@ -128,6 +165,13 @@ TEST(LauncherTexts, WrongSets) {
   auto unknown = made(some_set(), kernels[0]);
   unknown[1].source.parameters.push_back({"scratch", "float*"});
   EXPECT_THAT(kernel_files(some_set(), kernels[0], unknown).error().message, HasSubstr("'float* scratch'"));
+  auto unpacked = made(some_set(), kernels[0]);
+  unpacked[1] = test::with_packing(kernels[0].layer, unpacked[1]);
+  unpacked[1].source.packing->parameters.push_back({"table", "int*"});
+  EXPECT_THAT(kernel_files(some_set(), kernels[0], unpacked).error().message, HasSubstr("'int* table'"));
+  unpacked[1].source.packing.reset();
+  EXPECT_THAT(kernel_files(some_set(), kernels[0], unpacked).error().message,
+              HasSubstr("reads packed weights, and its source has no kernel that packs them"));
 }
 
 }  // namespace

@@ -122,50 +122,92 @@ int ns_kernel_sizes(const ns_kernel* kernel, int64_t batch, int64_t height, int6
   return NS_OK;
 }
 
-/* `y` and its bytes are those of the output that must not lie over it; null for the output itself. */
-static int ns_check_array(const ns_kernel* kernel, const char* name, const void* array, int64_t elements,
-                          int64_t alignment, const void* y, int64_t y_elements) {
-  const uintptr_t element = (uintptr_t)kernel->recipe->element_bytes;
-  const uintptr_t begin = (uintptr_t)array, y_begin = (uintptr_t)y;
-  if (elements == 0) {
+/* An array of a call. */
+typedef struct ns_array {
+  const char* name;
+  const void* begin;
+  int64_t bytes; /* 0: the call has none */
+  int64_t alignment;
+} ns_array;
+
+static int ns_overlap(const ns_array* one, const ns_array* other) {
+  const uintptr_t begin = (uintptr_t)one->begin, other_begin = (uintptr_t)other->begin;
+  return begin < other_begin + (uintptr_t)other->bytes && other_begin < begin + (uintptr_t)one->bytes;
+}
+
+static int ns_check_workspace(const ns_kernel* kernel, const ns_array* workspace, const ns_array* arrays, int count) {
+  int i;
+  if (workspace->bytes == 0) {
     return NS_OK;
   }
-  if (array == NULL) {
-    return ns_fail(NS_INVALID_ARGUMENT, "%s: %s is null", kernel->name, name);
+  if (workspace->begin == NULL) {
+    return ns_fail(NS_INVALID_ARGUMENT,
+                   "%s: workspace is null: the kernel needs %lld bytes there, for a packed copy of the weights",
+                   kernel->name, (long long)workspace->bytes);
   }
-  if (begin % (uintptr_t)alignment != 0) {
-    return ns_fail(NS_INVALID_ARGUMENT, "%s: %s (%p) is misaligned: a multiple of %lld bytes is needed", kernel->name,
-                   name, array, (long long)alignment);
+  if ((uintptr_t)workspace->begin % (uintptr_t)workspace->alignment != 0) {
+    return ns_fail(NS_INVALID_ARGUMENT,
+                   "%s: workspace (%p) is misaligned: its %lld bytes must begin at a multiple of %lld", kernel->name,
+                   workspace->begin, (long long)workspace->bytes, (long long)workspace->alignment);
   }
-  if (y != NULL && begin < y_begin + (uintptr_t)y_elements * element &&
-      y_begin < begin + (uintptr_t)elements * element) {
-    return ns_fail(NS_INVALID_ARGUMENT, "%s: y overlaps %s", kernel->name, name);
+  for (i = 0; i < count; ++i) {
+    if (ns_overlap(workspace, &arrays[i])) {
+      return ns_fail(NS_INVALID_ARGUMENT, "%s: workspace (%lld bytes) overlaps %s", kernel->name,
+                     (long long)workspace->bytes, arrays[i].name);
+    }
   }
   return NS_OK;
 }
 
 static int ns_check_arrays(const ns_kernel* kernel, const ns_call* call) {
+  const ns_recipe* layer = kernel->recipe;
   const ns_sizes* sizes = &call->sizes;
-  const int64_t wide = kernel->recipe->alignment, narrow = kernel->recipe->element_bytes;
-  int status;
+  const int64_t element = layer->element_bytes;
+  const int packed_before = call->weight == NULL && layer->workspace_bytes > 0;
+  const ns_array arrays[] = {
+      {"y", call->y, sizes->y_elements * element, layer->alignment},
+      {"x", call->x, sizes->x_elements * element, layer->alignment},
+      {"weight", call->weight, packed_before ? 0 : sizes->weight_elements * element, element},
+      {"bias", call->bias, sizes->bias_elements * element, element},
+  };
+  const int count = (int)(sizeof arrays / sizeof arrays[0]);
+  const ns_array workspace = {"workspace", call->workspace, layer->workspace_bytes, layer->workspace_alignment};
+  int i;
   if (sizes->bias_elements == 0 && call->bias != NULL) {
     return ns_fail(NS_INVALID_ARGUMENT, "%s: bias must be null: the layer has no bias", kernel->name);
   }
-  status = ns_check_array(kernel, "y", call->y, sizes->y_elements, wide, NULL, 0);
-  if (status == NS_OK) {
-    status = ns_check_array(kernel, "x", call->x, sizes->x_elements, wide, call->y, sizes->y_elements);
+  for (i = 0; i < count; ++i) {
+    const ns_array* array = &arrays[i];
+    if (array->bytes == 0) {
+      continue;
+    }
+    if (array->begin == NULL) {
+      return ns_fail(NS_INVALID_ARGUMENT, "%s: %s is null", kernel->name, array->name);
+    }
+    if ((uintptr_t)array->begin % (uintptr_t)array->alignment != 0) {
+      return ns_fail(NS_INVALID_ARGUMENT, "%s: %s (%p) is misaligned: a multiple of %lld bytes is needed", kernel->name,
+                     array->name, array->begin, (long long)array->alignment);
+    }
+    if (i > 0 && ns_overlap(array, &arrays[0])) {
+      return ns_fail(NS_INVALID_ARGUMENT, "%s: y overlaps %s", kernel->name, array->name);
+    }
   }
-  if (status == NS_OK) {
-    status = ns_check_array(kernel, "weight", call->weight, sizes->weight_elements, narrow, call->y, sizes->y_elements);
-  }
-  if (status == NS_OK) {
-    status = ns_check_array(kernel, "bias", call->bias, sizes->bias_elements, narrow, call->y, sizes->y_elements);
-  }
-  return status;
+  return ns_check_workspace(kernel, &workspace, arrays, count);
 }
 
-int ns_blocks(const ns_kernel* kernel, const ns_binary* binary, const ns_sizes* sizes, int64_t* blocks) {
+static int ns_takes(const ns_part* part, int argument) {
+  int i;
+  for (i = 0; i < part->argument_count; ++i) {
+    if (part->arguments[i] == argument) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+int ns_blocks(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call, int64_t blocks[NS_PARTS]) {
   const ns_recipe* layer = kernel->recipe;
+  const ns_sizes* sizes = &call->sizes;
   const int64_t rows = (sizes->out_height + binary->tile_rows - 1) / binary->tile_rows;
   const int64_t columns = (sizes->out_width + binary->tile_columns - 1) / binary->tile_columns;
   int64_t count;
@@ -186,9 +228,14 @@ int ns_blocks(const ns_kernel* kernel, const ns_binary* binary, const ns_sizes* 
                    "%s: a batch of %lld with outputs of %lld x %lld needs more blocks than a grid can have (2^31 - 1)",
                    kernel->name, (long long)sizes->batch, (long long)sizes->out_height, (long long)sizes->out_width);
   }
-  *blocks = binary->most_tiles > 0 && count > binary->blocks_per_tile * binary->most_tiles
-                ? binary->blocks_per_tile * binary->most_tiles
-                : count;
+  if (call->weight == NULL && ns_takes(&binary->parts[NS_MAIN], NS_WEIGHT)) {
+    return ns_fail(NS_INVALID_ARGUMENT, "%s: weight is null, and the kernel for %s keeps no packed copy of it",
+                   kernel->name, binary->architecture);
+  }
+  blocks[NS_PACKING] = binary->parts[NS_PACKING].symbol != NULL && call->weight != NULL ? binary->packing_blocks : 0;
+  blocks[NS_MAIN] = binary->most_tiles > 0 && count > binary->blocks_per_tile * binary->most_tiles
+                        ? binary->blocks_per_tile * binary->most_tiles
+                        : count;
   return NS_OK;
 }
 
@@ -198,6 +245,8 @@ uint64_t ns_argument_value(const ns_call* call, int argument) {
       return (uint64_t)(uintptr_t)call->x;
     case NS_WEIGHT:
       return (uint64_t)(uintptr_t)call->weight;
+    case NS_PACKED:
+      return (uint64_t)(uintptr_t)call->workspace;
     case NS_BIAS:
       return (uint64_t)(uintptr_t)call->bias;
     case NS_Y:
@@ -250,7 +299,7 @@ int ns_choose(const ns_kernel* kernel, int capability, int most_shared_bytes, co
     if (!ns_runs_on(binary, capability)) {
       continue;
     }
-    if (binary->shared_bytes > (unsigned int)most_shared_bytes) {
+    if (binary->parts[NS_MAIN].shared_bytes > (unsigned int)most_shared_bytes) {
       too_large = binary;
       continue;
     }
@@ -267,8 +316,8 @@ int ns_choose(const ns_kernel* kernel, int capability, int most_shared_bytes, co
     return ns_fail(NS_UNSUPPORTED,
                    "%s for %s needs %u bytes of shared memory a block, and this GPU of compute capability %d.%d has "
                    "%d; the set is built for %s",
-                   kernel->name, too_large->architecture, too_large->shared_bytes, capability / 10, capability % 10,
-                   most_shared_bytes, kernel->architectures);
+                   kernel->name, too_large->architecture, too_large->parts[NS_MAIN].shared_bytes, capability / 10,
+                   capability % 10, most_shared_bytes, kernel->architectures);
   }
   return ns_fail(NS_UNSUPPORTED,
                  "%s is built for %s, and nothing of that runs on this GPU of compute capability %d.%d; add its "
@@ -316,8 +365,12 @@ int ns_uses_host(void) {
   return *kernel != NULL && ns_on_host(*kernel);
 }
 
+size_t ns_kernel_workspace(const ns_kernel* kernel) {
+  return kernel != NULL ? (size_t)kernel->recipe->workspace_bytes : 0;
+}
+
 int ns_kernel_launch(const ns_kernel* kernel, const void* x, const void* weight, const void* bias, void* y,
-                     int64_t batch, int64_t height, int64_t width, void* stream) {
+                     void* workspace, int64_t batch, int64_t height, int64_t width, void* stream) {
   ns_call call;
   int status = ns_kernel_sizes(kernel, batch, height, width, &call.sizes);
   if (status != NS_OK || call.sizes.y_elements == 0) {
@@ -327,6 +380,7 @@ int ns_kernel_launch(const ns_kernel* kernel, const void* x, const void* weight,
   call.weight = weight;
   call.bias = bias;
   call.y = y;
+  call.workspace = workspace;
   status = ns_check_arrays(kernel, &call);
   if (status != NS_OK) {
     return status;

@@ -58,8 +58,9 @@ int ns_prepare(void);
  * where it has one. bias is null where the layer has none. */
 int ns_kernel_prepare(const ns_kernel* kernel);
 int ns_kernel_sizes(const ns_kernel* kernel, int64_t batch, int64_t height, int64_t width, ns_sizes* sizes);
+size_t ns_kernel_workspace(const ns_kernel* kernel);
 int ns_kernel_launch(const ns_kernel* kernel, const void* x, const void* weight, const void* bias, void* y,
-                     int64_t batch, int64_t height, int64_t width, void* stream);
+                     void* workspace, int64_t batch, int64_t height, int64_t width, void* stream);
 
 /* Where kernels run from now on: 1, on the host device, with arrays in the host's memory; 0, on a GPU; -1, as it is
  * without a call, on a GPU where there is one, else on the host device. 1 is an error where the set was made without

@@ -209,7 +209,7 @@ static int ns_load(const ns_driver* driver, const ns_kernel* kernel, ns_place* p
   void* values[] = {log, (void*)(uintptr_t)(sizeof log - 1)};
   void* module = NULL;
   const char* what = "asking what the GPU is";
-  int device = 0, major = 0, minor = 0, most_shared = 0, status;
+  int device = 0, major = 0, minor = 0, most_shared = 0, i, status;
   int code = driver->ctx_get_device(&device);
   if (code == 0) {
     code = driver->device_get_attribute(&major, NS_CU_CAPABILITY_MAJOR, device);
@@ -227,18 +227,24 @@ static int ns_load(const ns_driver* driver, const ns_kernel* kernel, ns_place* p
   if (status != NS_OK) {
     return status;
   }
-  code = driver->module_load_data_ex(&module, place->binary->code, 2, options, values);
+  code = driver->module_load_data_ex(&module, place->binary->image, 2, options, values);
   if (code != 0) {
     char doing[800];
     snprintf(doing, sizeof doing, "loading the kernel for %s%s%s", place->binary->architecture,
              log[0] != '\0' ? ": " : "", log);
     return ns_driver_failure(driver, code, kernel->name, doing);
   }
-  what = "finding the kernel in its module";
-  code = driver->module_get_function(&place->function, module, place->binary->symbol);
-  if (code == 0 && place->binary->shared_bytes > NS_SHARED_WITHOUT_ASKING) {
-    what = "asking for shared memory";
-    code = driver->func_set_attribute(place->function, NS_CU_ALLOWED_SHARED, (int)place->binary->shared_bytes);
+  for (i = 0; code == 0 && i < NS_PARTS; ++i) {
+    const ns_part* part = &place->binary->parts[i];
+    if (part->symbol == NULL) {
+      continue;
+    }
+    what = "finding the kernel in its module";
+    code = driver->module_get_function(&place->functions[i], module, part->symbol);
+    if (code == 0 && part->shared_bytes > NS_SHARED_WITHOUT_ASKING) {
+      what = "asking for shared memory";
+      code = driver->func_set_attribute(place->functions[i], NS_CU_ALLOWED_SHARED, (int)part->shared_bytes);
+    }
   }
   if (code != 0) {
     status = ns_driver_failure(driver, code, kernel->name, what);
@@ -249,7 +255,7 @@ static int ns_load(const ns_driver* driver, const ns_kernel* kernel, ns_place* p
 
 /* The kernel's place in the current context, made where there is none yet. */
 static int ns_make_place(const ns_driver* driver, const ns_kernel* kernel, void* context, const ns_place** made) {
-  ns_place place = {NULL, 0, NULL, NULL, NULL};
+  ns_place place = {NULL, 0, NULL, {NULL, NULL}, NULL};
   int status = NS_OK;
   int mode = NS_CU_CAPTURE_RELAXED;
   place.context = context;
@@ -290,21 +296,26 @@ int ns_gpu_prepare(const ns_kernel* kernel) {
 
 static int ns_enqueue(const ns_driver* driver, const ns_kernel* kernel, const ns_place* place, const ns_call* call,
                       void* stream) {
-  const ns_binary* binary = place->binary;
   uint64_t values[NS_MOST_ARGUMENTS];
   void* parameters[NS_MOST_ARGUMENTS];
-  int64_t blocks = 0;
-  int i, code;
-  const int status = ns_blocks(kernel, binary, &call->sizes, &blocks);
+  int64_t blocks[NS_PARTS];
+  int i, k, code = 0;
+  const int status = ns_blocks(kernel, place->binary, call, blocks);
   if (status != NS_OK) {
     return status;
   }
-  for (i = 0; i < binary->argument_count; ++i) {
-    values[i] = ns_argument_value(call, binary->arguments[i]);
-    parameters[i] = &values[i]; /* the driver reads as many bytes as the parameter has, lowest first */
+  for (i = 0; code == 0 && i < NS_PARTS; ++i) {
+    const ns_part* part = &place->binary->parts[i];
+    if (blocks[i] == 0) {
+      continue;
+    }
+    for (k = 0; k < part->argument_count; ++k) {
+      values[k] = ns_argument_value(call, part->arguments[k]);
+      parameters[k] = &values[k]; /* the driver reads as many bytes as the parameter has, lowest first */
+    }
+    code = driver->launch_kernel(place->functions[i], (unsigned int)blocks[i], 1, 1, part->threads, 1, 1,
+                                 part->shared_bytes, stream, parameters, NULL);
   }
-  code = driver->launch_kernel(place->function, (unsigned int)blocks, 1, 1, binary->threads, 1, 1, binary->shared_bytes,
-                               stream, parameters, NULL);
   return code == 0 ? NS_OK : ns_driver_failure(driver, code, kernel->name, "launching");
 }
 

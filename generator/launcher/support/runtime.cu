@@ -42,7 +42,7 @@ static int ns_choose_compiled(const ns_kernel* kernel, ns_place* place) {
   }
   if (code == cudaSuccess) {
     what = "loading the kernel";
-    code = cudaFuncGetAttributes(&attributes, recipe->binaries[0].code);
+    code = cudaFuncGetAttributes(&attributes, recipe->binaries[0].parts[NS_MAIN].function);
   }
   if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
     (void)cudaGetLastError();
@@ -57,29 +57,36 @@ static int ns_choose_compiled(const ns_kernel* kernel, ns_place* place) {
   for (i = 0; i < recipe->binary_count; ++i) {
     if (recipe->binaries[i].capability == attributes.ptxVersion) {
       place->binary = &recipe->binaries[i];
-      place->function = (void*)(uintptr_t)place->binary->code;
     }
   }
   if (place->binary == NULL) {
     return ns_fail(NS_UNSUPPORTED, "%s was compiled for compute_%d, and has sources for %s", kernel->name,
                    attributes.ptxVersion, kernel->architectures);
   }
-  if (place->binary->shared_bytes > (unsigned int)most_shared) {
+  if (place->binary->parts[NS_MAIN].shared_bytes > (unsigned int)most_shared) {
     return ns_fail(NS_UNSUPPORTED,
                    "%s for %s needs %u bytes of shared memory a block, and this GPU of compute capability %d.%d has %d",
-                   kernel->name, place->binary->architecture, place->binary->shared_bytes, capability, minor,
-                   most_shared);
+                   kernel->name, place->binary->architecture, place->binary->parts[NS_MAIN].shared_bytes, capability,
+                   minor, most_shared);
   }
-  if (place->binary->shared_bytes > NS_SHARED_WITHOUT_ASKING) {
-    code = cudaFuncSetAttribute(place->function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                (int)place->binary->shared_bytes);
+  for (i = 0; code == cudaSuccess && i < NS_PARTS; ++i) {
+    const ns_part* part = &place->binary->parts[i];
+    if (part->symbol == NULL) {
+      continue;
+    }
+    what = "loading the kernel";
+    code = cudaFuncGetAttributes(&attributes, part->function); /* else its first launch would load it */
+    if (code == cudaSuccess && part->shared_bytes > NS_SHARED_WITHOUT_ASKING) {
+      what = "asking for shared memory";
+      code = cudaFuncSetAttribute(part->function, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)part->shared_bytes);
+    }
   }
-  return code == cudaSuccess ? NS_OK : ns_runtime_failure(code, kernel->name, "asking for shared memory");
+  return code == cudaSuccess ? NS_OK : ns_runtime_failure(code, kernel->name, what);
 }
 
 /* The kernel's place on the current device, made where there is none yet. Again: also where there is one. */
 static int ns_make_place(const ns_kernel* kernel, const void* device, int again, const ns_place** made) {
-  ns_place place = {NULL, 0, NULL, NULL, NULL};
+  ns_place place = {NULL, 0, NULL, {NULL, NULL}, NULL};
   int status = NS_OK;
   place.context = device;
   pthread_mutex_lock(&ns_mutex);
@@ -117,15 +124,36 @@ int ns_gpu_prepare(const ns_kernel* kernel) {
   return status == NS_OK ? ns_make_place(kernel, device, 1, &place) : status;
 }
 
-int ns_gpu_launch(const ns_kernel* kernel, const ns_call* call, void* stream) {
-  const ns_place* place;
-  const void* device = NULL;
+static int ns_enqueue(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call, void* stream) {
   uint64_t values[NS_MOST_ARGUMENTS];
   void* parameters[NS_MOST_ARGUMENTS];
   dim3 grid(1, 1, 1), block(1, 1, 1);
-  int64_t blocks = 0;
-  int i;
-  cudaError_t code;
+  int64_t blocks[NS_PARTS];
+  int i, k;
+  cudaError_t code = cudaSuccess;
+  const int status = ns_blocks(kernel, binary, call, blocks);
+  if (status != NS_OK) {
+    return status;
+  }
+  for (i = 0; code == cudaSuccess && i < NS_PARTS; ++i) {
+    const ns_part* part = &binary->parts[i];
+    if (blocks[i] == 0) {
+      continue;
+    }
+    for (k = 0; k < part->argument_count; ++k) {
+      values[k] = ns_argument_value(call, part->arguments[k]);
+      parameters[k] = &values[k]; /* as many bytes as the parameter has are read, lowest first */
+    }
+    grid.x = (unsigned int)blocks[i];
+    block.x = part->threads;
+    code = cudaLaunchKernel(part->function, grid, block, parameters, part->shared_bytes, (cudaStream_t)stream);
+  }
+  return code == cudaSuccess ? NS_OK : ns_runtime_failure(code, kernel->name, "launching");
+}
+
+int ns_gpu_launch(const ns_kernel* kernel, const ns_call* call, void* stream) {
+  const ns_place* place;
+  const void* device = NULL;
   int status = ns_current_device(kernel, &device);
   if (status != NS_OK) {
     return status;
@@ -143,19 +171,5 @@ int ns_gpu_launch(const ns_kernel* kernel, const ns_call* call, void* stream) {
     }
     status = ns_make_place(kernel, device, 0, &place);
   }
-  if (status == NS_OK) {
-    status = ns_blocks(kernel, place->binary, &call->sizes, &blocks);
-  }
-  if (status != NS_OK) {
-    return status;
-  }
-  for (i = 0; i < place->binary->argument_count; ++i) {
-    values[i] = ns_argument_value(call, place->binary->arguments[i]);
-    parameters[i] = &values[i]; /* as many bytes as the parameter has are read, lowest first */
-  }
-  grid.x = (unsigned int)blocks;
-  block.x = place->binary->threads;
-  code =
-      cudaLaunchKernel(place->binary->code, grid, block, parameters, place->binary->shared_bytes, (cudaStream_t)stream);
-  return code == cudaSuccess ? NS_OK : ns_runtime_failure(code, kernel->name, "launching");
+  return status == NS_OK ? ns_enqueue(kernel, place->binary, call, stream) : status;
 }

@@ -14,10 +14,23 @@
 extern "C" {
 #endif
 
-enum { NS_MOST_ARGUMENTS = 7 };
+enum { NS_MOST_ARGUMENTS = 8 };
 
-/* An argument of a kernel, by what it is to the caller. */
-enum ns_argument { NS_X, NS_WEIGHT, NS_BIAS, NS_Y, NS_BATCH, NS_HEIGHT, NS_WIDTH };
+/* An argument of a kernel, by what it is to the caller; the arrays come first. */
+enum ns_argument { NS_X, NS_WEIGHT, NS_PACKED, NS_BIAS, NS_Y, NS_BATCH, NS_HEIGHT, NS_WIDTH };
+
+/* What a call launches, in this order: the packing of its weights, where the kernel reads a packed copy of them, and
+ * the kernel. */
+enum { NS_PACKING, NS_MAIN, NS_PARTS };
+
+/* One of the two. */
+typedef struct ns_part {
+  const void* function;               /* for the CUDA runtime, else null */
+  const char* symbol;                 /* null: there is no such part */
+  unsigned int threads, shared_bytes; /* of a block */
+  int argument_count;
+  unsigned char arguments[NS_MOST_ARGUMENTS]; /* in the kernel's order */
+} ns_part;
 
 /* The kernel as it was made for one architecture, and how that is launched. */
 typedef struct ns_binary {
@@ -25,14 +38,13 @@ typedef struct ns_binary {
   int capability;           /* 10 * major + minor */
   int only_there;           /* 1: on chips of this capability alone; 0: also on later ones of the same major version */
   int is_ptx;               /* 1: on this chip and all later ones */
-  const void* code;         /* the image for the driver, or the function for the CUDA runtime */
-  const char* symbol;
-  unsigned int threads, shared_bytes; /* of a block */
-  int64_t tile_rows, tile_columns;    /* outputs that a block makes */
-  int64_t blocks_per_tile;            /* for all channels and phases of a tile of one image */
-  int64_t most_tiles;                 /* that have blocks at a time, which go on to others; 0: all have */
-  int argument_count;
-  unsigned char arguments[NS_MOST_ARGUMENTS]; /* in the kernel's order */
+  const void* image;        /* for the driver, else null */
+  int64_t tile_rows, tile_columns; /* outputs that a block makes */
+  int64_t blocks_per_tile;         /* for all channels and phases of a tile of one image */
+  int64_t most_tiles;              /* that have blocks at a time, which go on to others; 0: all have */
+  int64_t packing_blocks;
+  int64_t packed_bytes; /* that the packing writes, from the workspace's beginning */
+  ns_part parts[NS_PARTS];
 } ns_binary;
 
 /* One call, checked. */
@@ -42,6 +54,7 @@ typedef struct ns_call {
   const void* weight;
   const void* bias;
   void* y;
+  void* workspace;
 } ns_call;
 
 /* The kernel as a library for the host device. */
@@ -57,7 +70,7 @@ typedef struct ns_place {
   const void* context;
   unsigned long long id; /* of the context: a new one may get an old one's address */
   const ns_binary* binary;
-  void* function;
+  void* functions[NS_PARTS]; /* of the driver, null where there is no such part; not for the CUDA runtime */
   struct ns_place* next;
 } ns_place;
 
@@ -69,8 +82,9 @@ typedef struct ns_recipe {
   int64_t stride_h, stride_w;
   int64_t reach_h, reach_w; /* out = (in - 1) * stride + reach */
   int64_t element_bytes;
-  int64_t alignment;      /* bytes that the addresses of x and y are multiples of */
-  const char* width_name; /* "width", or "length" of a layer with one dimension */
+  int64_t alignment;                            /* bytes that the addresses of x and y are multiples of */
+  int64_t workspace_bytes, workspace_alignment; /* the most that a binary needs; 0: none needs any */
+  const char* width_name;                       /* "width", or "length" of a layer with one dimension */
   const ns_binary* binaries;
   int binary_count;
   const ns_host_binary* host; /* or null */
@@ -84,8 +98,10 @@ __attribute__((format(printf, 2, 3)))
 NS_HIDDEN int
 ns_fail(int status, const char* format, ...);
 
-/* What a launch takes. Errors: more blocks than a grid can have. */
-NS_HIDDEN int ns_blocks(const ns_kernel* kernel, const ns_binary* binary, const ns_sizes* sizes, int64_t* blocks);
+/* The blocks of each part in a call; 0 for one that it does not launch. Errors: more blocks than a grid can have; no
+ * weights where the kernel reads them. */
+NS_HIDDEN int ns_blocks(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call,
+                        int64_t blocks[NS_PARTS]);
 NS_HIDDEN uint64_t ns_argument_value(const ns_call* call, int argument);
 
 /* The place of a kernel in a context, or null; reads without a lock. */

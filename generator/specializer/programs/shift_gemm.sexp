@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "28dc241f7d094b23a5d1c0d7e02f06f03ef2c2a534f4ca6528a1c591e508b2cd")
+  (digest "60f400db08e87f9858d57d34a3c52dbf04dd87cb93d3e2ca527aa9d285bc59a5")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -625,7 +625,7 @@
                             (declare @24 (array float P::store) values)
                             (for @26 (pragma "unroll") (declare @26 int i 0) (< i P::store) (++ i)
                               (declare @27 (const int) d (+ (+ (* (/ (+ first i) 2) 4) (* (% position 2) 2)) (% (+ first i) 2)))
-                              (do @28 (= (at values i) (call finish (? (call has_taps phase) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) (at shifts i)))))
+                              (do @28 (= (at values i) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) (at shifts i)))))
                             (do @33 (call store_together (+ (+ y (* (+ (* (static_cast "long long" oy) out_w) ox) P::out_channels)) channel) values))))))))))
             (else
               (for @41 (pragma "unroll") (declare @41 int i 0) (< i (/ P::columns 4)) (++ i)

@@ -22,9 +22,9 @@ constexpr const char* kCommit = "wgmma_commit";
 constexpr const char* kWait = "wgmma_wait";
 
 constexpr std::uint32_t kWarpgroup = 128;
-constexpr std::uint32_t kRows = 16;      // of d, of a warp
-constexpr std::uint32_t kRowBytes = 32;  // of an operand, for the K of one instruction
-constexpr std::uint32_t kChunk = 16;     // of an operand, which every layout leaves whole
+constexpr std::uint32_t kRows = 16;          // of d, of a warp
+constexpr std::uint32_t kRowBytes = 32;      // of an operand, for the K of one instruction
+constexpr std::uint32_t kOperandChunk = 16;  // of an operand, which every layout leaves whole
 // Bits of a descriptor that no field has: behind those of the start and of both pitches, and before the swizzle.
 constexpr std::uint64_t kNoField = 0x3ff1'c000'c000'c000;
 
@@ -135,7 +135,7 @@ std::optional<Fault> read_operand(Worker& worker, std::uint32_t first, const cha
   }
   const std::uint32_t window = worker.rank() * worker.launch().shared_stride - kSharedStart;
   const std::uint32_t bytes = static_cast<std::uint32_t>(operand.rows) * kRowBytes;  // at most
-  const std::uint32_t part = (bytes / kWarp + kChunk - 1) / kChunk * kChunk;
+  const std::uint32_t part = (bytes / kWarp + kOperandChunk - 1) / kOperandChunk * kOperandChunk;
   std::uint32_t lane = worker.random().below(kWarp);
   const std::uint32_t agent = machine.products_agent(machine.warp_of(first));
   for (const WgmmaPiece& piece : *pieces) {

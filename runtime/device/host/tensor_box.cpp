@@ -11,7 +11,7 @@
 namespace convtgen::host {
 namespace {
 
-constexpr std::uint32_t kChunk = 16;  // bytes; what swizzles move about
+constexpr std::uint32_t kSwizzleChunk = 16;  // bytes; what swizzles move about
 constexpr std::uint32_t kSharedAlignment = 128;
 constexpr std::uint64_t kMaxShared = 227 * 1024;  // bytes of a block, on every chip that has TMA
 constexpr std::uint16_t kNan = 0x7ff7;
@@ -40,9 +40,9 @@ Result<void> check_copy(const TensorMap& map, const BoxCoordinates& coordinates,
     return fail(fmt::format("TMA: the box takes {} bytes of shared memory; a block has at most {}", span, kMaxShared));
   }
   const std::int64_t first = std::int64_t{coordinates[0]} * element;
-  if (first % kChunk != 0) {
+  if (first % kSwizzleChunk != 0) {
     return fail(fmt::format("TMA: coordinate 0 is {} elements, {} bytes; legal are multiples of {} bytes",
-                            coordinates[0], first, kChunk));
+                            coordinates[0], first, kSwizzleChunk));
   }
   for (std::size_t d = 0; store && d < static_cast<std::size_t>(map.rank); ++d) {
     if (coordinates[d] < 0) {
@@ -60,7 +60,7 @@ class Cutter {
         swizzle_(static_cast<std::uint32_t>(swizzle_bytes(map.swizzle))),
         store_(store) {
     const std::uint64_t bytes = box_bytes(map);
-    pieces_.reserve(bytes / (swizzle_ == 0 ? map.box[0] * element_ : kChunk));
+    pieces_.reserve(bytes / (swizzle_ == 0 ? map.box[0] * element_ : kSwizzleChunk));
   }
 
   // `global` is where element 0 of the row is or would be, `shared` that before the swizzle.
@@ -79,14 +79,15 @@ class Cutter {
     }
     const std::uint32_t stop = end * element_;
     for (std::uint32_t at = begin * element_; at < stop;) {
-      const std::uint32_t next = swizzle_ == 0 ? stop : std::min(stop, at / kChunk * kChunk + kChunk);
+      const std::uint32_t next =
+          swizzle_ == 0 ? stop : std::min(stop, at / kSwizzleChunk * kSwizzleChunk + kSwizzleChunk);
       pieces_.push_back({inside ? global + at : 0, swizzled(shared + at), next - at, inside});
       at = next;
     }
   }
 
   [[nodiscard]] std::uint32_t swizzled(std::uint32_t address) const {
-    const std::uint32_t bits = swizzle_ == 0 ? 0 : (swizzle_ / kChunk - 1) * kChunk;
+    const std::uint32_t bits = swizzle_ == 0 ? 0 : (swizzle_ / kSwizzleChunk - 1) * kSwizzleChunk;
     return address ^ (address >> 3 & bits);
   }
 

@@ -1,0 +1,27 @@
+// What a build system and a program want to know of kernels that were made.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/files.h"
+#include "generator/planner/plan.h"
+#include "generator/specializer/kernel_source.h"
+
+namespace convtgen::cli {
+
+/// One kernel and the file that was made of it.
+struct Product {
+  std::string layer;  // its name
+  Problem problem;
+  Plan plan;
+  KernelSource source;
+  std::string architecture;  // "sm_80", "compute_80", or of a host library that of its source
+  std::string kind;          // "source", "cubin", "ptx", "host"
+  OutputFile file;
+};
+
+/// A JSON object of all kernels; no paths, times or names of this machine.
+[[nodiscard]] std::string manifest_text(const std::vector<Product>& products);
+
+}  // namespace convtgen::cli

@@ -1,0 +1,123 @@
+// Prebuilt kernels with packed weights on the host device: right by the definition, packed once and used again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "generator/language/language.h"
+#include "generator/launcher/names.h"
+#include "runtime/device/host/host_device.h"
+#include "runtime/reference/compare.h"
+#include "tests/launcher/built_set.h"
+#include "tests/launcher/with_packing.h"
+
+namespace convtgen::test {
+namespace {
+
+constexpr InputSizes kSizes{2, 5, 7};
+
+struct PackedKernel {
+  std::string name;
+  std::string layer;
+  bool planned = false;  // by the planner; else made of one that packs nothing
+};
+void PrintTo(const PackedKernel& kernel, std::ostream* out) {
+  *out << kernel.name;
+}
+
+/// The kernel for the first of the planner's plans that packs its weights, or for none.
+std::optional<TargetKernel> planned_kernel(const Layer& layer) {
+  const CodeTarget code = code_target_named("sm_90a").value();
+  const Problem problem{layer, Direction::kForward, code.target};
+  for (const Plan& each : plan(problem).value()) {
+    if (each.packed_bytes > 0) {
+      return TargetKernel{code, each, specialize(problem, each).value()};
+    }
+  }
+  return std::nullopt;
+}
+
+TargetKernel made_kernel(const Layer& layer) {
+  const CodeTarget code = code_target_named("sm_80").value();
+  const Problem problem{layer, Direction::kForward, code.target};
+  const Plan best = plan(problem).value().front();
+  return with_packing(layer, {code, best, specialize(problem, best).value()});
+}
+
+class PackedOnHost : public testing::TestWithParam<PackedKernel> {
+ protected:
+  void SetUp() override {
+    layer_ = parse_layer(GetParam().layer).value();
+    const auto made = GetParam().planned ? planned_kernel(layer_) : made_kernel(layer_);
+    ASSERT_TRUE(made) << "the planner has no plan that packs the weights";
+    HostOptions options;
+    options.cache = false;
+    options.portable = true;
+    const auto device = open_host_device(options).value();
+    const auto library = device->compile(made->source, made->code.target.architecture);
+    ASSERT_TRUE(library) << library.error().message;
+    const SetKernel kernel{"up", layer_, Direction::kForward};
+    set_.write_launch_code({"net", "net.h", LaunchFormat::kCubin, true, {made->code}}, kernel, {*made});
+    write(set_.folder() / ("out/" + host_file("up_forward")), library->bytes);
+    write(set_.folder() / ("out/" + code_file("up_forward", made->code)), "no GPU will have it");
+    set_.build(strict_compilers().front());
+    ASSERT_EQ(set_.function<int (*)(int)>("use_host")(1), 0) << set_.last_error();
+    shape_ = shape_of(layer_, kSizes).value();
+  }
+
+  [[nodiscard]] void* kernel() const { return *set_.function<void** (*)()>("kernels")(); }
+
+  /// Memory that a workspace may begin in, with a pattern in it that no weight has.
+  [[nodiscard]] std::vector<std::byte> workspace() const {
+    return std::vector<std::byte>(
+        set_.function<std::size_t (*)(void*)>("kernel_workspace")(kernel()) + kWorkspaceAlignment, std::byte{0xff});
+  }
+
+  HostArray run(const LayerInputs& inputs, const void* weight, std::vector<std::byte>& workspace) {
+    using Launch = int (*)(void*, const void*, const void*, const void*, void*, void*, std::int64_t, std::int64_t,
+                           std::int64_t, void*);
+    HostArray y = make_array(layer_.dtype, output_shape(layer_, shape_));
+    std::ranges::fill(y.bytes, std::byte{0xff});
+    const auto begin = reinterpret_cast<std::uintptr_t>(workspace.data());
+    void* aligned = workspace.data() + (kWorkspaceAlignment - begin % kWorkspaceAlignment) % kWorkspaceAlignment;
+    EXPECT_EQ(set_.function<Launch>("kernel_launch")(kernel(), inputs.x.bytes.data(), weight,
+                                                     inputs.bias ? inputs.bias->bytes.data() : nullptr, y.bytes.data(),
+                                                     aligned, kSizes.batch, kSizes.height, kSizes.width, nullptr),
+              0)
+        << set_.last_error();
+    return y;
+  }
+
+  BuiltSet set_;
+  Layer layer_;
+  Shape shape_;
+};
+
+TEST_P(PackedOnHost, PackedOnceAndUsedAgainBesideOthers) {
+  const LayerInputs first = random_inputs(layer_, shape_, 1), second = random_inputs(layer_, shape_, 2);
+  std::vector<std::byte> first_workspace = workspace(), second_workspace = workspace();
+  const HostArray y = run(first, first.weight.bytes.data(), first_workspace);
+  const HostArray other = run(second, second.weight.bytes.data(), second_workspace);
+  for (const auto& [inputs, result] : {std::pair{&first, &y}, std::pair{&second, &other}}) {
+    const Comparison comparison = compare(layer_, shape_, define_all(layer_, shape_, *inputs), *result);
+    EXPECT_TRUE(comparison.passed()) << describe(comparison, layer_);
+  }
+  const std::vector<std::byte> kept = first_workspace;
+  EXPECT_EQ(run(first, nullptr, first_workspace).bytes, y.bytes);
+  EXPECT_EQ(run(second, nullptr, second_workspace).bytes, other.bytes);
+  EXPECT_EQ(first_workspace, kept) << "a call without weights only reads";
+  LayerInputs mixed = first;
+  mixed.weight = second.weight;
+  EXPECT_EQ(run(mixed, nullptr, second_workspace).bytes, run(mixed, second.weight.bytes.data(), first_workspace).bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kernels, PackedOnHost,
+    testing::Values(PackedKernel{"Copied", "conv_transpose2d 8 -> 6; kernel 4; stride 2; padding 1; bias", false},
+                    PackedKernel{"PlannedF16",
+                                 "conv_transpose2d 20 -> 12; kernel 4; stride 2; padding 1; bias; dtype f16", true},
+                    PackedKernel{"PlannedTf32", "conv_transpose2d 8 -> 24; kernel 3; compute tf32; input ?x?x?", true}),
+    [](const auto& given) { return given.param.name; });
+
+}  // namespace
+}  // namespace convtgen::test

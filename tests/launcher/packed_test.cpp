@@ -1,0 +1,160 @@
+// Kernels with packed weights over the fake driver: what is launched, and what is wrong with a workspace.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "generator/language/language.h"
+#include "generator/launcher/names.h"
+#include "tests/launcher/over_fake_driver.h"
+#include "tests/launcher/with_packing.h"
+
+namespace convtgen::test {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr int kInvalid = 1;
+constexpr std::size_t kPackedBytes = 8 * 6 * 4 * 4 * sizeof(float);
+
+/// What the fake driver loads for a source: a line for each kernel, with the bytes of its parameters.
+std::string image_of(const KernelSource& source) {
+  const auto line = [](const std::string& symbol, const std::vector<KernelParameter>& parameters) {
+    std::string text = symbol;
+    for (const KernelParameter& parameter : parameters) {
+      text += parameter.type.contains('*') || parameter.type.contains("long") ? " 8" : " 4";
+    }
+    return text;
+  };
+  std::string image = line(source.symbol, source.parameters);
+  if (source.packing) {
+    image += "\n" + line(source.packing->symbol, source.packing->parameters);
+  }
+  return image + '\0';
+}
+
+/// A layer whose kernel for sm_90a packs its weights, and whose kernel for sm_80 does not.
+class PackedWeights : public OverFakeDriver {
+ protected:
+  void SetUp() override {
+    OverFakeDriver::SetUp();
+    const LayerSet set{"net", "net.h", LaunchFormat::kCubin, false, {target("sm_80"), target("sm_90a")}};
+    const SetKernel kernel{"up", parse_layer("conv_transpose2d 8 -> 6; kernel 4; stride 2; padding 1; bias").value(),
+                           Direction::kForward};
+    for (const CodeTarget& code : set.targets) {
+      const Problem problem{kernel.layer, kernel.direction, code.target};
+      const Plan best = plan(problem).value().front();
+      made_.push_back({code, best, specialize(problem, best).value()});
+    }
+    made_[1] = with_packing(kernel.layer, made_[1]);
+    set_.write_launch_code(set, kernel, made_);
+    for (const TargetKernel& made : made_) {
+      write(set_.folder() / ("out/" + code_file("up_forward", made.code)), image_of(made.source));
+    }
+  }
+  [[nodiscard]] static CodeTarget target(const char* name) { return code_target_named(name).value(); }
+
+  struct Call {
+    std::uintptr_t x = 0x1000000, weight = 0x2000000, bias = 0x3000000, y = 0x4000000, workspace = 0x5000000;
+    std::int64_t batch = 2;
+  };
+  int up(const Call& call) {
+    using Up =
+        int (*)(const void*, const void*, const void*, void*, void*, std::int64_t, std::int64_t, std::int64_t, void*);
+    return set_.function<Up>("up_forward")(at<void>(call.x), at<void>(call.weight), at<void>(call.bias),
+                                           at<void>(call.y), at<void>(call.workspace), call.batch, 9, 20,
+                                           at<void>(0x77));
+  }
+
+  std::vector<TargetKernel> made_;  // for sm_80 and sm_90a
+};
+
+TEST_F(PackedWeights, ArePackedBeforeTheKernelUnlessTheCallGivesNone) {
+  set_.build(strict_compilers().back());
+  enter_context(9, 0);
+  ASSERT_EQ(up({}), 0) << set_.last_error();
+  ASSERT_EQ(state_->launches.size(), 2u);
+  const KernelSource& source = made_[1].source;
+  const fake::SeenLaunch packing = state_->launches[0], main = state_->launches[1];
+  EXPECT_EQ(packing.symbol, source.packing->symbol);
+  EXPECT_THAT(packing.grid, ElementsAre(8 * 6 * 4 * 4 / 32, 1, 1));
+  EXPECT_THAT(packing.block, ElementsAre(32, 1, 1));
+  EXPECT_EQ(packing.shared_bytes, 0u);
+  EXPECT_THAT(packing.arguments, ElementsAre(0x2000000, 0x5000000));
+  EXPECT_EQ(packing.stream, 0x77u);
+  EXPECT_EQ(main.symbol, source.symbol);
+  EXPECT_THAT(main.arguments, ElementsAre(0x1000000, 0x5000000, 0x3000000, 0x4000000, 9, 20));
+  EXPECT_EQ(main.stream, 0x77u);
+
+  ASSERT_EQ(up({.weight = 0}), 0) << set_.last_error();
+  ASSERT_EQ(state_->launches.size(), 3u);
+  EXPECT_EQ(state_->launches[2].symbol, source.symbol);
+  EXPECT_EQ(state_->launches[2].grid, main.grid);
+  EXPECT_EQ(state_->launches[2].arguments, main.arguments);
+  EXPECT_EQ(state_->live_modules, 1);
+}
+
+TEST_F(PackedWeights, LaterCallsOnlyLaunchAndCanBeCaptured) {
+  set_.build(strict_compilers().front());
+  enter_context(9, 0);
+  ASSERT_EQ(set_.function<int (*)()>("up_forward_prepare")(), 0) << set_.last_error();
+  state_->capturing.insert(0x77);
+  state_->calls.clear();
+  ASSERT_EQ(up({}), 0) << set_.last_error();
+  ASSERT_EQ(up({.weight = 0}), 0) << set_.last_error();
+  EXPECT_THAT(state_->calls, ElementsAre("cuLaunchKernel", "cuLaunchKernel", "cuLaunchKernel"));
+  EXPECT_EQ(state_->spoiled_captures, 0);
+}
+
+TEST_F(PackedWeights, TheWorkspaceIsForTheKernelThatNeedsTheMost) {
+  set_.build(strict_compilers().front());
+  EXPECT_EQ(set_.function<std::size_t (*)()>("up_forward_workspace")(), kPackedBytes);
+  const auto workspace = set_.function<std::size_t (*)(const void*)>("kernel_workspace");
+  EXPECT_EQ(workspace(set_.function<const SetKernelFacts* const* (*)()>("kernels")()[0]), kPackedBytes);
+  EXPECT_EQ(workspace(nullptr), 0u);
+  enter_context(8, 0);
+  ASSERT_EQ(up({}), 0) << set_.last_error();
+  ASSERT_EQ(state_->launches.size(), 1u);
+  EXPECT_EQ(state_->launches[0].symbol, made_[0].source.symbol);
+  EXPECT_THAT(state_->launches[0].arguments, ElementsAre(0x1000000, 0x2000000, 0x3000000, 0x4000000, 9, 20));
+  EXPECT_EQ(up({.weight = 0}), kInvalid) << "nothing is packed on this GPU";
+  EXPECT_EQ(set_.last_error(), "up_forward: weight is null, and the kernel for sm_80 keeps no packed copy of it");
+  EXPECT_EQ(state_->launches.size(), 1u);
+}
+
+TEST_F(PackedWeights, WrongWorkspaces) {
+  set_.build(strict_compilers().front());
+  enter_context(9, 0);
+  const auto expect = [&](const Call& call, const std::string& words) {
+    EXPECT_EQ(up(call), kInvalid) << words;
+    EXPECT_EQ(set_.last_error(), "up_forward: " + words);
+  };
+  expect({.workspace = 0}, "workspace is null: the kernel needs 3072 bytes there, for a packed copy of the weights");
+  expect({.weight = 0, .workspace = 0},
+         "workspace is null: the kernel needs 3072 bytes there, for a packed copy of the weights");
+  expect({.workspace = 0x5000040},
+         "workspace (0x5000040) is misaligned: its 3072 bytes must begin at a multiple of 128");
+  expect({.workspace = 0x4000000}, "workspace (3072 bytes) overlaps y");
+  expect({.workspace = 0x1000000 - 3072 + 128}, "workspace (3072 bytes) overlaps x");
+  expect({.workspace = 0x2000000 + 3072 - 128}, "workspace (3072 bytes) overlaps weight");
+  expect({.workspace = 0x3000000}, "workspace (3072 bytes) overlaps bias");
+  expect({.x = 0, .workspace = 0}, "x is null");
+  EXPECT_EQ(state_->launches.size(), 0u);
+  EXPECT_EQ(up({.weight = 0, .workspace = 0x2000000}), 0) << "there are no weights to overlap";
+  EXPECT_EQ(up({0, 0, 0, 0, 0, 0}), 0) << "an empty batch: nothing to do, nothing looked at";
+  EXPECT_EQ(state_->launches.size(), 1u);
+}
+
+TEST_F(PackedWeights, AModuleWithoutTheirKernelIsUnloadedAgain) {
+  KernelSource half = made_[1].source;
+  half.packing.reset();
+  write(set_.folder() / "out/up_forward.sm_90a.cubin", image_of(half));
+  set_.build(strict_compilers().front());
+  enter_context(9, 0);
+  EXPECT_EQ(up({}), 7);
+  EXPECT_THAT(set_.last_error(), AllOf(HasSubstr("up_forward"), HasSubstr("finding the kernel in its module")));
+  EXPECT_EQ(state_->live_modules, 0);
+}
+
+}  // namespace
+}  // namespace convtgen::test

@@ -1,0 +1,37 @@
+#include "tests/launcher/with_packing.h"
+
+#include <fmt/format.h>
+
+namespace convtgen::test {
+
+TargetKernel with_packing(const Layer& layer, TargetKernel made) {
+  KernelSource& source = made.source;
+  PackingKernel packing;
+  packing.symbol = source.symbol + "_pack";
+  packing.threads = 32;
+  const std::int64_t elements =
+      layer.in_channels * (layer.out_channels / layer.groups) * layer.kernel.h * layer.kernel.w;
+  packing.blocks = (elements + packing.threads - 1) / packing.threads;
+  packing.bytes = elements * bytes_of(layer.dtype);
+  std::string type;
+  for (KernelParameter& parameter : source.parameters) {
+    if (parameter.name == "weight") {
+      type = parameter.type.substr(std::string_view("const ").size());
+      packing.parameters = {parameter, {"packed", type}};
+      parameter.name = "packed";  // to the launch code: its name in the source matters to nobody
+    }
+  }
+  source.text += fmt::format(
+      "\nextern \"C\" __global__ void {}(const {} weight, {} packed) {{\n"
+      "  const int i = blockIdx.x * 32 + threadIdx.x;\n"
+      "  if (i < {}) {{\n"
+      "    packed[i] = weight[i];\n"
+      "  }}\n"
+      "}}\n",
+      packing.symbol, type, type, elements);
+  made.plan.packed_bytes = packing.bytes;
+  source.packing = std::move(packing);
+  return made;
+}
+
+}  // namespace convtgen::test
