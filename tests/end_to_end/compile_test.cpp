@@ -84,59 +84,6 @@ TEST_P(Compiled, CompilesWithNvcc) {
 }
 #endif
 
-/// Layers of the benchmarks that tensor cores are for, with a plan each.
-struct Tuned {
-  NamedLayer layer;
-  Plan plan;
-};
-
-void PrintTo(const Tuned& tuned, std::ostream* out) {
-  *out << tuned.layer.name;
-}
-
-/// The first plan that the template has for each of the layers, in this mode.
-std::vector<Tuned> tuned(std::string_view template_name, Dtype dtype, Compute compute, Layout layout) {
-  std::vector<Tuned> out;
-  const std::vector<NamedLayer> layers = parse_file(read_file(CONVTGEN_BENCHMARK_LAYERS)).value();
-  for (NamedLayer named : layers) {
-    named.layer.dtype = dtype;
-    named.layer.compute = compute;
-    named.layer.layout = layout;
-    const Problem problem{named.layer, Direction::kForward, target_named("sm_90a").value()};
-    const std::vector<Plan> plans = plan(problem).value();
-    const auto found = std::ranges::find(plans, template_name, &Plan::template_name);
-    if (found != plans.end()) {
-      out.push_back({named, *found});
-    }
-  }
-  return out;
-}
-
-class TensorCores : public ::testing::TestWithParam<Tuned> {};
-
-// ptxas tells what it makes slow: registers that it keeps in memory, products that it runs one by one.
-TEST_P(TensorCores, NothingIsSpilledOrSerialised) {
-  const Problem problem{GetParam().layer.layer, Direction::kForward, target_named("sm_90a").value()};
-  const Result<KernelSource> source = specialize(problem, GetParam().plan);
-  ASSERT_TRUE(source) << source.error().message;
-  const Result<Binary> binary = compile_with_nvrtc(*source, "sm_90a", BinaryKind::kCubin);
-  ASSERT_TRUE(binary) << binary.error().message;
-  const std::optional<ResourceUsage> usage = resource_usage(*binary);
-  ASSERT_TRUE(usage);
-  EXPECT_EQ(usage->spill_bytes, 0);
-  for (const char* bad : {"serialized", "C7510", "C7511", "C7512", "C7517", "C7519", "C7520"}) {
-    EXPECT_EQ(binary->log.find(bad), std::string::npos) << binary->log;
-  }
-}
-
-const auto kTunedName = [](const ::testing::TestParamInfo<Tuned>& info) { return info.param.layer.name; };
-INSTANTIATE_TEST_SUITE_P(HaloGemmF16, TensorCores,
-                         ::testing::ValuesIn(tuned("halo_gemm", Dtype::kF16, Compute::kF16, Layout::kNhwc)),
-                         kTunedName);
-INSTANTIATE_TEST_SUITE_P(HaloGemmTf32, TensorCores,
-                         ::testing::ValuesIn(tuned("halo_gemm", Dtype::kF32, Compute::kTf32, Layout::kNchw)),
-                         kTunedName);
-
 INSTANTIATE_TEST_SUITE_P(Emitted, Compiled, ::testing::ValuesIn(layers()),
                          [](const ::testing::TestParamInfo<NamedLayer>& info) { return info.param.name; });
 

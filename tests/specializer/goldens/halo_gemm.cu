@@ -257,6 +257,16 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
+// Two elements of 16 bits in a word.
+__device__ __forceinline__ unsigned int pair(float low, float high) {
+  return floats_to_half2(low, high);
+}
+
+// Stores adjacent elements, aligned to all of them.
+__device__ __forceinline__ void store_together(unsigned short* to, const float (&values)[4]) {
+  *reinterpret_cast<uint2*>(to) = make_uint2(pair(values[0], values[1]), pair(values[2], values[3]));
+}
+
 // One thread's sums for one part, of all phases or of one.
 using Sums = float[32];
 
@@ -267,14 +277,9 @@ __device__ __forceinline__ int column_of(int channel) {
   return i / 2 * 8 + thread * 2 + i % 2;
 }
 
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
-
 // Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_halo_gemm_forward_7872fff6e64a6160_pack(const unsigned short* __restrict__ weight,
+    convtgen_halo_gemm_forward_83088cf70cc36918_pack(const unsigned short* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
@@ -372,6 +377,13 @@ __device__ __forceinline__ Tile flat_tile(int index, int before) {
   return tile;
 }
 
+// The tile's first staged pixel, as a place of its own.
+__device__ __forceinline__ Tile staged_tile(int index) {
+  Tile tile;
+  tile = flat_tile(index, 18);
+  return tile;
+}
+
 // One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
 __device__ __forceinline__ void copy(void* to, const unsigned short* from, int bytes) {
   async_copy_16(to, from, bytes);
@@ -413,8 +425,8 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2][1], const unsigne
                                                unsigned long long weights, int first_part, int later) {
 #pragma unroll
   for (int part = 0; part < 2; ++part) {
-    const int square = first_part + part;
-    const int first = square * 64;  // pixel
+    const int of_tile = first_part + part;
+    const int first = of_tile / 2 * 129 + of_tile % 2 * 64;
     const unsigned long long a = wgmma_descriptor(input + first * 16, 2448, 128, 0);
 #pragma unroll
     for (int t_y = 0; t_y < 2; ++t_y) {
@@ -434,15 +446,16 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2][1], const unsigne
   }
 }
 
+// A part's sum of a phase and the thread's i-th channel, for its row of that half.
+__device__ __forceinline__ float sum_of(const Sums (&sums)[1], int phase, int i, int half) {
+  const int column = i / 2 * 4 + half * 2 + i % 2;
+  return sums[0][phase * 8 + column];
+}
+
 // A sum as memory holds it, after bias and fuse chain where the layer has them.
 __device__ __forceinline__ float finish(float sum, float shift) {
   const float value = sum + shift;
   return activate(value);
-}
-
-// Stores adjacent elements, aligned to all of them.
-__device__ __forceinline__ void store_together(unsigned short* to, const float (&values)[4]) {
-  *reinterpret_cast<uint2*>(to) = make_uint2(pair(values[0], values[1]), pair(values[2], values[3]));
 }
 
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
@@ -453,9 +466,9 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[2][1], unsigned s
   for (int part = 0; part < 2; ++part) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int square = first_part + part;
-      const int place = row + 8 * half;               // in the part
-      const int at = tile.m_x + square * 64 + place;  // in the sequence
+      const int of_tile = first_part + part;
+      const int place = row + 8 * half;                // in the part
+      const int at = tile.m_x + of_tile * 64 + place;  // in the sequence
       const int image = tile.image + at / 289;
       const int m_y = at / 17 % 17;
       const int m_x = at % 17;
@@ -468,9 +481,7 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[2][1], unsigned s
           float values[4];
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
-            const int column = i / 2 * 4 + half * 2 + i % 2;
-            const float sum = sums[part][0][phase * 8 + column];
-            values[i] = finish(sum, bias[channel + i]);
+            values[i] = finish(sum_of(sums[part], phase, i, half), bias[channel + i]);
           }
           store_together(to + channel, values);
         }
@@ -480,7 +491,7 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[2][1], unsigned s
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_halo_gemm_forward_7872fff6e64a6160(const unsigned short* __restrict__ x,
+    convtgen_halo_gemm_forward_83088cf70cc36918(const unsigned short* __restrict__ x,
                                                 const unsigned char* __restrict__ packed,
                                                 const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
                                                 int batch) {
@@ -523,16 +534,17 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       }
     }
     int asked = 0;  // stages
+    // Through registers: what is loaded next, a batch ahead of what is written.
+    Tile next = staged_tile(first_tile);
     for (int index = first_tile; index < tiles; index += next_tile) {
-      Tile tile;
-      tile = flat_tile(index, 18);
+      const Tile tile = staged_tile(index);
       for (int chunk = 0; chunk < 2; ++chunk) {
         const int stage = asked % 6;
         mbarrier_wait(&empty[stage], (asked / 6 % 2) ^ 1);
         unsigned char* to = stages + stage * 19584;
+        ++asked;
         stage_input(to, x, tile, chunk * 64, thread, batch);
         async_copy_commit();
-        ++asked;
         if (asked > 2) {
           async_copy_wait(2);
           fence_proxy_async();
