@@ -599,7 +599,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         wgmma_commit();
         if (chunk > 0) {
           wgmma_wait(1);  // the chunk before
-          __syncwarp();
           if (lane == 0) {
             mbarrier_arrive(&empty[(taken - 1) % P::stages]);
           }
@@ -608,7 +607,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       wgmma_wait(0);
       pin(sums);
-      __syncwarp();
       if (lane == 0) {
         mbarrier_arrive(&empty[(taken - 1) % P::stages]);
       }

@@ -579,7 +579,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         wgmma_commit();
         if (chunk > 0) {
           wgmma_wait(1);  // the chunk before
-          __syncwarp();
           if (lane == 0) {
             mbarrier_arrive(&empty[(taken - 1) % 6]);
           }
@@ -588,7 +587,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       }
       wgmma_wait(0);
       pin(sums);
-      __syncwarp();
       if (lane == 0) {
         mbarrier_arrive(&empty[(taken - 1) % 6]);
       }
