@@ -29,7 +29,8 @@ void PrintTo(const PackedKernel& kernel, std::ostream* out) {
 std::optional<TargetKernel> planned_kernel(const Layer& layer) {
   const CodeTarget code = code_target_named("sm_90a").value();
   const Problem problem{layer, Direction::kForward, code.target};
-  for (const Plan& each : plan(problem).value()) {
+  const std::vector<Plan> plans = plan(problem).value();
+  for (const Plan& each : plans) {
     if (each.packed_bytes > 0) {
       return TargetKernel{code, each, specialize(problem, each).value()};
     }
@@ -114,8 +115,9 @@ TEST_P(PackedOnHost, PackedOnceAndUsedAgainBesideOthers) {
 INSTANTIATE_TEST_SUITE_P(
     Kernels, PackedOnHost,
     testing::Values(PackedKernel{"Copied", "conv_transpose2d 8 -> 6; kernel 4; stride 2; padding 1; bias", false},
-                    PackedKernel{"PlannedF16",
-                                 "conv_transpose2d 20 -> 12; kernel 4; stride 2; padding 1; bias; dtype f16", true},
+                    PackedKernel{
+                        "PlannedF16",
+                        "conv_transpose2d 24 -> 16; kernel 4; stride 2; padding 1; bias; dtype f16; layout nhwc", true},
                     PackedKernel{"PlannedTf32", "conv_transpose2d 8 -> 24; kernel 3; compute tf32; input ?x?x?", true}),
     [](const auto& given) { return given.param.name; });
 

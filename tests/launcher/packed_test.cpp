@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "generator/language/language.h"
 #include "generator/launcher/names.h"
 #include "tests/launcher/over_fake_driver.h"
@@ -154,6 +156,35 @@ TEST_F(PackedWeights, AModuleWithoutTheirKernelIsUnloadedAgain) {
   EXPECT_EQ(up({}), 7);
   EXPECT_THAT(set_.last_error(), AllOf(HasSubstr("up_forward"), HasSubstr("finding the kernel in its module")));
   EXPECT_EQ(state_->live_modules, 0);
+}
+
+TEST_F(OverFakeDriver, TilesOfSeveralImagesAreCountedAsThePlannerDoes) {
+  const CodeTarget code = code_target_named("sm_90a").value();
+  const SetKernel kernel{
+      "up", parse_layer("conv_transpose2d 32 -> 32; kernel 4; stride 2; padding 1; compute tf32; input 64x4x4").value(),
+      Direction::kForward};
+  const Problem problem{kernel.layer, kernel.direction, code.target};
+  const std::vector<Plan> plans = plan(problem).value();
+  const auto found = std::ranges::find_if(
+      plans, [&](const Plan& each) { return each.packed_bytes > 0 && grid_of(problem, each).tile_images > 1; });
+  ASSERT_NE(found, plans.end());
+  const TargetKernel made{code, *found, specialize(problem, *found).value()};
+  set_.write_launch_code({"net", "net.h", LaunchFormat::kCubin, false, {code}}, kernel, {made});
+  write(set_.folder() / ("out/" + code_file("up_forward", code)), image_of(made.source));
+  set_.build(strict_compilers().front());
+  enter_context(9, 0);
+  using Up = int (*)(const void*, const void*, void*, void*, void*);
+  ASSERT_EQ(set_.function<Up>("up_forward")(at<void>(0x1000000), at<void>(0x2000000), at<void>(0x4000000),
+                                            at<void>(0x3000000), nullptr),
+            0)
+      << set_.last_error();
+  ASSERT_EQ(state_->launches.size(), 2u);
+  EXPECT_THAT(state_->launches[0].grid, ElementsAre(made.source.packing->blocks, 1, 1));
+  const Shape shape = shape_of(kernel.layer, {64, 4, 4}).value();
+  Grid single = grid_of(problem, made.plan);
+  single.tile_images = 1;
+  ASSERT_NE(single.blocks(shape), grid_blocks(problem, made.plan, shape).value());
+  EXPECT_THAT(state_->launches[1].grid, ElementsAre(grid_blocks(problem, made.plan, shape).value(), 1, 1));
 }
 
 }  // namespace

@@ -210,6 +210,7 @@ int ns_blocks(const ns_kernel* kernel, const ns_binary* binary, const ns_call* c
   const ns_sizes* sizes = &call->sizes;
   const int64_t rows = (sizes->out_height + binary->tile_rows - 1) / binary->tile_rows;
   const int64_t columns = (sizes->out_width + binary->tile_columns - 1) / binary->tile_columns;
+  const int64_t images = (sizes->batch + binary->tile_images - 1) / binary->tile_images;
   int64_t count;
   /* The kernel counts positions of the last tile too, in 32 bits. */
   if (sizes->out_height > ns_most - binary->tile_rows ||
@@ -222,7 +223,7 @@ int ns_blocks(const ns_kernel* kernel, const ns_binary* binary, const ns_call* c
     return ns_fail(NS_INVALID_ARGUMENT, "%s: %s %lld is more than the kernel's 32-bit coordinates can count",
                    kernel->name, layer->width_name, (long long)sizes->in_width);
   }
-  count = ns_product(ns_product(ns_product(binary->blocks_per_tile, rows), columns), sizes->batch);
+  count = ns_product(ns_product(ns_product(binary->blocks_per_tile, rows), columns), images);
   if (count < 0 || count > ns_most) {
     return ns_fail(NS_INVALID_ARGUMENT,
                    "%s: a batch of %lld with outputs of %lld x %lld needs more blocks than a grid can have (2^31 - 1)",

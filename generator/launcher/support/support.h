@@ -39,9 +39,9 @@ typedef struct ns_binary {
   int only_there;           /* 1: on chips of this capability alone; 0: also on later ones of the same major version */
   int is_ptx;               /* 1: on this chip and all later ones */
   const void* image;        /* for the driver, else null */
-  int64_t tile_rows, tile_columns; /* outputs that a block makes */
-  int64_t blocks_per_tile;         /* for all channels and phases of a tile of one image */
-  int64_t most_tiles;              /* that have blocks at a time, which go on to others; 0: all have */
+  int64_t tile_images, tile_rows, tile_columns; /* outputs that a block makes */
+  int64_t blocks_per_tile;                      /* for all channels and phases of a tile */
+  int64_t most_tiles;                           /* that have blocks at a time, which go on to others; 0: all have */
   int64_t packing_blocks;
   int64_t packed_bytes; /* that the packing writes, from the workspace's beginning */
   ns_part parts[NS_PARTS];
