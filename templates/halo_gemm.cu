@@ -109,6 +109,7 @@ static_assert(!P::flat || kHaloH == 0 || P::width >= 0, "the pitch of rows in th
 static_assert(P::copy_bytes > 0 || P::channels_last || P::vector == 1 ||
                   (kPixels % P::vector == 0 && (!P::flat || kPixels == kPositions)),
               "pixels that are loaded together are of one row");
+static_assert(!P::channels_last || P::vector == 1 || (P::vector == 4 && kPack == 4), "a unit is loaded as it lies");
 static_assert(P::stages >= P::ahead + 2, "the stage that consumers wait for is not held back by copies of later ones");
 
 // One thread's sums for one part, of all phases or of one.

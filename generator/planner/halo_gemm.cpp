@@ -131,27 +131,29 @@ bool choose_stages(const Facts& f, Block& b) {
   return false;
 }
 
-/// How input is brought: by the largest asynchronous copies that the pixels' channels allow, or through registers.
-void choose_copy(const Facts& f, Block& b) {
-  b.copy_bytes = 0;
-  b.producers = 128;
-  if (!f.channels_last) {
-    return;
-  }
-  for (std::int64_t bytes = 4; bytes <= 16; bytes *= 2) {
+/// How input is brought: by the largest asynchronous copies that the pixels' channels allow, or through registers
+/// where they allow none, where channels come first, and for tf32 that is to be rounded.
+std::vector<Block> with_copies(const Facts& f, Block b) {
+  std::vector<Block> out;
+  for (std::int64_t bytes = 16; bytes >= 4 && f.channels_last && out.empty(); bytes /= 2) {
     if (f.layer.in_channels * f.bytes % bytes == 0) {
       b.copy_bytes = bytes;
-      b.producers = 128;
+      out.push_back(b);
     }
   }
+  if (out.empty() || f.bytes == 4) {
+    b.copy_bytes = 0;
+    out.push_back(b);
+  }
+  return out;
 }
 
 /// Elements that are loaded to registers together.
 std::int64_t vector_of(const Facts& f, const Block& b) {
-  if (b.copy_bytes > 0 || f.bytes == 4) {
-    return 1;
-  }
   if (f.channels_last) {
+    return b.copy_bytes == 0 && f.bytes == 4 && f.layer.in_channels % f.pack == 0 ? f.pack : 1;
+  }
+  if (f.bytes == 4) {
     return 1;
   }
   const Size& width = f.layer.width;
@@ -290,12 +292,12 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
                              std::min(b.columns, layer.out_channels), layer.kernel.h * layer.kernel.w,
                              static_cast<double>(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
-      "tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels, weights {}{}; predicted "
+      "tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels{}, weights {}{}; predicted "
       "{:.3g} ms",
       b.joined && f.phases(b) > 1 ? fmt::format("{} phases of {} channels", f.phases(b), b.columns)
                                   : fmt::format("{} channels", b.columns),
-      f.taps(b), b.stages, b.chunk, b.resident ? "resident" : "with each stage",
-      b.in_turn ? ", warpgroups in turn" : "", seconds * 1e3);
+      f.taps(b), b.stages, b.chunk, b.copy_bytes > 0 ? "" : " through registers",
+      b.resident ? "resident" : "with each stage", b.in_turn ? ", warpgroups in turn" : "", seconds * 1e3);
   return plan;
 }
 
@@ -423,9 +425,7 @@ std::vector<Block> with_phases(const Layer& layer, const Block& b) {
 
 std::vector<Candidate> candidates(const Facts& f) {
   std::vector<Candidate> out;
-  Block b;
-  choose_copy(f, b);
-  for (Block& phased : with_phases(f.layer, b)) {
+  for (Block& phased : with_phases(f.layer, Block())) {
     for (const std::int64_t columns : column_choices(f, phased)) {
       phased.columns = columns;
       choose_store(f, phased);
@@ -435,8 +435,10 @@ std::vector<Candidate> candidates(const Facts& f) {
         }
         for (const bool in_turn : {false, true}) {
           phased.in_turn = in_turn;
-          for (const Block& tiled : with_tiles(f, phased, in_turn ? parts : 2 * parts)) {
-            add_pipelines(f, tiled, out);
+          for (const Block& copied : with_copies(f, phased)) {
+            for (const Block& tiled : with_tiles(f, copied, in_turn ? parts : 2 * parts)) {
+              add_pipelines(f, tiled, out);
+            }
           }
         }
       }
@@ -448,7 +450,8 @@ std::vector<Candidate> candidates(const Facts& f) {
 /// The first of candidates that differ in their pipelines alone.
 std::vector<Candidate> one_of_each_block(std::vector<Candidate> sorted) {
   const auto block = [](const Block& b) {
-    return std::tuple(b.flat, b.tile_h, b.tile_w, b.part_w, b.columns, b.phase_rows, b.joined, b.resident, b.in_turn);
+    return std::tuple(b.flat, b.tile_h, b.tile_w, b.part_w, b.copy_bytes, b.columns, b.phase_rows, b.joined, b.resident,
+                      b.in_turn);
   };
   std::vector<Candidate> out;
   for (const Candidate& candidate : sorted) {

@@ -222,6 +222,8 @@ TEST(TensorCores, RandomLayersWithSharedInputMatchTheDefinition) {
     kinds.count("parts of a row", !flag(plan, "flat") && integer(plan, "part_w") == 64);
     kinds.count("stores of two or more", integer(plan, "store") > 1);
     kinds.count("tf32", layer.compute == Compute::kTf32);
+    kinds.count("tf32 rounded with channels last",
+                layer.compute == Compute::kTf32 && layer.layout == Layout::kNhwc && integer(plan, "copy_bytes") == 0);
     kinds.count("several column tiles", integer(plan, "columns") < layer.out_channels);
   });
   kinds.expect_all();

@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "e3745a13e48ef25dba9a4a3ae1f70510d87a8f816a09538098593465c4b15b54")
+  (digest "2010ae68703305f797b413858a07901e1301bc6c26f0e7021dd5f98eea62856d")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -369,10 +369,11 @@
   (static_assert @105 (&& (|| (|| (== P::stride_h 1) (== P::dilation_h 1)) (== P::kernel_h 1)) (|| (|| (== P::stride_w 1) (== P::dilation_w 1)) (== P::kernel_w 1))) "all phases read the same input")
   (static_assert @108 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
   (static_assert @109 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! P::flat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
-  (static_assert @112 (>= P::stages (+ P::ahead 2)) "the stage that consumers wait for is not held back by copies of later ones")
-  (alias @115 Sums (array float (/ kColumns 2))
+  (static_assert @112 (|| (|| (! P::channels_last) (== P::vector 1)) (&& (== P::vector 4) (== kPack 4))) "a unit is loaded as it lies")
+  (static_assert @113 (>= P::stages (+ P::ahead 2)) "the stage that consumers wait for is not held back by copies of later ones")
+  (alias @116 Sums (array float (/ kColumns 2))
     (comment "One thread's sums for one part, of all phases or of one."))
-  (function @118 device int column_of
+  (function @119 device int column_of
     (comment "The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.")
     (attributes "__forceinline__")
     (argument int channel)
@@ -380,7 +381,7 @@
       (trail "among the thread's own"))
     (declare @2 (const int) thread (% (/ channel P::channel_run) 4))
     (return @3 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
-  (function @125 kernel void pack_weights
+  (function @126 kernel void pack_weights
     (comment "Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.")
     (launch_bounds kPackers)
     (argument (restrict (pointer (const Element))) weight)
@@ -426,12 +427,12 @@
         (declare @43 (const int) column_tile (+ (* group kChannelTiles) (/ co P::columns)))
         (declare @44 (pointer "unsigned char") chunk (+ packed (* (+ (* (static_cast "long long" column_tile) kChunks) (/ unit kUnits)) kChunkWeightBytes)))
         (do @45 (= (* (reinterpret_cast (pointer uint4) (+ (+ chunk (* (+ (* place kSteps) (/ (% unit kUnits) 2)) kProductBytes)) (* (+ (* (% unit 2) kColumns) column) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (record @176 Tile
+  (record @177 Tile
     (comment "A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @183 device Tile flat_tile
+  (function @184 device Tile flat_tile
     (comment "Of the sequence, the place so many positions before the tile's.")
     (attributes "__forceinline__")
     (argument int index)
@@ -446,7 +447,7 @@
     (do @6 (= (. tile m_y) 0))
     (do @7 (= (. tile m_x) (static_cast int (- at (* image of_image)))))
     (return @8 tile))
-  (function @194 device Tile square_tile
+  (function @195 device Tile square_tile
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -456,7 +457,7 @@
     (do @3 (= (. tile m_y) (+ kFirstH (* (% (/ index tiles_x) tiles_y) P::tile_h))))
     (do @4 (= (. tile m_x) (+ kFirstW (* (% index tiles_x) P::tile_w))))
     (return @5 tile))
-  (function @203 device Tile staged_tile
+  (function @204 device Tile staged_tile
     (comment "The tile's first staged pixel, as a place of its own.")
     (attributes "__forceinline__")
     (argument int index)
@@ -473,7 +474,7 @@
         (do @7 (-= (. tile m_y) kHaloH))
         (do @8 (-= (. tile m_x) (+ kHaloW kSkew)))))
     (return @10 tile))
-  (function @217 device void copy
+  (function @218 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer void) to)
@@ -488,7 +489,7 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (function @229 device void stage_input
+  (function @230 device void stage_input
     (comment "Asks for a chunk of input channels of a tile with its halo: zeros where the image or the channels end. `tile` is that")
     (comment "of the first pixel.")
     (attributes "__forceinline__")
@@ -517,12 +518,12 @@
       (declare @16 (const int) left (? (== (% P::in_channels P::chunk) 0) kCopy (- P::in_channels ci)))
       (declare @17 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) P::in_channels)) ci))
       (do @18 (call copy (+ (+ (+ to (* (/ channel kPack) kUnitPitch)) (* pixel 16)) (* (% channel kPack) kBytes)) (? (&& inside (> left 0)) from x) (? inside (* (call max 0 (call min left kCopy)) kBytes) 0)))))
-  (constant @254 int kVector (? P::channels_last 1 P::vector))
-  (constant @255 int kItems (* kUnits (/ kPixels kVector)))
-  (constant @256 int kBatch (/ 32 kPack))
-  (constant @257 int kBatches (call ceil_div kItems (* kBatch P::producers)))
-  (alias @258 Words (array (array "unsigned int" kPack) kBatch))
-  (function @261 device void load_batch
+  (constant @255 int kVector (? P::channels_last 1 P::vector))
+  (constant @256 int kItems (* kUnits (/ kPixels kVector)))
+  (constant @257 int kBatch (/ 32 kPack))
+  (constant @258 int kBatches (call ceil_div kItems (* kBatch P::producers)))
+  (alias @259 Words (array (array "unsigned int" kPack) kBatch))
+  (function @262 device void load_batch
     (comment "Loads a batch of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -565,7 +566,7 @@
             (if @35 (&& inside (|| (== (% P::in_channels P::chunk) 0) (< c left)))
               (then
                 (do @36 (= (at (at words item) c) (? (== (* P::vector kBytes) 4) (* (reinterpret_cast (pointer (const "unsigned int")) element)) (call bits_of (* element))))))))))))
-  (function @306 device void store_batch
+  (function @307 device void store_batch
     (comment "Writes a batch to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -588,7 +589,7 @@
               (if @15 (== kVector 2)
                 (then
                   (do @16 (= (at place 1) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
-  (function @332 device void pin
+  (function @333 device void pin
     (comment "Keeps the compiler from moving sums across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kSumArrays) kParts)) sums)
@@ -596,7 +597,7 @@
       (for @4 (pragma "unroll") (declare @4 int array 0) (< array kSumArrays) (++ array)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) array) i)))))))
-  (function @347 device void multiply_chunk
+  (function @348 device void multiply_chunk
     (comment "Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums.")
     (attributes "__forceinline__")
@@ -628,11 +629,11 @@
                     (then
                       (declare @27 (const int) tap (+ (* row P::kernel_w) column))
                       (do @28 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
-  (function @387 constexpr bool has_taps
+  (function @388 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (return @1 (&& (|| (> kPhaseGroups 1) (< (/ phase P::stride_w) P::kernel_h)) (< (% phase P::stride_w) P::kernel_w))))
-  (function @392 device float sum_of
+  (function @393 device float sum_of
     (comment "A part's sum of a phase and the thread's i-th channel, for its row of that half.")
     (attributes "__forceinline__")
     (argument (reference (array (const Sums) kSumArrays)) sums)
@@ -641,14 +642,14 @@
     (argument int half)
     (declare @1 (const int) column (+ (+ (* (/ i 2) 4) (* half 2)) (% i 2)))
     (return @2 (? P::joined (at (at sums 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at sums phase) column) 0))))
-  (function @398 device float finish
+  (function @399 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @405 device void store_parts
+  (function @406 device void store_parts
     (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
@@ -702,7 +703,7 @@
                         (for @42 (pragma "unroll") (declare @42 int v 0) (< v P::store) (++ v)
                           (do @43 (= (at values v) (call finish (call sum_of (at sums part) (+ phase v) i half) (? P::has_bias (at bias own) 0)))))
                         (do @45 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))))))))))))
-  (function @460 kernel void halo_gemm
+  (function @461 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
