@@ -9,9 +9,11 @@
 
 #include <convtgen/convtgen.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
+#include "tests/api/packed_record.h"
 #include "tests/cuda_device/fake_driver.h"
 
 namespace {
@@ -93,6 +95,26 @@ void BM_PreparedLaunch(benchmark::State& state) {
   }
 }
 BENCHMARK(BM_PreparedLaunch);
+
+// Two launches of the driver's, one of which packs the weights.
+void BM_PackedLaunch(benchmark::State& state) {
+  constexpr const char* kPacked =
+      "conv_transpose2d 64 -> 64; kernel 4; stride 2; padding 1; compute tf32; input ?x32x32";
+  (void)machine();
+  if (convtgen::api_test::record_packed_plan(kPacked, "Fake GPU", std::getenv("CONVTGEN_CACHE_DIR")) == 0) {
+    state.SkipWithError("no plan has packed weights");
+    return;
+  }
+  const convtgen::Device device("cuda");
+  const convtgen::Kernel kernel = device.prepare(convtgen::Layer(kPacked));
+  convtgen::Arrays arrays = kArrays;
+  arrays.bias = nullptr;
+  arrays.workspace = address(0x70000000);
+  for (auto _ : state) {
+    kernel.launch(arrays, {8, 32, 32});
+  }
+}
+BENCHMARK(BM_PackedLaunch);
 
 void BM_Run(benchmark::State& state) {
   (void)machine();

@@ -579,7 +579,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
       }
     }
-    async_copy_wait_all();
   } else {
     setmaxnreg_increase(224);
     // The thread's place in the tile: the first position of its run, the first of its channels.

@@ -83,6 +83,7 @@ struct Template {
   const Result<Program>& (*program)();
 };
 constexpr std::array kTemplates = {Template{"direct", programs::direct, program_of<programs::direct>},
+                                   Template{"halo_gemm", programs::halo_gemm, program_of<programs::halo_gemm>},
                                    Template{"shift_gemm", programs::shift_gemm, program_of<programs::shift_gemm>}};
 
 Result<Template> template_named(std::string_view name) {

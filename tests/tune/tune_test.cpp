@@ -17,6 +17,7 @@ namespace convtgen {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 
 constexpr InputSizes kSizes{1, 6, 9};
@@ -33,6 +34,7 @@ class FakeGpu : public Device {
   std::map<int, double> times;  // milliseconds; 1 where there is none
   int wrong = -1, broken = -1;  // the kernel whose output is wrong; the one that does not compile
   int compiled = 0;
+  std::vector<std::size_t> timed;  // launches of each kernel's call
 
   [[nodiscard]] DeviceKind kind() const override { return DeviceKind::kCuda; }
   [[nodiscard]] std::string name() const override { return "Fake GPU"; }
@@ -62,7 +64,8 @@ class FakeGpu : public Device {
   [[nodiscard]] Result<void> run(LoadedKernel& kernel, const Launch& launch) override {
     return host_->run(kernel, launch);
   }
-  [[nodiscard]] Result<double> time(std::span<const KernelLaunch>, int) override {
+  [[nodiscard]] Result<double> time(std::span<const KernelLaunch> launches, int) override {
+    timed.push_back(launches.size());
     return times.contains(current_) ? times[current_] : 1.0;
   }
 
@@ -101,6 +104,22 @@ TEST_F(TuneTest, TheFastestOfTheRightOnesIsStored) {
   EXPECT_EQ(record->measured.size(), 3u);
   EXPECT_EQ(best_of(*record)->plan, plan_json(tuned->candidates[3].plan));
   EXPECT_EQ(record->sizes, kSizes);
+}
+
+TEST_F(TuneTest, PackingTheWeightsIsPartOfAPlansTime) {
+  FakeGpu gpu;
+  Store store = open();
+  const Problem problem{parse_layer("conv_transpose2d 16 -> 8; kernel 2; compute tf32; input 1x4x8").value(),
+                        Direction::kForward, target_named("sm_90a").value()};
+  const auto tuned = tune(gpu, store, problem, {1, 4, 8}, {.candidates = 3});
+  ASSERT_TRUE(tuned) << tuned.error().message;
+  std::vector<std::size_t> launches;
+  for (const Candidate& each : tuned->candidates) {
+    EXPECT_EQ(each.problem, "");
+    launches.push_back(each.plan.packed_bytes > 0 ? 2 : 1);
+  }
+  EXPECT_EQ(gpu.timed, launches);
+  EXPECT_THAT(launches, Contains(2u));
 }
 
 TEST_F(TuneTest, ARunThatWasStoppedGoesOn) {

@@ -1,0 +1,18 @@
+// Plans of the template `halo_gemm`: tensor cores of sm_90a with the input and packed weights in shared memory.
+#pragma once
+
+#include <vector>
+
+#include "generator/planner/plan.h"
+
+namespace convtgen {
+
+/// Best first, by the time that a simple model predicts; none where the template does not apply: another architecture
+/// or compute mode, groups, a dilation on an axis with a stride, or nothing fits.
+[[nodiscard]] std::vector<Plan> plans_halo_gemm(const Problem& problem);
+
+/// What the launch of such a plan is computed from. The kernel is right for every number of blocks: those that find no
+/// tile left end at once.
+[[nodiscard]] Grid halo_gemm_grid(const Problem& problem, const Plan& plan);
+
+}  // namespace convtgen

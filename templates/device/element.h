@@ -1,0 +1,74 @@
+// What memory holds, for products on tensor cores: conversions and stores of its elements.
+// Needs `Parameters` with the type Element, type (a WgmmaType) and store (elements that are stored together).
+#pragma once
+
+#include "device/convert.h"
+#include "device/printed.h"
+#include "device/template.h"
+
+// Two elements of 16 bits in a word.
+__device__ __forceinline__ unsigned int pair(float low, float high) {
+  return Parameters::type == kWgmmaF16 ? floats_to_half2(low, high) : floats_to_bfloat162(low, high);
+}
+
+__device__ __forceinline__ Parameters::Element narrow(float value) {
+  if constexpr (Parameters::type == kWgmmaF16) {
+    return float_to_half(value);
+  } else if constexpr (Parameters::type == kWgmmaBf16) {
+    return float_to_bfloat16(value);
+  } else {
+    return value;
+  }
+}
+
+__device__ __forceinline__ float widen(Parameters::Element value) {
+  if constexpr (Parameters::type == kWgmmaF16) {
+    return half_to_float(value);
+  } else if constexpr (Parameters::type == kWgmmaBf16) {
+    return bfloat16_to_float(value);
+  } else {
+    return value;
+  }
+}
+
+// An element's bits; a tf32 value rounded; the low or the high halves of two words in one.
+__device__ __forceinline__ unsigned int bits_of(Parameters::Element value) {
+  if constexpr (Parameters::type == kWgmmaTf32) {
+    return __float_as_uint(value);
+  } else {
+    return value;
+  }
+}
+__device__ __forceinline__ unsigned int rounded(unsigned int word) {
+  return float_to_tf32(__uint_as_float(word));
+}
+__device__ __forceinline__ unsigned int low_halves(unsigned int a, unsigned int b) {
+  return (a & 0xffffu) | b << 16;
+}
+__device__ __forceinline__ unsigned int high_halves(unsigned int a, unsigned int b) {
+  return a >> 16 | (b & 0xffff0000u);
+}
+
+// Stores adjacent elements, aligned to all of them.
+__device__ __forceinline__ void store_together(Parameters::Element* to, const float (&values)[Parameters::store]) {
+  if (Parameters::type == kWgmmaTf32) {
+    if (Parameters::store == 4) {
+      *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
+    } else if (Parameters::store == 2) {
+      *reinterpret_cast<float2*>(to) = make_float2(values[0], values[1]);
+    } else {
+      *to = values[0];
+    }
+  } else {
+    if (Parameters::store == 8) {
+      *reinterpret_cast<uint4*>(to) = make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
+                                                 pair(values[4], values[5]), pair(values[6], values[7]));
+    } else if (Parameters::store == 4) {
+      *reinterpret_cast<uint2*>(to) = make_uint2(pair(values[0], values[1]), pair(values[2], values[3]));
+    } else if (Parameters::store == 2) {
+      *reinterpret_cast<unsigned int*>(to) = pair(values[0], values[1]);
+    } else {
+      *to = narrow(values[0]);
+    }
+  }
+}

@@ -1,0 +1,621 @@
+// Forward transposed convolution on tensor cores (wgmma): input with its halo and packed weights in shared memory, and
+// for each tap of a window a product of the input, moved by the tap, with the weights of all phases that it serves.
+//
+// Along each axis an output has position m = (output + padding) / stride and phase (output + padding) % stride. Window
+// tap t of phase r is kernel tap stride * t + r and reads the input at m - t, whatever the phase is: so all phases of a
+// position are columns of the same products. A producer warpgroup brings input channels to shared memory, where each
+// pixel has 16 bytes in each unit of channels, so that a tap moves the address of the products' A operand by whole
+// pixels. The weights were packed by another kernel as B operands lie, and come in whole pieces.
+#ifndef CONVTGEN_PARAMETERS
+#define CONVTGEN_PARAMETERS "halo_gemm.parameters.h"
+#endif
+#include CONVTGEN_PARAMETERS
+#include "device/activation.h"
+#include "device/async_copy.h"
+#include "device/barrier.h"
+#include "device/element.h"
+#include "device/printed.h"
+#include "device/template.h"
+#include "device/tensor_copy.h"
+#include "device/warp.h"
+#include "device/warpgroup.h"
+
+using P = Parameters;
+using Element = P::Element;
+
+__host__ __device__ constexpr int larger(int a, int b) {
+  return a > b ? a : b;
+}
+
+constexpr int kConsumers = 256;
+constexpr int kThreads = kConsumers + P::producers;
+constexpr int kPackers = 256;  // threads of a block that packs weights
+
+constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
+constexpr int kDepth = 32 / kBytes;                    // channels of one product
+constexpr int kPack = 16 / kBytes;                     // channels of a unit: 16 bytes
+constexpr int kSteps = P::chunk / kDepth;
+constexpr int kUnits = P::chunk / kPack;
+constexpr int kChunks = ceil_div(P::in_channels, P::chunk);
+
+// Phases of a block, and the window of taps that serves them.
+constexpr int kPhases = P::phase_rows * P::stride_w;
+constexpr int kPhaseGroups = P::stride_h / P::phase_rows;
+constexpr int kWindowH = ceil_div(P::kernel_h, P::stride_h);
+constexpr int kWindowW = ceil_div(P::kernel_w, P::stride_w);
+constexpr int kStepH = P::stride_h == 1 ? P::dilation_h : 1;  // of input, from a tap of the window to the next
+constexpr int kStepW = P::stride_w == 1 ? P::dilation_w : 1;
+constexpr int kHaloH = (kWindowH - 1) * kStepH;
+constexpr int kHaloW = (kWindowW - 1) * kStepW;
+
+// Positions that have outputs: from the first to some beyond the input's end.
+constexpr int kFirstH = P::padding_h / P::stride_h;
+constexpr int kFirstW = P::padding_w / P::stride_w;
+constexpr int kBeyondH = floor_div(P::dilation_h * (P::kernel_h - 1) + P::output_padding_h - P::padding_h, P::stride_h);
+constexpr int kBeyondW = floor_div(P::dilation_w * (P::kernel_w - 1) + P::output_padding_w - P::padding_w, P::stride_w);
+
+// Where all images' positions form one sequence, rows (and images) end with as many zeros as taps reach at their end or
+// before the next one's beginning.
+constexpr int kGapH = larger(0, larger(kBeyondH, kHaloH - kFirstH));
+constexpr int kGapW = larger(0, larger(kBeyondW, kHaloW - kFirstW));
+
+// Phases are joined: each tap of the window serves all of them with one product, by weights of zero where the kernel
+// has no tap (its size is padded to a multiple of the stride). Or each kernel tap has its own product, with its phase's
+// sums.
+constexpr int kPaddedH = P::joined ? kWindowH * P::stride_h : P::kernel_h;
+constexpr int kPaddedW = P::joined ? kWindowW * P::stride_w : P::kernel_w;
+constexpr int kColumns = (P::joined ? kPhases : 1) * P::columns;  // of a product
+constexpr int kSumArrays = P::joined ? 1 : kPhases;
+constexpr int kTaps = P::joined ? kWindowH * kWindowW : kPaddedH / kPhaseGroups * kPaddedW;  // of a block
+constexpr int kChannelTiles = ceil_div(P::out_channels, P::columns);
+constexpr int kColumnTiles = kPhaseGroups * kChannelTiles;
+
+// The tile, in parts of 64 positions.
+constexpr int kPositions = P::tile_h * P::tile_w;
+constexpr int kTeams = P::in_turn ? 2 : 1;              // of warpgroups, each with tiles of its own
+constexpr int kParts = kPositions / 64 / (2 / kTeams);  // that a warpgroup makes
+constexpr int kAcross = P::tile_w / P::part_w;
+
+// The staged input. Its rows begin where a load of adjacent pixels may.
+constexpr int kAlign = P::channels_last || P::flat ? 1 : P::vector;
+constexpr int kSkew = floor_mod(kFirstW - kHaloW, kAlign);
+constexpr int kStagedColumns = ceil_div(kSkew + P::tile_w + kHaloW, kAlign) * kAlign;
+constexpr int kRowPitch = P::flat ? P::width + kGapW : kStagedColumns;  // used only with a halo of rows
+constexpr int kPixels =
+    P::flat ? kPositions + (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW : (P::tile_h + kHaloH) * kStagedColumns;
+// The bytes of a unit, which keep copies of adjacent units free of bank conflicts.
+constexpr int kUnitPitch = 16 * (kPixels + floor_mod((kUnits < 8 ? 8 / kUnits : 1) - kPixels, 8));
+constexpr int kInputBytes = kUnits * kUnitPitch;
+
+// Packed weights: for each tap and step a K-major B operand without swizzle, two columns of 16-byte rows.
+constexpr int kProductBytes = kColumns * 32;
+constexpr int kChunkWeightBytes = kTaps * kSteps * kProductBytes;
+constexpr int kResidentBytes = P::resident ? kChunks * kChunkWeightBytes : 0;
+constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);
+constexpr int kBiasOffset = kResidentBytes + P::stages * kStageBytes;
+constexpr int kBarrierOffset = kBiasOffset + (P::has_bias ? P::columns * 4 : 0);
+
+static_assert(P::chunk % kDepth == 0, "a chunk is whole products");
+static_assert(kPositions % (64 * (2 / kTeams)) == 0 && P::tile_w % P::part_w == 0 &&
+                  P::tile_h % (64 / P::part_w) == 0 && (!P::flat || (P::tile_h == 1 && P::part_w == 64)),
+              "warpgroups make whole parts");
+static_assert(kColumns <= 256 && kSumArrays * kColumns * kParts <= 320, "the sums fit the registers");
+static_assert(kPhaseGroups == 1 || kPaddedH % P::stride_h == 0,
+              "phase rows are parted only where each has as many kernel rows");
+static_assert((P::stride_h == 1 || P::dilation_h == 1 || P::kernel_h == 1) &&
+                  (P::stride_w == 1 || P::dilation_w == 1 || P::kernel_w == 1),
+              "all phases read the same input");
+static_assert(!P::flat || kHaloH == 0 || P::width >= 0, "the pitch of rows in the sequence is known");
+static_assert(P::copy_bytes > 0 || P::channels_last || P::vector == 1 ||
+                  (kPixels % P::vector == 0 && (!P::flat || kPixels == kPositions)),
+              "pixels that are loaded together are of one row");
+static_assert(!P::channels_last || P::vector == 1 || (P::vector == 4 && kPack == 4), "a unit is loaded as it lies");
+static_assert(P::stages >= P::ahead + 2, "the stage that consumers wait for is not held back by copies of later ones");
+
+// One thread's sums for one part, of all phases or of one.
+using Sums = float[kColumns / 2];
+
+// The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.
+__device__ __forceinline__ int column_of(int channel) {
+  const int i = channel / (4 * P::channel_run) * P::channel_run + channel % P::channel_run;  // among the thread's own
+  const int thread = channel / P::channel_run % 4;
+  return i / 2 * 8 + thread * 2 + i % 2;
+}
+
+// Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.
+extern "C" __global__ void __launch_bounds__(kPackers)
+    pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
+  constexpr int kKernel = kPaddedH * kPaddedW;
+  constexpr int kOut = kChannelTiles * P::columns;
+  // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
+  const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
+  if (i < static_cast<long long>(kChunks) * kUnits * kOut * kKernel) {
+    const int tap = static_cast<int>(i % kKernel);
+    const int co = static_cast<int>(i / kKernel % kOut);
+    const int unit = static_cast<int>(i / (kKernel * kOut));
+    const int kh = tap / kPaddedW;
+    const int kw = tap % kPaddedW;
+    const bool exists = (P::out_channels % P::columns == 0 || co < P::out_channels) &&
+                        (kPaddedH == P::kernel_h || kh < P::kernel_h) && (kPaddedW == P::kernel_w || kw < P::kernel_w);
+    unsigned int words[4];
+    CONVTGEN_UNROLL
+    for (int word = 0; word < 4; ++word) {
+      unsigned int halves[2];
+      CONVTGEN_UNROLL
+      for (int half = 0; half < (P::type == kWgmmaTf32 ? 1 : 2); ++half) {
+        const int ci = unit * kPack + (P::type == kWgmmaTf32 ? word : 2 * word + half);
+        Element value = 0;
+        if (exists && (P::in_channels % P::chunk == 0 || ci < P::in_channels)) {
+          value = weight[((static_cast<long long>(ci) * P::out_channels + co) * P::kernel_h + kh) * P::kernel_w + kw];
+        }
+        if constexpr (P::type == kWgmmaTf32) {
+          halves[half] = float_to_tf32(value);
+        } else {
+          halves[half] = value;
+        }
+      }
+      words[word] = P::type == kWgmmaTf32 ? halves[0] : halves[0] | halves[1] << 16;
+    }
+    const int group = kh % P::stride_h / P::phase_rows;
+    const int row = kh % P::stride_h % P::phase_rows;
+    int place = 0;  // of the tap among the block's
+    int column = column_of(co % P::columns);
+    if (P::joined) {
+      place = kh / P::stride_h * kWindowW + kw / P::stride_w;
+      column += (row * P::stride_w + kw % P::stride_w) * P::columns;
+    } else {
+      place = (kh / P::stride_h * P::phase_rows + row) * P::kernel_w + kw;
+    }
+    const int column_tile = group * kChannelTiles + co / P::columns;
+    unsigned char* chunk = packed + (static_cast<long long>(column_tile) * kChunks + unit / kUnits) * kChunkWeightBytes;
+    *reinterpret_cast<uint4*>(chunk + (place * kSteps + unit % kUnits / 2) * kProductBytes +
+                              (unit % 2 * kColumns + column) * 16) = make_uint4(words[0], words[1], words[2], words[3]);
+  }
+}
+
+// A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.
+struct Tile {
+  int image;
+  int m_y;
+  int m_x;
+};
+
+// Of the sequence, the place so many positions before the tile's.
+__device__ __forceinline__ Tile flat_tile(int index, int before, const int in_h, const int in_w) {
+  const int of_image = (in_h + kGapH) * (in_w + kGapW);
+  const long long at = static_cast<long long>(index) * kPositions - before;
+  const long long image = at < 0 ? -((of_image - 1 - at) / of_image) : at / of_image;
+  Tile tile;
+  tile.image = static_cast<int>(image);
+  tile.m_y = 0;
+  tile.m_x = static_cast<int>(at - image * of_image);
+  return tile;
+}
+
+__device__ __forceinline__ Tile square_tile(int index, const int tiles_y, const int tiles_x) {
+  Tile tile;
+  tile.image = index / (tiles_y * tiles_x);
+  tile.m_y = kFirstH + index / tiles_x % tiles_y * P::tile_h;
+  tile.m_x = kFirstW + index % tiles_x * P::tile_w;
+  return tile;
+}
+
+// The tile's first staged pixel, as a place of its own.
+__device__ __forceinline__ Tile staged_tile(int index, const int tiles_y, const int tiles_x, const int in_h,
+                                            const int in_w) {
+  Tile tile;
+  if (P::flat) {
+    tile = flat_tile(index, (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW, in_h, in_w);
+  } else {
+    tile = square_tile(index, tiles_y, tiles_x);
+    tile.m_y -= kHaloH;
+    tile.m_x -= kHaloW + kSkew;
+  }
+  return tile;
+}
+
+// One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
+__device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
+  if (P::copy_bytes == 16) {
+    async_copy_16(to, from, bytes);
+  } else if (P::copy_bytes == 8) {
+    async_copy_8(to, from, bytes);
+  } else {
+    async_copy_4(to, from, bytes);
+  }
+}
+
+// Asks for a chunk of input channels of a tile with its halo: zeros where the image or the channels end. `tile` is that
+// of the first pixel.
+__device__ __forceinline__ void stage_input(unsigned char* to, const Element* __restrict__ x, const Tile& tile,
+                                            int first_channel, int thread, const int batch, const int in_h,
+                                            const int in_w) {
+  constexpr int kCopy = P::copy_bytes / kBytes;  // elements
+  constexpr int kCopies = P::chunk / kCopy;      // of a pixel
+#pragma unroll 4
+  for (int i = thread; i < kPixels * kCopies; i += P::producers) {
+    const int channel = i % kCopies * kCopy;
+    const int pixel = i / kCopies;
+    const int at = P::flat ? tile.m_x + pixel : 0;  // in the sequence
+    const int image = P::flat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
+    const int iy = P::flat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + pixel / kStagedColumns;
+    const int ix = P::flat ? at % (in_w + kGapW) : tile.m_x + pixel % kStagedColumns;
+    const bool inside =
+        P::flat ? image >= 0 && image < batch && iy < in_h && ix < in_w : iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
+    const int ci = first_channel + channel;
+    const int left = P::in_channels % P::chunk == 0 ? kCopy : P::in_channels - ci;
+    const Element* from = x + ((static_cast<long long>(image) * in_h + iy) * in_w + ix) * P::in_channels + ci;
+    copy(to + channel / kPack * kUnitPitch + pixel * 16 + channel % kPack * kBytes, inside && left > 0 ? from : x,
+         inside ? max(0, min(left, kCopy)) * kBytes : 0);
+  }
+}
+
+// Input on its way through registers: of some items, the words of a unit of channels. An item is `vector` adjacent
+// pixels, or with channels last one.
+constexpr int kVector = P::channels_last ? 1 : P::vector;  // pixels
+constexpr int kItems = kUnits * (kPixels / kVector);
+constexpr int kBatch = 32 / kPack;  // items that a thread has under way
+constexpr int kBatches = ceil_div(kItems, kBatch* P::producers);
+using Words = unsigned int[kBatch][kPack];
+
+// Loads a batch of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.
+__device__ __forceinline__ void load_batch(Words& words, const Element* __restrict__ x, const Tile& tile,
+                                           int first_channel, int batch_index, int thread, const int batch,
+                                           const int in_h, const int in_w) {
+#pragma unroll
+  for (int item = 0; item < kBatch; ++item) {
+    const int i = (batch_index * kBatch + item) * P::producers + thread;
+    const int unit = P::channels_last ? i % kUnits : i / (kPixels / kVector);
+    const int pixel = (P::channels_last ? i / kUnits : i % (kPixels / kVector)) * kVector;
+    const int at = P::flat ? tile.m_x + pixel : 0;  // in the sequence
+    const int image = P::flat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
+    const int iy = P::flat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + pixel / kStagedColumns;
+    const int ix = P::flat ? at % (in_w + kGapW) : tile.m_x + pixel % kStagedColumns;
+    const bool inside = (kItems % (kBatch * P::producers) == 0 || i < kItems) &&
+                        (P::flat ? image >= 0 && image < batch && iy < in_h && ix < in_w
+                                 : iy >= 0 && iy < in_h && ix >= 0 && ix < in_w);
+    const int ci = first_channel + unit * kPack;
+    const int left = P::in_channels - ci;
+    const long long plane = static_cast<long long>(in_h) * in_w;
+    const Element* from = P::channels_last
+                              ? x + ((static_cast<long long>(image) * in_h + iy) * in_w + ix) * P::in_channels + ci
+                              : x + (static_cast<long long>(image) * P::in_channels + ci) * plane + iy * in_w + ix;
+    if (P::channels_last && P::vector == kPack) {
+      uint4 loaded = make_uint4(0, 0, 0, 0);
+      if (inside && (P::in_channels % P::chunk == 0 || left > 0)) {
+        loaded = *reinterpret_cast<const uint4*>(from);
+      }
+      words[item][0] = loaded.x;
+      words[item][1] = loaded.y;
+      words[item][2] = loaded.z;
+      words[item][3] = loaded.w;
+    } else {
+#pragma unroll
+      for (int c = 0; c < kPack; ++c) {
+        const Element* element = P::channels_last ? from + c : from + c * plane;
+        words[item][c] = 0;
+        if (inside && (P::in_channels % P::chunk == 0 || c < left)) {
+          words[item][c] =
+              P::vector * kBytes == 4 ? *reinterpret_cast<const unsigned int*>(element) : bits_of(*element);
+        }
+      }
+    }
+  }
+}
+
+// Writes a batch to its stage.
+__device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, int batch_index, int thread) {
+#pragma unroll
+  for (int item = 0; item < kBatch; ++item) {
+    const int i = (batch_index * kBatch + item) * P::producers + thread;
+    if (kItems % (kBatch * P::producers) == 0 || i < kItems) {
+      const int unit = P::channels_last ? i % kUnits : i / (kPixels / kVector);
+      const int pixel = (P::channels_last ? i / kUnits : i % (kPixels / kVector)) * kVector;
+      uint4* place = reinterpret_cast<uint4*>(to + unit * kUnitPitch + pixel * 16);
+      if (P::type == kWgmmaTf32) {
+        *place = make_uint4(rounded(words[item][0]), rounded(words[item][1]), rounded(words[item][2]),
+                            rounded(words[item][3]));
+      } else {
+        // Two channels in a word.
+        *place = make_uint4(low_halves(words[item][0], words[item][1]), low_halves(words[item][2], words[item][3]),
+                            low_halves(words[item][4], words[item][5]), low_halves(words[item][6], words[item][7]));
+        if (kVector == 2) {
+          place[1] =
+              make_uint4(high_halves(words[item][0], words[item][1]), high_halves(words[item][2], words[item][3]),
+                         high_halves(words[item][4], words[item][5]), high_halves(words[item][6], words[item][7]));
+        }
+      }
+    }
+  }
+}
+
+// Keeps the compiler from moving sums across the waits for their products, or the fences before them.
+__device__ __forceinline__ void pin(Sums (&sums)[kParts][kSumArrays]) {
+#pragma unroll
+  for (int part = 0; part < kParts; ++part) {
+#pragma unroll
+    for (int array = 0; array < kSumArrays; ++array) {
+#pragma unroll
+      for (int i = 0; i < kColumns / 2; ++i) {
+        wgmma_pin(sums[part][array][i]);
+      }
+    }
+  }
+}
+
+// Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first
+// chunk, whose first products begin the sums.
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kParts][kSumArrays], const unsigned char* input,
+                                               unsigned long long weights, int first_part, int later) {
+#pragma unroll
+  for (int part = 0; part < kParts; ++part) {
+    const int of_tile = first_part + part;
+    const int first = of_tile / kAcross * (64 / P::part_w) * kStagedColumns + of_tile % kAcross * P::part_w + kSkew;
+    const unsigned long long a =
+        wgmma_descriptor(input + first * 16, kUnitPitch, P::part_w == 64 ? 128 : kStagedColumns * 16, 0);
+#pragma unroll
+    for (int t_y = 0; t_y < kWindowH; ++t_y) {
+#pragma unroll
+      for (int t_x = 0; t_x < kWindowW; ++t_x) {
+        const int pixel = (kWindowH - 1 - t_y) * kStepH * kRowPitch + (kWindowW - 1 - t_x) * kStepW;
+#pragma unroll
+        for (int step = 0; step < kSteps; ++step) {
+          const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + step * 2 * kUnitPitch);
+          const int accumulate = t_y + t_x + step > 0 ? 1 : later;
+          if (P::joined) {
+            const int tap = t_y * kWindowW + t_x;
+            wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorK, sums[part][0], moved,
+                     wgmma_descriptor_move(weights, (tap * kSteps + step) * kProductBytes), accumulate);
+          } else {
+#pragma unroll
+            for (int phase = 0; phase < kPhases; ++phase) {
+              const int row = t_y * P::phase_rows + phase / P::stride_w;  // of the block's kernel rows
+              const int column = t_x * P::stride_w + phase % P::stride_w;
+              if (row < P::kernel_h / kPhaseGroups && column < P::kernel_w) {
+                const int tap = row * P::kernel_w + column;
+                wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorK, sums[part][phase], moved,
+                         wgmma_descriptor_move(weights, (tap * kSteps + step) * kProductBytes), accumulate);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// Whether any tap makes outputs of a phase of the block; the others are bias alone.
+__host__ __device__ constexpr bool has_taps(int phase) {
+  return (kPhaseGroups > 1 || phase / P::stride_w < P::kernel_h) && phase % P::stride_w < P::kernel_w;
+}
+
+// A part's sum of a phase and the thread's i-th channel, for its row of that half.
+__device__ __forceinline__ float sum_of(const Sums (&sums)[kSumArrays], int phase, int i, int half) {
+  const int column = i / 2 * 4 + half * 2 + i % 2;
+  return P::joined ? sums[0][phase * (P::columns / 2) + column] : has_taps(phase) ? sums[phase][column] : 0;
+}
+
+// A sum as memory holds it, after bias and fuse chain where the layer has them.
+__device__ __forceinline__ float finish(float sum, float shift) {
+  const float value = P::has_bias ? sum + shift : sum;
+  return P::fuse_count > 0 ? activate(value) : value;
+}
+
+// Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
+// block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
+__device__ __forceinline__ void store_parts(const Sums (&sums)[kParts][kSumArrays], Element* __restrict__ y,
+                                            const float* bias, const Tile& tile, int first_part, int row, int channel,
+                                            int left, const int phase_row, const int batch, const int in_h,
+                                            const int in_w, const int out_h, const int out_w) {
+#pragma unroll
+  for (int part = 0; part < kParts; ++part) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int of_tile = first_part + part;
+      const int place = row + 8 * half;                              // in the part
+      const int at = P::flat ? tile.m_x + of_tile * 64 + place : 0;  // in the sequence
+      const int image = P::flat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
+      const int m_y = P::flat ? at / (in_w + kGapW) % (in_h + kGapH)
+                              : tile.m_y + of_tile / kAcross * (64 / P::part_w) + place / P::part_w;
+      const int m_x = P::flat ? at % (in_w + kGapW) : tile.m_x + of_tile % kAcross * P::part_w + place % P::part_w;
+#pragma unroll
+      for (int phase = 0; phase < kPhases; phase += P::channels_last ? 1 : P::store) {
+        const int oy = m_y * P::stride_h + phase_row + phase / P::stride_w - P::padding_h;
+        const int ox = m_x * P::stride_w + phase % P::stride_w - P::padding_w;
+        if (oy >= 0 && oy < out_h && ox >= 0 && ox < out_w && (!P::flat || image < batch)) {
+          if (P::channels_last) {
+            Element* to = y + ((static_cast<long long>(image) * out_h + oy) * out_w + ox) * P::out_channels;
+#pragma unroll
+            for (int first = 0; first < P::columns / 4; first += P::store) {
+              const int own = channel + first / P::channel_run * (4 * P::channel_run) + first % P::channel_run;
+              if (P::out_channels % P::columns == 0 || own < left) {
+                float values[P::store];
+#pragma unroll
+                for (int i = 0; i < P::store; ++i) {
+                  values[i] = finish(sum_of(sums[part], phase, first + i, half), P::has_bias ? bias[own + i] : 0);
+                }
+                store_together(to + own, values);
+              }
+            }
+          } else {
+            Element* to = y + (static_cast<long long>(image) * P::out_channels * out_h + oy) * out_w + ox;
+#pragma unroll
+            for (int i = 0; i < P::columns / 4; ++i) {
+              const int own = channel + i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
+              if (P::out_channels % P::columns == 0 || own < left) {
+                float values[P::store];
+#pragma unroll
+                for (int v = 0; v < P::store; ++v) {
+                  values[v] = finish(sum_of(sums[part], phase + v, i, half), P::has_bias ? bias[own] : 0);
+                }
+                store_together(to + static_cast<long long>(own) * out_h * out_w, values);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    halo_gemm(const Element* __restrict__ x, const unsigned char* __restrict__ packed, const Element* __restrict__ bias,
+              Element* __restrict__ y, int batch, int height, int width) {
+  const int in_h = P::height >= 0 ? P::height : height;
+  const int in_w = P::width >= 0 ? P::width : width;
+  const int out_h =
+      (in_h - 1) * P::stride_h + (P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 - 2 * P::padding_h);
+  const int out_w =
+      (in_w - 1) * P::stride_w + (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);
+  const int tiles_y = (in_h + (kBeyondH - kFirstH + P::tile_h - 1)) / P::tile_h;
+  const int tiles_x = (in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
+  const int tiles =
+      P::flat ? static_cast<int>(
+                    (static_cast<long long>(batch) * ((in_h + kGapH) * (in_w + kGapW)) + (kPositions - 1)) / kPositions)
+              : batch * tiles_y * tiles_x;
+
+  // The block's output channels and phase rows; blocks that read the same input run together.
+  const int column_tile = blockIdx.x % kColumnTiles;
+  const int first_tile = blockIdx.x / kColumnTiles;
+  const int next_tile = gridDim.x / kColumnTiles;
+  const int first_out = column_tile % kChannelTiles * P::columns;
+  const int phase_row = kPhaseGroups == 1 ? 0 : column_tile / kChannelTiles * P::phase_rows;
+  const unsigned char* own_weights = packed + static_cast<long long>(column_tile) * (kChunks * kChunkWeightBytes);
+
+  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned char* stages = shared + kResidentBytes;
+  float* shifts = reinterpret_cast<float*>(shared + kBiasOffset);
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
+  unsigned long long* empty = full + P::stages;
+  unsigned long long* packed_here = empty + P::stages;
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < P::stages; ++stage) {
+      mbarrier_init(&full[stage], P::producers);
+      mbarrier_init(&empty[stage], kConsumers / kTeams / 32);
+    }
+    if (P::resident) {
+      mbarrier_init(packed_here, 1);
+    }
+    fence_mbarrier_init();
+  }
+  if (P::has_bias) {
+    for (int i = threadIdx.x; i < P::columns; i += kThreads) {
+      shifts[i] = P::out_channels % P::columns == 0 || first_out + i < P::out_channels ? widen(bias[first_out + i]) : 0;
+    }
+  }
+  __syncthreads();
+
+  const int warp = warp_uniform(threadIdx.x / 32);
+  if (warp >= kConsumers / 32) {
+    setmaxnreg_decrease(P::producers == 128 ? 88 : 72);
+    const int thread = threadIdx.x - kConsumers;
+    if (P::resident && thread == 0) {
+      mbarrier_arrive_expect(packed_here, kResidentBytes);
+      for (int chunk = 0; chunk < kChunks; ++chunk) {
+        bulk_load(shared + chunk * kChunkWeightBytes, own_weights + chunk * kChunkWeightBytes, kChunkWeightBytes,
+                  packed_here);
+      }
+    }
+    int asked = 0;  // stages
+    Words words;
+    // Through registers: what is loaded next, a batch ahead of what is written.
+    Tile next = staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w);
+    int next_index = first_tile;
+    int next_chunk = 0;
+    int next_batch = 0;
+    if (P::copy_bytes == 0 && first_tile < tiles) {
+      load_batch(words, x, next, 0, 0, thread, batch, in_h, in_w);
+    }
+    for (int index = first_tile; index < tiles; index += next_tile) {
+      const Tile tile = staged_tile(index, tiles_y, tiles_x, in_h, in_w);
+      for (int chunk = 0; chunk < kChunks; ++chunk) {
+        const int stage = asked % P::stages;
+        mbarrier_wait(&empty[stage], asked / P::stages % 2 ^ 1);
+        unsigned char* to = stages + stage * kStageBytes;
+        if (!P::resident && thread == 0) {
+          mbarrier_expect(&full[stage], kChunkWeightBytes);
+          bulk_load(to + kInputBytes, own_weights + chunk * kChunkWeightBytes, kChunkWeightBytes, &full[stage]);
+        }
+        ++asked;
+        if (P::copy_bytes > 0) {
+          stage_input(to, x, tile, chunk * P::chunk, thread, batch, in_h, in_w);
+          async_copy_commit();
+          if (asked > P::ahead) {
+            async_copy_wait(P::ahead);
+            fence_proxy_async();
+            mbarrier_arrive(&full[(asked - 1 - P::ahead) % P::stages]);
+          }
+        } else {
+          for (int part = 0; part < kBatches; ++part) {
+            store_batch(to, words, part, thread);
+            ++next_batch;
+            if (next_batch == kBatches) {
+              next_batch = 0;
+              ++next_chunk;
+            }
+            if (next_chunk == kChunks) {
+              next_chunk = 0;
+              next_index += next_tile;
+              next = staged_tile(next_index, tiles_y, tiles_x, in_h, in_w);
+            }
+            if (next_index < tiles) {
+              load_batch(words, x, next, next_chunk * P::chunk, next_batch, thread, batch, in_h, in_w);
+            }
+          }
+          fence_proxy_async();
+          mbarrier_arrive(&full[stage]);
+        }
+      }
+    }
+    if (P::copy_bytes > 0) {
+      async_copy_wait(0);
+      fence_proxy_async();
+      for (int i = max(0, asked - P::ahead); i < asked; ++i) {
+        mbarrier_arrive(&full[i % P::stages]);
+      }
+    }
+  } else {
+    setmaxnreg_increase(P::producers == 128 ? 208 : 184);
+    // The warpgroup's tiles and its parts of them; the thread's first row of a part, and its first channel.
+    const int warpgroup = warp / 4;
+    const int team = P::in_turn ? warpgroup : 0;
+    const int first_part = P::in_turn ? 0 : warpgroup * kParts;
+    const int lane = threadIdx.x % 32;
+    const int row = warp % 4 * 16 + lane / 4;
+    const int channel = lane % 4 * P::channel_run;
+    Sums sums[kParts][kSumArrays] = {};
+    int taken = team * kChunks;  // stages
+    if (P::resident) {
+      mbarrier_wait(packed_here, 0);
+    }
+    for (int index = first_tile + team * next_tile; index < tiles; index += kTeams * next_tile) {
+      pin(sums);
+      for (int chunk = 0; chunk < kChunks; ++chunk) {
+        const int stage = taken % P::stages;
+        mbarrier_wait(&full[stage], taken / P::stages % 2);
+        const unsigned char* from = stages + stage * kStageBytes;
+        const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
+        wgmma_fence();
+        multiply_chunk(sums, from, wgmma_descriptor(weights, kColumns * 16, 128, 0), first_part, chunk > 0 ? 1 : 0);
+        wgmma_commit();
+        if (chunk > 0) {
+          wgmma_wait(1);  // the chunk before
+          if (lane == 0) {
+            mbarrier_arrive(&empty[(taken - 1) % P::stages]);
+          }
+        }
+        ++taken;
+      }
+      wgmma_wait(0);
+      pin(sums);
+      if (lane == 0) {
+        mbarrier_arrive(&empty[(taken - 1) % P::stages]);
+      }
+      taken += (kTeams - 1) * kChunks;
+      const Tile tile = P::flat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);
+      store_parts(sums, P::channels_last ? y + first_out : y + static_cast<long long>(first_out) * out_h * out_w,
+                  shifts, tile, first_part, row, channel, P::out_channels - first_out, phase_row, batch, in_h, in_w,
+                  out_h, out_w);
+    }
+  }
+}

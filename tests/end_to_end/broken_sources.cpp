@@ -1,0 +1,105 @@
+#include "tests/end_to_end/broken_sources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace convtgen::testing {
+namespace {
+
+using Range = std::pair<std::size_t, std::size_t>;
+
+int line_of(const std::string& text, std::size_t position) {
+  return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(position), '\n'));
+}
+
+/// Adds the comparisons with a bound of a condition that begins there, cut at its && and ||.
+void add_comparisons(const std::string& text, std::size_t begin, char last, std::vector<Range>& checks) {
+  int depth = last == ')' ? 1 : 0;
+  for (std::size_t i = begin; i < text.size(); ++i) {
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    const bool ends = last == ')' ? depth == 0 : text[i] == last;
+    const bool cut = depth == (last == ')' ? 1 : 0) && (text.compare(i, 2, "&&") == 0 || text.compare(i, 2, "||") == 0);
+    if (ends || cut) {
+      std::size_t end = i;
+      while (text[end - 1] == ' ' || text[end - 1] == '\n') {
+        --end;
+      }
+      const std::string comparison = text.substr(begin, end - begin);
+      if (comparison.find('<') != std::string::npos || comparison.find('>') != std::string::npos) {
+        checks.emplace_back(begin, end);
+      }
+      if (ends) {
+        return;
+      }
+      begin = text.find_first_not_of(" \n", i + 2);
+      ++i;
+    }
+  }
+}
+
+std::vector<Range> bound_checks(const std::string& text) {
+  std::vector<Range> checks;
+  for (std::size_t at = text.find("if ("); at != std::string::npos; at = text.find("if (", at + 1)) {
+    add_comparisons(text, at + 4, ')', checks);
+  }
+  for (std::size_t at = text.find("const bool "); at != std::string::npos; at = text.find("const bool ", at + 1)) {
+    const std::size_t value = text.find(" = ", at);
+    add_comparisons(text, text.find_first_not_of(" \n", value + 2), ';', checks);
+  }
+  return checks;
+}
+
+}  // namespace
+
+std::vector<Mutant> without_bound_checks(const std::string& text) {
+  std::vector<Mutant> mutants;
+  for (const auto& [begin, end] : bound_checks(text)) {
+    mutants.push_back({fmt::format("line {}: {}", line_of(text, begin), text.substr(begin, end - begin)),
+                       text.substr(0, begin) + "true" + text.substr(end)});
+  }
+  return mutants;
+}
+
+std::vector<Mutant> broken(const std::string& text) {
+  // The guarded block's primitives have conditions of their own, which are no bound checks.
+  const std::size_t guard = text.find("#endif");
+  const std::size_t kernels = guard == std::string::npos ? 0 : guard;
+  const std::string body = text.substr(kernels);
+  std::vector<Mutant> mutants = mutants_of(body);
+  for (Mutant& one : without_bound_checks(body)) {
+    mutants.push_back(std::move(one));
+  }
+  for (Mutant& one : mutants) {
+    one.body.insert(0, text, 0, kernels);
+  }
+  return mutants;
+}
+
+std::string judge(HostDevice& device, const Problem& problem, const Plan& plan, const KernelSource& source,
+                  const InputSizes& sizes, const LayerInputs& inputs, std::uint64_t seeds) {
+  Result<LoadedLayer> loaded = load_source(device, problem, plan, source);
+  if (!loaded) {
+    return "DOES NOT COMPILE: " + loaded.error().message;
+  }
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    device.set_seed(seed);
+    const Result<LayerCall> call = make_call(device, *loaded, sizes, inputs);
+    if (!call) {
+      return "NO CALL: " + call.error().message;
+    }
+    if (const Result<void> run = run_call(device, *loaded, *call); !run) {
+      return fmt::format("seed {}: {}", seed, run.error().message);
+    }
+    const Result<Verification> verified = verify_call(device, problem.layer, *call, inputs);
+    if (!verified) {
+      return "NOT VERIFIED: " + verified.error().message;
+    }
+    if (!verified->comparison.passed()) {
+      return fmt::format("seed {}: {}", seed, describe(verified->comparison, problem.layer));
+    }
+  }
+  return "";
+}
+
+}  // namespace convtgen::testing

@@ -1,0 +1,24 @@
+// An emitted source with one barrier, one step of its pipeline or one bound check missing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/device/host/host_device.h"
+#include "runtime/reference/run_layer.h"
+#include "tests/primitives/mutants.h"
+
+namespace convtgen::testing {
+
+/// The source without one comparison of its ifs and of the bools that it names, each in turn ("true" in its place).
+[[nodiscard]] std::vector<Mutant> without_bound_checks(const std::string& text);
+
+/// The same and the mutants of mutants_of(), below the device primitives.
+[[nodiscard]] std::vector<Mutant> broken(const std::string& text);
+
+/// Runs a source of the plan for each of the seeds; empty where its results are right, else what was wrong.
+[[nodiscard]] std::string judge(HostDevice& device, const Problem& problem, const Plan& plan,
+                                const KernelSource& source, const InputSizes& sizes, const LayerInputs& inputs,
+                                std::uint64_t seeds);
+
+}  // namespace convtgen::testing

@@ -1,0 +1,88 @@
+// Plans for tensor cores, as ptxas sees them: it tells what it makes slow, registers that it keeps in memory and
+// products that it runs one by one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "generator/language/language.h"
+#include "generator/specializer/kernel_source.h"
+#include "runtime/compile/nvrtc.h"
+
+namespace convtgen {
+namespace {
+
+const std::vector<NamedLayer>& benchmark_layers() {
+  static const std::vector<NamedLayer> layers = [] {
+    std::ifstream file(CONVTGEN_BENCHMARK_LAYERS);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return parse_file(text.str()).value();
+  }();
+  return layers;
+}
+
+struct Mode {
+  const char* name;
+  Dtype dtype;
+  Compute compute;
+  Layout layout;
+};
+
+struct Case {
+  std::string name;
+  Problem problem;
+  Plan plan;
+};
+
+void PrintTo(const Case& one, std::ostream* out) {
+  *out << one.name << ": " << one.plan.reason;
+}
+
+/// The template's first plan for each of the benchmarks' layers, or those that are named.
+std::vector<Case> cases(std::string_view template_name, const Mode& mode, const std::vector<std::string>& names = {}) {
+  std::vector<Case> out;
+  for (const NamedLayer& named : benchmark_layers()) {
+    if (!names.empty() && std::ranges::find(names, named.name) == names.end()) {
+      continue;
+    }
+    Problem problem{named.layer, Direction::kForward, target_named("sm_90a").value()};
+    problem.layer.dtype = mode.dtype;
+    problem.layer.compute = mode.compute;
+    problem.layer.layout = mode.layout;
+    const std::vector<Plan> plans = plan(problem).value();
+    const auto found = std::ranges::find(plans, template_name, &Plan::template_name);
+    if (found != plans.end()) {
+      out.push_back({named.name + "_" + mode.name, problem, *found});
+    }
+  }
+  return out;
+}
+
+class TensorCorePlan : public ::testing::TestWithParam<Case> {};
+
+TEST_P(TensorCorePlan, IsNeitherSpilledNorSerialised) {
+  const Result<KernelSource> source = specialize(GetParam().problem, GetParam().plan);
+  ASSERT_TRUE(source) << source.error().message;
+  const Result<Binary> binary = compile_with_nvrtc(*source, "sm_90a", BinaryKind::kCubin);
+  ASSERT_TRUE(binary) << binary.error().message;
+  const std::optional<ResourceUsage> usage = resource_usage(*binary);
+  ASSERT_TRUE(usage);
+  EXPECT_EQ(usage->spill_bytes, 0);
+  for (const char* bad : {"serialized", "C7510", "C7511", "C7512", "C7517", "C7519", "C7520"}) {
+    EXPECT_EQ(binary->log.find(bad), std::string::npos) << binary->log;
+  }
+}
+
+const auto kName = [](const ::testing::TestParamInfo<Case>& info) { return info.param.name; };
+INSTANTIATE_TEST_SUITE_P(ChannelsLast, TensorCorePlan,
+                         ::testing::ValuesIn(cases("halo_gemm", {"f16", Dtype::kF16, Compute::kF16, Layout::kNhwc})),
+                         kName);
+INSTANTIATE_TEST_SUITE_P(ThroughRegisters, TensorCorePlan,
+                         ::testing::ValuesIn(cases("halo_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
+                                                   {"kb65", "kb78", "unet4", "dcgan4", "hifi1"})),
+                         kName);
+
+}  // namespace
+}  // namespace convtgen

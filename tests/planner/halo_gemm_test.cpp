@@ -1,0 +1,84 @@
+#include "generator/planner/halo_gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "generator/language/language.h"
+
+namespace convtgen {
+namespace {
+
+Problem problem_of(std::string_view layer, std::string_view architecture = "sm_90a") {
+  const auto parsed = parse_layer(layer);
+  EXPECT_TRUE(parsed) << layer;
+  return {parsed.value_or(Layer{}), Direction::kForward, target_named(architecture).value()};
+}
+
+std::vector<Plan> plans_of(std::string_view layer) {
+  return plans_halo_gemm(problem_of(layer));
+}
+
+std::int64_t integer(const Plan& plan, const char* name) {
+  return std::get<std::int64_t>(plan.parameters.at(name));
+}
+bool flag(const Plan& plan, const char* name) {
+  return std::get<bool>(plan.parameters.at(name));
+}
+
+TEST(PlanHaloGemm, AppliesToWhatTheTemplateCanDo) {
+  const std::string layer = "conv_transpose2d 64 -> 64; kernel 3x3; input 8x64x64; dtype f16; layout nhwc";
+  EXPECT_FALSE(plans_of(layer).empty());
+  EXPECT_TRUE(plans_halo_gemm(problem_of(layer, "sm_80")).empty());
+  EXPECT_TRUE(plans_of(layer + "; groups 2").empty());
+  EXPECT_FALSE(plans_of(layer + "; dilation 2x3").empty());
+  EXPECT_TRUE(plans_of(layer + "; stride 2x2; dilation 2x1").empty());
+  EXPECT_TRUE(plans_of("conv_transpose2d 64 -> 64; kernel 3x3; input 8x64x64; layout nhwc").empty());  // strict f32
+}
+
+TEST(PlanHaloGemm, ImagesMakeOneSequenceOnlyWhereTheTemplateKnowsTheirPitch) {
+  const auto any_flat = [](const std::vector<Plan>& plans) {
+    return std::ranges::any_of(plans, [](const Plan& plan) { return flag(plan, "flat"); });
+  };
+  EXPECT_TRUE(
+      any_flat(plans_of("conv_transpose2d 64 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; "
+                        "dtype f16; layout nhwc")));
+  EXPECT_TRUE(any_flat(plans_of("conv_transpose1d 64 -> 64; kernel 5; dtype f16; layout nhwc")));
+  for (const Plan& plan : plans_of("conv_transpose2d 64 -> 64; kernel 3x3; dtype f16; layout nhwc")) {
+    EXPECT_FALSE(flag(plan, "flat"));
+  }
+}
+
+TEST(PlanHaloGemm, PlansFitTheChipAndSayWhatTheyTake) {
+  for (const char* layer : {"conv_transpose2d 2048 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 32x8x6",
+                            "conv_transpose2d 64 -> 128; kernel 3x5; input 64x128x256",
+                            "conv_transpose2d 100 -> 20; kernel 3x3; stride 2x3; input 4x30x31; bias",
+                            "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; bias"}) {
+    for (const char* mode : {"; dtype f16; layout nhwc", "; compute tf32; layout nhwc"}) {
+      const Problem problem = problem_of(std::string(layer) + mode);
+      const std::vector<Plan> plans = plans_halo_gemm(problem);
+      EXPECT_FALSE(plans.empty()) << layer << mode;
+      for (const Plan& plan : plans) {
+        EXPECT_LE(plan.shared_bytes, problem.target.max_shared_bytes);
+        EXPECT_GT(plan.packed_bytes, 0);
+        EXPECT_EQ(plan.packed_bytes % 16, 0);
+        EXPECT_GE(integer(plan, "stages"), integer(plan, "ahead") + 2);
+        EXPECT_NE(plan.reason.find("predicted"), std::string::npos);
+        const Grid grid = halo_gemm_grid(problem, plan);
+        EXPECT_LE(grid.blocks_per_tile * grid.most_tiles, std::max<std::int64_t>(132, grid.blocks_per_tile));
+      }
+    }
+  }
+}
+
+// Weights that don't fit shared memory come with each stage; those that do stay.
+TEST(PlanHaloGemm, WeightsStayWhereTheyFit) {
+  EXPECT_TRUE(flag(plans_of("conv_transpose2d 64 -> 64; kernel 3x3; input 8x512x512; dtype f16; layout nhwc").front(),
+                   "resident"));
+  EXPECT_FALSE(flag(
+      plans_of("conv_transpose2d 1024 -> 512; kernel 2x2; stride 2x2; input 8x32x32; dtype f16; layout nhwc").front(),
+      "resident"));
+}
+
+}  // namespace
+}  // namespace convtgen

@@ -1,0 +1,598 @@
+// conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; bias; fuse relu; dtype f16; compute f16; layout nhwc
+// forward for sm_90a. Template halo_gemm: a block makes 512 outputs of 16 channels; 16 taps; 178.9 KiB shared.
+// Launch: 384 threads and 183208 bytes of dynamic shared memory a block.
+
+#ifndef CONVTGEN_HOST_DEVICE
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+// The value is good for computing alignment and descriptors; it stays the same for the block's life.
+__device__ __forceinline__ unsigned int shared_address(const void* pointer) {
+  unsigned int address;
+  asm("{\n\t.reg .u64 window;\n\tcvta.to.shared.u64 window, %1;\n\tcvt.u32.u64 %0, window;\n\t}"
+      : "=r"(address)
+      : "l"(pointer));
+  return address;
+}
+
+// The same of 16 bytes, `bytes` 0 to 16, aligned to 16; through L2 only.
+__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+}
+
+// Closes a group: all copies of this thread since the last one. An empty group is legal.
+__device__ __forceinline__ void async_copy_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Waits until at most the `pending` newest groups of this thread are still under way. `pending` is a constant, 0 to 7.
+// Copies that are in no group yet are not waited for.
+__device__ __forceinline__ void async_copy_wait(int pending) {
+  switch (pending) {
+    case 0:
+      asm volatile("cp.async.wait_group 0;" ::: "memory");
+      break;
+    case 1:
+      asm volatile("cp.async.wait_group 1;" ::: "memory");
+      break;
+    case 2:
+      asm volatile("cp.async.wait_group 2;" ::: "memory");
+      break;
+    case 3:
+      asm volatile("cp.async.wait_group 3;" ::: "memory");
+      break;
+    case 4:
+      asm volatile("cp.async.wait_group 4;" ::: "memory");
+      break;
+    case 5:
+      asm volatile("cp.async.wait_group 5;" ::: "memory");
+      break;
+    case 6:
+      asm volatile("cp.async.wait_group 6;" ::: "memory");
+      break;
+    case 7:
+      asm volatile("cp.async.wait_group 7;" ::: "memory");
+      break;
+    default:
+      __trap();
+  }
+}
+
+// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase. One thread does it; others see it after a block
+// barrier, TMA, wgmma and the other blocks of a cluster after fence_mbarrier_init() and then a block or cluster
+// barrier.
+__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+}
+
+// Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
+__device__ __forceinline__ void fence_mbarrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
+  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(shared_address(barrier))
+               : "memory");
+}
+
+// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
+__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
+  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n\t}" ::"r"(
+                   shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+}
+
+// The same, but may wait a while, as long as the chip likes, before it says no.
+__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
+  unsigned int complete;
+  asm volatile(
+      "{\n\t.reg .pred complete;\n\tmbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n\t"
+      "selp.b32 %0, 1, 0, complete;\n\t}"
+      : "=r"(complete)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+  return complete != 0;
+}
+
+// Returns when the phase of this parity is complete, with what mbarrier_test() then acquires. From sm_90.
+__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
+  while (!mbarrier_try_wait(barrier, parity)) {
+  }
+}
+
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
+__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
+  unsigned int bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
+// Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
+__device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   shared_address(to)),
+               "l"(from), "r"(bytes), "r"(shared_address(barrier))
+               : "memory");
+}
+
+// Orders earlier accesses of this thread to shared memory before later ones of the asynchronous proxy (TMA, wgmma),
+// once a barrier or mbarrier lies between.
+__device__ __forceinline__ void fence_proxy_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
+// Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
+// Orders earlier accesses of registers (accumulators, A) before the products that follow; needed before the first
+// product and whenever threads have touched these registers since.
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// Closes a group: all products of this warpgroup since the last one.
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until at most the `pending` (a constant, 0 to 7) newest groups are still under way.
+__device__ __forceinline__ void wgmma_wait(int pending) {
+  switch (pending) {
+    case 0:
+      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+      break;
+    case 1:
+      asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+      break;
+    case 2:
+      asm volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
+      break;
+    case 3:
+      asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
+      break;
+    case 4:
+      asm volatile("wgmma.wait_group.sync.aligned 4;" ::: "memory");
+      break;
+    case 5:
+      asm volatile("wgmma.wait_group.sync.aligned 5;" ::: "memory");
+      break;
+    case 6:
+      asm volatile("wgmma.wait_group.sync.aligned 6;" ::: "memory");
+      break;
+    case 7:
+      asm volatile("wgmma.wait_group.sync.aligned 7;" ::: "memory");
+      break;
+    default:
+      __trap();
+  }
+}
+
+// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait() over all of them.
+// No instruction.
+__device__ __forceinline__ void wgmma_pin(float& value) {
+  asm volatile("" : "+f"(value)::"memory");
+}
+
+// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,
+// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major
+// operand (rows are of A or columns of B) has its byte at
+//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size
+//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)
+// and of an MN-major one (16-bit types only):
+//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading
+//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride
+// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed
+// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole
+// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same
+// formula. base_offset is 0. The whole operand must lie in the block's shared memory.
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
+                                                               unsigned int stride, unsigned int swizzle) {
+  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |
+         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
+         mode << 62;
+}
+
+// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
+__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
+  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
+}
+
+// Gives back the registers of each thread of this warpgroup beyond 88. Collective.
+__device__ __forceinline__ void setmaxnreg_decrease_88() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 88;" ::: "memory");
+}
+
+// Waits until each thread of this warpgroup can have 208 registers, more than it has, and takes them. Collective.
+__device__ __forceinline__ void setmaxnreg_increase_208() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 208;" ::: "memory");
+}
+
+// d (64x64, f32) = a (64x16) * b (16x64), added to d where `accumulate` is not 0: f16, A K-major in shared memory, B K-major.
+// By a warpgroup, beside its threads until wgmma_wait().
+__device__ __forceinline__ void wgmma_m64n64k16_f16_ss(float (&d)[32], unsigned long long a, unsigned long long b,
+    int accumulate) {
+  asm volatile(
+      "{\n\t.reg .pred accumulate;\n\t"
+      "setp.ne.b32 accumulate, %34, 0;\n\t"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, "
+      "%8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, "
+      "%24, %25, %26, %27, %28, %29, %30, %31}, "
+      "%32, %33, accumulate, 1, 1, 0, 0;\n\t}"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]),
+        "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+        "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]),
+        "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
+        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+      : "l"(a), "l"(b), "r"(accumulate)
+      : "memory");
+}
+#endif
+
+// Every step of the chain in its order.
+__device__ __forceinline__ float activate(float value) {
+  value = value < 0 ? 0 : value;  // relu
+  return value;
+}
+
+// Two elements of 16 bits in a word.
+__device__ __forceinline__ unsigned int pair(float low, float high) {
+  return floats_to_half2(low, high);
+}
+
+// Stores adjacent elements, aligned to all of them.
+__device__ __forceinline__ void store_together(unsigned short* to, const float (&values)[4]) {
+  *reinterpret_cast<uint2*>(to) = make_uint2(pair(values[0], values[1]), pair(values[2], values[3]));
+}
+
+// One thread's sums for one part, of all phases or of one.
+using Sums = float[32];
+
+// The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.
+__device__ __forceinline__ int column_of(int channel) {
+  const int i = channel / 16 * 4 + channel % 4;  // among the thread's own
+  const int thread = channel / 4 % 4;
+  return i / 2 * 8 + thread * 2 + i % 2;
+}
+
+// Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.
+extern "C" __global__ void __launch_bounds__(256)
+    convtgen_halo_gemm_forward_83088cf70cc36918_pack(const unsigned short* __restrict__ weight,
+                                                     unsigned char* __restrict__ packed) {
+  // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
+  const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
+  if (i < 16384) {
+    const int tap = static_cast<int>(i % 16);
+    const int co = static_cast<int>(i / 16 % 64);
+    const int unit = static_cast<int>(i / 1024);
+    const int kh = tap / 4;
+    const int kw = tap % 4;
+    unsigned int words[4];
+    {
+      unsigned int halves[2];
+      {
+        const int ci = unit * 8;
+        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        halves[0] = value;
+      }
+      {
+        const int ci = unit * 8 + 1;
+        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        halves[1] = value;
+      }
+      words[0] = (halves[0] | (halves[1] << 16));
+    }
+    {
+      unsigned int halves[2];
+      {
+        const int ci = unit * 8 + 2;
+        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        halves[0] = value;
+      }
+      {
+        const int ci = unit * 8 + 3;
+        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        halves[1] = value;
+      }
+      words[1] = (halves[0] | (halves[1] << 16));
+    }
+    {
+      unsigned int halves[2];
+      {
+        const int ci = unit * 8 + 4;
+        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        halves[0] = value;
+      }
+      {
+        const int ci = unit * 8 + 5;
+        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        halves[1] = value;
+      }
+      words[2] = (halves[0] | (halves[1] << 16));
+    }
+    {
+      unsigned int halves[2];
+      {
+        const int ci = unit * 8 + 6;
+        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        halves[0] = value;
+      }
+      {
+        const int ci = unit * 8 + 7;
+        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        halves[1] = value;
+      }
+      words[3] = (halves[0] | (halves[1] << 16));
+    }
+    const int group = kh % 2 / 2;
+    const int row = kh % 2 % 2;
+    int place = 0;  // of the tap among the block's
+    int column = column_of(co % 16);
+    place = kh / 2 * 2 + kw / 2;
+    column += (row * 2 + kw % 2) * 16;
+    const int column_tile = group * 4 + co / 16;
+    unsigned char* chunk = packed + (static_cast<long long>(column_tile) * 2 + unit / 8) * 32768;
+    *reinterpret_cast<uint4*>(chunk + (place * 4 + unit % 8 / 2) * 2048 + (unit % 2 * 64 + column) * 16) =
+        make_uint4(words[0], words[1], words[2], words[3]);
+  }
+}
+
+// A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.
+struct Tile {
+  int image;
+  int m_y;
+  int m_x;
+};
+
+// Of the sequence, the place so many positions before the tile's.
+__device__ __forceinline__ Tile flat_tile(int index, int before) {
+  const long long at = static_cast<long long>(index) * 128 - before;
+  const long long image = at < 0 ? -((288 - at) / 289) : at / 289;
+  Tile tile;
+  tile.image = static_cast<int>(image);
+  tile.m_y = 0;
+  tile.m_x = static_cast<int>(at - image * 289);
+  return tile;
+}
+
+// The tile's first staged pixel, as a place of its own.
+__device__ __forceinline__ Tile staged_tile(int index) {
+  Tile tile;
+  tile = flat_tile(index, 18);
+  return tile;
+}
+
+// One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
+__device__ __forceinline__ void copy(void* to, const unsigned short* from, int bytes) {
+  async_copy_16(to, from, bytes);
+}
+
+// Asks for a chunk of input channels of a tile with its halo: zeros where the image or the channels end. `tile` is that
+// of the first pixel.
+__device__ __forceinline__ void stage_input(unsigned char* to, const unsigned short* __restrict__ x, const Tile& tile,
+                                            int first_channel, int thread, int batch) {
+#pragma unroll 4
+  for (int i = thread; i < 1168; i += 128) {
+    const int channel = i % 8 * 8;
+    const int pixel = i / 8;
+    const int at = tile.m_x + pixel;  // in the sequence
+    const int image = tile.image + at / 289;
+    const int iy = at / 17 % 17;
+    const int ix = at % 17;
+    const bool inside = image >= 0 && image < batch && iy < 16 && ix < 16;
+    const int ci = first_channel + channel;
+    const unsigned short* from = x + ((static_cast<long long>(image) * 16 + iy) * 16 + ix) * 128 + ci;
+    copy(to + channel / 8 * 2448 + pixel * 16 + channel % 8 * 2, inside ? from : x, inside ? 16 : 0);
+  }
+}
+
+// Keeps the compiler from moving sums across the waits for their products, or the fences before them.
+__device__ __forceinline__ void pin(Sums (&sums)[2][1]) {
+#pragma unroll
+  for (int part = 0; part < 2; ++part) {
+#pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      wgmma_pin(sums[part][0][i]);
+    }
+  }
+}
+
+// Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first
+// chunk, whose first products begin the sums.
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[2][1], const unsigned char* input,
+                                               unsigned long long weights, int first_part, int later) {
+#pragma unroll
+  for (int part = 0; part < 2; ++part) {
+    const int of_tile = first_part + part;
+    const int first = of_tile / 2 * 129 + of_tile % 2 * 64;
+    const unsigned long long a = wgmma_descriptor(input + first * 16, 2448, 128, 0);
+#pragma unroll
+    for (int t_y = 0; t_y < 2; ++t_y) {
+#pragma unroll
+      for (int t_x = 0; t_x < 2; ++t_x) {
+        const int pixel = (1 - t_y) * 17 + (1 - t_x);
+#pragma unroll
+        for (int step = 0; step < 4; ++step) {
+          const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + step * 4896);
+          const int accumulate = t_y + t_x + step > 0 ? 1 : later;
+          const int tap = t_y * 2 + t_x;
+          wgmma_m64n64k16_f16_ss(sums[part][0], moved, wgmma_descriptor_move(weights, (tap * 4 + step) * 2048),
+                                 accumulate);
+        }
+      }
+    }
+  }
+}
+
+// A part's sum of a phase and the thread's i-th channel, for its row of that half.
+__device__ __forceinline__ float sum_of(const Sums (&sums)[1], int phase, int i, int half) {
+  const int column = i / 2 * 4 + half * 2 + i % 2;
+  return sums[0][phase * 8 + column];
+}
+
+// A sum as memory holds it, after bias and fuse chain where the layer has them.
+__device__ __forceinline__ float finish(float sum, float shift) {
+  const float value = sum + shift;
+  return activate(value);
+}
+
+// Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
+// block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
+__device__ __forceinline__ void store_parts(const Sums (&sums)[2][1], unsigned short* __restrict__ y, const float* bias,
+                                            const Tile& tile, int first_part, int row, int channel, int batch) {
+#pragma unroll
+  for (int part = 0; part < 2; ++part) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int of_tile = first_part + part;
+      const int place = row + 8 * half;                // in the part
+      const int at = tile.m_x + of_tile * 64 + place;  // in the sequence
+      const int image = tile.image + at / 289;
+      const int m_y = at / 17 % 17;
+      const int m_x = at % 17;
+#pragma unroll
+      for (int phase = 0; phase < 4; ++phase) {
+        const int oy = m_y * 2 + phase / 2 - 1;
+        const int ox = m_x * 2 + phase % 2 - 1;
+        if (oy >= 0 && oy < 32 && ox >= 0 && ox < 32 && image < batch) {
+          unsigned short* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
+          float values[4];
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            values[i] = finish(sum_of(sums[part], phase, i, half), bias[channel + i]);
+          }
+          store_together(to + channel, values);
+        }
+      }
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+    convtgen_halo_gemm_forward_83088cf70cc36918(const unsigned short* __restrict__ x,
+                                                const unsigned char* __restrict__ packed,
+                                                const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
+                                                int batch) {
+  const int tiles = static_cast<int>((static_cast<long long>(batch) * 289 + 127) / 128);
+
+  // The block's output channels and phase rows; blocks that read the same input run together.
+  const int column_tile = blockIdx.x % 4;
+  const int first_tile = blockIdx.x / 4;
+  const int next_tile = gridDim.x / 4;
+  const int first_out = column_tile % 4 * 16;
+  const unsigned char* own_weights = packed + static_cast<long long>(column_tile) * 65536;
+
+  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned char* stages = shared + 65536;
+  float* shifts = reinterpret_cast<float*>(shared + 183040);
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 183104);
+  unsigned long long* empty = full + 6;
+  unsigned long long* packed_here = empty + 6;
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < 6; ++stage) {
+      mbarrier_init(&full[stage], 128);
+      mbarrier_init(&empty[stage], 4);
+    }
+    mbarrier_init(packed_here, 1);
+    fence_mbarrier_init();
+  }
+  for (int i = threadIdx.x; i < 16; i += 384) {
+    shifts[i] = half_to_float(bias[first_out + i]);
+  }
+  __syncthreads();
+
+  const int warp = warp_uniform(threadIdx.x / 32);
+  if (warp >= 8) {
+    setmaxnreg_decrease_88();
+    const int thread = threadIdx.x - 256;
+    if (thread == 0) {
+      mbarrier_arrive_expect(packed_here, 65536);
+      for (int chunk = 0; chunk < 2; ++chunk) {
+        bulk_load(shared + chunk * 32768, own_weights + chunk * 32768, 32768, packed_here);
+      }
+    }
+    int asked = 0;  // stages
+    // Through registers: what is loaded next, a batch ahead of what is written.
+    Tile next = staged_tile(first_tile);
+    for (int index = first_tile; index < tiles; index += next_tile) {
+      const Tile tile = staged_tile(index);
+      for (int chunk = 0; chunk < 2; ++chunk) {
+        const int stage = asked % 6;
+        mbarrier_wait(&empty[stage], (asked / 6 % 2) ^ 1);
+        unsigned char* to = stages + stage * 19584;
+        ++asked;
+        stage_input(to, x, tile, chunk * 64, thread, batch);
+        async_copy_commit();
+        if (asked > 2) {
+          async_copy_wait(2);
+          fence_proxy_async();
+          mbarrier_arrive(&full[(asked - 3) % 6]);
+        }
+      }
+    }
+    async_copy_wait(0);
+    fence_proxy_async();
+    for (int i = max(0, asked - 2); i < asked; ++i) {
+      mbarrier_arrive(&full[i % 6]);
+    }
+  } else {
+    setmaxnreg_increase_208();
+    // The warpgroup's tiles and its parts of them; the thread's first row of a part, and its first channel.
+    const int warpgroup = warp / 4;
+    const int lane = threadIdx.x % 32;
+    const int row = warp % 4 * 16 + lane / 4;
+    const int channel = lane % 4 * 4;
+    Sums sums[2][1] = {};
+    int taken = warpgroup * 2;  // stages
+    mbarrier_wait(packed_here, 0);
+    for (int index = first_tile + warpgroup * next_tile; index < tiles; index += 2 * next_tile) {
+      pin(sums);
+      for (int chunk = 0; chunk < 2; ++chunk) {
+        const int stage = taken % 6;
+        mbarrier_wait(&full[stage], taken / 6 % 2);
+        const unsigned char* from = stages + stage * 19584;
+        const unsigned char* weights = shared + chunk * 32768;
+        wgmma_fence();
+        multiply_chunk(sums, from, wgmma_descriptor(weights, 1024, 128, 0), 0, chunk > 0 ? 1 : 0);
+        wgmma_commit();
+        if (chunk > 0) {
+          wgmma_wait(1);  // the chunk before
+          if (lane == 0) {
+            mbarrier_arrive(&empty[(taken - 1) % 6]);
+          }
+        }
+        ++taken;
+      }
+      wgmma_wait(0);
+      pin(sums);
+      if (lane == 0) {
+        mbarrier_arrive(&empty[(taken - 1) % 6]);
+      }
+      taken += 2;
+      const Tile tile = flat_tile(index, 0);
+      store_parts(sums, y + first_out, shifts, tile, 0, row, channel, batch);
+    }
+  }
+}
