@@ -4,7 +4,8 @@
 
 Modes: f32 (strict), f32x3 (against cuDNN's strict fp32), tf32, f16, bf16; layouts: nchw, nhwc (PyTorch's channels_last).
 Every result is checked against fp64 before its time counts. Times are medians by CUDA events, the L2 cache flushed
-before each run, on random inputs; where a kernel of ours packs the weights, it does so in every run. Exits 1 if a result of ours is wrong.
+before each run, on random inputs; where a kernel of ours packs the weights, it does so in every run. Exits 1 if a
+result of ours is wrong.
 """
 
 import argparse
