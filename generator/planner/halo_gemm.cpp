@@ -286,6 +286,7 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   const Layer& layer = f.layer;
   Plan plan;
   plan.template_name = "halo_gemm";
+  plan.predicted_seconds = seconds;
   plan.parameters = parameters_of(layer, b);
   plan.threads = static_cast<int>(kConsumers + b.producers);
   plan.shared_bytes = shared_bytes(f, b);
@@ -297,13 +298,12 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
                              std::min(b.columns, layer.out_channels), layer.kernel.h * layer.kernel.w,
                              static_cast<double>(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
-      "tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels{}, weights {}{}; predicted "
-      "{:.3g} ms",
+      "tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels{}, weights {}{}",
       b.joined && f.phases(b) > 1 ? fmt::format("{} phases of {} channels{}", f.phases(b), b.columns,
                                                 divides(f.layer) ? "" : " joined by weights of zero")
                                   : fmt::format("{} channels", b.columns),
       f.taps(b), b.stages, b.chunk, b.copy_bytes > 0 ? "" : " through registers",
-      b.resident ? "resident" : "with each stage", b.in_turn ? ", warpgroups in turn" : "", seconds * 1e3);
+      b.resident ? "resident" : "with each stage", b.in_turn ? ", warpgroups in turn" : "");
   return plan;
 }
 

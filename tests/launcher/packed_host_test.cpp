@@ -19,19 +19,19 @@ constexpr InputSizes kSizes{2, 5, 7};
 struct PackedKernel {
   std::string name;
   std::string layer;
-  bool planned = false;  // by the planner; else made of one that packs nothing
+  std::string template_name;  // of the planner's plan; "": made of a kernel that packs nothing
 };
 void PrintTo(const PackedKernel& kernel, std::ostream* out) {
   *out << kernel.name;
 }
 
-/// The kernel for the first of the planner's plans that packs its weights, or for none.
-std::optional<TargetKernel> planned_kernel(const Layer& layer) {
+/// The kernel for the first of the planner's plans with this template that packs its weights, or none.
+std::optional<TargetKernel> planned_kernel(const Layer& layer, const std::string& template_name) {
   const CodeTarget code = code_target_named("sm_90a").value();
   const Problem problem{layer, Direction::kForward, code.target};
   const std::vector<Plan> plans = plan(problem).value();
   for (const Plan& each : plans) {
-    if (each.packed_bytes > 0) {
+    if (each.packed_bytes > 0 && each.template_name == template_name) {
       return TargetKernel{code, each, specialize(problem, each).value()};
     }
   }
@@ -49,7 +49,8 @@ class PackedOnHost : public testing::TestWithParam<PackedKernel> {
  protected:
   void SetUp() override {
     layer_ = parse_layer(GetParam().layer).value();
-    const auto made = GetParam().planned ? planned_kernel(layer_) : made_kernel(layer_);
+    const auto made =
+        GetParam().template_name.empty() ? made_kernel(layer_) : planned_kernel(layer_, GetParam().template_name);
     ASSERT_TRUE(made) << "the planner has no plan that packs the weights";
     HostOptions options;
     options.cache = false;
@@ -112,14 +113,16 @@ TEST_P(PackedOnHost, PackedOnceAndUsedAgainBesideOthers) {
   EXPECT_EQ(run(mixed, nullptr, second_workspace).bytes, run(mixed, second.weight.bytes.data(), first_workspace).bytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kernels, PackedOnHost,
-    testing::Values(PackedKernel{"Copied", "conv_transpose2d 8 -> 6; kernel 4; stride 2; padding 1; bias", false},
-                    PackedKernel{
-                        "PlannedF16",
-                        "conv_transpose2d 24 -> 16; kernel 4; stride 2; padding 1; bias; dtype f16; layout nhwc", true},
-                    PackedKernel{"PlannedTf32", "conv_transpose2d 8 -> 24; kernel 3; compute tf32; input ?x?x?", true}),
-    [](const auto& given) { return given.param.name; });
+constexpr const char* kUp = "conv_transpose2d 8 -> 6; kernel 4; stride 2; padding 1; bias";
+constexpr const char* kUpF16 = "conv_transpose2d 24 -> 16; kernel 4; stride 2; padding 1; bias; dtype f16; layout nhwc";
+constexpr const char* kTf32 = "conv_transpose2d 8 -> 24; kernel 3; compute tf32";
+
+INSTANTIATE_TEST_SUITE_P(Kernels, PackedOnHost,
+                         testing::Values(PackedKernel{"Copied", kUp, ""},
+                                         PackedKernel{"ShiftF16", kUpF16, "shift_gemm"},
+                                         PackedKernel{"ShiftTf32", kTf32, "shift_gemm"},
+                                         PackedKernel{"HaloF16", kUpF16, "halo_gemm"}),
+                         [](const auto& given) { return given.param.name; });
 
 }  // namespace
 }  // namespace convtgen::test

@@ -7,7 +7,7 @@ need_nvrtc
 [[ $format == source ]] && need_nvcc
 cp -r "$source/tests/package/outside" project
 if [[ ${3:-} == few ]]; then
-  sed -i -E '/^layer (square|column|open_batch|open_sizes|open_all|fused|grouped|half_last|brain|open_line|deep|wide|spread) /d' project/small.convt
+  sed -i -E 's/^layer (square|column|open_batch|open_sizes|open_all|fused|grouped|half_last|brain|open_line|deep|wide|spread) .*//' project/small.convt
 else
   cp "$source/examples/seeds.convt" project
 fi
