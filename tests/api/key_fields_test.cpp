@@ -34,13 +34,15 @@ auto fields_of(Layer& it) {
 }
 auto fields_of(Target& it) {
   auto& [architecture, capability, multiprocessors, max_shared_bytes, shared_bytes_per_sm, bytes_per_second, f32_flops,
-         f64_flops] = it;
+         f64_flops, tf32_flops, f16_flops] = it;
   return std::tie(architecture, capability, multiprocessors, max_shared_bytes, shared_bytes_per_sm, bytes_per_second,
-                  f32_flops, f64_flops);
+                  f32_flops, f64_flops, tf32_flops, f16_flops);
 }
 auto fields_of(Plan& it) {
-  auto& [template_name, parameters, threads, shared_bytes, alignment, packed_bytes, summary, reason] = it;
-  return std::tie(template_name, parameters, threads, shared_bytes, alignment, packed_bytes, summary, reason);
+  auto& [template_name, parameters, threads, shared_bytes, alignment, packed_bytes, predicted_seconds, summary,
+         reason] = it;
+  return std::tie(template_name, parameters, threads, shared_bytes, alignment, packed_bytes, predicted_seconds, summary,
+                  reason);
 }
 auto fields_of(host::HostCompiler& it) {
   auto& [command, version, flags] = it;
@@ -181,7 +183,9 @@ TEST(KeyFieldsTest, FieldsOfATargetMakeAnotherKeyWhereTheyMakeAnotherKernel) {
                      .shared_bytes_per_sm = 12 << 10,
                      .bytes_per_second = 1e9,
                      .f32_flops = 1e9,
-                     .f64_flops = 1e9};
+                     .f64_flops = 1e9,
+                     .tf32_flops = 1e9,
+                     .f16_flops = 1e9};
   const MadeKernel before = planned(kLayer, base);
   bool architecture = false, source = false;
   for (const Target& target : each_changed(base, other)) {
@@ -230,12 +234,13 @@ TEST(KeyFieldsTest, FieldsOfAPlanMakeAnotherKeyWhereTheyMakeAnotherSource) {
              .shared_bytes = before.plan.shared_bytes + 16,
              .alignment = 32,
              .packed_bytes = 4096,
+             .predicted_seconds = 1e-3,
              .summary = "another summary",
              .reason = "another reason"};
   for (Plan& changed : each_changed(before.plan, other)) {
     plans.push_back(std::move(changed));
   }
-  EXPECT_EQ(plans.size(), parameters + 8);
+  EXPECT_EQ(plans.size(), parameters + 9);
   std::size_t refused = 0, same = 0;
   for (const Plan& changed : plans) {
     const auto after = made_of(before.problem, changed);
