@@ -38,7 +38,8 @@ class FakeGpu : public Device {
   std::vector<std::size_t> timed;  // launches of each kernel's call
 
   explicit FakeGpu(const Problem& problem = tiny()) {
-    for (const Plan& each : plan(problem).value()) {
+    const std::vector<Plan> plans = plan(problem).value();
+    for (const Plan& each : plans) {
       symbols_.push_back(specialize(problem, each).value().symbol);
     }
   }
