@@ -13,7 +13,9 @@
 #include "generator/planner/cost.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
+#include "runtime/jit/binaries.h"
 #include "runtime/reference/host_array.h"
+#include "runtime/tune/tune.h"
 
 namespace convtgen::cli {
 namespace {
@@ -63,6 +65,32 @@ std::string registers_text(const KernelSource& source, const std::string& archit
                      usage->spill_bytes == 0 ? "none spilled" : fmt::format("{} bytes spilled", usage->spill_bytes));
 }
 
+/// What else could run, with what the cost model says of it and what tuning has measured here, by chip.
+void print_candidates(const Problem& problem, const std::vector<TuningRecord>& records) {
+  const Result<std::vector<Plan>> plans = plan(problem);
+  if (!plans || plans->size() < 2) {
+    return;
+  }
+  std::string_view word = "candidates";
+  for (const Plan& each : *plans) {
+    std::string times;
+    if (each.predicted_seconds) {
+      times += fmt::format("{} predicted; ", seconds_text(*each.predicted_seconds));
+    }
+    for (const TuningRecord& record : records) {
+      if (record_key(record).hex() != record_key(problem, record.chip).hex()) {
+        continue;
+      }
+      const auto measured = std::ranges::find(record.measured, plan_json(each), &Measurement::plan);
+      if (measured != record.measured.end()) {
+        times += fmt::format("{} on {}; ", seconds_text(1e-3 * measured->milliseconds), record.chip);
+      }
+    }
+    print_row(word, fmt::format("{}: {}{}", each.template_name, times, each.summary));
+    word = "";
+  }
+}
+
 /// What a call costs, where its sizes are known.
 Exit print_cost(const PlannedLayer& planned, const Result<SizedLayer>& sized) {
   if (!sized) {
@@ -91,7 +119,7 @@ Exit print_cost(const PlannedLayer& planned, const Result<SizedLayer>& sized) {
   print_row("flops", fmt::format("{}flop (a multiply-add is two)", count_text(cost.flops)));
   print_row("bytes", fmt::format("{} (x, weights, bias and y once)", bytes_text(cost.bytes)));
   print_row("floor",
-            fmt::format("{} on {}: no SIMT kernel is faster, for its {}", seconds_text(cost.floor_seconds),
+            fmt::format("{} on {}: no kernel is faster, for its {}", seconds_text(cost.floor_seconds),
                         planned.problem.target.architecture, cost.memory_bound ? "memory traffic" : "arithmetic"));
   return Exit::kOk;
 }
@@ -116,6 +144,7 @@ Exit explain(const ExplainOptions& options) {
   if (!planned) {
     return exit;
   }
+  const std::vector<TuningRecord> records = stored_records(*jit::store_of(""));
   bool first = true;
   for (const PlannedLayer& layer : *planned) {
     const auto source = specialize(layer.problem, layer.plan);
@@ -134,6 +163,7 @@ Exit explain(const ExplainOptions& options) {
                                       layer.problem.target.architecture));
     print_row("tile", layer.plan.summary);
     print_row("why", layer.plan.reason);
+    print_candidates(layer.problem, records);
     print_row("registers", registers_text(*source, layer.problem.target.architecture));
     print_row("shared", fmt::format("{} a block", bytes_text(static_cast<double>(source->shared_bytes))));
     if (layer.plan.packed_bytes > 0) {

@@ -2,12 +2,15 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "cli/command.h"
 #include "cli/files.h"
 #include "cli/layers.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
+#include "cli/tune_compile.h"
+#include "cli/tune_report.h"
 #include "runtime/device/open.h"
 #include "runtime/tune/tune.h"
 
@@ -25,6 +28,10 @@ struct TuneVerb {
   std::uint64_t seed = 1;
   bool again = false;
   std::string import_file, export_file, chip;
+  std::string json;
+  std::size_t jobs = 0;
+  bool compile_only = false;
+  std::vector<std::string> architectures{"sm_90a"};
 };
 
 Exit import_records(const TuneVerb& options, Store& store) {
@@ -68,21 +75,6 @@ Exit export_records(const TuneVerb& options, Store& store) {
   return Exit::kOk;
 }
 
-/// The numbers in which the candidates differ, of one of them: "channels_per_thread 8, threads_y 16".
-std::string differences_of(const Plan& plan, const std::vector<Candidate>& all) {
-  std::string text;
-  for (const auto& [name, value] : plan.parameters) {
-    const auto differs = [&](const Candidate& other) {
-      const auto its = other.plan.parameters.find(name);
-      return its == other.plan.parameters.end() || its->second != value;
-    };
-    if (const auto* number = std::get_if<std::int64_t>(&value); number && std::ranges::any_of(all, differs)) {
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, *number);
-    }
-  }
-  return text.empty() ? plan.summary : text;
-}
-
 void print_tuned(const std::string& name, const Device& device, const Tuned& tuned) {
   const Candidate& best = tuned.candidates[tuned.best];
   const Candidate& first = tuned.candidates.front();
@@ -92,25 +84,51 @@ void print_tuned(const std::string& name, const Device& device, const Tuned& tun
   } else if (first.problem.empty()) {
     gain = fmt::format(", {:.3g} times as fast as the planner's first plan", first.milliseconds / best.milliseconds);
   }
-  fmt::print("{} on {}: {}{}\n", bold(stdout, name), device.name(), seconds_text(best.milliseconds / 1e3), gain);
-  for (std::size_t i = 0; i < tuned.candidates.size(); ++i) {
-    const Candidate& each = tuned.candidates[i];
-    fmt::print("  {} {:>9}  {}{}\n", i == tuned.best ? '*' : ' ',
-               each.problem.empty() ? seconds_text(each.milliseconds / 1e3) : "-",
-               differences_of(each.plan, tuned.candidates), each.recorded ? " (measured before)" : "");
-  }
+  fmt::print("{} on {}: {}{}\n{}", bold(stdout, name), device.name(), seconds_text(best.milliseconds / 1e3), gain,
+             tune_table(tuned));
   if (device.kind() == DeviceKind::kHost) {
     fmt::print("  the host device's times say nothing of a GPU's: only the host device uses this record\n");
   }
+  std::fflush(stdout);
   for (std::size_t i = 0; i < tuned.candidates.size(); ++i) {
-    if (!tuned.candidates[i].problem.empty()) {
-      print_warning(
-          fmt::format("layer '{}': candidate {} was not measured: {}", name, i + 1, tuned.candidates[i].problem));
+    if (const Candidate& each = tuned.candidates[i]; !each.problem.empty()) {
+      print_warning(fmt::format("layer '{}': candidate {} ({}: {}) was not measured: {}", name, i + 1,
+                                each.plan.template_name, each.plan.summary, each.problem));
     }
   }
 }
 
-Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers, Store& store) {
+std::vector<Direction> directions_of(const TuneVerb& options, const Layer& layer) {
+  return options.direction.empty() ? layer.directions : std::vector<Direction>{direction_named(options.direction)};
+}
+
+/// What to tune, with the names of the layers. Where a layer has no sizes, that has been told and `exit` is set.
+std::vector<TunedLayer> jobs_of(const TuneVerb& options, const std::vector<NamedLayer>& layers, const Target& target,
+                                Exit& exit) {
+  std::vector<TunedLayer> jobs;
+  for (const NamedLayer& named : layers) {
+    const Result<SizedLayer> sized = apply_input(named.layer, options.input);
+    if (!sized) {
+      print_layer_error(named.name, sized.error());
+      exit = worse(exit, Exit::kUsage);
+      continue;
+    }
+    for (const Direction direction : directions_of(options, named.layer)) {
+      jobs.push_back({named.name, {{sized->layer, direction, target}, sized->sizes}, fail("not tuned")});
+    }
+  }
+  return jobs;
+}
+
+std::string step_text(const std::string& name, const TuneStep& step) {
+  return step.kind == TuneStep::Kind::kMeasure
+             ? fmt::format("{}: measuring candidate {} of {}: {}", name, step.candidate + 1, step.candidates,
+                           step.plan.summary)
+             : fmt::format("{}: compiling candidate {} of {}; {} of {} kernels are compiled", name, step.candidate + 1,
+                           step.candidates, step.compiled, step.to_compile);
+}
+
+Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers, const std::shared_ptr<Store>& store) {
   DeviceOptions device_options;
   device_options.gpu = options.gpu;
   device_options.host.seed = options.seed;
@@ -127,43 +145,93 @@ Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers,
     return Exit::kUsage;
   }
   Exit exit = Exit::kOk;
-  double done = 0;
-  for (const NamedLayer& named : layers) {
-    const double part = 1 / static_cast<double>(layers.size());
-    const double before = part * done++;
-    const Result<SizedLayer> sized = apply_input(named.layer, options.input);
-    if (!sized) {
-      print_layer_error(named.name, sized.error());
-      exit = worse(exit, Exit::kUsage);
-      continue;
+  std::vector<TunedLayer> layers_tuned = jobs_of(options, layers, *target, exit);
+  std::vector<TuneJob> jobs;
+  for (const TunedLayer& each : layers_tuned) {
+    jobs.push_back(each.job);
+  }
+  std::optional<Progress> progress(std::in_place, "planning");
+  TuneOptions tuning{.candidates = options.candidates,
+                     .repeats = options.repeats,
+                     .seed = options.seed,
+                     .again = options.again,
+                     .compile_threads = options.jobs};
+  tuning.verify.samples.seed = options.seed;
+  tuning.progress = [&](const TuneStep& step) {
+    if (!progress) {
+      progress.emplace(layers_tuned[step.job].name);
     }
-    std::vector<Direction> directions = named.layer.directions;
-    if (!options.direction.empty()) {
-      directions = {direction_named(options.direction)};
-    }
-    for (const Direction direction : directions) {
-      std::optional<Progress> progress(std::in_place, named.name);
-      TuneOptions tuning{
-          .candidates = options.candidates, .repeats = options.repeats, .seed = options.seed, .again = options.again};
-      tuning.verify.samples.seed = options.seed;
-      tuning.progress = [&](std::string_view doing, double fraction) {
-        progress->update(fmt::format("{}: {}", named.name, doing), before + part * fraction);
-      };
-      const auto tuned = tune(**device, store, {sized->layer, direction, *target}, sized->sizes, tuning);
-      progress.reset();  // off the terminal before anything is printed
-      if (!tuned) {
-        print_layer_error(named.name, tuned.error());
-        exit = worse(exit, (*device)->find_compiler() ? Exit::kWrong : Exit::kUsage);
-        continue;
-      }
-      print_tuned(named.name, **device, *tuned);
+    progress->update(step_text(layers_tuned[step.job].name, step), step.fraction);
+  };
+  tune_all(**device, *store, plan_compiler(**device, store), jobs, tuning,
+           [&](std::size_t job, const Result<Tuned>& tuned) {
+             TunedLayer& layer = layers_tuned[job];
+             layer.tuned = tuned;
+             progress.reset();  // off the terminal before anything is printed
+             if (tuned) {
+               print_tuned(layer.name, **device, *tuned);
+             } else {
+               print_layer_error(layer.name, tuned.error());
+               exit = worse(exit, (*device)->find_compiler() ? Exit::kWrong : Exit::kUsage);
+             }
+           });
+  if (!options.json.empty()) {
+    if (auto written = write_file(options.json, tune_json((*device)->name(), layers_tuned)); !written) {
+      print_error(written.error().message);
+      exit = Exit::kUsage;
     }
   }
   return exit;
 }
 
+Exit compile_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers,
+                    const std::shared_ptr<Store>& store) {
+  Exit exit = Exit::kOk;
+  std::vector<LayerCandidates> candidates;
+  for (const std::string& architecture : options.architectures) {
+    const Result<Target> target = target_named(architecture);
+    if (!target) {
+      print_error(target.error().message);
+      return Exit::kUsage;
+    }
+    for (const NamedLayer& named : layers) {
+      // Sizes that the layer leaves open are no part of its kernels.
+      const Result<SizedLayer> sized =
+          options.input.text.empty() ? SizedLayer{named.layer, {}} : apply_input(named.layer, options.input);
+      if (!sized) {
+        print_layer_error(named.name, sized.error());
+        exit = worse(exit, Exit::kUsage);
+        continue;
+      }
+      for (const Direction direction : directions_of(options, named.layer)) {
+        Problem problem{sized->layer, direction, *target};
+        auto plans = candidates_of(problem, options.candidates);
+        if (!plans) {
+          print_layer_error(named.name, plans.error());
+          exit = worse(exit, Exit::kWrong);
+          continue;
+        }
+        candidates.push_back(
+            {fmt::format("{} for {}", named.name, architecture), std::move(problem), *std::move(plans)});
+      }
+    }
+  }
+  if (candidates.empty()) {
+    return exit;
+  }
+  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  return worse(exit, compile_candidates(store, candidates, options.jobs > 0 ? options.jobs : cores));
+}
+
 Exit run_tune(const TuneVerb& options) {
-  Store store({.warn = [](const std::string& message) { print_warning(message); }});
+  if (!options.json.empty()) {
+    if (const auto writable = check_writable(options.json); !writable) {
+      print_error(writable.error().message);
+      return Exit::kUsage;
+    }
+  }
+  const auto store =
+      std::make_shared<Store>(StoreOptions{.warn = [](const std::string& message) { print_warning(message); }});
   const bool moves = !options.import_file.empty() || !options.export_file.empty();
   Exit exit = Exit::kOk;
   std::optional<std::vector<NamedLayer>> layers;
@@ -174,13 +242,13 @@ Exit run_tune(const TuneVerb& options) {
     }
   }
   if (!options.import_file.empty()) {
-    exit = import_records(options, store);
+    exit = import_records(options, *store);
   }
   if (layers && exit == Exit::kOk) {
-    exit = tune_layers(options, *layers, store);
+    exit = options.compile_only ? compile_layers(options, *layers, store) : tune_layers(options, *layers, store);
   }
   if (!options.export_file.empty() && exit != Exit::kUsage) {
-    exit = worse(exit, export_records(options, store));
+    exit = worse(exit, export_records(options, *store));
   }
   return exit;
 }
@@ -192,15 +260,19 @@ void add_tune(CLI::App& app, Exit& exit) {
   CLI::App* verb = app.add_subcommand("tune", "Measure the planner's best plans for each layer, and keep the fastest.");
   add_layer_options(*verb, options->source);
   add_input_option(*verb, options->input);
-  verb->add_option("--device", options->device, "What to measure on.")
-      ->check(CLI::IsMember({"cuda", "host"}))
-      ->capture_default_str();
-  verb->add_option("--gpu", options->gpu, "Which GPU, in the driver's order.")
-      ->check(CLI::Range(0, 1023))
-      ->capture_default_str();
+  CLI::Option* device = verb->add_option("--device", options->device, "What to measure on.")
+                            ->check(CLI::IsMember({"cuda", "host"}))
+                            ->capture_default_str();
+  CLI::Option* gpu = verb->add_option("--gpu", options->gpu, "Which GPU, in the driver's order.")
+                         ->check(CLI::Range(0, 1023))
+                         ->capture_default_str();
   add_direction_option(*verb, options->direction);
   verb->add_option("--candidates", options->candidates, "How many plans, at most.")
       ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  verb->add_option("--jobs", options->jobs,
+                   "Kernels compiled at a time; 0: one for each core, but for the one that measures.")
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   verb->add_option("--repeat", options->repeats, "Timed runs of each on a GPU; the median counts.")
       ->check(CLI::Range(1, 1'000'000))
@@ -212,13 +284,26 @@ void add_tune(CLI::App& app, Exit& exit) {
   verb->add_option("--export", options->export_file, "At the end writes all records to this file, as JSON.")
       ->type_name("FILE");
   verb->add_option("--chip", options->chip, "Exports only the records of the chip of this name.")->type_name("NAME");
+  CLI::Option* json =
+      verb->add_option("--json", options->json, "At the end writes all candidates with their times to this file.")
+          ->type_name("FILE");
+  CLI::Option* compile_only =
+      verb->add_flag("--compile-only", options->compile_only,
+                     "Only compile the plans, for --arch, and keep the binaries: a later tuning with this cache "
+                     "measures at once. Needs NVRTC, and no GPU.")
+          ->excludes(device)
+          ->excludes(gpu)
+          ->excludes(json);
+  add_architectures_option(*verb, options->architectures, Architectures::kReal);
+  verb->get_option("--arch")->needs(compile_only);
   verb->footer(R"(
 Each plan's results are verified before its time counts. What was measured is kept at once beside the compiled
-kernels: a run that was ended goes on where it was. The runtime (the C and C++ API) makes a layer's kernel by its record
+kernels, and so are the plans' binaries: a run that was ended goes on where it was. The runtime (the C and C++ API) makes a layer's kernel by its record
 from the next process on; emit, compile, explain and run go by the layer alone, so that they give the same everywhere.
 Examples:
   convtgen tune layers.convt
   convtgen tune layers.convt --layer up --input 8x64x64 --repeat 100
+  convtgen tune layers.convt --compile-only --arch sm_90a
   convtgen tune --export h200.json --chip "NVIDIA H200"
   convtgen tune --import h200.json
 Exit codes: 0 all is well; 1 a layer is wrong, or none of its plans works; 2 wrong usage, no such device or compiler.)");

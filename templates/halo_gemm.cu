@@ -279,7 +279,8 @@ __device__ __forceinline__ void load_batch(Words& words, const Element* __restri
     const long long plane = static_cast<long long>(in_h) * in_w;
     const Element* from = P::channels_last
                               ? x + ((static_cast<long long>(image) * in_h + iy) * in_w + ix) * P::in_channels + ci
-                              : x + (static_cast<long long>(image) * P::in_channels + ci) * plane + iy * in_w + ix;
+                              : x + (static_cast<long long>(image) * P::in_channels + ci) * plane +
+                                    static_cast<long long>(iy) * in_w + ix;
     if (P::channels_last && P::vector == kPack) {
       uint4 loaded = make_uint4(0, 0, 0, 0);
       if (inside && (P::in_channels % P::chunk == 0 || left > 0)) {

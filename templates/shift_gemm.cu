@@ -277,9 +277,9 @@ __device__ __forceinline__ void stage_input(Element* to, const Element* __restri
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
 __device__ __forceinline__ void load_run(Run& run, const Element* row) {
   unsigned int words[2][kRun];  // for the halves of a product's depth
-  CONVTGEN_UNROLL
+#pragma unroll
   for (int half = 0; half < 2; ++half) {
-    CONVTGEN_UNROLL
+#pragma unroll
     for (int i = 0; i < kRun; i += kVector) {
       if (P::channels_last) {
         words[half][i] = operand(*reinterpret_cast<const unsigned int*>(row + i * kPixelPitch + half * (4 / kBytes)));
@@ -302,7 +302,7 @@ __device__ __forceinline__ void load_run(Run& run, const Element* row) {
       }
     }
   }
-  CONVTGEN_UNROLL
+#pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
     run[i][0] = words[0][i];
     run[i][1] = words[0][i + 1];

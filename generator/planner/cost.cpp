@@ -3,6 +3,30 @@
 #include <algorithm>
 
 namespace convtgen {
+namespace {
+
+double arithmetic_rate(const Layer& layer, const Target& target) {
+  double rate = 0;
+  switch (layer.compute) {
+    case Compute::kF64:
+      return target.f64_flops;
+    case Compute::kTf32:
+      rate = target.tf32_flops;
+      break;
+    case Compute::kF16:
+    case Compute::kBf16:
+      rate = target.f16_flops;
+      break;
+    case Compute::kF32x3:
+      rate = target.f16_flops / 3;  // three products of halves
+      break;
+    case Compute::kF32:
+      break;
+  }
+  return rate > 0 ? rate : target.f32_flops;
+}
+
+}  // namespace
 
 Cost cost_of(const Problem& problem, const Shape& shape) {
   const Layer& layer = problem.layer;
@@ -12,8 +36,7 @@ Cost cost_of(const Problem& problem, const Shape& shape) {
                           static_cast<double>(shape.output_elements) +
                           (layer.bias ? static_cast<double>(layer.out_channels) : 0.0);
   cost.bytes = elements * bytes_of(layer.dtype);
-  const double arithmetic =
-      cost.flops / (layer.dtype == Dtype::kF64 ? problem.target.f64_flops : problem.target.f32_flops);
+  const double arithmetic = cost.flops / arithmetic_rate(layer, problem.target);
   const double memory = cost.bytes / problem.target.bytes_per_second;
   cost.memory_bound = memory >= arithmetic;
   cost.floor_seconds = std::max(memory, arithmetic);

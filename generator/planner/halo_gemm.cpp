@@ -277,10 +277,16 @@ Parameters parameters_of(const Layer& l, const Block& b) {
   };
 }
 
+/// Whether each phase has as many taps as the others.
+bool divides(const Layer& layer) {
+  return layer.kernel.h % layer.stride.h == 0 && layer.kernel.w % layer.stride.w == 0;
+}
+
 Plan plan_of(const Facts& f, const Block& b, double seconds) {
   const Layer& layer = f.layer;
   Plan plan;
   plan.template_name = "halo_gemm";
+  plan.predicted_seconds = seconds;
   plan.parameters = parameters_of(layer, b);
   plan.threads = static_cast<int>(kConsumers + b.producers);
   plan.shared_bytes = shared_bytes(f, b);
@@ -292,12 +298,12 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
                              std::min(b.columns, layer.out_channels), layer.kernel.h * layer.kernel.w,
                              static_cast<double>(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
-      "tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels{}, weights {}{}; predicted "
-      "{:.3g} ms",
-      b.joined && f.phases(b) > 1 ? fmt::format("{} phases of {} channels", f.phases(b), b.columns)
+      "tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels{}, weights {}{}",
+      b.joined && f.phases(b) > 1 ? fmt::format("{} phases of {} channels{}", f.phases(b), b.columns,
+                                                divides(f.layer) ? "" : " joined by weights of zero")
                                   : fmt::format("{} channels", b.columns),
       f.taps(b), b.stages, b.chunk, b.copy_bytes > 0 ? "" : " through registers",
-      b.resident ? "resident" : "with each stage", b.in_turn ? ", warpgroups in turn" : "", seconds * 1e3);
+      b.resident ? "resident" : "with each stage", b.in_turn ? ", warpgroups in turn" : "");
   return plan;
 }
 
@@ -406,11 +412,10 @@ void add_pipelines(const Facts& f, Block b, std::vector<Candidate>& out) {
 /// Which phases a block makes, and whether products serve all of them.
 std::vector<Block> with_phases(const Layer& layer, const Block& b) {
   const bool divides_h = layer.kernel.h % layer.stride.h == 0;
-  const bool divides = divides_h && layer.kernel.w % layer.stride.w == 0;
   std::vector<Block> out;
   for (const std::int64_t phase_rows : {layer.stride.h, std::int64_t{1}}) {
     for (const bool joined : {true, false}) {
-      if ((joined || !divides) && (joined || divides_h || phase_rows == layer.stride.h)) {
+      if ((joined || !divides(layer)) && (joined || divides_h || phase_rows == layer.stride.h)) {
         out.push_back(b);
         out.back().phase_rows = phase_rows;
         out.back().joined = joined;

@@ -11,8 +11,8 @@ namespace convtgen {
 /// or compute mode, groups, a dilation on an axis with a stride, or nothing fits.
 [[nodiscard]] std::vector<Plan> plans_halo_gemm(const Problem& problem);
 
-/// What the launch of such a plan is computed from. The kernel is right for every number of blocks: those that find no
-/// tile left end at once.
+/// What the launch of such a plan is computed from. It may say more blocks than there are tiles: those that
+/// find none left end at once.
 [[nodiscard]] Grid halo_gemm_grid(const Problem& problem, const Plan& plan);
 
 }  // namespace convtgen

@@ -43,8 +43,9 @@ struct Plan {
   std::int64_t shared_bytes = 0;  // dynamic shared memory of a block
   std::int64_t alignment = 0;     // bytes that the addresses of x and y are multiples of; 0: those of an element
   std::int64_t packed_bytes = 0;  // of the packed copy of the weights that the kernel reads in their place; 0: none
-  std::string summary;            // "a block makes 16x64 pixels of 16 channels; 21 taps; 26.1 KiB shared"
-  std::string reason;             // why this plan
+  std::optional<double> predicted_seconds;  // of a call at the layer's sizes, middling ones where they are open
+  std::string summary;                      // "a block makes 16x64 pixels of 16 channels; 21 taps; 26.1 KiB shared"
+  std::string reason;                       // why this plan
 };
 
 /// Plans for the problem, best first; at least one.

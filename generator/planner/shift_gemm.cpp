@@ -65,10 +65,11 @@ Parameters parameters_of(const Layer& l, const Block& b) {
   };
 }
 
-Plan plan_of(const Facts& f, const Block& b) {
+Plan plan_of(const Facts& f, const Block& b, double seconds) {
   const Layer& layer = f.layer;
   Plan plan;
   plan.template_name = "shift_gemm";
+  plan.predicted_seconds = seconds;
   plan.parameters = parameters_of(layer, b);
   plan.threads = kThreads;
   plan.shared_bytes = shared_bytes(f, b);
@@ -81,9 +82,9 @@ Plan plan_of(const Facts& f, const Block& b) {
   const std::int64_t merged = shift_gemm::merged_phases(layer);
   plan.reason = fmt::format(
       "tensor cores: products of 64 positions x {} columns, {} a warpgroup, {} stages of {} input channels, weights "
-      "{}; {:.3f} ms predicted",
+      "{}",
       merged * b.columns, b.run / 2 * b.phase_rows * layer.stride.w / merged, b.stages, b.chunk,
-      b.resident ? "resident" : "with each stage", 1e3 * predicted_seconds(f, b));
+      b.resident ? "resident" : "with each stage");
   return plan;
 }
 
@@ -112,7 +113,7 @@ std::vector<Plan> plans_shift_gemm(const Problem& problem) {
   std::vector<Plan> plans;
   for (const auto& [seconds, block] : ranked) {
     if (plans.size() < kMostPlans) {
-      plans.push_back(plan_of(facts, block));
+      plans.push_back(plan_of(facts, block, seconds));
     }
   }
   return plans;

@@ -19,6 +19,8 @@ struct Target {
   double bytes_per_second = 0;  // device memory
   double f32_flops = 0;         // ceilings, in flop/s; a multiply-add is two
   double f64_flops = 0;
+  double tf32_flops = 0;  // of tensor cores where kernels for them are made, else 0
+  double f16_flops = 0;   // f16 and bf16 likewise
 };
 
 /// Every known target, oldest first: sm_75, sm_80, sm_86, sm_89, sm_90a, sm_100, sm_120.

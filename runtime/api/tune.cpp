@@ -1,6 +1,8 @@
 // The function of the C API that measures plans.
 #include "runtime/tune/tune.h"
 
+#include <fmt/core.h>
+
 #include "runtime/api/guard.h"
 #include "runtime/api/sizes.h"
 #include "runtime/device/open.h"
@@ -18,7 +20,9 @@ Outcome<double> tune_on(const jit::JitDevice& on, const Layer& layer, const Inpu
   if (!on.is_host() && jit::cuda_lost_in_fork()) {
     return std::unexpected(jit::forked_failure());
   }
-  auto device = on.is_host() ? open_device("host") : open_device("cuda", {.gpu = on.ordinal(), .host = {}});
+  DeviceOptions opening{.gpu = on.ordinal(), .host = {}};
+  opening.host.cache_folder = on.store_folder();
+  auto device = open_device(on.is_host() ? "host" : "cuda", opening);
   if (!device) {
     return fail_with(Status::kNoDevice, device.error());
   }
@@ -35,7 +39,8 @@ Outcome<double> tune_on(const jit::JitDevice& on, const Layer& layer, const Inpu
     return fail_with(Status::kInvalidArgument,
                      shape ? "batch is 0: there is nothing to measure" : shape.error().message);
   }
-  const auto tuned = tune(**device, *jit::store_of(on.store_folder()), problem, sizes, options);
+  const std::shared_ptr<Store> store = jit::store_of(on.store_folder());
+  const auto tuned = tune(**device, *store, plan_compiler(**device, store), {problem, sizes}, options);
   if (!tuned) {
     const Status status = options.stop.stop_requested() ? Status::kCancelled
                           : (*device)->find_compiler()  ? Status::kCompileFailed
@@ -65,8 +70,10 @@ convtgen_status convtgen_tune(convtgen_device* device, const convtgen_layer* lay
     std::stop_source stop;
     TuneOptions options{.again = again != 0, .stop = stop.get_token()};
     if (progress != nullptr) {
-      options.progress = [&](std::string_view doing, double fraction) {
-        if (progress(user, std::string(doing).c_str(), fraction) != 0) {
+      options.progress = [&](const TuneStep& step) {
+        const std::string doing =
+            fmt::format("candidate {} of {}: {}", step.candidate + 1, step.candidates, step.plan.summary);
+        if (step.kind == TuneStep::Kind::kMeasure && progress(user, doing.c_str(), step.fraction) != 0) {
           stop.request_stop();
         }
       };

@@ -48,22 +48,32 @@ Outcome<Base> base_of(int capability) {
   return fail_with(Status::kUnsupported, target_for_capability(capability).error());
 }
 
-Outcome<MadeKernel> specialized(const Layer& layer, Direction direction, const Target& target,
-                                std::string_view record) {
+Outcome<MadeKernel> specialized(Problem problem, Plan plan) {
   const Clock::time_point start = Clock::now();
   MadeKernel made;
-  made.problem = {layer, direction, target};
-  auto plan = choose_plan(made.problem, record);
-  if (!plan) {
-    return std::unexpected(std::move(plan.error()));
-  }
-  made.plan = *std::move(plan);
+  made.problem = std::move(problem);
+  made.plan = std::move(plan);
   auto source = specialize(made.problem, made.plan);
   if (!source) {
     return fail_with(Status::kInternal, source.error());
   }
   made.source = *std::move(source);
   made.generate_ms = milliseconds_since(start);
+  return made;
+}
+
+Outcome<MadeKernel> specialized(const Layer& layer, Direction direction, const Target& target,
+                                std::string_view record) {
+  const Clock::time_point start = Clock::now();
+  Problem problem{layer, direction, target};
+  auto plan = choose_plan(problem, record);
+  if (!plan) {
+    return std::unexpected(std::move(plan.error()));
+  }
+  auto made = specialized(std::move(problem), *std::move(plan));
+  if (made) {
+    made->generate_ms = milliseconds_since(start);
+  }
   return made;
 }
 
@@ -255,6 +265,11 @@ Outcome<MadeKernel> Binaries::compile(MadeKernel made, int capability, bool exac
     }
     older = *std::move(again);
   }
+  return compile_as(std::move(made), older, kind, **nvrtc, compiler, stop);
+}
+
+Outcome<MadeKernel> Binaries::compile_as(MadeKernel made, const MadeKernel& older, BinaryKind kind, const Nvrtc& nvrtc,
+                                         const Compiler& compiler, const std::stop_token& stop) {
   const Key key = binary_key(made, kind, compiler.identity);
   std::optional<Failure> failure;
   bool ran = false;
@@ -265,7 +280,7 @@ Outcome<MadeKernel> Binaries::compile(MadeKernel made, int capability, bool exac
     }
     ran = true;
     count(counters().compiles);
-    auto binary = compile_with_nvrtc(**nvrtc, older.source, older.problem.target.architecture, kind);
+    auto binary = compile_with_nvrtc(nvrtc, older.source, older.problem.target.architecture, kind);
     if (!binary) {
       failure = Failure{Status::kCompileFailed, binary.error().message};
       return std::unexpected(MakeFailure(binary.error()));
@@ -273,7 +288,7 @@ Outcome<MadeKernel> Binaries::compile(MadeKernel made, int capability, bool exac
     if (kind == BinaryKind::kPtx) {
       binary->architecture = compute_name(older.problem.target);
     }
-    return encode_kernel({*std::move(binary), fmt::format("NVRTC {}.{}", (*nvrtc)->major, (*nvrtc)->minor)});
+    return encode_kernel({*std::move(binary), fmt::format("NVRTC {}.{}", nvrtc.major, nvrtc.minor)});
   };
   const std::string label = canonical_form(made.problem.layer);
   const auto entry = store_->get_or_make(key, run, label);
@@ -317,6 +332,29 @@ Outcome<MadeKernel> Binaries::make(const Layer& layer, Direction direction, int 
   count(found ? counters().hits : counters().misses);
   if (!found) {
     made = compile(*std::move(made), capability, base->exact, compiler, stop);
+  }
+  if (made) {
+    made->compile_ms = milliseconds_since(start);
+  }
+  return made;
+}
+
+Outcome<MadeKernel> Binaries::make_cubin(const Problem& problem, const Plan& plan, std::stop_token stop) {
+  auto made = specialized(problem, plan);
+  if (!made) {
+    return made;
+  }
+  const Clock::time_point start = Clock::now();
+  Compiler compiler = this->compiler();
+  const bool found = find(*made, BinaryKind::kCubin, compiler);
+  count(found ? counters().hits : counters().misses);
+  if (!found) {
+    const auto nvrtc = load(compiler);
+    if (!nvrtc) {
+      return std::unexpected(nvrtc.error());
+    }
+    const MadeKernel own = *made;
+    made = compile_as(*std::move(made), own, BinaryKind::kCubin, **nvrtc, compiler, stop);
   }
   if (made) {
     made->compile_ms = milliseconds_since(start);

@@ -54,6 +54,11 @@ class Binaries {
   /// Errors: kUnsupported, no plan; kNoCompiler; kCompileFailed with the compiler's log; kCancelled.
   [[nodiscard]] Outcome<MadeKernel> make(const Layer& layer, Direction direction, int capability, std::stop_token stop);
 
+  /// The kernel of one plan, whatever records say: a cubin for the problem's own target, under the key that make()
+  /// looks for once a record names the plan. NVRTC is loaded only where something must be compiled. Errors: kInternal,
+  /// no source of the plan; kNoCompiler; kCompileFailed, also where NVRTC does not know the target; kCancelled.
+  [[nodiscard]] Outcome<MadeKernel> make_cubin(const Problem& problem, const Plan& plan, std::stop_token stop = {});
+
   /// The source for a target, of the plan that a tuning record names, else of the planner's first; nothing is compiled.
   /// Errors: kUnsupported, no plan.
   [[nodiscard]] Outcome<MadeKernel> generate(const Layer& layer, Direction direction, const Target& target);
@@ -74,6 +79,10 @@ class Binaries {
   [[nodiscard]] bool take(MadeKernel& made, const Key& key, std::string_view bytes);
   [[nodiscard]] Outcome<MadeKernel> compile(MadeKernel made, int capability, bool exact, Compiler compiler,
                                             const std::stop_token& stop);
+  /// `older` is what is compiled, `made` what the key is of: the same but where NVRTC does not know the chip.
+  [[nodiscard]] Outcome<MadeKernel> compile_as(MadeKernel made, const MadeKernel& older, BinaryKind kind,
+                                               const Nvrtc& nvrtc, const Compiler& compiler,
+                                               const std::stop_token& stop);
   [[nodiscard]] bool find(MadeKernel& made, BinaryKind kind, const Compiler& compiler);
   [[nodiscard]] Compiler compiler();
   [[nodiscard]] Outcome<std::shared_ptr<const Nvrtc>> load(Compiler& compiler);

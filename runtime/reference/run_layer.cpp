@@ -156,12 +156,16 @@ Result<LoadedLayer> load_layer(Device& device, const Problem& problem, const Pla
 }
 
 Result<LoadedLayer> load_source(Device& device, const Problem& problem, const Plan& plan, KernelSource source) {
-  LoadedLayer layer{problem, plan, std::move(source), {}, nullptr};
-  auto binary = device.compile(layer.source, problem.target.architecture);
+  auto binary = device.compile(source, problem.target.architecture);
   if (!binary) {
     return std::unexpected(binary.error());
   }
-  layer.binary = *std::move(binary);
+  return load_binary(device, problem, plan, std::move(source), *std::move(binary));
+}
+
+Result<LoadedLayer> load_binary(Device& device, const Problem& problem, const Plan& plan, KernelSource source,
+                                Binary binary) {
+  LoadedLayer layer{problem, plan, std::move(source), std::move(binary), nullptr};
   auto kernel = device.load(layer.binary);
   if (!kernel) {
     return std::unexpected(kernel.error());

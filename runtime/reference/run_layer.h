@@ -32,6 +32,9 @@ struct LoadedLayer {
 /// Compiles and loads this source for the plan. Errors: those of these steps.
 [[nodiscard]] Result<LoadedLayer> load_source(Device& device, const Problem& problem, const Plan& plan,
                                               KernelSource source);
+/// Loads what this source was compiled to. Errors: those of loading.
+[[nodiscard]] Result<LoadedLayer> load_binary(Device& device, const Problem& problem, const Plan& plan,
+                                              KernelSource source, Binary binary);
 
 /// One call of a layer: its arrays on the device and the launches that bind them. It must not outlive the device.
 struct LayerCall {

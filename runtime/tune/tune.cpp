@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <optional>
+#include <thread>
 #include <utility>
+
+#include "runtime/tune/compile_ahead.h"
 
 namespace convtgen {
 namespace {
 
 /// Milliseconds of one call. Errors: those of its steps, and a result that is wrong.
-Result<double> measure(Device& device, const Problem& problem, const Plan& plan, const InputSizes& sizes,
-                       const LayerInputs& inputs, const TuneOptions& options) {
-  auto layer = load_layer(device, problem, plan);
+Result<double> measure(Device& device, const Problem& problem, const Plan& plan, CompiledPlan compiled,
+                       const InputSizes& sizes, const LayerInputs& inputs, const TuneOptions& options) {
+  auto layer = load_binary(device, problem, plan, std::move(compiled.source), std::move(compiled.binary));
   if (!layer) {
     return std::unexpected(layer.error());
   }
@@ -54,6 +57,110 @@ TuningRecord record_to_go_on_with(const Device& device, Store& store, const Prob
   return fresh;
 }
 
+/// A job's candidates, and what an earlier run measured of them.
+struct Begun {
+  Tuned tuned;
+  Shape shape;
+};
+
+Result<Begun> begin(const Device& device, Store& store, const TuneJob& job, const TuneOptions& options) {
+  auto plans = candidates_of(job.problem, options.candidates);
+  if (!plans) {
+    return std::unexpected(plans.error());
+  }
+  const auto shape = shape_of(job.problem.layer, job.sizes);
+  if (!shape) {
+    return std::unexpected(shape.error());
+  }
+  if (shape->output_elements == 0) {
+    return fail("the batch is empty: there is nothing to measure");
+  }
+  Tuned tuned{record_to_go_on_with(device, store, job.problem, job.sizes, options.again), {}, 0};
+  const std::vector<Measurement> earlier = std::exchange(tuned.record.measured, {});
+  for (Plan& each : *plans) {  // what the planner no longer offers is left out
+    const auto found = std::ranges::find(earlier, plan_json(each), &Measurement::plan);
+    const bool recorded = found != earlier.end();
+    if (recorded) {
+      tuned.record.measured.push_back(*found);
+    }
+    tuned.candidates.push_back({std::move(each), recorded ? found->milliseconds : 0, "", recorded});
+  }
+  return Begun{std::move(tuned), *shape};
+}
+
+/// Where a job's candidates are among the kernels that are compiled ahead; nothing for those that are not.
+using Places = std::vector<std::optional<std::size_t>>;
+
+/// What all jobs of a call share.
+struct Run {
+  Device& device;
+  Store& store;
+  const PlanCompiler& compile;
+  const TuneOptions& options;
+  CompileAhead& ahead;
+  std::size_t done = 0;  // candidates, over all jobs
+};
+
+/// Measures what is to be measured of the job at a place of the list, and says which candidate is the best.
+Result<Tuned> measure_all(Run& run, std::size_t place, const TuneJob& job, const Places& places) {
+  const TuneOptions& options = run.options;
+  // Looked at anew: an equal job before this one may have measured it.
+  auto begun = begin(run.device, run.store, job, options);
+  if (!begun) {
+    return std::unexpected(begun.error());
+  }
+  Tuned& tuned = begun->tuned;
+  std::optional<LayerInputs> inputs;  // made where something is to be measured
+  const std::size_t count = tuned.candidates.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    Candidate& candidate = tuned.candidates[i];
+    if (candidate.recorded) {
+      continue;
+    }
+    if (options.stop.stop_requested()) {
+      return fail(fmt::format("stopped before candidate {} of {}; those before it are recorded", i + 1, count));
+    }
+    const auto tell = [&](TuneStep::Kind kind) {
+      if (options.progress) {
+        const auto all = static_cast<double>(std::max<std::size_t>(1, run.ahead.count()));
+        options.progress({kind, place, i, count, candidate.plan, run.ahead.done(), run.ahead.count(),
+                          std::min(1.0, static_cast<double>(run.done) / all)});
+      }
+    };
+    tell(TuneStep::Kind::kCompile);
+    // A record that another process took away meanwhile leaves a candidate that nobody compiles ahead.
+    Result<CompiledPlan> compiled = places[i] ? run.ahead.take(*places[i]) : run.compile(job.problem, candidate.plan);
+    if (!compiled) {
+      ++run.done;
+      candidate.problem = compiled.error().message;
+      continue;
+    }
+    tell(TuneStep::Kind::kMeasure);
+    if (!inputs) {
+      inputs = random_inputs(job.problem.layer, begun->shape, options.seed);
+    }
+    ++run.done;
+    const Result<double> milliseconds =
+        measure(run.device, job.problem, candidate.plan, *std::move(compiled), job.sizes, *inputs, options);
+    if (!milliseconds) {
+      candidate.problem = milliseconds.error().message;
+      continue;
+    }
+    candidate.milliseconds = *milliseconds;
+    tuned.record.measured.push_back({plan_json(candidate.plan), *milliseconds});
+    run.store.insert(record_key(tuned.record), print_record(tuned.record), tuned.record.layer);
+  }
+  const Measurement* best = best_of(tuned.record);
+  if (best == nullptr) {
+    return fail(fmt::format("none of {} candidates could be measured; of the first: {}", count,
+                            tuned.candidates.front().problem));
+  }
+  const auto chosen = std::ranges::find(tuned.candidates, best->plan,
+                                        [](const Candidate& candidate) { return plan_json(candidate.plan); });
+  tuned.best = static_cast<std::size_t>(chosen - tuned.candidates.begin());
+  return std::move(tuned);
+}
+
 }  // namespace
 
 std::vector<TuningRecord> stored_records(Store& store) {
@@ -75,66 +182,44 @@ std::string chip_of(const Device& device) {
   return device.kind() == DeviceKind::kHost ? std::string(kHostChip) : device.name();
 }
 
-Result<Tuned> tune(Device& device, Store& store, const Problem& problem, const InputSizes& sizes,
-                   const TuneOptions& options) {
+Result<std::vector<Plan>> candidates_of(const Problem& problem, std::size_t most) {
   auto plans = plan(problem);
-  if (!plans) {
-    return std::unexpected(plans.error());
+  if (plans) {
+    plans->resize(std::min(plans->size(), std::max<std::size_t>(1, most)));
   }
-  const auto shape = shape_of(problem.layer, sizes);
-  if (!shape) {
-    return std::unexpected(shape.error());
-  }
-  if (shape->output_elements == 0) {
-    return fail("the batch is empty: there is nothing to measure");
-  }
-  plans->resize(std::min(plans->size(), std::max<std::size_t>(1, options.candidates)));
-  Tuned tuned{record_to_go_on_with(device, store, problem, sizes, options.again), {}, 0};
-  std::vector<Measurement> earlier = std::exchange(tuned.record.measured, {});
-  for (Plan& each : *plans) {  // what the planner no longer offers is left out
-    const auto found = std::ranges::find(earlier, plan_json(each), &Measurement::plan);
-    const bool recorded = found != earlier.end();
-    if (recorded) {
-      tuned.record.measured.push_back(*found);
-    }
-    tuned.candidates.push_back({std::move(each), recorded ? found->milliseconds : 0, "", recorded});
-  }
+  return plans;
+}
 
-  std::optional<LayerInputs> inputs;  // made where something is to be measured
-  const std::size_t count = tuned.candidates.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    Candidate& candidate = tuned.candidates[i];
-    if (candidate.recorded) {
-      continue;
+void tune_all(Device& device, Store& store, const PlanCompiler& compile, std::span<const TuneJob> jobs,
+              const TuneOptions& options,
+              const std::function<void(std::size_t job, const Result<Tuned>& tuned)>& told) {
+  std::vector<PlannedKernel> kernels;
+  std::vector<Places> places;
+  for (const TuneJob& job : jobs) {
+    Places& own = places.emplace_back();
+    const auto begun = begin(device, store, job, options);
+    for (const Candidate& candidate : begun ? begun->tuned.candidates : std::vector<Candidate>()) {
+      own.push_back(candidate.recorded ? std::nullopt : std::optional(kernels.size()));
+      if (!candidate.recorded) {
+        kernels.push_back({job.problem, candidate.plan});
+      }
     }
-    if (options.stop.stop_requested()) {
-      return fail(fmt::format("stopped before candidate {} of {}; those before it are recorded", i + 1, count));
-    }
-    if (options.progress) {
-      options.progress(fmt::format("candidate {} of {}: {}", i + 1, count, candidate.plan.summary),
-                       static_cast<double>(i) / static_cast<double>(count));
-    }
-    if (!inputs) {
-      inputs = random_inputs(problem.layer, *shape, options.seed);
-    }
-    const Result<double> milliseconds = measure(device, problem, candidate.plan, sizes, *inputs, options);
-    if (!milliseconds) {
-      candidate.problem = milliseconds.error().message;
-      continue;
-    }
-    candidate.milliseconds = *milliseconds;
-    tuned.record.measured.push_back({plan_json(candidate.plan), *milliseconds});
-    store.insert(record_key(tuned.record), print_record(tuned.record), tuned.record.layer);
   }
-  const Measurement* best = best_of(tuned.record);
-  if (best == nullptr) {
-    return fail(fmt::format("none of {} candidates could be measured; of the first: {}", count,
-                            tuned.candidates.front().problem));
+  // With a core of its own the thread that measures puts launches on the device in time.
+  const std::size_t cores = std::max(2U, std::thread::hardware_concurrency()) - 1;
+  CompileAhead ahead(std::move(kernels), compile, options.compile_threads > 0 ? options.compile_threads : cores);
+  Run run{device, store, compile, options, ahead};
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    told(i, measure_all(run, i, jobs[i], places[i]));
   }
-  const auto chosen = std::ranges::find(tuned.candidates, best->plan,
-                                        [](const Candidate& candidate) { return plan_json(candidate.plan); });
-  tuned.best = static_cast<std::size_t>(chosen - tuned.candidates.begin());
-  return tuned;
+}
+
+Result<Tuned> tune(Device& device, Store& store, const PlanCompiler& compile, const TuneJob& job,
+                   const TuneOptions& options) {
+  Result<Tuned> outcome = fail("nothing was tuned");
+  tune_all(device, store, compile, std::span(&job, 1), options,
+           [&](std::size_t, const Result<Tuned>& tuned) { outcome = tuned; });
+  return outcome;
 }
 
 }  // namespace convtgen

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -11,9 +12,23 @@
 #include "runtime/device/device.h"
 #include "runtime/reference/run_layer.h"
 #include "runtime/store/store.h"
+#include "runtime/tune/plan_compiler.h"
 #include "runtime/tune/record.h"
 
 namespace convtgen {
+
+/// What tuning is about to do.
+struct TuneStep {
+  enum class Kind { kCompile, kMeasure };
+  Kind kind = Kind::kMeasure;  // kCompile: it waits for the candidate's binary
+  std::size_t job = 0;         // of the list
+  std::size_t candidate = 0;   // of the job
+  std::size_t candidates = 0;  // of the job
+  const Plan& plan;
+  std::size_t compiled = 0;  // of those that are to be measured, over all jobs
+  std::size_t to_compile = 0;
+  double fraction = 0;  // of all jobs' candidates, from 0 to 1
+};
 
 struct TuneOptions {
   std::size_t candidates = 8;  // at most, the planner's first ones
@@ -22,8 +37,10 @@ struct TuneOptions {
   bool again = false;          // measure what the store's record has already
   VerifyOptions verify = {
       .most_for_all = std::int64_t{1} << 26, .samples = {.random = 50'000, .most_borders = 50'000}, .progress = {}};
-  /// Told before each step, what it does and which part of all steps is done, from 0 to 1. May be empty.
-  std::function<void(std::string_view doing, double fraction)> progress = {};
+  /// Threads that compile; 0: one for each core but the one that measures.
+  std::size_t compile_threads = 0;
+  /// Told before each step, from the calling thread. May be empty.
+  std::function<void(const TuneStep&)> progress = {};
   std::stop_token stop = {};
 };
 
@@ -46,12 +63,26 @@ struct Tuned {
 /// The name of a device in records: the GPU's, or kHostChip.
 [[nodiscard]] std::string chip_of(const Device& device);
 
-/// Measures the candidates for a problem in calls of these sizes. Each one is stored when it is measured, so that a run
-/// that was ended goes on in the next; a record of other sizes or of another version of convtgen is begun anew. The
-/// engine takes the fastest from then on (runtime/jit/choose.h).
+/// What is to be tuned: a problem in calls of these sizes.
+struct TuneJob {
+  Problem problem;
+  InputSizes sizes;
+};
+
+/// The planner's first `most` plans, at least one. Errors: those of plan().
+[[nodiscard]] Result<std::vector<Plan>> candidates_of(const Problem& problem, std::size_t most);
+
+/// Measures the candidates of each job, one at a time on the device. Their kernels are compiled meanwhile, those of
+/// later jobs too, on other threads. What is measured is stored at once, so that a run that was ended goes on in the
+/// next; a record of other sizes or of another version of convtgen is begun anew. The engine takes the fastest from
+/// then on (runtime/jit/choose.h). `told` gets each job's outcome when that is known.
 /// Errors: no plan, sizes that don't go with the layer or leave nothing to compute, no candidate that could be
 /// measured, a stop; what was measured before stays stored.
-[[nodiscard]] Result<Tuned> tune(Device& device, Store& store, const Problem& problem, const InputSizes& sizes,
+void tune_all(Device& device, Store& store, const PlanCompiler& compile, std::span<const TuneJob> jobs,
+              const TuneOptions& options, const std::function<void(std::size_t job, const Result<Tuned>& tuned)>& told);
+
+/// The same for one job.
+[[nodiscard]] Result<Tuned> tune(Device& device, Store& store, const PlanCompiler& compile, const TuneJob& job,
                                  const TuneOptions& options = {});
 
 }  // namespace convtgen

@@ -24,6 +24,16 @@ TEST(Explain, TellsThePlanAndTheFloor) {
   EXPECT_THAT(outcome.out, HasSubstr("y 8x32x512x1024"));
 }
 
+TEST(Explain, TellsTheCandidatesWithTheirTimes) {
+  const std::string text = "layer up { conv_transpose2d 64 -> 32; kernel 2; stride 2; dtype f16; input 1x8x8 }";
+  const Folder folder;
+  write(folder / "up.convt", text);
+  const Outcome outcome = convtgen({"explain", folder / "up.convt"}, kWithoutNvrtc);
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("candidates  direct: a block makes"));
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("shift_gemm: [0-9.]+ us predicted; a block makes"));
+}
+
 TEST(Explain, AllSeedsOnEveryArchitecture) {
   for (const char* architecture : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"}) {
     const Outcome outcome = convtgen({"explain", seeds(), "--arch", architecture}, kWithoutNvrtc);

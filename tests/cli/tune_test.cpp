@@ -1,8 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "generator/language/language.h"
+#include "runtime/jit/binaries.h"
+#include "runtime/tune/record.h"
 #include "tests/cli/process.h"
 
 namespace convtgen::test {
@@ -64,6 +68,123 @@ TEST_F(TuneVerbTest, RecordsGoToAFileAndIntoAnotherStore) {
   EXPECT_THAT(tune({"--import", "a.json", "--again"}, "other").out, HasSubstr("2 of 2"));
   EXPECT_THAT(tune({"--export", "c.json", "--chip", "NVIDIA H200"}).out, HasSubstr("c.json: 0 records"));
   EXPECT_EQ(read(folder_ / "c.json"), "{\n \"records\": []\n}\n");
+}
+
+TEST_F(TuneVerbTest, TellsAllCandidatesToPeopleAndToPrograms) {
+  const Outcome tuned = tune({"--device", "host", "-e", kTiny, "--candidates", "2", "--json", "times.json"});
+  ASSERT_EQ(tuned.exit, 0) << tuned.err;
+  EXPECT_THAT(tuned.out, HasSubstr(" measured  "));
+  EXPECT_THAT(tuned.out, HasSubstr("  template  plan\n"));
+  EXPECT_THAT(tuned.out, HasSubstr("  direct    "));
+  const nlohmann::json times = nlohmann::json::parse(read(folder_ / "times.json"));
+  ASSERT_EQ(times.at("layers").size(), 1u);
+  const nlohmann::json& layer = times["layers"][0];
+  EXPECT_EQ(layer.at("name"), "layer");
+  EXPECT_EQ(layer.at("sizes").at("width"), 5);
+  EXPECT_TRUE(layer.at("problem").is_null());
+  ASSERT_EQ(layer.at("candidates").size(), 2u);
+  int best = 0;
+  for (const nlohmann::json& each : layer["candidates"]) {
+    EXPECT_EQ(each.at("template"), "direct");
+    EXPECT_TRUE(each.at("parameters").is_object());
+    EXPECT_GT(each.at("milliseconds").get<double>(), 0);
+    EXPECT_TRUE(each.at("problem").is_null());
+    best += each.at("best").get<bool>() ? 1 : 0;
+  }
+  EXPECT_EQ(best, 1);
+  const Outcome nowhere = tune({"--device", "host", "-e", kTiny, "--json", "no/such/folder/times.json"});
+  EXPECT_EQ(nowhere.exit, 2);
+  EXPECT_THAT(nowhere.err, HasSubstr("no/such/folder"));
+}
+
+/// With a stand-in for NVRTC, and for a GPU that computes nothing.
+class TuneStoreTest : public testing::Test {
+ protected:
+  [[nodiscard]] Outcome tune(std::vector<std::string> arguments,
+                             std::map<std::string, std::string> environment = {}) const {
+    arguments.insert(arguments.begin(), {"tune", "-e", kTiny, "--candidates", "2"});
+    environment.insert({{"CONVTGEN_CACHE_DIR", folder_ / "store"},
+                        {"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC},
+                        {"CONVTGEN_CUDA_DRIVER", CONVTGEN_FAKE_DRIVER},
+                        {"CONVTGEN_FAKE_NVRTC_COUNT", folder_ / "compiles"}});
+    return convtgen(std::move(arguments), {.environment = std::move(environment)});
+  }
+  [[nodiscard]] std::uintmax_t compiles() const { return std::filesystem::file_size(folder_ / "compiles"); }
+  [[nodiscard]] static Problem problem() {
+    return {parse_layer(kTiny).value(), Direction::kForward, target_named("sm_90a").value()};
+  }
+  Folder folder_;
+};
+
+TEST_F(TuneStoreTest, NothingIsCompiledTwice) {
+  const Outcome ahead = tune({"--compile-only", "--arch", "sm_90a,sm_80"});
+  EXPECT_EQ(ahead.exit, 0) << ahead.err;
+  EXPECT_THAT(ahead.out, HasSubstr("layer for sm_90a: 2 of 2 candidates compiled, 0 were in the store\n"));
+  EXPECT_THAT(ahead.out, HasSubstr("layer for sm_80: 2 of 2 candidates compiled, 0 were in the store\n"));
+  EXPECT_THAT(ahead.out, HasSubstr("4 binaries are ready in "));
+  EXPECT_THAT(ahead.out, HasSubstr("a machine with this NVRTC ("));
+  EXPECT_EQ(compiles(), 4u);
+  EXPECT_THAT(tune({"--compile-only"}).out, HasSubstr("0 of 2 candidates compiled, 2 were in the store\n"));
+  // Where there is no NVRTC, what any made serves.
+  const Outcome without = tune({"--compile-only"}, {{"CONVTGEN_NVRTC", "/nowhere/nvrtc"}});
+  EXPECT_EQ(without.exit, 0) << without.err;
+  EXPECT_THAT(without.out, HasSubstr("2 were in the store"));
+  // Tuning itself: this GPU's results are wrong, but all of its kernels are there.
+  const Outcome tuned = tune({});
+  EXPECT_EQ(tuned.exit, 1);
+  EXPECT_THAT(tuned.err, HasSubstr("none of 2 candidates could be measured; of the first: its result is wrong"));
+  EXPECT_EQ(compiles(), 4u);
+  // Nor does the engine compile the plan that a record names.
+  const auto store = std::make_shared<Store>(StoreOptions{.folder = folder_ / "store"});
+  const std::vector<Plan> plans = plan(problem()).value();
+  const TuningRecord record{.layer = record_layer(problem().layer, Direction::kForward),
+                            .direction = Direction::kForward,
+                            .chip = "GPU A",
+                            .architecture = "sm_90a",
+                            .sizes = {1, 6, 5},
+                            .version = "0.1.0",
+                            .measured = {{plan_json(plans[1]), 1}}};
+  store->insert(record_key(record), print_record(record), record.layer);
+  setenv("CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC, 1);
+  const auto made = jit::Binaries(store, "GPU A").make(problem().layer, Direction::kForward, 90, {});
+  unsetenv("CONVTGEN_NVRTC");
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_FALSE(made->compiled);
+  EXPECT_EQ(plan_json(made->plan), plan_json(plans[1]));
+}
+
+TEST_F(TuneStoreTest, TuningFillsTheStoreToo) {
+  EXPECT_EQ(tune({}).exit, 1);
+  EXPECT_EQ(compiles(), 2u);
+  EXPECT_EQ(tune({}).exit, 1);
+  EXPECT_THAT(tune({"--compile-only"}).out, HasSubstr("2 were in the store"));
+  EXPECT_EQ(compiles(), 2u);
+}
+
+TEST_F(TuneStoreTest, OneThatDoesNotCompileIsTold) {
+  const std::vector<Plan> plans = plan(problem()).value();
+  const std::string second = specialize(problem(), plans[1]).value().symbol;
+  const Outcome ahead = tune({"--compile-only"}, {{"CONVTGEN_FAKE_NVRTC_FAILS", second}});
+  EXPECT_EQ(ahead.exit, 0);
+  EXPECT_THAT(ahead.out, HasSubstr("1 of 2 candidates compiled"));
+  EXPECT_THAT(ahead.err, HasSubstr("layer 'layer for sm_90a': a candidate does not compile: direct, "));
+  EXPECT_THAT(ahead.err, HasSubstr("the source holds '" + second + "'"));
+  const Outcome none = tune({"--compile-only", "--arch", "sm_80"}, {{"CONVTGEN_FAKE_NVRTC_FAILS", "__global__"}});
+  EXPECT_EQ(none.exit, 1);
+  EXPECT_THAT(none.out, HasSubstr("0 of 2 candidates compiled"));
+}
+
+TEST_F(TuneStoreTest, CompileOnlyNeedsAStoreAndACompiler) {
+  const Outcome no_nvrtc = tune({"--compile-only"}, {{"CONVTGEN_NVRTC", "/nowhere/nvrtc"}});
+  EXPECT_EQ(no_nvrtc.exit, 2);
+  EXPECT_THAT(no_nvrtc.err, HasSubstr("/nowhere/nvrtc"));
+  const Outcome no_store = tune({"--compile-only"}, {{"CONVTGEN_CACHE_SIZE", "0"}});
+  EXPECT_EQ(no_store.exit, 2);
+  EXPECT_THAT(no_store.err, HasSubstr("there is no store to keep the binaries in: "));
+  EXPECT_EQ(tune({"--compile-only", "--device", "host"}).exit, 2);
+  const Outcome no_flag = tune({"--arch", "sm_80"});
+  EXPECT_EQ(no_flag.exit, 2);
+  EXPECT_THAT(no_flag.err, HasSubstr("--compile-only"));
 }
 
 TEST_F(TuneVerbTest, WhatIsWrongIsTold) {

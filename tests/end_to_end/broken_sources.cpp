@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace convtgen::testing {
 namespace {
@@ -61,14 +62,14 @@ std::vector<Mutant> without_bound_checks(const std::string& text) {
   return mutants;
 }
 
-std::vector<Mutant> broken(const std::string& text) {
+std::vector<Mutant> broken(const std::string& text, bool bound_checks) {
   // The guarded block's primitives have conditions of their own, which are no bound checks.
   const std::size_t guard = text.find("#endif");
   const std::size_t kernels = guard == std::string::npos ? 0 : guard;
   const std::string body = text.substr(kernels);
   std::vector<Mutant> mutants = mutants_of(body);
-  for (Mutant& one : without_bound_checks(body)) {
-    mutants.push_back(std::move(one));
+  if (bound_checks) {
+    std::ranges::move(without_bound_checks(body), std::back_inserter(mutants));
   }
   for (Mutant& one : mutants) {
     one.body.insert(0, text, 0, kernels);
@@ -77,17 +78,18 @@ std::vector<Mutant> broken(const std::string& text) {
 }
 
 std::string judge(HostDevice& device, const Problem& problem, const Plan& plan, const KernelSource& source,
-                  const InputSizes& sizes, const LayerInputs& inputs, std::uint64_t seeds) {
+                  const InputSizes& sizes, const LayerInputs& inputs, std::uint64_t seeds, std::int64_t blocks) {
   Result<LoadedLayer> loaded = load_source(device, problem, plan, source);
   if (!loaded) {
     return "DOES NOT COMPILE: " + loaded.error().message;
   }
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     device.set_seed(seed);
-    const Result<LayerCall> call = make_call(device, *loaded, sizes, inputs);
+    Result<LayerCall> call = make_call(device, *loaded, sizes, inputs);
     if (!call) {
       return "NO CALL: " + call.error().message;
     }
+    call->launch.blocks = blocks > 0 ? blocks : call->launch.blocks;
     if (const Result<void> run = run_call(device, *loaded, *call); !run) {
       return fmt::format("seed {}: {}", seed, run.error().message);
     }

@@ -13,12 +13,13 @@ namespace convtgen::testing {
 /// The source without one comparison of its ifs and of the bools that it names, each in turn ("true" in its place).
 [[nodiscard]] std::vector<Mutant> without_bound_checks(const std::string& text);
 
-/// The same and the mutants of mutants_of(), below the device primitives.
-[[nodiscard]] std::vector<Mutant> broken(const std::string& text);
+/// The mutants of mutants_of(), and the same if `bound_checks`, below the device primitives.
+[[nodiscard]] std::vector<Mutant> broken(const std::string& text, bool bound_checks = true);
 
-/// Runs a source of the plan for each of the seeds; empty where its results are right, else what was wrong.
+/// Runs a source of the plan for each of the seeds; empty where its results are right, else what was wrong. `blocks` is
+/// how many are launched, of a kernel that goes on to other tiles; 0: as many as the plan wants.
 [[nodiscard]] std::string judge(HostDevice& device, const Problem& problem, const Plan& plan,
                                 const KernelSource& source, const InputSizes& sizes, const LayerInputs& inputs,
-                                std::uint64_t seeds);
+                                std::uint64_t seeds, std::int64_t blocks = 0);
 
 }  // namespace convtgen::testing

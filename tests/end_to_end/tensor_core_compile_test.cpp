@@ -83,6 +83,10 @@ INSTANTIATE_TEST_SUITE_P(ThroughRegisters, TensorCorePlan,
                          ::testing::ValuesIn(cases("halo_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
                                                    {"kb65", "kb78", "unet4", "dcgan4", "hifi1"})),
                          kName);
+INSTANTIATE_TEST_SUITE_P(FromRegisters, TensorCorePlan,
+                         ::testing::ValuesIn(cases("shift_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
+                                                   {"kb57", "kb65", "kb78", "unet4", "dcgan4", "hifi1", "pose1"})),
+                         kName);
 
 }  // namespace
 }  // namespace convtgen

@@ -201,8 +201,8 @@ TEST(TensorCores, RandomLayersMatchTheDefinition) {
 TEST(TensorCores, RandomLayersWithSharedInputMatchTheDefinition) {
   Kinds kinds({"flat", "flat with rows of taps", "squares", "open sizes", "weights resident", "weights with each stage",
                "in turn", "phase rows parted", "phases joined", "joined by weights of zero", "phases apart", "tf32",
-               "several column tiles", "channels last", "channels first", "pairs of pixels", "parts of a row",
-               "stores of two or more"});
+               "tf32 rounded with channels last", "several column tiles", "channels last", "channels first",
+               "pairs of pixels", "parts of a row", "stores of two or more"});
   run_layers("halo_gemm", [&](const Layer& layer, const Plan& plan) {
     const bool divides = layer.kernel.h % layer.stride.h == 0 && layer.kernel.w % layer.stride.w == 0;
     kinds.count("flat", flag(plan, "flat"));

@@ -31,6 +31,13 @@ TEST(Cost, TheReferenceLayerIsBoundByArithmetic) {
   EXPECT_NEAR(cost.flops, 180e9, 1e9);  // less the terms that padding cuts off
   EXPECT_FALSE(cost.memory_bound);
   EXPECT_NEAR(cost.floor_seconds, 3.5e-3, 0.1e-3);
+
+  // Where tensor cores form the products, by their rate.
+  problem.layer.compute = Compute::kTf32;
+  EXPECT_NEAR(cost_of(problem, shape_of(problem.layer, {8, 512, 1024}).value()).floor_seconds, 0.5e-3, 0.01e-3);
+  problem.target = target_named("sm_80").value();
+  EXPECT_DOUBLE_EQ(cost_of(problem, shape_of(problem.layer, {8, 512, 1024}).value()).floor_seconds,
+                   cost.flops / problem.target.f32_flops);
 }
 
 }  // namespace

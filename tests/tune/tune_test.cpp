@@ -1,9 +1,11 @@
 #include "runtime/tune/tune.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 
 #include "generator/language/language.h"
@@ -27,23 +29,32 @@ Problem tiny() {
           known_targets().front()};
 }
 
-/// A GPU as tuning sees one: the host device, with times and faults of our choice for each kernel, by the order in
-/// which they are compiled.
+/// A GPU as tuning sees one: the host device, with times and faults of our choice for each of a problem's plans.
 class FakeGpu : public Device {
  public:
   std::map<int, double> times;  // milliseconds; 1 where there is none
-  int wrong = -1, broken = -1;  // the kernel whose output is wrong; the one that does not compile
-  int compiled = 0;
+  int wrong = -1, broken = -1;  // the plan whose output is wrong; the one that does not compile
+  std::atomic<int> compiled = 0;
   std::vector<std::size_t> timed;  // launches of each kernel's call
 
+  explicit FakeGpu(const Problem& problem = tiny()) {
+    for (const Plan& each : plan(problem).value()) {
+      symbols_.push_back(specialize(problem, each).value().symbol);
+    }
+  }
   [[nodiscard]] DeviceKind kind() const override { return DeviceKind::kCuda; }
   [[nodiscard]] std::string name() const override { return "Fake GPU"; }
   [[nodiscard]] Result<void> find_compiler() override { return host_->find_compiler(); }
   [[nodiscard]] Result<Binary> compile(const KernelSource& source, const std::string& architecture) override {
-    current_ = compiled++;
-    return current_ == broken ? fail("it does not compile") : host_->compile(source, architecture);
+    ++compiled;
+    return broken >= 0 && source.symbol == symbols_[static_cast<std::size_t>(broken)]
+               ? fail("it does not compile")
+               : host_->compile(source, architecture);
   }
   [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary) override {
+    if (const auto found = std::ranges::find(symbols_, binary.symbol); found != symbols_.end()) {
+      current_ = static_cast<int>(found - symbols_.begin());
+    }
     return host_->load(binary);
   }
   [[nodiscard]] Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override { return host_->allocate(bytes); }
@@ -71,8 +82,15 @@ class FakeGpu : public Device {
 
  private:
   std::unique_ptr<HostDevice> host_ = open_host_device().value();
-  int current_ = 0;
+  std::vector<std::string> symbols_;  // in the order of the plans
+  int current_ = -1;                  // the plan that was loaded last
 };
+
+/// Tuning with the device's own compiler.
+Result<Tuned> tune_on(Device& device, Store& store, const Problem& problem, const InputSizes& sizes,
+                      const TuneOptions& options = {}) {
+  return tune(device, store, device_compiler(device), {problem, sizes}, options);
+}
 
 class TuneTest : public ::testing::Test {
  protected:
@@ -90,7 +108,7 @@ TEST_F(TuneTest, TheFastestOfTheRightOnesIsStored) {
   gpu.wrong = 2;
   gpu.times = {{0, 4}, {1, 1}, {2, 2}, {3, 3}, {4, 5}};
   Store store = open();
-  const auto tuned = tune(gpu, store, tiny(), kSizes, {.candidates = 5});
+  const auto tuned = tune_on(gpu, store, tiny(), kSizes, {.candidates = 5});
   ASSERT_TRUE(tuned) << tuned.error().message;
   ASSERT_EQ(tuned->candidates.size(), 5u);
   EXPECT_EQ(tuned->best, 3u);
@@ -107,11 +125,11 @@ TEST_F(TuneTest, TheFastestOfTheRightOnesIsStored) {
 }
 
 TEST_F(TuneTest, PackingTheWeightsIsPartOfAPlansTime) {
-  FakeGpu gpu;
-  Store store = open();
   const Problem problem{parse_layer("conv_transpose2d 16 -> 8; kernel 2; compute tf32; input 1x4x8").value(),
                         Direction::kForward, target_named("sm_90a").value()};
-  const auto tuned = tune(gpu, store, problem, {1, 4, 8}, {.candidates = 3});
+  FakeGpu gpu(problem);
+  Store store = open();
+  const auto tuned = tune_on(gpu, store, problem, {1, 4, 8}, {.candidates = 3});
   ASSERT_TRUE(tuned) << tuned.error().message;
   std::vector<std::size_t> launches;
   for (const Candidate& each : tuned->candidates) {
@@ -127,53 +145,79 @@ TEST_F(TuneTest, ARunThatWasStoppedGoesOn) {
   gpu.times = {{0, 4}, {1, 3}};
   std::stop_source stop;
   TuneOptions options{.candidates = 4, .stop = stop.get_token()};
-  options.progress = [&](std::string_view, double fraction) {
-    if (fraction > 0.2) {
-      stop.request_stop();  // while the second is measured
+  options.progress = [&](const TuneStep& step) {
+    if (step.fraction > 0.2) {
+      stop.request_stop();  // before the second is measured
     }
   };
   {
     Store store = open();
-    const auto stopped = tune(gpu, store, tiny(), kSizes, options);
+    const auto stopped = tune_on(gpu, store, tiny(), kSizes, options);
     ASSERT_FALSE(stopped);
     EXPECT_EQ(stopped.error().message, "stopped before candidate 3 of 4; those before it are recorded");
-    EXPECT_EQ(gpu.compiled, 2);
     EXPECT_EQ(stored("Fake GPU")->measured.size(), 2u);
   }
+  gpu.compiled = 0;
   Store store = open();
-  const auto tuned = tune(gpu, store, tiny(), kSizes, {.candidates = 4});
+  const auto tuned = tune_on(gpu, store, tiny(), kSizes, {.candidates = 4});
   ASSERT_TRUE(tuned) << tuned.error().message;
-  EXPECT_EQ(gpu.compiled, 4);
+  EXPECT_EQ(gpu.compiled, 2) << "what is recorded is not compiled";
   EXPECT_TRUE(tuned->candidates[1].recorded);
   EXPECT_FALSE(tuned->candidates[2].recorded);
   EXPECT_EQ(tuned->best, 2u);
+  gpu.compiled = 4;
   // All is there now; other sizes and --again are measured anew.
-  ASSERT_TRUE(tune(gpu, store, tiny(), kSizes, {.candidates = 4}));
+  ASSERT_TRUE(tune_on(gpu, store, tiny(), kSizes, {.candidates = 4}));
   EXPECT_EQ(gpu.compiled, 4);
-  ASSERT_TRUE(tune(gpu, store, tiny(), kSizes, {.candidates = 2, .again = true}));
+  ASSERT_TRUE(tune_on(gpu, store, tiny(), kSizes, {.candidates = 2, .again = true}));
   EXPECT_EQ(gpu.compiled, 6);
   Problem open_sizes = tiny();
   open_sizes.layer.batch.reset();
-  ASSERT_TRUE(tune(gpu, store, open_sizes, kSizes, {.candidates = 1}));
-  ASSERT_TRUE(tune(gpu, store, open_sizes, {2, 6, 9}, {.candidates = 1}));
+  ASSERT_TRUE(tune_on(gpu, store, open_sizes, kSizes, {.candidates = 1}));
+  ASSERT_TRUE(tune_on(gpu, store, open_sizes, {2, 6, 9}, {.candidates = 1}));
   EXPECT_EQ(gpu.compiled, 8);
+}
+
+TEST_F(TuneTest, JobsAreToldInTheirOrderAndEqualOnesAreMeasuredOnce) {
+  FakeGpu gpu;
+  Store store = open();
+  Problem backward = tiny();
+  backward.direction = Direction::kGradInput;
+  const std::vector<TuneJob> jobs{{tiny(), kSizes}, {backward, kSizes}, {tiny(), kSizes}};
+  std::vector<std::string> told;
+  std::vector<TuneStep::Kind> steps;
+  std::vector<double> fractions;
+  TuneOptions options{.candidates = 2};
+  options.progress = [&](const TuneStep& step) {
+    steps.push_back(step.kind);
+    fractions.push_back(step.fraction);
+  };
+  tune_all(gpu, store, device_compiler(gpu), jobs, options, [&](std::size_t job, const Result<Tuned>& tuned) {
+    told.push_back(!tuned ? tuned.error().message
+                          : fmt::format("{}{}", job, tuned->candidates[1].recorded ? " recorded" : ""));
+  });
+  EXPECT_THAT(told, ::testing::ElementsAre("0", HasSubstr("no kernels for grad_input yet"), "2 recorded"));
+  using enum TuneStep::Kind;
+  EXPECT_THAT(steps, ::testing::ElementsAre(kCompile, kMeasure, kCompile, kMeasure));
+  EXPECT_THAT(fractions, ::testing::ElementsAre(0, 0, 0.25, 0.25)) << "two jobs of two candidates each";
+  EXPECT_EQ(gpu.timed.size(), 2u);
 }
 
 TEST_F(TuneTest, WhatCanNotBeMeasured) {
   FakeGpu gpu;
   gpu.broken = 0;
   Store store = open();
-  const auto none = tune(gpu, store, tiny(), kSizes, {.candidates = 1});
+  const auto none = tune_on(gpu, store, tiny(), kSizes, {.candidates = 1});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().message, "none of 1 candidates could be measured; of the first: it does not compile");
   EXPECT_FALSE(stored("Fake GPU"));
   Problem open_sizes = tiny();
   open_sizes.layer.batch.reset();
-  EXPECT_THAT(tune(gpu, store, open_sizes, {0, 6, 9}).error().message, HasSubstr("nothing to measure"));
-  EXPECT_FALSE(tune(gpu, store, tiny(), {1, 7, 9}));
+  EXPECT_THAT(tune_on(gpu, store, open_sizes, {0, 6, 9}).error().message, HasSubstr("nothing to measure"));
+  EXPECT_FALSE(tune_on(gpu, store, tiny(), {1, 7, 9}));
   Problem backward = tiny();
   backward.direction = Direction::kGradInput;
-  EXPECT_FALSE(tune(gpu, store, backward, kSizes));
+  EXPECT_FALSE(tune_on(gpu, store, backward, kSizes));
 }
 
 TEST_F(TuneTest, TheEngineTakesTheRecordFromThenOn) {
@@ -186,7 +230,7 @@ TEST_F(TuneTest, TheEngineTakesTheRecordFromThenOn) {
   const std::vector<Plan> plans = plan(tiny()).value();
   EXPECT_EQ(prepared_plan(), jit::plan_text(plans.front()));
   Store store = open();
-  const auto tuned = tune(*host, store, tiny(), kSizes, {.candidates = 3});
+  const auto tuned = tune_on(*host, store, tiny(), kSizes, {.candidates = 3});
   ASSERT_TRUE(tuned) << tuned.error().message;
   EXPECT_EQ(tuned->record.chip, kHostChip);
   EXPECT_EQ(prepared_plan(), jit::plan_text(plans[tuned->best]));

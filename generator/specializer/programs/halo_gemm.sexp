@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "2010ae68703305f797b413858a07901e1301bc6c26f0e7021dd5f98eea62856d")
+  (digest "4a88a491a631de92d186790e28b2204bb2de567045201d4570f726a3cff9abff")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -548,25 +548,25 @@
       (declare @15 (const int) ci (+ first_channel (* unit kPack)))
       (declare @16 (const int) left (- P::in_channels ci))
       (declare @17 (const "long long") plane (* (static_cast "long long" in_h) in_w))
-      (declare @18 (pointer (const Element)) from (? P::channels_last (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) P::in_channels)) ci) (+ (+ (+ x (* (+ (* (static_cast "long long" image) P::in_channels) ci) plane)) (* iy in_w)) ix)))
-      (if @21 (&& P::channels_last (== P::vector kPack))
+      (declare @18 (pointer (const Element)) from (? P::channels_last (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) P::in_channels)) ci) (+ (+ (+ x (* (+ (* (static_cast "long long" image) P::in_channels) ci) plane)) (* (static_cast "long long" iy) in_w)) ix)))
+      (if @22 (&& P::channels_last (== P::vector kPack))
         (then
-          (declare @22 uint4 loaded (call make_uint4 0 0 0 0))
-          (if @23 (&& inside (|| (== (% P::in_channels P::chunk) 0) (> left 0)))
+          (declare @23 uint4 loaded (call make_uint4 0 0 0 0))
+          (if @24 (&& inside (|| (== (% P::in_channels P::chunk) 0) (> left 0)))
             (then
-              (do @24 (= loaded (* (reinterpret_cast (pointer (const uint4)) from))))))
-          (do @26 (= (at (at words item) 0) (. loaded x)))
-          (do @27 (= (at (at words item) 1) (. loaded y)))
-          (do @28 (= (at (at words item) 2) (. loaded z)))
-          (do @29 (= (at (at words item) 3) (. loaded w))))
+              (do @25 (= loaded (* (reinterpret_cast (pointer (const uint4)) from))))))
+          (do @27 (= (at (at words item) 0) (. loaded x)))
+          (do @28 (= (at (at words item) 1) (. loaded y)))
+          (do @29 (= (at (at words item) 2) (. loaded z)))
+          (do @30 (= (at (at words item) 3) (. loaded w))))
         (else
-          (for @32 (pragma "unroll") (declare @32 int c 0) (< c kPack) (++ c)
-            (declare @33 (pointer (const Element)) element (? P::channels_last (+ from c) (+ from (* c plane))))
-            (do @34 (= (at (at words item) c) 0))
-            (if @35 (&& inside (|| (== (% P::in_channels P::chunk) 0) (< c left)))
+          (for @33 (pragma "unroll") (declare @33 int c 0) (< c kPack) (++ c)
+            (declare @34 (pointer (const Element)) element (? P::channels_last (+ from c) (+ from (* c plane))))
+            (do @35 (= (at (at words item) c) 0))
+            (if @36 (&& inside (|| (== (% P::in_channels P::chunk) 0) (< c left)))
               (then
-                (do @36 (= (at (at words item) c) (? (== (* P::vector kBytes) 4) (* (reinterpret_cast (pointer (const "unsigned int")) element)) (call bits_of (* element))))))))))))
-  (function @307 device void store_batch
+                (do @37 (= (at (at words item) c) (? (== (* P::vector kBytes) 4) (* (reinterpret_cast (pointer (const "unsigned int")) element)) (call bits_of (* element))))))))))))
+  (function @308 device void store_batch
     (comment "Writes a batch to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -589,7 +589,7 @@
               (if @15 (== kVector 2)
                 (then
                   (do @16 (= (at place 1) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
-  (function @333 device void pin
+  (function @334 device void pin
     (comment "Keeps the compiler from moving sums across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kSumArrays) kParts)) sums)
@@ -597,7 +597,7 @@
       (for @4 (pragma "unroll") (declare @4 int array 0) (< array kSumArrays) (++ array)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) array) i)))))))
-  (function @348 device void multiply_chunk
+  (function @349 device void multiply_chunk
     (comment "Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums.")
     (attributes "__forceinline__")
@@ -629,11 +629,11 @@
                     (then
                       (declare @27 (const int) tap (+ (* row P::kernel_w) column))
                       (do @28 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
-  (function @388 constexpr bool has_taps
+  (function @389 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (return @1 (&& (|| (> kPhaseGroups 1) (< (/ phase P::stride_w) P::kernel_h)) (< (% phase P::stride_w) P::kernel_w))))
-  (function @393 device float sum_of
+  (function @394 device float sum_of
     (comment "A part's sum of a phase and the thread's i-th channel, for its row of that half.")
     (attributes "__forceinline__")
     (argument (reference (array (const Sums) kSumArrays)) sums)
@@ -642,14 +642,14 @@
     (argument int half)
     (declare @1 (const int) column (+ (+ (* (/ i 2) 4) (* half 2)) (% i 2)))
     (return @2 (? P::joined (at (at sums 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at sums phase) column) 0))))
-  (function @399 device float finish
+  (function @400 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @406 device void store_parts
+  (function @407 device void store_parts
     (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
@@ -703,7 +703,7 @@
                         (for @42 (pragma "unroll") (declare @42 int v 0) (< v P::store) (++ v)
                           (do @43 (= (at values v) (call finish (call sum_of (at sums part) (+ phase v) i half) (? P::has_bias (at bias own) 0)))))
                         (do @45 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))))))))))))
-  (function @461 kernel void halo_gemm
+  (function @462 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)

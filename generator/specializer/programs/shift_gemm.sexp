@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "48a335f9d26f7473fd3cb2ea2b20da8152e9fa2a96b4f85b8dc4358ebef7d3b3")
+  (digest "2c32c687d27baae12d50f6c9c78d324123b90d4ecf31db24cc05506cc8f01a97")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -456,8 +456,8 @@
     (argument (pointer (const Element)) row)
     (declare @1 (array (array "unsigned int" kRun) 2) words
       (trail "for the halves of a product's depth"))
-    (for @3 unrolled (declare @3 int half 0) (< half 2) (++ half)
-      (for @5 unrolled (declare @5 int i 0) (< i kRun) (+= i kVector)
+    (for @3 (pragma "unroll") (declare @3 int half 0) (< half 2) (++ half)
+      (for @5 (pragma "unroll") (declare @5 int i 0) (< i kRun) (+= i kVector)
         (if @6 P::channels_last
           (then
             (do @7 (= (at (at words half) i) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* i kPixelPitch)) (* half (/ 4 kBytes)))))))))
@@ -481,7 +481,7 @@
                     (declare @21 (const "unsigned int") high (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (+ (* half 8) 1) kChannelPitch)) i))))
                     (do @22 (= (at (at words half) i) (| (& low 65535u) (<< high 16))))
                     (do @23 (= (at (at words half) (+ i 1)) (| (>> low 16) (& high 4294901760u))))))))))))
-    (for @28 unrolled (declare @28 int i 0) (< i (- kRun 1)) (++ i)
+    (for @28 (pragma "unroll") (declare @28 int i 0) (< i (- kRun 1)) (++ i)
       (do @29 (= (at (at run i) 0) (at (at words 0) i)))
       (do @30 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @31 (= (at (at run i) 2) (at (at words 1) i)))

@@ -197,10 +197,10 @@ typedef int (*convtgen_tune_progress)(void* user, const char* doing, double frac
 
 /** Measures the planner's best plans for a layer in calls of these sizes, each only after its results were verified,
  * and keeps their times in the store beside the kernels. From then on convtgen_prepare() makes this layer's kernel by
- * the fastest, in every process, but where it is prepared already. It takes seconds to minutes, and memory for x and y
- * on the device and the host; what was measured before, by a tuning that was ended too, is not measured again unless
- * `again` is not 0. Not in a capture. CONVTGEN_DYNAMIC stands for the layer's own size. `progress` and `milliseconds`,
- * the fastest plan's time, may be NULL.
+ * the fastest, in every process and without compiling, but where it is prepared already. It takes seconds to minutes,
+ * threads of its own that compile, and memory for x and y on the device and the host; what was measured before, by a
+ * tuning that was ended too, is not measured again unless `again` is not 0. Not in a capture. CONVTGEN_DYNAMIC stands
+ * for the layer's own size. `progress` and `milliseconds`, the fastest plan's time, may be NULL.
  * Errors: CONVTGEN_INVALID_ARGUMENT, CONVTGEN_UNSUPPORTED, CONVTGEN_CANCELLED; CONVTGEN_COMPILE_FAILED where no plan
  * could be measured. */
 CONVTGEN_API convtgen_status convtgen_tune(convtgen_device* device, const convtgen_layer* layer, int64_t batch,

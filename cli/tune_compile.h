@@ -1,0 +1,25 @@
+// convtgen tune --compile-only: the candidates' binaries, made where no GPU is.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "runtime/tune/compile_ahead.h"
+
+namespace convtgen::cli {
+
+/// A layer for one architecture, and the plans that tuning would measure.
+struct LayerCandidates {
+  std::string name;  // "up for sm_90a"
+  Problem problem;
+  std::vector<Plan> plans;
+};
+
+/// Puts all binaries into the store, `threads` at a time, and tells what came of each layer. `kWrong` where none of a
+/// layer's plans compiles, `kUsage` where there is no store, or no NVRTC for what it lacks.
+[[nodiscard]] Exit compile_candidates(const std::shared_ptr<Store>& store, const std::vector<LayerCandidates>& layers,
+                                      std::size_t threads);
+
+}  // namespace convtgen::cli

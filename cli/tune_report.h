@@ -1,0 +1,28 @@
+// What convtgen tune tells of the candidates that it measured.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/tune/tune.h"
+
+namespace convtgen::cli {
+
+/// A layer in one direction, and what came of its tuning.
+struct TunedLayer {
+  std::string name;
+  TuneJob job;
+  Result<Tuned> tuned;
+};
+
+/// The numbers in which a plan differs from the other plans of its template: "channels_per_thread 8, threads_y 16"; its
+/// summary where it is the only one.
+[[nodiscard]] std::string differences_of(const Plan& plan, const std::vector<const Plan*>& all);
+
+/// A table: a line for each candidate, with its times, its template and what tells it from the others.
+[[nodiscard]] std::string tune_table(const Tuned& tuned);
+
+/// All of it for programs: times in milliseconds, null where there is none.
+[[nodiscard]] std::string tune_json(const std::string& device, const std::vector<TunedLayer>& layers);
+
+}  // namespace convtgen::cli

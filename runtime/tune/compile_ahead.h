@@ -1,0 +1,51 @@
+// Kernels that are compiled on other threads before they are wanted.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "runtime/tune/plan_compiler.h"
+
+namespace convtgen {
+
+struct PlannedKernel {
+  Problem problem;
+  Plan plan;
+};
+
+/// Compiles a list of kernels, several at a time, in the order of the list.
+class CompileAhead {
+ public:
+  /// `threads` that compile, at least 1.
+  CompileAhead(std::vector<PlannedKernel> kernels, PlanCompiler compile, std::size_t threads);
+  /// Waits for what is being compiled; the rest of the list is not begun.
+  ~CompileAhead();
+  CompileAhead(const CompileAhead&) = delete;
+  CompileAhead& operator=(const CompileAhead&) = delete;
+
+  /// How many are compiled, whatever came of them.
+  [[nodiscard]] std::size_t done() const;
+  [[nodiscard]] std::size_t count() const { return kernels_.size(); }
+
+  /// Waits for the kernel at a place of the list and gives it away: once each.
+  /// Errors: those of the compiler.
+  [[nodiscard]] Result<CompiledPlan> take(std::size_t index);
+
+ private:
+  void work(const std::stop_token& stop);
+
+  const std::vector<PlannedKernel> kernels_;
+  const PlanCompiler compile_;
+  mutable std::mutex mutex_;
+  std::condition_variable finished_;
+  std::size_t next_ = 0;  // to be begun
+  std::size_t done_ = 0;
+  std::vector<std::optional<Result<CompiledPlan>>> results_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace convtgen

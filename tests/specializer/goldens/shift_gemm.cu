@@ -1,0 +1,534 @@
+// conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; bias; fuse relu; dtype f32; compute tf32; layout nchw
+// forward for sm_90a. Template shift_gemm: a block makes 16x32 outputs of 32 channels; 16 taps; 207.6 KiB shared.
+// Launch: 384 threads and 212536 bytes of dynamic shared memory a block.
+
+#ifndef CONVTGEN_HOST_DEVICE
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+// The value is good for computing alignment and descriptors; it stays the same for the block's life.
+__device__ __forceinline__ unsigned int shared_address(const void* pointer) {
+  unsigned int address;
+  asm("{\n\t.reg .u64 window;\n\tcvta.to.shared.u64 window, %1;\n\tcvt.u32.u64 %0, window;\n\t}"
+      : "=r"(address)
+      : "l"(pointer));
+  return address;
+}
+
+// The same of 16 bytes, `bytes` 0 to 16, aligned to 16; through L2 only.
+__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+}
+
+// Arrives at an mbarrier once all copies that this thread has asked for so far are in shared memory. The arrival is one
+// of those the barrier was initialised for (.noinc); it does not wait.
+__device__ __forceinline__ void async_copy_arrive(unsigned long long* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase. One thread does it; others see it after a block
+// barrier, TMA, wgmma and the other blocks of a cluster after fence_mbarrier_init() and then a block or cluster
+// barrier.
+__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+}
+
+// Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
+__device__ __forceinline__ void fence_mbarrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
+  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(shared_address(barrier))
+               : "memory");
+}
+
+// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
+__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
+  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n\t}" ::"r"(
+                   shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+}
+
+// The same, but may wait a while, as long as the chip likes, before it says no.
+__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
+  unsigned int complete;
+  asm volatile(
+      "{\n\t.reg .pred complete;\n\tmbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n\t"
+      "selp.b32 %0, 1, 0, complete;\n\t}"
+      : "=r"(complete)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+  return complete != 0;
+}
+
+// Returns when the phase of this parity is complete, with what mbarrier_test() then acquires. From sm_90.
+__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
+  while (!mbarrier_try_wait(barrier, parity)) {
+  }
+}
+
+// To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays, NaN gives a NaN.
+// sm_80 and later.
+__device__ __forceinline__ unsigned int float_to_tf32(float value) {
+  unsigned int bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+}
+
+// Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
+__device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   shared_address(to)),
+               "l"(from), "r"(bytes), "r"(shared_address(barrier))
+               : "memory");
+}
+
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
+// Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
+// Orders earlier accesses of registers (accumulators, A) before the products that follow; needed before the first
+// product and whenever threads have touched these registers since.
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// Closes a group: all products of this warpgroup since the last one.
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until at most the `pending` (a constant, 0 to 7) newest groups are still under way.
+__device__ __forceinline__ void wgmma_wait(int pending) {
+  switch (pending) {
+    case 0:
+      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+      break;
+    case 1:
+      asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+      break;
+    case 2:
+      asm volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
+      break;
+    case 3:
+      asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
+      break;
+    case 4:
+      asm volatile("wgmma.wait_group.sync.aligned 4;" ::: "memory");
+      break;
+    case 5:
+      asm volatile("wgmma.wait_group.sync.aligned 5;" ::: "memory");
+      break;
+    case 6:
+      asm volatile("wgmma.wait_group.sync.aligned 6;" ::: "memory");
+      break;
+    case 7:
+      asm volatile("wgmma.wait_group.sync.aligned 7;" ::: "memory");
+      break;
+    default:
+      __trap();
+  }
+}
+
+// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait() over all of them.
+// No instruction.
+__device__ __forceinline__ void wgmma_pin(float& value) {
+  asm volatile("" : "+f"(value)::"memory");
+}
+
+// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,
+// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major
+// operand (rows are of A or columns of B) has its byte at
+//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size
+//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)
+// and of an MN-major one (16-bit types only):
+//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading
+//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride
+// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed
+// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole
+// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same
+// formula. base_offset is 0. The whole operand must lie in the block's shared memory.
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
+                                                               unsigned int stride, unsigned int swizzle) {
+  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |
+         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
+         mode << 62;
+}
+
+// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
+__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
+  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
+}
+
+// Gives back the registers of each thread of this warpgroup beyond 56. Collective.
+__device__ __forceinline__ void setmaxnreg_decrease_56() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 56;" ::: "memory");
+}
+
+// Waits until each thread of this warpgroup can have 224 registers, more than it has, and takes them. Collective.
+__device__ __forceinline__ void setmaxnreg_increase_224() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 224;" ::: "memory");
+}
+
+// d (64x32, f32) = a (64x8) * b (8x32), added to d where `accumulate` is not 0: tf32, A in registers, B K-major.
+// By a warpgroup, beside its threads until wgmma_wait().
+__device__ __forceinline__ void wgmma_m64n32k8_tf32_rs(float (&d)[16], const unsigned int (&a)[4], unsigned long long b,
+    int accumulate) {
+  asm volatile(
+      "{\n\t.reg .pred accumulate;\n\t"
+      "setp.ne.b32 accumulate, %21, 0;\n\t"
+      "wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, "
+      "%8, %9, %10, %11, %12, %13, %14, %15}, "
+      "{%16, %17, %18, %19}, %20, accumulate, 1, 1;\n\t}"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]),
+        "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+        "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate)
+      : "memory");
+}
+#endif
+
+// Every step of the chain in its order.
+__device__ __forceinline__ float activate(float value) {
+  value = value < 0 ? 0 : value;  // relu
+  return value;
+}
+
+// One thread's sums for one tile, in phases that one product makes.
+using Sums = float[16];
+
+// The registers of a run: the A operands of products whose first position is each of the run's.
+using Run = unsigned int[11][4];
+
+// A staged word as a product takes it.
+__device__ __forceinline__ unsigned int operand(unsigned int word) {
+  return float_to_tf32(__uint_as_float(word));
+}
+
+// The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
+__device__ __forceinline__ int out_channel_at(int n) {
+  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
+  const int thread = n / 2 % 4;
+  return i / 2 * 8 + thread * 2 + i % 2;
+}
+
+// The weight of an input and an output channel, zero where there is none.
+__device__ __forceinline__ float weight_at(const float* __restrict__ weight, int ci, int co, int tap) {
+  const float value = weight[(static_cast<long long>(ci) * 64 + co) * 16 + tap];
+  return value;
+}
+
+// Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
+// input channels, tap and step the two columns of a B operand. A thread makes 16 bytes, adjacent threads read adjacent
+// taps. What a consumer reads of x in one piece goes to one thread, so with channels last a product's depth is another
+// order of them.
+extern "C" __global__ void __launch_bounds__(256)
+    convtgen_shift_gemm_forward_cb9ddbd5a91545e0_pack(const float* __restrict__ weight,
+                                                      unsigned char* __restrict__ packed) {
+  const int index = blockIdx.x * 256 + threadIdx.x;
+  const int tap = index % 8;
+  const int n = index / 8 % 32;
+  const int half = index / 256 % 2;
+  const int step = index / 512 % 2;
+  const int chunk = index / 1024 % 8;
+  const int column_tile = index / 8192;
+  if (column_tile < 4) {
+    const int co = column_tile % 2 * 32 + out_channel_at(n);
+    const int ci = chunk * 16 + step * 8 + half * 4;
+    const int first_row = (column_tile / 2 + 1) % 2;
+    const int kh = first_row + tap / 4 * 2;
+    const int place = kh * 4 + tap % 4;
+    unsigned int words[4];
+    words[0] = float_to_tf32(weight_at(weight, ci, co, place));
+    words[1] = float_to_tf32(weight_at(weight, ci + 1, co, place));
+    words[2] = float_to_tf32(weight_at(weight, ci + 2, co, place));
+    words[3] = float_to_tf32(weight_at(weight, ci + 3, co, place));
+    unsigned char* chunk_weights = packed + (static_cast<long long>(column_tile) * 8 + chunk) * 16384;
+    const int row = ((tap * 2 + step) * 2 + half) * 32 + n;
+    *reinterpret_cast<uint4*>(chunk_weights + row * 16) = make_uint4(words[0], words[1], words[2], words[3]);
+  }
+}
+
+// One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
+__device__ __forceinline__ void copy(float* to, const float* from, int bytes) {
+  async_copy_16(to, from, bytes);
+}
+
+// Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the
+// tile's first image, of `images` that are left.
+__device__ __forceinline__ void stage_input(float* to, const float* __restrict__ x, int first_channel, int first_row,
+                                            int first_column, int thread) {
+  for (int i = thread; i < 1632; i += 128) {
+    const int column = i % 6 * 4;
+    const int row = i / 6 % 17;
+    const int channel = i / 102;
+    const int ci = first_channel + channel;
+    const int iy = first_row + row;
+    const int ix = first_column + column;
+    const bool inside = iy >= 0 && iy < 16 && ix >= 0 && ix < 16;
+    const float* from = x + (static_cast<long long>(ci) * 16 + iy) * 16 + ix;
+    copy(to + channel * 424 + row * 24 + column, inside ? from : x, inside ? min(16 - ix, 4) * 4 : 0);
+  }
+}
+
+// Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
+__device__ __forceinline__ void load_run(Run& run, const float* row) {
+  unsigned int words[2][12];  // for the halves of a product's depth
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int i = 0; i < 12; i += 4) {
+      const uint4 v = *reinterpret_cast<const uint4*>(row + half * 1696 + i);
+      words[half][i] = operand(v.x);
+      words[half][i + 1] = operand(v.y);
+      words[half][i + 2] = operand(v.z);
+      words[half][i + 3] = operand(v.w);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < 11; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = words[0][i + 1];
+    run[i][2] = words[1][i];
+    run[i][3] = words[1][i + 1];
+  }
+}
+
+// Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
+__device__ __forceinline__ void pin(Sums (&sums)[2][2]) {
+#pragma unroll
+  for (int part = 0; part < 2; ++part) {
+#pragma unroll
+    for (int tile = 0; tile < 2; ++tile) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) {
+        wgmma_pin(sums[part][tile][i]);
+      }
+    }
+  }
+}
+
+// Says for a warp that it has read a stage, if that is so.
+__device__ __forceinline__ void release(unsigned long long* empty, bool is_read) {
+  __syncwarp();
+  if (is_read && threadIdx.x % 32 == 0) {
+    mbarrier_arrive(empty);
+  }
+}
+
+// All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first
+// chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
+// as soon as its products are done.
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[2][2], const float* rows, unsigned long long weights,
+                                               int later) {
+  Run runs[2];
+  load_run(runs[0], rows);
+  wgmma_fence();
+  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[0][5], wgmma_descriptor_move(weights, 8192), later);   // tap (1, 0)
+  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[0][7], wgmma_descriptor_move(weights, 8192), later);   // tap (1, 0)
+  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[0][4], wgmma_descriptor_move(weights, 10240), later);  // tap (1, 1)
+  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[0][6], wgmma_descriptor_move(weights, 10240), later);  // tap (1, 1)
+  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[0][4], wgmma_descriptor_move(weights, 12288), 1);      // tap (1, 2)
+  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[0][6], wgmma_descriptor_move(weights, 12288), 1);      // tap (1, 2)
+  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[0][3], wgmma_descriptor_move(weights, 14336), 1);      // tap (1, 3)
+  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[0][5], wgmma_descriptor_move(weights, 14336), 1);      // tap (1, 3)
+  wgmma_commit();
+  wgmma_wait(1);  // the other run may be overwritten
+  load_run(runs[1], rows + 24);
+  wgmma_fence();
+  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[1][5], wgmma_descriptor_move(weights, 0), 1);     // tap (0, 0)
+  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[1][7], wgmma_descriptor_move(weights, 0), 1);     // tap (0, 0)
+  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[1][4], wgmma_descriptor_move(weights, 2048), 1);  // tap (0, 1)
+  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[1][6], wgmma_descriptor_move(weights, 2048), 1);  // tap (0, 1)
+  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[1][4], wgmma_descriptor_move(weights, 4096), 1);  // tap (0, 2)
+  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[1][6], wgmma_descriptor_move(weights, 4096), 1);  // tap (0, 2)
+  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[1][3], wgmma_descriptor_move(weights, 6144), 1);  // tap (0, 3)
+  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[1][5], wgmma_descriptor_move(weights, 6144), 1);  // tap (0, 3)
+  wgmma_commit();
+  wgmma_wait(1);  // the other run may be overwritten
+  load_run(runs[0], rows + 3392);
+  wgmma_fence();
+  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[0][5], wgmma_descriptor_move(weights, 9216), 1);   // tap (1, 0)
+  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[0][7], wgmma_descriptor_move(weights, 9216), 1);   // tap (1, 0)
+  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[0][4], wgmma_descriptor_move(weights, 11264), 1);  // tap (1, 1)
+  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[0][6], wgmma_descriptor_move(weights, 11264), 1);  // tap (1, 1)
+  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[0][4], wgmma_descriptor_move(weights, 13312), 1);  // tap (1, 2)
+  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[0][6], wgmma_descriptor_move(weights, 13312), 1);  // tap (1, 2)
+  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[0][3], wgmma_descriptor_move(weights, 15360), 1);  // tap (1, 3)
+  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[0][5], wgmma_descriptor_move(weights, 15360), 1);  // tap (1, 3)
+  wgmma_commit();
+  wgmma_wait(1);  // the other run may be overwritten
+  load_run(runs[1], rows + 3416);
+  wgmma_fence();
+  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[1][5], wgmma_descriptor_move(weights, 1024), 1);  // tap (0, 0)
+  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[1][7], wgmma_descriptor_move(weights, 1024), 1);  // tap (0, 0)
+  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[1][4], wgmma_descriptor_move(weights, 3072), 1);  // tap (0, 1)
+  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[1][6], wgmma_descriptor_move(weights, 3072), 1);  // tap (0, 1)
+  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[1][4], wgmma_descriptor_move(weights, 5120), 1);  // tap (0, 2)
+  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[1][6], wgmma_descriptor_move(weights, 5120), 1);  // tap (0, 2)
+  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[1][3], wgmma_descriptor_move(weights, 7168), 1);  // tap (0, 3)
+  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[1][5], wgmma_descriptor_move(weights, 7168), 1);  // tap (0, 3)
+  wgmma_commit();
+  wgmma_wait(1);  // the other run may be overwritten
+}
+
+// A sum as memory holds it, after bias and fuse chain where the layer has them.
+__device__ __forceinline__ float finish(float sum, float shift) {
+  const float value = sum + shift;
+  return activate(value);
+}
+
+// Stores adjacent elements, aligned to all of them.
+__device__ __forceinline__ void store_together(float* to, const float (&values)[4]) {
+  *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
+}
+
+// Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
+// channel, `y` the image.
+__device__ __forceinline__ void store_tile(const Sums (&sums)[2][2], float* __restrict__ y,
+                                           const float* __restrict__ bias, int co, int m_y, int m_x, int phase_row) {
+  const int oy = m_y * 2 + phase_row;
+  if (oy < 32) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int channel = co + i / 2 * 8 + i % 2;
+      const float shift = bias[channel];
+      float* to = y + (static_cast<long long>(channel) * 32 + oy) * 32;
+#pragma unroll
+      for (int first = 0; first < 8; first += 4) {
+        const int ox = m_x * 2 + first;
+        if (ox < 32) {
+          float values[4];
+#pragma unroll
+          for (int v = 0; v < 4; ++v) {
+            const int position = (first + v) / 2;
+            const int phase = (first + v) % 2;
+            const int d = i / 2 * 4 + position % 2 * 2 + i % 2;
+            values[v] = finish(sums[phase][position / 2][d], shift);
+          }
+          store_together(to + ox, values);
+        }
+      }
+    }
+  }
+}
+
+// A tile's place: its first image, and its first position there.
+struct Tile {
+  int image;
+  int m_y;
+  int m_x;
+};
+
+__device__ __forceinline__ Tile tile_at(int index) {
+  Tile tile;
+  tile.image = index;
+  tile.m_y = 0;
+  tile.m_x = 0;
+  return tile;
+}
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+    convtgen_shift_gemm_forward_cb9ddbd5a91545e0(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+                                                 const float* __restrict__ bias, float* __restrict__ y, int batch) {
+  // The block's output channels and phase rows; blocks that read the same input run together.
+  const int column_tile = blockIdx.x % 4;
+  const int first_tile = blockIdx.x / 4;
+  const int next_tile = gridDim.x / 4;
+  const int first_out = column_tile % 2 * 32;
+  const int phase_row = column_tile / 2;
+  const unsigned char* block_weights = packed + static_cast<long long>(column_tile) * 131072;
+
+  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned char* stages = shared + 131072;
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 212480);
+  unsigned long long* empty = full + 3;
+  unsigned long long* resident = empty + 3;  // of the weights, where they are
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < 3; ++stage) {
+      mbarrier_init(&full[stage], 128);
+      mbarrier_init(&empty[stage], 8);
+    }
+    mbarrier_init(resident, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  const int warp = warp_uniform(threadIdx.x / 32);
+  if (warp >= 8) {
+    setmaxnreg_decrease_56();
+    const int thread = threadIdx.x - 256;
+    const int above = (phase_row + 1) / 2 - 1;
+    if (thread == 0) {
+      mbarrier_arrive_expect(resident, 131072);
+      bulk_load(shared, block_weights, 131072, resident);
+    }
+    int stage = 0;
+    unsigned int parity = 1;
+    for (int index = first_tile; index < batch; index += next_tile) {
+      const Tile tile = tile_at(index);
+      const float* image = x + tile.image * 32768ll;
+      for (int chunk = 0; chunk < 8; ++chunk) {
+        mbarrier_wait(&empty[stage], parity);
+        unsigned char* to = stages + stage * 27136;
+        stage_input(reinterpret_cast<float*>(to), image, chunk * 16, tile.m_y + above, tile.m_x - 4, thread);
+        async_copy_arrive(&full[stage]);
+        ++stage;
+        if (stage == 3) {
+          stage = 0;
+          parity ^= 1;
+        }
+      }
+    }
+  } else {
+    setmaxnreg_increase_224();
+    // The thread's place in the tile: the first position of its run, the first of its channels.
+    const int lane = threadIdx.x % 32;
+    const int quarter = lane % 4;
+    const int run = warp * 8 + lane / 4;
+    const int image = run / 64;
+    const int row = run / 4 % 16;
+    const int column = run % 4 * 4;
+    const int position = (image * 17 + row) * 24 + column;
+    const int own = quarter * 424 + position;
+    const int co = first_out + quarter * 2;
+    Sums sums[2][2] = {};
+    mbarrier_wait(resident, 0);
+    int stage = 0;
+    unsigned int parity = 0;
+    for (int index = first_tile; index < batch; index += next_tile) {
+      pin(sums);
+      for (int chunk = 0; chunk < 8; ++chunk) {
+        mbarrier_wait(&full[stage], parity);
+        const unsigned char* from = stages + stage * 27136;
+        const unsigned char* weights = shared + chunk * 16384;
+        multiply_chunk(sums, reinterpret_cast<const float*>(from) + own, wgmma_descriptor(weights, 512, 128, 0),
+                       chunk > 0 ? 1 : 0);
+        release(&empty[stage], true);
+        ++stage;
+        if (stage == 3) {
+          stage = 0;
+          parity ^= 1;
+        }
+      }
+      wgmma_wait(0);
+      pin(sums);
+      const Tile tile = tile_at(index);
+      store_tile(sums, y + (tile.image + image) * 65536ll, bias, co, tile.m_y + row, tile.m_x + column, phase_row);
+    }
+  }
+}

@@ -1,0 +1,85 @@
+// The templates for tensor cores made into source: the source of one layer each as a file, and what holds for all.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "generator/language/language.h"
+#include "generator/specializer/kernel_source.h"
+
+namespace convtgen {
+namespace {
+
+KernelSource source_of(std::string_view template_name, std::string_view layer) {
+  const auto parsed = parse_layer(layer);
+  EXPECT_TRUE(parsed) << layer;
+  const Problem problem{*parsed, Direction::kForward, *target_named("sm_90a")};
+  const std::vector<Plan> plans = plan(problem).value();
+  const auto found = std::ranges::find(plans, template_name, &Plan::template_name);
+  if (found == plans.end()) {
+    ADD_FAILURE() << "no plan for " << layer;
+    return {};
+  }
+  const Result<KernelSource> source = specialize(problem, *found);
+  EXPECT_TRUE(source) << source.error().message;
+  return source.value_or(KernelSource{});
+}
+
+struct Golden {
+  const char* template_name;
+  const char* layer;
+};
+constexpr Golden kGoldens[] = {
+    {"halo_gemm",
+     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc; bias; "
+     "fuse relu"},
+    {"shift_gemm",
+     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute tf32; bias; fuse "
+     "relu"}};
+
+class TensorCoreSource : public ::testing::TestWithParam<Golden> {};
+
+// CONVTGEN_UPDATE_GOLDENS=1 writes the file anew: read the difference before it is committed.
+TEST_P(TensorCoreSource, IsTheCommittedOne) {
+  const std::string path = std::string(CONVTGEN_GOLDENS) + "/" + GetParam().template_name + ".cu";
+  const std::string text = source_of(GetParam().template_name, GetParam().layer).text;
+  if (std::getenv("CONVTGEN_UPDATE_GOLDENS") != nullptr) {
+    std::ofstream(path) << text;
+  }
+  std::ifstream file(path);
+  std::ostringstream committed;
+  committed << file.rdbuf();
+  EXPECT_EQ(text, committed.str());
+}
+
+TEST_P(TensorCoreSource, StandsAloneAndIsOfReadableLength) {
+  for (const char* rest :
+       {"kernel 3x3; input 8x512x512; dtype f16", "kernel 3x3; stride 2x2; input ?x?x?; compute tf32; bias",
+        "kernel 5x5; dilation 3x1; input 1x9x8; compute tf32; fuse gelu",
+        "kernel 2x2; stride 2x2; dtype f16; input 1x8x8"}) {
+    const KernelSource source = source_of(GetParam().template_name, std::string("conv_transpose2d 72 -> 40; ") + rest);
+    EXPECT_LT(std::ranges::count(source.text, '\n'), 650) << rest;
+    for (const char* none : {"P::", "Parameters", "#include", "kHalo", "kJoined", "kMerged"}) {
+      EXPECT_EQ(source.text.find(none), std::string::npos) << none << " in the source of " << rest;
+    }
+    EXPECT_NE(source.text.find(source.symbol + "("), std::string::npos);
+  }
+}
+
+TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
+  const KernelSource source = source_of(GetParam().template_name, GetParam().layer);
+  ASSERT_TRUE(source.packing);
+  const Layer layer = parse_layer(GetParam().layer).value();
+  EXPECT_EQ(source.packing->bytes, 128 * 64 * 16 * bytes_of(layer.dtype));  // no channel and no tap is padded
+  EXPECT_EQ(source.packing->blocks * source.packing->threads, source.packing->bytes / 16);
+  EXPECT_TRUE(std::ranges::any_of(source.parameters, [](const auto& each) { return each.name == "packed"; }));
+  EXPECT_FALSE(std::ranges::any_of(source.parameters, [](const auto& each) { return each.name == "weight"; }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Templates, TensorCoreSource, ::testing::ValuesIn(kGoldens),
+                         [](const auto& info) { return std::string(info.param.template_name); });
+
+}  // namespace
+}  // namespace convtgen
