@@ -34,7 +34,11 @@ TEST(CompileAhead, GivesEachKernelItsOwn) {
   for (int i = 19; i >= 0; --i) {
     const auto made = ahead.take(static_cast<std::size_t>(i));
     ASSERT_EQ(made.has_value(), i != 7);
-    made ? EXPECT_EQ(made->binary.threads, i) : EXPECT_EQ(made.error().message, "seven");
+    if (made) {
+      EXPECT_EQ(made->binary.threads, i);
+    } else {
+      EXPECT_EQ(made.error().message, "seven");
+    }
   }
   EXPECT_EQ(ahead.done(), 20u);
 }
