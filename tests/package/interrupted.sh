@@ -18,7 +18,7 @@ for generator in Ninja "Unix Makefiles"; do
   begin=$(date +%s%N)
   quietly whole
   milliseconds=$((($(date +%s%N) - begin) / 1000000))
-  for round in {1..5}; do
+  for round in {1..10}; do
     rm -rf build
     setsid bash -c whole >killed.log 2>&1 &
     group=$!
