@@ -165,7 +165,8 @@ TEST(DirectErrors, NameWhatIsWrong) {
                         *target_named("sm_80")};
   Plan wrong = plan(problem)->front();
   wrong.template_name = "indirect";
-  EXPECT_EQ(specialize(problem, wrong).error().message, "there is no template 'indirect'; there is: direct, shift_gemm");
+  EXPECT_EQ(specialize(problem, wrong).error().message,
+            "there is no template 'indirect'; there is: direct, halo_gemm, shift_gemm");
   wrong = plan(problem)->front();
   wrong.parameters.erase("stride_h");
   EXPECT_EQ(specialize(problem, wrong).error().message,
