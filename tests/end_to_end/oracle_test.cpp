@@ -1,7 +1,7 @@
 // Random layers through the whole chain: planned, specialised, compiled, run, and held to the definition in fp64.
 //
-// CONVTGEN_TEST_LAYERS   how many layers (default 300; 2000 show every pair of property values)
-// CONVTGEN_TEST_SEED     where the layers start (default 1); layer i of a seed is always the same
+// CONVTGEN_TEST_LAYERS   how many layers (default 300, or 100 under AddressSanitizer; 2000 show every pair of property
+// values) CONVTGEN_TEST_SEED     where the layers start (default 1); layer i of a seed is always the same
 // CONVTGEN_TEST_ONLY     run this one layer of the seed, to replay a failure
 // CONVTGEN_TEST_DEVICE   host (default) or cuda
 #include <fmt/format.h>
@@ -19,6 +19,12 @@
 
 namespace convtgen::testing {
 namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::uint64_t kLayers = 100;
+#else
+constexpr std::uint64_t kLayers = 300;
+#endif
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   const char* text = std::getenv(variable);
@@ -67,7 +73,7 @@ struct Counts {
 
 TEST(Oracle, RandomLayersMatchTheDefinition) {
   const std::uint64_t seed = number_from("CONVTGEN_TEST_SEED", 1);
-  const std::uint64_t count = number_from("CONVTGEN_TEST_LAYERS", 300);
+  const std::uint64_t count = number_from("CONVTGEN_TEST_LAYERS", kLayers);
   const std::uint64_t only = number_from("CONVTGEN_TEST_ONLY", ~std::uint64_t{0});
 
   LayerSource source(seed);
