@@ -1,7 +1,7 @@
 // Random layers through the whole chain: planned, specialised, compiled, run, and held to the definition in fp64.
 //
-// CONVTGEN_TEST_LAYERS   how many layers (default 300, or 100 under AddressSanitizer; 2000 show every pair of property
-// values) CONVTGEN_TEST_SEED     where the layers start (default 1); layer i of a seed is always the same
+// CONVTGEN_TEST_LAYERS   how many layers (default 300, under AddressSanitizer 100; 2000 show every pair of values)
+// CONVTGEN_TEST_SEED     where the layers start (default 1); layer i of a seed is always the same
 // CONVTGEN_TEST_ONLY     run this one layer of the seed, to replay a failure
 // CONVTGEN_TEST_DEVICE   host (default) or cuda
 #include <fmt/format.h>
