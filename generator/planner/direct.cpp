@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "generator/layer/phases.h"
+#include "generator/planner/layer_parameters.h"
 
 namespace convtgen {
 namespace {
@@ -199,41 +200,15 @@ bool offsets_fit_int(const Layer& layer, const Facts& f) {
 Parameters parameters_of(const Layer& l, const Facts& f, const Block& b) {
   const bool half = l.dtype == Dtype::kF16 || l.dtype == Dtype::kBf16;
   const std::string sum = l.dtype == Dtype::kF64 ? "double" : "float";
-  std::vector<std::int64_t> kinds;
-  std::vector<double> as, bs;
-  for (const Activation& step : l.fuse) {
-    kinds.push_back(static_cast<std::int64_t>(step.kind));
-    as.push_back(step.a);
-    bs.push_back(step.b);
-  }
-  Parameters p{
-      {"kernel_h", l.kernel.h},
-      {"kernel_w", l.kernel.w},
-      {"stride_h", l.stride.h},
-      {"stride_w", l.stride.w},
-      {"padding_h", l.padding.h},
-      {"padding_w", l.padding.w},
-      {"output_padding_h", l.output_padding.h},
-      {"output_padding_w", l.output_padding.w},
-      {"dilation_h", l.dilation.h},
-      {"dilation_w", l.dilation.w},
-      {"in_channels", l.in_channels},
-      {"out_channels", l.out_channels},
+  Parameters p = layer_parameters(l);
+  p.insert({
       {"groups", l.groups},
-      {"has_bias", l.bias},
-      {"channels_last", l.layout == Layout::kNhwc},
-      {"height", l.height.value_or(-1)},
-      {"width", l.width.value_or(-1)},
       {"Element", TypeName{half ? "unsigned short" : sum}},
       {"Sum", TypeName{sum}},
       {"Offset", TypeName{offsets_fit_int(l, f) ? "int" : "long long"}},
       {"element_kind", std::int64_t{l.dtype == Dtype::kF16    ? 1
                                     : l.dtype == Dtype::kBf16 ? 2
                                                               : 0}},
-      {"fuse_count", static_cast<std::int64_t>(l.fuse.size())},
-      {"fuse_kind", kinds},
-      {"fuse_a", as},
-      {"fuse_b", bs},
       {"threads_x", b.threads_x},
       {"threads_y", b.threads_y},
       {"threads_z", b.threads_z},
@@ -245,7 +220,7 @@ Parameters parameters_of(const Layer& l, const Facts& f, const Block& b) {
       {"blocks_per_sm", b.blocks_per_sm},
       {"chunk", b.chunk},
       {"staged", b.staged},
-  };
+  });
   return p;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "generator/planner/cost.h"
+#include "generator/planner/layer_parameters.h"
 
 namespace convtgen {
 namespace {
@@ -224,39 +225,13 @@ double predicted(const Facts& f, const Block& b) {
 }
 
 Parameters parameters_of(const Layer& l, const Block& b) {
-  std::vector<std::int64_t> kinds;
-  std::vector<double> as, bs;
-  for (const Activation& step : l.fuse) {
-    kinds.push_back(static_cast<std::int64_t>(step.kind));
-    as.push_back(step.a);
-    bs.push_back(step.b);
-  }
-  return {
-      {"kernel_h", l.kernel.h},
-      {"kernel_w", l.kernel.w},
-      {"stride_h", l.stride.h},
-      {"stride_w", l.stride.w},
-      {"padding_h", l.padding.h},
-      {"padding_w", l.padding.w},
-      {"output_padding_h", l.output_padding.h},
-      {"output_padding_w", l.output_padding.w},
-      {"dilation_h", l.dilation.h},
-      {"dilation_w", l.dilation.w},
-      {"in_channels", l.in_channels},
-      {"out_channels", l.out_channels},
-      {"has_bias", l.bias},
-      {"channels_last", l.layout == Layout::kNhwc},
-      {"height", l.height.value_or(-1)},
-      {"width", l.width.value_or(-1)},
+  Parameters p = layer_parameters(l);
+  p.insert({
       {"Element", TypeName{l.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
       {"Sum", TypeName{"float"}},
       {"type", std::int64_t{l.dtype == Dtype::kF16    ? 0
                             : l.dtype == Dtype::kBf16 ? 1
                                                       : 2}},
-      {"fuse_count", static_cast<std::int64_t>(l.fuse.size())},
-      {"fuse_kind", kinds},
-      {"fuse_a", as},
-      {"fuse_b", bs},
       {"flat", b.flat},
       {"tile_h", b.tile_h},
       {"tile_w", b.tile_w},
@@ -274,7 +249,8 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"vector", b.vector},
       {"resident", b.resident},
       {"in_turn", b.in_turn},
-  };
+  });
+  return p;
 }
 
 /// Whether each phase has as many taps as the others.

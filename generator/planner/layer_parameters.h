@@ -1,0 +1,12 @@
+// The static parameters that say what the layer is, which all templates have.
+#pragma once
+
+#include "generator/planner/plan.h"
+
+namespace convtgen {
+
+/// Kernel, strides and so on, channels, sizes (-1 where they are open), layout, bias and fuse chain. Types are the
+/// templates' own.
+[[nodiscard]] Parameters layer_parameters(const Layer& layer);
+
+}  // namespace convtgen
