@@ -14,8 +14,7 @@
 #include "device/activation.h"
 #include "device/async_copy.h"
 #include "device/barrier.h"
-#include "device/convert.h"
-#include "device/memory.h"
+#include "device/element.h"
 #include "device/printed.h"
 #include "device/template.h"
 #include "device/tensor_copy.h"
@@ -150,11 +149,6 @@ __host__ __device__ constexpr bool all_have_taps() {
 }
 constexpr bool kAllHaveTaps = all_have_taps();
 
-// A staged word as a product takes it.
-__device__ __forceinline__ unsigned int operand(unsigned int word) {
-  return P::type == kWgmmaTf32 ? float_to_tf32(__uint_as_float(word)) : word;
-}
-
 // The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
 __device__ __forceinline__ int out_channel_at(int n) {
   const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
@@ -170,21 +164,6 @@ __device__ __forceinline__ Element weight_at(const Element* __restrict__ weight,
     value = weight[(static_cast<long long>(ci) * P::out_channels + co) * kTaps + tap];
   }
   return value;
-}
-
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return P::type == kWgmmaF16 ? floats_to_half2(low, high) : floats_to_bfloat162(low, high);
-}
-
-__device__ __forceinline__ Element narrow(float value) {
-  if constexpr (P::type == kWgmmaF16) {
-    return float_to_half(value);
-  } else if constexpr (P::type == kWgmmaBf16) {
-    return float_to_bfloat16(value);
-  } else {
-    return value;
-  }
 }
 
 // Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
@@ -385,40 +364,6 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
 __device__ __forceinline__ float finish(float sum, float shift) {
   const float value = P::has_bias ? sum + shift : sum;
   return P::fuse_count > 0 ? activate(value) : value;
-}
-
-__device__ __forceinline__ float widen(Element value) {
-  if constexpr (P::type == kWgmmaF16) {
-    return half_to_float(value);
-  } else if constexpr (P::type == kWgmmaBf16) {
-    return bfloat16_to_float(value);
-  } else {
-    return value;
-  }
-}
-
-// Stores adjacent elements, aligned to all of them.
-__device__ __forceinline__ void store_together(Element* to, const float (&values)[P::store]) {
-  if (P::type == kWgmmaTf32) {
-    if (P::store == 4) {
-      *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
-    } else if (P::store == 2) {
-      *reinterpret_cast<float2*>(to) = make_float2(values[0], values[1]);
-    } else {
-      *to = values[0];
-    }
-  } else {
-    if (P::store == 8) {
-      *reinterpret_cast<uint4*>(to) = make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
-                                                 pair(values[4], values[5]), pair(values[6], values[7]));
-    } else if (P::store == 4) {
-      *reinterpret_cast<uint2*>(to) = make_uint2(pair(values[0], values[1]), pair(values[2], values[3]));
-    } else if (P::store == 2) {
-      *reinterpret_cast<unsigned int*>(to) = pair(values[0], values[1]);
-    } else {
-      *to = narrow(values[0]);
-    }
-  }
 }
 
 // Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
