@@ -369,7 +369,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   int stage = 0;
   unsigned int parity = warp >= kConsumers / 32 ? 1 : 0;
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(56);
+    setmaxnreg_decrease(88);
     const int thread = threadIdx.x - kConsumers;
     if (thread == 0) {
       mbarrier_arrive_expect(resident, kWeightBytes);
@@ -405,7 +405,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase(224);
+    setmaxnreg_increase(208);
     // The thread's place in the strip, and the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "36672bde3a927bf5600492f339b0a00a74a49f3a01230f2909ff7d6707f51f6d")
+  (digest "8dd839521846e5daec67bc85ea679b14bfcd2833e3cbf6b5561ca2902eb7feb6")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -617,7 +617,7 @@
     (declare @32 "unsigned int" parity (? (>= warp (/ kConsumers 32)) 1 0))
     (if @33 (>= warp (/ kConsumers 32))
       (then
-        (do @34 (call setmaxnreg_decrease 56))
+        (do @34 (call setmaxnreg_decrease 88))
         (declare @35 (const int) thread (- (. threadIdx x) kConsumers))
         (if @36 (== thread 0)
           (then
@@ -650,7 +650,7 @@
                   (do @63 (= stage 0))
                   (do @64 (^= parity 1))))))))
       (else
-        (do @70 (call setmaxnreg_increase 224))
+        (do @70 (call setmaxnreg_increase 208))
         (comment @71 "The thread's place in the strip, and the first of its channels.")
         (declare @72 (const int) lane (% (. threadIdx x) 32))
         (declare @73 (const int) quarter (% lane 4))
