@@ -380,21 +380,21 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const long long in_plane = static_cast<long long>(in_h) * P::width;
       const Element* image = x + tile.image * P::in_channels * in_plane;
       const int last = min(in_h, last_input_row(tile, out_h));
-      int cleared = 0;  // stages
+      int uncleared = P::stages;
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         for (int chunk = 0; chunk < kChunks; ++chunk) {
           const int channels = min(P::chunk, P::in_channels - chunk * P::chunk);
           Element* to = reinterpret_cast<Element*>(stages + stage * kStageBytes);
           mbarrier_wait(&empty[stage], parity);
-          if (cleared < P::stages) {
+          if (uncleared != 0) {
             clear_gaps(to, tile, channels, thread, batch);
             fence_proxy_async();
-            ++cleared;
+            --uncleared;
           }
           __syncwarp();
           if (thread % 32 == 0) {
-            copy_channels(to, image + chunk * P::chunk * in_plane + iy * P::width, tile, channels, thread / 32, batch,
-                          in_h, &full[stage]);
+            copy_channels(to, image + (chunk * P::chunk * static_cast<long long>(in_h) + iy) * P::width, tile, channels,
+                          thread / 32, batch, in_h, &full[stage]);
           }
           ++stage;
           if (stage == P::stages) {
@@ -438,7 +438,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           pin(sums);
         }
         const int oy = iy - P::padding_h;
-        if (oy >= tile.row && left > 0) {
+        if (oy >= tile.row) {
           store_row(sums, to + static_cast<long long>(oy) * kOutWidth, bias, co, left, out_h);
         }
         roll(sums);

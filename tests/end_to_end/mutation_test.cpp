@@ -106,7 +106,13 @@ constexpr Case kTensorCores[] = {
      "conv_transpose2d 630 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x7x9; dtype f16; layout nhwc; bias", 15,
      false, false, false, 1, true},
     {"halo_gemm_registers_in_turn", "halo_gemm",
-     "conv_transpose2d 22 -> 15; kernel 3x3; input 1x19x27; compute tf32; fuse relu", 15, true, true, false, 0, true}};
+     "conv_transpose2d 22 -> 15; kernel 3x3; input 1x19x27; compute tf32; fuse relu", 15, true, true, false, 0, true},
+    {"roll_gemm_sequence", "roll_gemm",
+     "conv_transpose2d 44 -> 11; kernel 3x4; padding 1x1; bias; input 5x13x36; compute tf32", 20, false, false, true, 0,
+     true},
+    {"roll_gemm_strips", "roll_gemm",
+     "conv_transpose2d 20 -> 37; kernel 4x3; padding 0x1; input 2x7x136; dtype f16; fuse relu", 20, false, false, true,
+     0, true}};
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "8dd839521846e5daec67bc85ea679b14bfcd2833e3cbf6b5561ca2902eb7feb6")
+  (digest "86c78092e3765d7b95042a0da396688e0b05156f282dcfb21b47fd80cdd42e5d")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -628,22 +628,21 @@
           (declare @42 (const "long long") in_plane (* (static_cast "long long" in_h) P::width))
           (declare @43 (pointer (const Element)) image (+ x (* (* (. tile image) P::in_channels) in_plane)))
           (declare @44 (const int) last (call min in_h (call last_input_row tile out_h)))
-          (declare @45 int cleared 0
-            (trail "stages"))
+          (declare @45 int uncleared P::stages)
           (for @46 plain (declare @46 int iy (call first_input_row tile)) (< iy last) (++ iy)
             (for @47 plain (declare @47 int chunk 0) (< chunk kChunks) (++ chunk)
               (declare @48 (const int) channels (call min P::chunk (- P::in_channels (* chunk P::chunk))))
               (declare @49 (pointer Element) to (reinterpret_cast (pointer Element) (+ stages (* stage kStageBytes))))
               (do @50 (call mbarrier_wait (& (at empty stage)) parity))
-              (if @51 (< cleared P::stages)
+              (if @51 (!= uncleared 0)
                 (then
                   (do @52 (call clear_gaps to tile channels thread batch))
                   (do @53 (call fence_proxy_async))
-                  (do @54 (++ cleared))))
+                  (do @54 (-- uncleared))))
               (do @56 (call __syncwarp))
               (if @57 (== (% thread 32) 0)
                 (then
-                  (do @58 (call copy_channels to (+ (+ image (* (* chunk P::chunk) in_plane)) (* iy P::width)) tile channels (/ thread 32) batch in_h (& (at full stage))))))
+                  (do @58 (call copy_channels to (+ image (* (+ (* (* chunk P::chunk) (static_cast "long long" in_h)) iy) P::width)) tile channels (/ thread 32) batch in_h (& (at full stage))))))
               (do @61 (++ stage))
               (if @62 (== stage P::stages)
                 (then
@@ -681,7 +680,7 @@
                 (do @99 (call wgmma_wait 0))
                 (do @100 (call pin sums))))
             (declare @102 (const int) oy (- iy P::padding_h))
-            (if @103 (&& (>= oy (. tile row)) (> left 0))
+            (if @103 (>= oy (. tile row))
               (then
                 (do @104 (call store_row sums (+ to (* (static_cast "long long" oy) kOutWidth)) bias co left out_h))))
             (do @106 (call roll sums)))
