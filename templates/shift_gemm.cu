@@ -86,6 +86,9 @@ static_assert(P::tile_n * P::tile_h * P::tile_w == 64 * P::run && P::tile_w % P:
 static_assert(kPhases * kTiles * P::columns <= 256, "the sums fit the registers");
 static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted one by one, and only where each has as many kernel rows");
+static_assert(!P::bulk || (!P::channels_last && P::copy_bytes == 16 && P::width >= 0 && P::width * kBytes % 16 == 0 &&
+                           P::tile_w * kBytes % 16 == 0),
+              "rows are whole pieces of 16 bytes");
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
 
 // One thread's sums for one tile, in phases that one product makes.
@@ -251,6 +254,40 @@ __device__ __forceinline__ void stage_input(Element* to, const Element* __restri
            inside ? min(in_w - ix, kCopy) * kBytes : 0);
     }
   }
+}
+
+// The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.
+__device__ __forceinline__ void stage_rows(Element* to, const Element* __restrict__ x, int first_channel, int first_row,
+                                           int first_column, int thread, int images, unsigned long long* full,
+                                           const int in_h, const int in_w) {
+  const int begin = max(first_column, 0);
+  const int end = min(first_column + kStagedColumns, in_w);
+  // A warp asks for one copy after the other: so all warps do.
+  for (int i = thread % 32 * (kProducers / 32) + thread / 32; i < P::chunk * P::tile_n * kStagedRows; i += kProducers) {
+    const int row = i % kStagedRows;
+    const int image = i / kStagedRows % P::tile_n;
+    const int channel = i / (kStagedRows * P::tile_n);
+    const int ci = first_channel + channel;
+    const int iy = first_row + row;
+    const bool inside = (P::in_channels % P::chunk == 0 || ci < P::in_channels) && (P::tile_n == 1 || image < images) &&
+                        iy >= 0 && iy < in_h && begin < end;
+    Element* staged = to + channel * kChannelPitch + (image * kStagedRows + row) * kStagedColumns;
+    if (inside) {
+      mbarrier_expect(full, (end - begin) * kBytes);
+      bulk_load(staged + (begin - first_column),
+                x + ((static_cast<long long>(image) * P::in_channels + ci) * in_h + iy) * in_w + begin,
+                (end - begin) * kBytes, full);
+    }
+    if (!inside || end - begin < kStagedColumns) {
+      for (int column = 0; column < kStagedColumns; column += kPack) {
+        if (!inside || first_column + column < begin || first_column + column >= end) {
+          *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
+        }
+      }
+      fence_proxy_async();  // the next bulk copy to this place comes behind it
+    }
+  }
+  mbarrier_arrive(full);
 }
 
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
@@ -495,7 +532,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(56);
+    setmaxnreg_decrease(72);
     const int thread = threadIdx.x - kConsumers;
     const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
     if (P::resident && thread == 0) {
@@ -514,9 +551,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           mbarrier_arrive_expect(&full[stage], kChunkWeightBytes);
           bulk_load(to + kInputBytes, block_weights + chunk * kChunkWeightBytes, kChunkWeightBytes, &full[stage]);
         }
-        stage_input(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
-                    thread, batch - tile.image, in_h, in_w);
-        async_copy_arrive(&full[stage]);
+        if (P::bulk) {
+          stage_rows(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
+                     thread, batch - tile.image, &full[stage], in_h, in_w);
+        } else {
+          stage_input(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
+                      tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
+          async_copy_arrive(&full[stage]);
+        }
         ++stage;
         if (stage == P::stages) {
           stage = 0;
@@ -525,7 +567,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase(224);
+    setmaxnreg_increase(216);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
