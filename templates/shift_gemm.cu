@@ -7,6 +7,10 @@
 // operands of products with the weights. These lie in shared memory as B operands; pack_weights() has put them into
 // that order, so that they come in one piece. A thread's positions are adjacent in memory, so taps along a row take the
 // same registers, shifted by one.
+//
+// f32x3 makes fp32 products of pairs of f16 (device/split.h): high * high in one set of sums, high * low and low * high
+// in another. The scale of the input is that of a stage's largest magnitude, which the producers look for; that of the
+// weights belongs to a chunk of an output channel. So each chunk's sums are begun anew, and added up in fp32.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "shift_gemm.parameters.h"
 #endif
@@ -15,8 +19,10 @@
 #include "device/async_copy.h"
 #include "device/barrier.h"
 #include "device/convert.h"
+#include "device/element.h"
 #include "device/memory.h"
 #include "device/printed.h"
+#include "device/split.h"
 #include "device/template.h"
 #include "device/tensor_copy.h"
 #include "device/warp.h"
@@ -30,8 +36,11 @@ constexpr int kProducers = 128;
 constexpr int kThreads = kConsumers + kProducers;
 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
-constexpr int kDepth = 32 / kBytes;                    // channels of one product
-constexpr int kPack = 16 / kBytes;                     // elements of 16 bytes
+constexpr int kOperandBytes = P::split ? 2 : kBytes;   // of one in a product
+constexpr int kProductType = P::split ? kWgmmaF16 : P::type;
+constexpr int kParts = P::split ? 2 : 1;    // operands that an element makes, sets of sums
+constexpr int kDepth = 32 / kOperandBytes;  // channels of one product
+constexpr int kPack = 16 / kOperandBytes;   // operands of 16 bytes
 constexpr int kSteps = P::chunk / kDepth;
 constexpr int kChunks = ceil_div(P::in_channels, P::chunk);
 constexpr int kTaps = P::kernel_h * P::kernel_w;
@@ -64,36 +73,50 @@ constexpr int kStagedColumns = ceil_div(P::tile_w + kMostOffsetW - kFirstColumn,
 // Pitches in elements that keep the consumers' reads free of bank conflicts: (thread in four) * pitch + 8 words each.
 constexpr int kImagePlane = kStagedRows * kStagedColumns;
 constexpr int kPlane = P::tile_n * kImagePlane;
-constexpr int kChannelPitch =
-    kBytes == 4 ? kPlane + floor_mod(8 - kPlane, 32) : 2 * (kPlane / 2 + floor_mod(4 - kPlane / 2, 16));
+constexpr int kChannelPitch = P::split      ? kPlane + floor_mod(4 - kPlane, 16)
+                              : kBytes == 4 ? kPlane + floor_mod(8 - kPlane, 32)
+                                            : 2 * (kPlane / 2 + floor_mod(4 - kPlane / 2, 16));
 constexpr int kPixelWords = P::chunk * kBytes / 4;
-constexpr int kPixelPitch = (kPixelWords + floor_mod(4 - kPixelWords, 16 / (P::run > 2 ? 2 : 1))) * 4 / kBytes;
+constexpr int kPixelPitch =
+    P::split ? kPixelWords + (P::run > 2 ? floor_mod(4 - kPixelWords, 8) : floor_mod(8 - kPixelWords, 16))
+             : (kPixelWords + floor_mod(4 - kPixelWords, 16 / (P::run > 2 ? 2 : 1))) * 4 / kBytes;
 constexpr int kInputBytes = (P::channels_last ? kPlane * kPixelPitch : P::chunk * kChannelPitch) * kBytes;
 
-// Weights: for each product and step a K-major B operand without swizzle, two columns of 16-byte rows.
+// Weights: for each product and step a K-major B operand without swizzle, two columns of 16-byte rows; f32x3 has one of
+// high and one of low parts, and behind a chunk's the exponents of its columns' scales.
 constexpr int kProducts = kBlockTaps / kMerged;
-constexpr int kProductBytes = kProductColumns * 32;
-constexpr int kChunkWeightBytes = kProducts * kSteps * kProductBytes;
+constexpr int kOperandSize = kProductColumns * 32;
+constexpr int kProductBytes = kParts * kOperandSize;
+constexpr int kExponentOffset = kProducts * kSteps * kProductBytes;
+constexpr int kChunkWeightBytes = kExponentOffset + (P::split ? P::columns * 4 : 0);
 constexpr int kAllWeightBytes = kChunks * kChunkWeightBytes;  // of a block
 constexpr int kResidentBytes = P::resident ? kAllWeightBytes : 0;
-constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);
-constexpr int kBarrierOffset = kResidentBytes + P::stages * kStageBytes;
+constexpr int kLargestOffset = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);  // what each producer warp found
+constexpr int kStageBytes = kLargestOffset + (P::split ? kProducers / 32 * 4 : 0);
+constexpr int kTotalsOffset = kResidentBytes + P::stages * kStageBytes;
+constexpr int kTotalsBytes =
+    P::split && kChunks > 1 ? kPhases* kTiles* P::columns / 2 * 4 * kConsumers : 0;  // what the chunks add up to
+constexpr int kBarrierOffset = kTotalsOffset + kTotalsBytes;
 
 // A thread's run of positions, with the halo of its row: whole vectors.
 constexpr int kRunStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kVector * kVector;
 constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, kVector) * kVector;
 
 static_assert(P::tile_n * P::tile_h * P::tile_w == 64 * P::run && P::tile_w % P::run == 0, "eight warps make the tile");
-static_assert(kPhases * kTiles * P::columns <= 256, "the sums fit the registers");
+static_assert(kParts * kPhases * kTiles * P::columns <= 256, "the sums fit the registers");
+static_assert(!P::split || kBytes == 4, "what is split is fp32");
 static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted one by one, and only where each has as many kernel rows");
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
 
-// One thread's sums for one tile, in phases that one product makes.
+// One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
+// products with low parts.
 using Sums = float[kProductColumns / 2];
-constexpr int kSums = kPhases / kMerged;
+constexpr int kPhaseSums = kPhases / kMerged;
+constexpr int kSums = kParts * kPhaseSums;
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[kRun - 1][4];
+using Words = unsigned int[2][kRun];  // for the halves of a product's depth
 
 // Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.
 __host__ __device__ constexpr bool is_used(int offset) {
@@ -111,7 +134,7 @@ __host__ __device__ constexpr int used_before(int offset) {
   return count;
 }
 
-static_assert(kSteps * used_before(kOffsetsH) % 2 == 0, "each chunk begins with the same run");
+static_assert(P::split || kSteps * used_before(kOffsetsH) % 2 == 0, "each chunk begins with the same run");
 
 // Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.
 __host__ __device__ constexpr bool is_first(int kh, int kw) {
@@ -172,28 +195,21 @@ __device__ __forceinline__ Element weight_at(const Element* __restrict__ weight,
   return value;
 }
 
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return P::type == kWgmmaF16 ? floats_to_half2(low, high) : floats_to_bfloat162(low, high);
+// Where a tap of a block stands among all taps of the kernel.
+__device__ __forceinline__ int place_of_tap(int tap, int column_tile) {
+  const int first_row = kPhaseGroups == 1 ? 0 : (column_tile / kChannelTiles + P::padding_h) % P::stride_h;
+  return (first_row + tap / P::kernel_w * kPhaseGroups) * P::kernel_w + tap % P::kernel_w;
 }
 
-__device__ __forceinline__ Element narrow(float value) {
-  if constexpr (P::type == kWgmmaF16) {
-    return float_to_half(value);
-  } else if constexpr (P::type == kWgmmaBf16) {
-    return float_to_bfloat16(value);
-  } else {
-    return value;
-  }
+// The row of 16 bytes that a column has in one half of a tap's operand.
+__device__ __forceinline__ int operand_row(int tap, int step, int half, int n) {
+  return (tap / kMerged * kSteps + step) * (kParts * 2 * kProductColumns) + half * kProductColumns +
+         tap % kMerged * P::columns + n;
 }
 
-// Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
-// input channels, tap and step the two columns of a B operand. A thread makes 16 bytes, adjacent threads read adjacent
-// taps. What a consumer reads of x in one piece goes to one thread, so with channels last a product's depth is another
-// order of them.
-extern "C" __global__ void __launch_bounds__(256)
-    pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
-  const int index = blockIdx.x * 256 + threadIdx.x;
+// Makes 16 bytes of the packed weights; adjacent threads read adjacent taps.
+__device__ __forceinline__ void pack(const Element* __restrict__ weight, unsigned char* __restrict__ packed,
+                                     int index) {
   const int tap = index % kBlockTaps;
   const int n = index / kBlockTaps % P::columns;
   const int half = index / (kBlockTaps * P::columns) % 2;
@@ -203,9 +219,7 @@ extern "C" __global__ void __launch_bounds__(256)
   if (column_tile < kColumnTiles) {
     const int co = column_tile % kChannelTiles * P::columns + out_channel_at(n);
     const int ci = chunk * P::chunk + step * kDepth + (P::channels_last ? half * (kPack / 4) : half * kPack);
-    const int first_row = kPhaseGroups == 1 ? 0 : (column_tile / kChannelTiles + P::padding_h) % P::stride_h;
-    const int kh = first_row + tap / P::kernel_w * kPhaseGroups;
-    const int place = kh * P::kernel_w + tap % P::kernel_w;
+    const int place = place_of_tap(tap, column_tile);
     unsigned int words[4];
     CONVTGEN_UNROLL
     for (int word = 0; word < 4; ++word) {
@@ -218,8 +232,60 @@ extern "C" __global__ void __launch_bounds__(256)
       }
     }
     unsigned char* chunk_weights = packed + (static_cast<long long>(column_tile) * kChunks + chunk) * kChunkWeightBytes;
-    const int row = ((tap / kMerged * kSteps + step) * 2 + half) * kProductColumns + tap % kMerged * P::columns + n;
-    *reinterpret_cast<uint4*>(chunk_weights + row * 16) = make_uint4(words[0], words[1], words[2], words[3]);
+    *reinterpret_cast<uint4*>(chunk_weights + operand_row(tap, step, half, n) * 16) =
+        make_uint4(words[0], words[1], words[2], words[3]);
+  }
+}
+
+// The same for all of a column's weights in one chunk, which have a scale of their own. By a warp.
+__device__ __forceinline__ void pack_split(const float* __restrict__ weight, unsigned char* __restrict__ packed,
+                                           int index, int lane) {
+  const int n = index % P::columns;
+  const int chunk = index / P::columns % kChunks;
+  const int column_tile = index / (P::columns * kChunks);
+  const int co = column_tile % kChannelTiles * P::columns + out_channel_at(n);
+  unsigned char* chunk_weights = packed + static_cast<long long>(index / P::columns) * kChunkWeightBytes;
+  float most = 0;
+  for (int i = lane; i < P::chunk * kBlockTaps; i += 32) {
+    const int place = place_of_tap(i % kBlockTaps, column_tile);
+    most = larger_finite(most, weight_at(weight, chunk * P::chunk + i / kBlockTaps, co, place));
+  }
+  const int exponent = scale_exponent(largest_of_warp(most));
+  if (lane == 0) {
+    reinterpret_cast<int*>(chunk_weights + kExponentOffset)[n] = exponent;
+  }
+  const float scale = power_of_two(exponent);
+  for (int i = lane; i < 2 * kSteps * kBlockTaps; i += 32) {
+    const int tap = i % kBlockTaps;
+    const int half = i / kBlockTaps % 2;
+    const int step = i / (kBlockTaps * 2);
+    const int place = place_of_tap(tap, column_tile);
+    const int ci = chunk * P::chunk + step * kDepth + (P::channels_last ? half * (kPack / 4) : half * kPack);
+    SplitPair pairs[4];
+    CONVTGEN_UNROLL
+    for (int word = 0; word < 4; ++word) {
+      const int pair = ci + (P::channels_last ? 4 : 2) * word;
+      pairs[word] =
+          split_pair_nonzero(weight_at(weight, pair, co, place), weight_at(weight, pair + 1, co, place), scale);
+    }
+    uint4* row = reinterpret_cast<uint4*>(chunk_weights) + operand_row(tap, step, half, n);
+    row[0] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
+    row[2 * kProductColumns] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
+  }
+}
+
+// Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
+// input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
+// thread, so with channels last a product's depth is another order of them.
+extern "C" __global__ void __launch_bounds__(256)
+    pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
+  if constexpr (P::split) {
+    const int warps = gridDim.x * 8;
+    for (int index = blockIdx.x * 8 + threadIdx.x / 32; index < kColumnTiles * kChunks * P::columns; index += warps) {
+      pack_split(weight, packed, index, threadIdx.x % 32);
+    }
+  } else {
+    pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
   }
 }
 
@@ -274,9 +340,48 @@ __device__ __forceinline__ void stage_input(Element* to, const Element* __restri
   }
 }
 
+// The largest finite magnitude of what a producer has copied of a stage: stage_input()'s own order.
+__device__ __forceinline__ float largest_staged(const float* staged, int thread) {
+  constexpr int kUnits = P::channels_last ? P::chunk / kCopy : kPlane / kCopy;  // of a pixel, of a channel
+  constexpr int kPitch = P::channels_last ? kPixelPitch : kChannelPitch;
+  float most = 0;
+  for (int i = thread; i < (P::channels_last ? kPlane : P::chunk) * kUnits; i += kProducers) {
+    const float* from = staged + i / kUnits * kPitch + i % kUnits * kCopy;
+    if (kCopy == 4) {
+      const float4 v = *reinterpret_cast<const float4*>(from);
+      most = larger_finite(larger_finite(larger_finite(larger_finite(most, v.x), v.y), v.z), v.w);
+    } else if (kCopy == 2) {
+      const float2 v = *reinterpret_cast<const float2*>(from);
+      most = larger_finite(larger_finite(most, v.x), v.y);
+    } else {
+      most = larger_finite(most, *from);
+    }
+  }
+  return most;
+}
+
+// Behind a producer's copies to a stage: says what was largest, and that the stage is there.
+__device__ __forceinline__ void finish_stage(unsigned char* stage, unsigned long long* full, int thread) {
+  const float most = largest_of_warp(largest_staged(reinterpret_cast<const float*>(stage), thread));
+  if (thread % 32 == 0) {
+    reinterpret_cast<float*>(stage + kLargestOffset)[thread / 32] = most;
+  }
+  mbarrier_arrive(full);
+}
+
+// Puts a run's words where the products take them from.
+__device__ __forceinline__ void arrange(Run& run, const Words& words) {
+#pragma unroll
+  for (int i = 0; i < kRun - 1; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = words[0][i + 1];
+    run[i][2] = words[1][i];
+    run[i][3] = words[1][i + 1];
+  }
+}
+
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
-__device__ __forceinline__ void load_run(Run& run, const Element* row) {
-  unsigned int words[2][kRun];  // for the halves of a product's depth
+__device__ __forceinline__ void load_whole(Words& words, const Element* row) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
@@ -302,12 +407,53 @@ __device__ __forceinline__ void load_run(Run& run, const Element* row) {
       }
     }
   }
+}
+
+// The same in two parts. A thread has two adjacent channels of each half, with channels last all four in one piece.
+__device__ __forceinline__ void load_split(Words (&words)[kParts], const float* row, float scale) {
 #pragma unroll
-  for (int i = 0; i < kRun - 1; ++i) {
-    run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1];
-    run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1];
+  for (int i = 0; i < kRun; i += kVector) {
+    float values[4][kVector];
+    if (P::channels_last) {
+      const float4 v = *reinterpret_cast<const float4*>(row + i * kPixelPitch);
+      values[0][0] = v.x;
+      values[1][0] = v.y;
+      values[2][0] = v.z;
+      values[3][0] = v.w;
+    } else {
+#pragma unroll
+      for (int channel = 0; channel < 4; ++channel) {
+        const float* from = row + (channel / 2 * 8 + channel % 2) * kChannelPitch + i;
+        if (kVector == 4) {
+          const float4 v = *reinterpret_cast<const float4*>(from);
+          values[channel][0] = v.x;
+          values[channel][1] = v.y;
+          values[channel][2] = v.z;
+          values[channel][3] = v.w;
+        } else {
+          const float2 v = *reinterpret_cast<const float2*>(from);
+          values[channel][0] = v.x;
+          values[channel][1] = v.y;
+        }
+      }
+    }
+#pragma unroll
+    for (int v = 0; v < kVector; ++v) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const SplitPair pair = split_pair(values[2 * half][v], values[2 * half + 1][v], scale);
+        words[0][half][i + v] = pair.high;
+        words[kParts - 1][half][i + v] = pair.low;
+      }
+    }
+  }
+}
+
+__device__ __forceinline__ void load_words(Words (&words)[kParts], const Element* row, float scale) {
+  if constexpr (P::split) {
+    load_split(words, row, scale);
+  } else {
+    load_whole(words[0], row);
   }
 }
 
@@ -333,10 +479,10 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
   }
 }
 
-// All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first
-// chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
-// as soon as its products are done.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows,
+// All products of one chunk. `rows` is the thread's first position in the staged input; `scale` is of f32x3. `later` is
+// 0 in a tile's first chunk, whose first products begin the sums; those of f32x3 begin with each. `previous` is where
+// to say, in later ones, that the stage before is free, as soon as its products are done.
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows, float scale,
                                                unsigned long long weights, int later, unsigned long long* previous) {
   Run runs[2];
   CONVTGEN_UNROLL
@@ -344,37 +490,100 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
     CONVTGEN_UNROLL
     for (int offset = 0; offset < kOffsetsH; ++offset) {
       if (is_used(offset)) {
-        const int at = (step * used_before(kOffsetsH) + used_before(offset)) % 2;
         const int row = P::channels_last ? (offset * kStagedColumns + kRunStart) * kPixelPitch + step * kDepth
                                          : step * kDepth * kChannelPitch + offset * kStagedColumns + kRunStart;
-        load_run(runs[at], rows + row);
-        wgmma_fence();
+        Words words[kParts];
+        load_words(words, rows + row, scale);
         CONVTGEN_UNROLL
-        for (int kh = 0; kh < kBlockTapRows; ++kh) {
-          const int from = kPhaseGroups > 1
-                               ? kBlockTapRows - 1 - kh
-                               : offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
-          if (from == offset) {
-            const int phase_h = kPhaseGroups > 1 ? 0 : phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
-            CONVTGEN_UNROLL
-            for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-              const int phase = phase_h * P::stride_w + phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
-              const int shift = offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) - kFirstColumn - kRunStart;
-              const int product = (kh * P::kernel_w + kw) / kMerged;
-              const int first = step == 0 && is_first(kh, kw) ? 1 : 0;
+        for (int part = 0; part < kParts; ++part) {
+          const int at = P::split ? part : (step * used_before(kOffsetsH) + used_before(offset)) % 2;
+          arrange(runs[at], words[part]);
+          wgmma_fence();
+          CONVTGEN_UNROLL
+          for (int kh = 0; kh < kBlockTapRows; ++kh) {
+            const int from = kPhaseGroups > 1
+                                 ? kBlockTapRows - 1 - kh
+                                 : offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
+            if (from == offset) {
+              const int phase_h = kPhaseGroups > 1 ? 0 : phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
               CONVTGEN_UNROLL
-              for (int tile = 0; tile < kTiles; ++tile) {
-                wgmma_rs(P::type, kWgmmaMajorK, sums[phase / kMerged][tile], runs[at][2 * tile + shift],
-                         wgmma_descriptor_move(weights, (product * kSteps + step) * kProductBytes),
-                         first == 1 ? later : 1);  // tap ({kh}, {kw})
+              for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
+                const int phase = phase_h * P::stride_w + phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
+                const int shift =
+                    offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) - kFirstColumn - kRunStart;
+                const int product = (kh * P::kernel_w + kw) / kMerged;
+                const int first = step == 0 && part == 0 && is_first(kh, kw) ? 1 : 0;
+                const int operand = (product * kSteps + step) * kProductBytes;
+                CONVTGEN_UNROLL
+                for (int tile = 0; tile < kTiles; ++tile) {
+                  if (P::split) {
+                    wgmma_rs(kProductType, kWgmmaMajorK, sums[part * kPhaseSums + phase / kMerged][tile],
+                             runs[at][2 * tile + shift], wgmma_descriptor_move(weights, operand),
+                             first == 1 ? 0 : 1);  // tap ({kh}, {kw})
+                    if (part == 0) {
+                      wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + phase / kMerged][tile],
+                               runs[at][2 * tile + shift], wgmma_descriptor_move(weights, operand + kOperandSize),
+                               first == 1 ? 0 : 1);  // with low parts
+                    }
+                  } else {
+                    wgmma_rs(kProductType, kWgmmaMajorK, sums[phase / kMerged][tile], runs[at][2 * tile + shift],
+                             wgmma_descriptor_move(weights, operand), first == 1 ? later : 1);  // tap ({kh}, {kw})
+                  }
+                }
               }
             }
           }
+          wgmma_commit();
+          wgmma_wait(1);  // the other run may be overwritten
+          if (!P::split && !P::resident && step == 0 && used_before(offset) == 0) {
+            release(previous, later == 1);
+          }
         }
-        wgmma_commit();
-        wgmma_wait(1);  // the other run may be overwritten
-        if (!P::resident && step == 0 && used_before(offset) == 0) {
-          release(previous, later == 1);
+      }
+    }
+  }
+}
+
+// Adds a chunk's sums to the totals of the chunks before, in units of the result, and puts what that makes into their
+// place. `totals` are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first
+// column and those behind.
+__device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* totals, int exponent, const int* exponents,
+                                       bool begins) {
+  CONVTGEN_UNROLL
+  for (int columns = 0; columns < P::columns / 8; ++columns) {
+    // What undoes the scales is no float where both are small or large, so it comes in two factors.
+    float factors[2][2];
+    const int2 weight = *reinterpret_cast<const int2*>(exponents + columns * 8);
+    factors[0][0] = power_of_two(-(exponent + weight.x) / 2);
+    factors[0][1] = power_of_two(-(exponent + weight.x) - -(exponent + weight.x) / 2);
+    factors[1][0] = power_of_two(-(exponent + weight.y) / 2);
+    factors[1][1] = power_of_two(-(exponent + weight.y) - -(exponent + weight.y) / 2);
+    CONVTGEN_UNROLL
+    for (int part = 0; part < kPhaseSums; ++part) {
+      CONVTGEN_UNROLL
+      for (int merged = 0; merged < kMerged; ++merged) {
+        CONVTGEN_UNROLL
+        for (int tile = 0; tile < kTiles; ++tile) {
+          const int first = merged * (P::columns / 2) + columns * 4;
+          const int place = ((part * kMerged + merged) * kTiles + tile) * (P::columns / 8) + columns;
+          float4* total = totals + place * kConsumers;
+          float values[4] = {};
+          if (kChunks > 1 && !begins) {
+            const float4 before = *total;
+            values[0] = before.x;
+            values[1] = before.y;
+            values[2] = before.z;
+            values[3] = before.w;
+          }
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const float sum = join_sums(sums[part][tile][first + i], sums[kPhaseSums + part][tile][first + i]);
+            values[i] = fmaf(sum * factors[i % 2][0], factors[i % 2][1], values[i]);
+            sums[part][tile][first + i] = values[i];
+          }
+          if (kChunks > 1) {
+            *total = make_float4(values[0], values[1], values[2], values[3]);
+          }
         }
       }
     }
@@ -385,40 +594,6 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
 __device__ __forceinline__ float finish(float sum, float shift) {
   const float value = P::has_bias ? sum + shift : sum;
   return P::fuse_count > 0 ? activate(value) : value;
-}
-
-__device__ __forceinline__ float widen(Element value) {
-  if constexpr (P::type == kWgmmaF16) {
-    return half_to_float(value);
-  } else if constexpr (P::type == kWgmmaBf16) {
-    return bfloat16_to_float(value);
-  } else {
-    return value;
-  }
-}
-
-// Stores adjacent elements, aligned to all of them.
-__device__ __forceinline__ void store_together(Element* to, const float (&values)[P::store]) {
-  if (P::type == kWgmmaTf32) {
-    if (P::store == 4) {
-      *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
-    } else if (P::store == 2) {
-      *reinterpret_cast<float2*>(to) = make_float2(values[0], values[1]);
-    } else {
-      *to = values[0];
-    }
-  } else {
-    if (P::store == 8) {
-      *reinterpret_cast<uint4*>(to) = make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
-                                                 pair(values[4], values[5]), pair(values[6], values[7]));
-    } else if (P::store == 4) {
-      *reinterpret_cast<uint2*>(to) = make_uint2(pair(values[0], values[1]), pair(values[2], values[3]));
-    } else if (P::store == 2) {
-      *reinterpret_cast<unsigned int*>(to) = pair(values[0], values[1]);
-    } else {
-      *to = narrow(values[0]);
-    }
-  }
 }
 
 // Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
@@ -559,6 +734,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     int stage = 0;
     unsigned int parity = 1;
+    int unfinished = -1;  // a stage of f32x3 whose copies are under way
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       const Element* image = x + tile.image * in_image;
@@ -571,13 +747,29 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
         stage_input(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
                     thread, batch - tile.image, in_h, in_w);
-        async_copy_arrive(&full[stage]);
+        if (!P::split) {
+          async_copy_arrive(&full[stage]);
+        } else {
+          async_copy_commit();
+          if (P::stages == 2) {
+            unfinished = stage;
+          }
+          if (unfinished >= 0) {
+            async_copy_wait(P::stages == 2 ? 0 : 1);
+            finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
+          }
+          unfinished = stage;
+        }
         ++stage;
         if (stage == P::stages) {
           stage = 0;
           parity ^= 1;
         }
       }
+    }
+    if (P::split && P::stages > 2 && unfinished >= 0) {
+      async_copy_wait(0);
+      finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
     }
   } else {
     setmaxnreg_increase(224);
@@ -589,10 +781,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int row = run / (P::tile_w / P::run) % P::tile_h;
     const int column = run % (P::tile_w / P::run) * P::run;
     const int position = (image * kStagedRows + row) * kStagedColumns + column;
-    const int own = P::channels_last ? position * kPixelPitch + quarter * (8 / kBytes)
-                                     : quarter * (4 / kBytes) * kChannelPitch + position;
+    const int own = P::channels_last ? position * kPixelPitch + quarter * (8 / kOperandBytes)
+                                     : quarter * (4 / kOperandBytes) * kChannelPitch + position;
     const int co = first_out + quarter * P::channel_run;
     Sums sums[kSums][kTiles] = {};
+    float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x;
     if (P::resident) {
       mbarrier_wait(resident, 0);
     }
@@ -604,11 +797,26 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         mbarrier_wait(&full[stage], parity);
         const unsigned char* from = stages + stage * kStageBytes;
         const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
-        multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
+        int exponent = 0;
+        if (P::split) {
+          const float4 largest = *reinterpret_cast<const float4*>(from + kLargestOffset);
+          exponent = scale_exponent(fmaxf(fmaxf(largest.x, largest.y), fmaxf(largest.z, largest.w)));
+        }
+        multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own, power_of_two(exponent),
                        wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
                        &empty[stage == 0 ? P::stages - 1 : stage - 1]);
         if (P::resident) {
           release(&empty[stage], true);
+        }
+        if constexpr (P::split) {
+          wgmma_wait(0);
+          pin(sums);
+          add_up(sums, totals, exponent, reinterpret_cast<const int*>(weights + kExponentOffset) + quarter * 2,
+                 chunk == 0);
+          if (!P::resident) {
+            release(&empty[stage], true);
+          }
+          pin(sums);
         }
         ++stage;
         if (stage == P::stages) {
@@ -616,10 +824,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           parity ^= 1;
         }
       }
-      wgmma_wait(0);
-      pin(sums);
-      if (!P::resident) {
-        release(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);
+      if (!P::split) {
+        wgmma_wait(0);
+        pin(sums);
+        if (!P::resident) {
+          release(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);
+        }
       }
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       if (P::tile_n == 1 || tile.image + image < batch) {
