@@ -105,6 +105,7 @@ constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, 
 static_assert(P::tile_n * P::tile_h * P::tile_w == 64 * P::run && P::tile_w % P::run == 0, "eight warps make the tile");
 static_assert(kParts * kPhases * kTiles * P::columns <= 256, "the sums fit the registers");
 static_assert(!P::split || kBytes == 4, "what is split is fp32");
+static_assert(P::split || P::ahead, "two turns are of two rows or of two parts");
 static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted one by one, and only where each has as many kernel rows");
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
@@ -497,8 +498,14 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
         CONVTGEN_UNROLL
         for (int part = 0; part < kParts; ++part) {
           const int at = P::split ? part : (step * used_before(kOffsetsH) + used_before(offset)) % 2;
-          arrange(runs[at], words[part]);
-          wgmma_fence();
+          if (P::ahead) {
+            arrange(runs[at], words[part]);
+            wgmma_fence();
+          } else if (part == 0) {
+            arrange(runs[0], words[0]);
+            arrange(runs[1], words[kParts - 1]);
+            wgmma_fence();
+          }
           CONVTGEN_UNROLL
           for (int kh = 0; kh < kBlockTapRows; ++kh) {
             const int from = kPhaseGroups > 1
@@ -533,8 +540,13 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
               }
             }
           }
-          wgmma_commit();
-          wgmma_wait(1);  // the other run may be overwritten
+          if (P::ahead) {
+            wgmma_commit();
+            wgmma_wait(1);  // the other run may be overwritten
+          } else if (part == kParts - 1) {
+            wgmma_commit();
+            wgmma_wait(0);
+          }
           if (!P::split && !P::resident && step == 0 && used_before(offset) == 0) {
             release(previous, later == 1);
           }
@@ -802,7 +814,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           const float4 largest = *reinterpret_cast<const float4*>(from + kLargestOffset);
           exponent = scale_exponent(fmaxf(fmaxf(largest.x, largest.y), fmaxf(largest.z, largest.w)));
         }
-        multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own, power_of_two(exponent),
+        const float scale = power_of_two(exponent);
+        multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own, scale,
                        wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
                        &empty[stage == 0 ? P::stages - 1 : stage - 1]);
         if (P::resident) {

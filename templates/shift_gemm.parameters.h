@@ -49,6 +49,9 @@ struct Parameters {
   static constexpr int stages = 3;
   static constexpr int copy_bytes = 16;
   static constexpr bool resident = false;
+
+  // Whether a consumer gets operands ready while products of others are under way, which takes more registers.
+  static constexpr bool ahead = true;
 };
 
 // ActivationKind and arguments of each step of the fuse chain.

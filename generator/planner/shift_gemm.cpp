@@ -38,6 +38,7 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"stages", b.stages},
       {"copy_bytes", b.copy_bytes},
       {"resident", b.resident},
+      {"ahead", b.ahead},
   });
   return p;
 }

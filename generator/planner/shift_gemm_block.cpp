@@ -71,10 +71,13 @@ void choose_store(const Facts& f, Block& b) {
 }
 
 /// Registers of a consumer that hold sums and, in two turns, the operands of a run: products of more than these are
-/// serialised by the assembler (C7512).
-bool registers_suffice(const Facts& f, const Block& b) {
+/// serialised by the assembler (C7512). Of f32x3, the turns are a run's high and low parts; what the low ones are made
+/// from waits meanwhile, unless the consumer does. Chooses that, and tells whether the registers suffice.
+bool choose_ahead(const Facts& f, Block& b) {
   const std::int64_t sums = f.parts * b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2;
   const std::int64_t operands = b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns);
+  const std::int64_t waiting = f.split ? 2 * (operands + 3) : 0;
+  b.ahead = !f.split || sums + 2 * 4 * operands + waiting <= kMostRegisters;
   return sums + 2 * 4 * operands <= kMostRegisters;
 }
 
@@ -108,7 +111,7 @@ std::optional<Block> completed(const Facts& f, Block b) {
   b.copy_bytes = choose_copy(f);
   const std::int64_t products = layer.kernel.h * layer.kernel.w / merged_phases(layer) * b.phase_rows / layer.stride.h *
                                 (b.chunk / f.depth) * (b.run / 2) * (f.split ? 3 : 1);
-  if (b.copy_bytes == 0 || products > kMostProducts || !registers_suffice(f, b) ||
+  if (b.copy_bytes == 0 || products > kMostProducts || !choose_ahead(f, b) ||
       packed_bytes(f, b) > kMostPackedBytes || packed_bytes(f, b) / column_tiles(f, b) > kMostBlockBytes) {
     return std::nullopt;
   }

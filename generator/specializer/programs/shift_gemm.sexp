@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "76e04a818b22f04ee8f9275cf2c7b39e3abf86abedcf096688f38b815163f741")
+  (digest "4c3796d0bc3f53d0af9dae46cd3a95b2f335d990971a7adf9d1dbe8aff0f614a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -33,6 +33,7 @@
   (parameter int stages 3)
   (parameter int copy_bytes 16)
   (parameter bool resident false)
+  (parameter bool ahead true)
   (parameter (array int) fuse_kind (init 0))
   (parameter (array double) fuse_a (init 0))
   (parameter (array double) fuse_b (init 0))
@@ -425,31 +426,32 @@
   (static_assert @105 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* 64 P::run)) (== (% P::tile_w P::run) 0)) "eight warps make the tile")
   (static_assert @106 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
   (static_assert @107 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
-  (static_assert @108 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
-  (static_assert @110 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
-  (alias @114 Sums (array float (/ kProductColumns 2))
+  (static_assert @108 (|| P::split P::ahead) "two turns are of two rows or of two parts")
+  (static_assert @109 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
+  (static_assert @111 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
+  (alias @115 Sums (array float (/ kProductColumns 2))
     (comment "One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of")
     (comment "products with low parts."))
-  (constant @115 int kPhaseSums (/ kPhases kMerged))
-  (constant @116 int kSums (* kParts kPhaseSums))
-  (alias @118 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @116 int kPhaseSums (/ kPhases kMerged))
+  (constant @117 int kSums (* kParts kPhaseSums))
+  (alias @119 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (alias @119 Words (array (array "unsigned int" kRun) 2))
-  (function @122 constexpr bool is_used
+  (alias @120 Words (array (array "unsigned int" kRun) 2))
+  (function @123 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
     (argument int offset)
     (declare @1 bool used (> kPhaseGroups 1))
     (for @2 plain (declare @2 int kh 0) (< kh P::kernel_h) (++ kh)
       (do @3 (= used (|| used (== (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH) offset)))))
     (return @5 used))
-  (function @129 constexpr int used_before
+  (function @130 constexpr int used_before
     (argument int offset)
     (declare @1 int count 0)
     (for @2 plain (declare @2 int i 0) (< i offset) (++ i)
       (do @3 (+= count (? (call is_used i) 1 0))))
     (return @5 count))
-  (static_assert @137 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
-  (function @140 constexpr bool is_first
+  (static_assert @138 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
+  (function @141 constexpr bool is_first
     (comment "Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.")
     (argument int kh)
     (argument int kw)
@@ -459,7 +461,7 @@
     (for @7 plain (declare @7 int k 0) (< k kw) (++ k)
       (do @8 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
     (return @11 first))
-  (function @155 constexpr bool has_taps
+  (function @156 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -469,18 +471,18 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @167 constexpr bool all_have_taps
+  (function @168 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @174 bool kAllHaveTaps (call all_have_taps))
-  (function @177 device "unsigned int" operand
+  (constant @175 bool kAllHaveTaps (call all_have_taps))
+  (function @178 device "unsigned int" operand
     (comment "A staged word as a product takes it.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (return @1 (? (== P::type kWgmmaTf32) (call float_to_tf32 (call __uint_as_float word)) word)))
-  (function @182 device int out_channel_at
+  (function @183 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
     (attributes "__forceinline__")
     (argument int n)
@@ -488,7 +490,7 @@
       (trail "the place among the thread's own"))
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i P::channel_run) (* 4 P::channel_run)) (* thread P::channel_run)) (% i P::channel_run))))
-  (function @189 device Element weight_at
+  (function @190 device Element weight_at
     (comment "The weight of an input and an output channel, zero where there is none.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) weight)
@@ -500,14 +502,14 @@
       (then
         (do @4 (= value (at weight (+ (* (+ (* (static_cast "long long" ci) P::out_channels) co) kTaps) tap))))))
     (return @6 value))
-  (function @199 device int place_of_tap
+  (function @200 device int place_of_tap
     (comment "Where a tap of a block stands among all taps of the kernel.")
     (attributes "__forceinline__")
     (argument int tap)
     (argument int column_tile)
     (declare @1 (const int) first_row (? (== kPhaseGroups 1) 0 (% (+ (/ column_tile kChannelTiles) P::padding_h) P::stride_h)))
     (return @2 (+ (* (+ first_row (* (/ tap P::kernel_w) kPhaseGroups)) P::kernel_w) (% tap P::kernel_w))))
-  (function @205 device int operand_row
+  (function @206 device int operand_row
     (comment "The row of 16 bytes that a column has in one half of a tap's operand.")
     (attributes "__forceinline__")
     (argument int tap)
@@ -515,7 +517,7 @@
     (argument int half)
     (argument int n)
     (return @1 (+ (+ (+ (* (+ (* (/ tap kMerged) kSteps) step) (* (* kParts 2) kProductColumns)) (* half kProductColumns)) (* (% tap kMerged) P::columns)) n)))
-  (function @211 device void pack
+  (function @212 device void pack
     (comment "Makes 16 bytes of the packed weights; adjacent threads read adjacent taps.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) weight)
@@ -542,7 +544,7 @@
               (do @19 (= (at words word) (| (static_cast "unsigned int" (call weight_at weight (+ ci pair) co place)) (<< (static_cast "unsigned int" (call weight_at weight (+ (+ ci pair) 1) co place)) 16)))))))
         (declare @23 (pointer "unsigned char") chunk_weights (+ packed (* (+ (* (static_cast "long long" column_tile) kChunks) chunk) kChunkWeightBytes)))
         (do @24 (= (* (reinterpret_cast (pointer uint4) (+ chunk_weights (* (call operand_row tap step half n) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (function @241 device void pack_split
+  (function @242 device void pack_split
     (comment "The same for all of a column's weights in one chunk, which have a scale of their own. By a warp.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const float))) weight)
@@ -576,7 +578,7 @@
       (declare @30 (pointer uint4) row (+ (reinterpret_cast (pointer uint4) chunk_weights) (call operand_row tap step half n)))
       (do @31 (= (at row 0) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
       (do @32 (= (at row (* 2 kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))
-  (function @280 kernel void pack_weights
+  (function @281 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one")
     (comment "thread, so with channels last a product's depth is another order of them.")
@@ -590,7 +592,7 @@
           (do @5 (call pack_split weight packed index (% (. threadIdx x) 32)))))
       (else
         (do @8 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))))
-  (function @293 device void copy
+  (function @294 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -605,7 +607,7 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (function @305 device void stage_input
+  (function @306 device void stage_input
     (comment "Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the")
     (comment "tile's first image, of `images` that are left.")
     (attributes "__forceinline__")
@@ -648,7 +650,7 @@
           (declare @29 (const bool) inside (&& (&& (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)) (>= ix 0)) (< ix in_w)))
           (declare @31 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) P::in_channels) ci) in_h) iy) in_w)) ix))
           (do @32 (call copy (+ (+ (+ to (* channel kChannelPitch)) (* (+ (* image kStagedRows) row) kStagedColumns)) column) (? inside from x) (? inside (* (call min (- in_w ix) kCopy) kBytes) 0)))))))
-  (function @344 device float largest_staged
+  (function @345 device float largest_staged
     (comment "The largest finite magnitude of what a producer has copied of a stage: stage_input()'s own order.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) staged)
@@ -671,7 +673,7 @@
             (else
               (do @13 (= most (call larger_finite most (* from)))))))))
     (return @16 most))
-  (function @364 device void finish_stage
+  (function @365 device void finish_stage
     (comment "Behind a producer's copies to a stage: says what was largest, and that the stage is there.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)
@@ -682,7 +684,7 @@
       (then
         (do @3 (= (at (reinterpret_cast (pointer float) (+ stage kLargestOffset)) (/ thread 32)) most))))
     (do @5 (call mbarrier_arrive full)))
-  (function @373 device void arrange
+  (function @374 device void arrange
     (comment "Puts a run's words where the products take them from.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
@@ -692,7 +694,7 @@
       (do @4 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @5 (= (at (at run i) 2) (at (at words 1) i)))
       (do @6 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (function @384 device void load_whole
+  (function @385 device void load_whole
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -722,7 +724,7 @@
                     (declare @20 (const "unsigned int") high (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (+ (* half 8) 1) kChannelPitch)) i))))
                     (do @21 (= (at (at words half) i) (| (& low 65535u) (<< high 16))))
                     (do @22 (= (at (at words half) (+ i 1)) (| (>> low 16) (& high 4294901760u)))))))))))))
-  (function @413 device void load_split
+  (function @414 device void load_split
     (comment "The same in two parts. A thread has two adjacent channels of each half, with channels last all four in one piece.")
     (attributes "__forceinline__")
     (argument (reference (array Words kParts)) words)
@@ -756,7 +758,7 @@
           (declare @31 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) v) (at (at values (+ (* 2 half) 1)) v) scale))
           (do @32 (= (at (at (at words 0) half) (+ i v)) (. pair high)))
           (do @33 (= (at (at (at words (- kParts 1)) half) (+ i v)) (. pair low)))))))
-  (function @452 device void load_words
+  (function @453 device void load_words
     (attributes "__forceinline__")
     (argument (reference (array Words kParts)) words)
     (argument (pointer (const Element)) row)
@@ -766,7 +768,7 @@
         (do @2 (call load_split words row scale)))
       (else
         (do @4 (call load_whole (at words 0) row)))))
-  (function @461 device void pin
+  (function @462 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -774,7 +776,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @475 device void release
+  (function @476 device void release
     (comment "Says for a warp that it has read a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") empty)
@@ -783,7 +785,7 @@
     (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive empty)))))
-  (function @485 device void multiply_chunk
+  (function @486 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `scale` is of f32x3. `later` is")
     (comment "0 in a tile's first chunk, whose first products begin the sums; those of f32x3 begin with each. `previous` is where")
     (comment "to say, in later ones, that the stage before is free, as soon as its products are done.")
@@ -804,38 +806,53 @@
             (do @11 (call load_words words (+ rows row) scale))
             (for @13 unrolled (declare @13 int part 0) (< part kParts) (++ part)
               (declare @14 (const int) at (? P::split part (% (+ (* step (call used_before kOffsetsH)) (call used_before offset)) 2)))
-              (do @15 (call arrange (at runs at) (at words part)))
-              (do @16 (call wgmma_fence))
-              (for @18 unrolled (declare @18 int kh 0) (< kh kBlockTapRows) (++ kh)
-                (declare @19 (const int) from (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH)))
-                (if @22 (== from offset)
+              (if @15 P::ahead
+                (then
+                  (do @16 (call arrange (at runs at) (at words part)))
+                  (do @17 (call wgmma_fence)))
+                (else
+                  (if @18 (== part 0)
+                    (then
+                      (do @19 (call arrange (at runs 0) (at words 0)))
+                      (do @20 (call arrange (at runs 1) (at words (- kParts 1))))
+                      (do @21 (call wgmma_fence))))))
+              (for @24 unrolled (declare @24 int kh 0) (< kh kBlockTapRows) (++ kh)
+                (declare @25 (const int) from (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH)))
+                (if @28 (== from offset)
                   (then
-                    (declare @23 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
-                    (for @25 unrolled (declare @25 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                      (declare @26 (const int) phase (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)))
-                      (declare @27 (const int) shift (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart))
-                      (declare @29 (const int) product (/ (+ (* kh P::kernel_w) kw) kMerged))
-                      (declare @30 (const int) first (? (&& (&& (== step 0) (== part 0)) (call is_first kh kw)) 1 0))
-                      (declare @31 (const int) operand (* (+ (* product kSteps) step) kProductBytes))
-                      (for @33 unrolled (declare @33 int tile 0) (< tile kTiles) (++ tile)
-                        (if @34 P::split
+                    (declare @29 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
+                    (for @31 unrolled (declare @31 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+                      (declare @32 (const int) phase (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)))
+                      (declare @33 (const int) shift (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart))
+                      (declare @35 (const int) product (/ (+ (* kh P::kernel_w) kw) kMerged))
+                      (declare @36 (const int) first (? (&& (&& (== step 0) (== part 0)) (call is_first kh kw)) 1 0))
+                      (declare @37 (const int) operand (* (+ (* product kSteps) step) kProductBytes))
+                      (for @39 unrolled (declare @39 int tile 0) (< tile kTiles) (++ tile)
+                        (if @40 P::split
                           (then
-                            (do @35 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ (* part kPhaseSums) (/ phase kMerged))) tile) (at (at runs at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights operand) (? (== first 1) 0 1))
+                            (do @41 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ (* part kPhaseSums) (/ phase kMerged))) tile) (at (at runs at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights operand) (? (== first 1) 0 1))
                               (trail "tap ({kh}, {kw})"))
-                            (if @38 (== part 0)
+                            (if @44 (== part 0)
                               (then
-                                (do @39 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums (/ phase kMerged))) tile) (at (at runs at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights (+ operand kOperandSize)) (? (== first 1) 0 1))
+                                (do @45 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums (/ phase kMerged))) tile) (at (at runs at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights (+ operand kOperandSize)) (? (== first 1) 0 1))
                                   (trail "with low parts")))))
                           (else
-                            (do @44 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (/ phase kMerged)) tile) (at (at runs at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights operand) (? (== first 1) later 1))
+                            (do @50 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (/ phase kMerged)) tile) (at (at runs at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights operand) (? (== first 1) later 1))
                               (trail "tap ({kh}, {kw})")))))))))
-              (do @51 (call wgmma_commit))
-              (do @52 (call wgmma_wait 1)
-                (trail "the other run may be overwritten"))
-              (if @53 (&& (&& (&& (! P::split) (! P::resident)) (== step 0)) (== (call used_before offset) 0))
+              (if @57 P::ahead
                 (then
-                  (do @54 (call release previous (== later 1)))))))))))
-  (function @550 device void add_up
+                  (do @58 (call wgmma_commit))
+                  (do @59 (call wgmma_wait 1)
+                    (trail "the other run may be overwritten")))
+                (else
+                  (if @60 (== part (- kParts 1))
+                    (then
+                      (do @61 (call wgmma_commit))
+                      (do @62 (call wgmma_wait 0))))))
+              (if @64 (&& (&& (&& (! P::split) (! P::resident)) (== step 0)) (== (call used_before offset) 0))
+                (then
+                  (do @65 (call release previous (== later 1)))))))))))
+  (function @562 device void add_up
     (comment "Adds a chunk's sums to the totals of the chunks before, in units of the result, and puts what that makes into their")
     (comment "place. `totals` are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first")
     (comment "column and those behind.")
@@ -874,14 +891,14 @@
             (if @34 (> kChunks 1)
               (then
                 (do @35 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (function @594 device float finish
+  (function @606 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @601 device void store_tile
+  (function @613 device void store_tile
     (comment "Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first")
     (comment "channel, `y` the image.")
     (attributes "__forceinline__")
@@ -936,12 +953,12 @@
                             (declare @55 (const int) d (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2)))
                             (do @56 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) shift))))
                           (do @61 (call store_together (+ to ox) values))))))))))))))
-  (record @673 Tile
+  (record @685 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @678 device Tile tile_at
+  (function @690 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -951,7 +968,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @686 kernel void shift_gemm
+  (function @698 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1072,32 +1089,33 @@
               (then
                 (declare @116 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ from kLargestOffset))))
                 (do @117 (= exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w))))))))
-            (do @119 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call power_of_two exponent) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1))))))
-            (if @122 P::resident
+            (declare @119 (const float) scale (call power_of_two exponent))
+            (do @120 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) scale (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1))))))
+            (if @123 P::resident
               (then
-                (do @123 (call release (& (at empty stage)) true))))
-            (if_constexpr @125 P::split
+                (do @124 (call release (& (at empty stage)) true))))
+            (if_constexpr @126 P::split
               (then
-                (do @126 (call wgmma_wait 0))
-                (do @127 (call pin sums))
-                (do @128 (call add_up sums totals exponent (+ (reinterpret_cast (pointer (const int)) (+ weights kExponentOffset)) (* quarter 2)) (== chunk 0)))
-                (if @130 (! P::resident)
+                (do @127 (call wgmma_wait 0))
+                (do @128 (call pin sums))
+                (do @129 (call add_up sums totals exponent (+ (reinterpret_cast (pointer (const int)) (+ weights kExponentOffset)) (* quarter 2)) (== chunk 0)))
+                (if @131 (! P::resident)
                   (then
-                    (do @131 (call release (& (at empty stage)) true))))
-                (do @133 (call pin sums))))
-            (do @135 (++ stage))
-            (if @136 (== stage P::stages)
+                    (do @132 (call release (& (at empty stage)) true))))
+                (do @134 (call pin sums))))
+            (do @136 (++ stage))
+            (if @137 (== stage P::stages)
               (then
-                (do @137 (= stage 0))
-                (do @138 (^= parity 1)))))
-          (if @141 (! P::split)
+                (do @138 (= stage 0))
+                (do @139 (^= parity 1)))))
+          (if @142 (! P::split)
             (then
-              (do @142 (call wgmma_wait 0))
-              (do @143 (call pin sums))
-              (if @144 (! P::resident)
+              (do @143 (call wgmma_wait 0))
+              (do @144 (call pin sums))
+              (if @145 (! P::resident)
                 (then
-                  (do @145 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))))
-          (declare @148 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @149 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+                  (do @146 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))))
+          (declare @149 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @150 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (do @150 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) bias co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))
+              (do @151 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) bias co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))
