@@ -18,9 +18,7 @@
 #include "device/activation.h"
 #include "device/async_copy.h"
 #include "device/barrier.h"
-#include "device/convert.h"
 #include "device/element.h"
-#include "device/memory.h"
 #include "device/printed.h"
 #include "device/split.h"
 #include "device/template.h"
@@ -174,106 +172,7 @@ __host__ __device__ constexpr bool all_have_taps() {
 }
 constexpr bool kAllHaveTaps = all_have_taps();
 
-// A staged word as a product takes it.
-__device__ __forceinline__ unsigned int operand(unsigned int word) {
-  return P::type == kWgmmaTf32 ? float_to_tf32(__uint_as_float(word)) : word;
-}
-
-// The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
-__device__ __forceinline__ int out_channel_at(int n) {
-  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
-  const int thread = n / 2 % 4;
-  return i / P::channel_run * (4 * P::channel_run) + thread * P::channel_run + i % P::channel_run;
-}
-
-// The weight of an input and an output channel, zero where there is none.
-__device__ __forceinline__ Element weight_at(const Element* __restrict__ weight, int ci, int co, int tap) {
-  Element value = 0;
-  if ((P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
-      (P::out_channels % P::columns == 0 || co < P::out_channels)) {
-    value = weight[(static_cast<long long>(ci) * P::out_channels + co) * kTaps + tap];
-  }
-  return value;
-}
-
-// Where a tap of a block stands among all taps of the kernel.
-__device__ __forceinline__ int place_of_tap(int tap, int column_tile) {
-  const int first_row = kPhaseGroups == 1 ? 0 : (column_tile / kChannelTiles + P::padding_h) % P::stride_h;
-  return (first_row + tap / P::kernel_w * kPhaseGroups) * P::kernel_w + tap % P::kernel_w;
-}
-
-// The row of 16 bytes that a column has in one half of a tap's operand.
-__device__ __forceinline__ int operand_row(int tap, int step, int half, int n) {
-  return (tap / kMerged * kSteps + step) * (kParts * 2 * kProductColumns) + half * kProductColumns +
-         tap % kMerged * P::columns + n;
-}
-
-// Makes 16 bytes of the packed weights; adjacent threads read adjacent taps.
-__device__ __forceinline__ void pack(const Element* __restrict__ weight, unsigned char* __restrict__ packed,
-                                     int index) {
-  const int tap = index % kBlockTaps;
-  const int n = index / kBlockTaps % P::columns;
-  const int half = index / (kBlockTaps * P::columns) % 2;
-  const int step = index / (kBlockTaps * P::columns * 2) % kSteps;
-  const int chunk = index / (kBlockTaps * P::columns * 2 * kSteps) % kChunks;
-  const int column_tile = index / (kBlockTaps * P::columns * 2 * kSteps * kChunks);
-  if (column_tile < kColumnTiles) {
-    const int co = column_tile % kChannelTiles * P::columns + out_channel_at(n);
-    const int ci = chunk * P::chunk + step * kDepth + (P::channels_last ? half * (kPack / 4) : half * kPack);
-    const int place = place_of_tap(tap, column_tile);
-    unsigned int words[4];
-    CONVTGEN_UNROLL
-    for (int word = 0; word < 4; ++word) {
-      if (P::type == kWgmmaTf32) {
-        words[word] = float_to_tf32(weight_at(weight, ci + (P::channels_last ? 2 : 1) * word, co, place));
-      } else {
-        const int pair = (P::channels_last ? 4 : 2) * word;
-        words[word] = static_cast<unsigned int>(weight_at(weight, ci + pair, co, place)) |
-                      static_cast<unsigned int>(weight_at(weight, ci + pair + 1, co, place)) << 16;
-      }
-    }
-    unsigned char* chunk_weights = packed + (static_cast<long long>(column_tile) * kChunks + chunk) * kChunkWeightBytes;
-    *reinterpret_cast<uint4*>(chunk_weights + operand_row(tap, step, half, n) * 16) =
-        make_uint4(words[0], words[1], words[2], words[3]);
-  }
-}
-
-// The same for all of a column's weights in one chunk, which have a scale of their own. By a warp.
-__device__ __forceinline__ void pack_split(const float* __restrict__ weight, unsigned char* __restrict__ packed,
-                                           int index, int lane) {
-  const int n = index % P::columns;
-  const int chunk = index / P::columns % kChunks;
-  const int column_tile = index / (P::columns * kChunks);
-  const int co = column_tile % kChannelTiles * P::columns + out_channel_at(n);
-  unsigned char* chunk_weights = packed + static_cast<long long>(index / P::columns) * kChunkWeightBytes;
-  float most = 0;
-  for (int i = lane; i < P::chunk * kBlockTaps; i += 32) {
-    const int place = place_of_tap(i % kBlockTaps, column_tile);
-    most = larger_finite(most, weight_at(weight, chunk * P::chunk + i / kBlockTaps, co, place));
-  }
-  const int exponent = scale_exponent(largest_of_warp(most));
-  if (lane == 0) {
-    reinterpret_cast<int*>(chunk_weights + kExponentOffset)[n] = exponent;
-  }
-  const float scale = power_of_two(exponent);
-  for (int i = lane; i < 2 * kSteps * kBlockTaps; i += 32) {
-    const int tap = i % kBlockTaps;
-    const int half = i / kBlockTaps % 2;
-    const int step = i / (kBlockTaps * 2);
-    const int place = place_of_tap(tap, column_tile);
-    const int ci = chunk * P::chunk + step * kDepth + (P::channels_last ? half * (kPack / 4) : half * kPack);
-    SplitPair pairs[4];
-    CONVTGEN_UNROLL
-    for (int word = 0; word < 4; ++word) {
-      const int pair = ci + (P::channels_last ? 4 : 2) * word;
-      pairs[word] =
-          split_pair_nonzero(weight_at(weight, pair, co, place), weight_at(weight, pair + 1, co, place), scale);
-    }
-    uint4* row = reinterpret_cast<uint4*>(chunk_weights) + operand_row(tap, step, half, n);
-    row[0] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
-    row[2 * kProductColumns] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
-  }
-}
+#include "shift_gemm.weights.h"
 
 // Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
 // input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
@@ -341,43 +240,15 @@ __device__ __forceinline__ void stage_input(Element* to, const Element* __restri
   }
 }
 
-// The largest finite magnitude of what a producer has copied of a stage: stage_input()'s own order.
-__device__ __forceinline__ float largest_staged(const float* staged, int thread) {
-  constexpr int kUnits = P::channels_last ? P::chunk / kCopy : kPlane / kCopy;  // of a pixel, of a channel
-  constexpr int kPitch = P::channels_last ? kPixelPitch : kChannelPitch;
-  float most = 0;
-  for (int i = thread; i < (P::channels_last ? kPlane : P::chunk) * kUnits; i += kProducers) {
-    const float* from = staged + i / kUnits * kPitch + i % kUnits * kCopy;
-    if (kCopy == 4) {
-      const float4 v = *reinterpret_cast<const float4*>(from);
-      most = larger_finite(larger_finite(larger_finite(larger_finite(most, v.x), v.y), v.z), v.w);
-    } else if (kCopy == 2) {
-      const float2 v = *reinterpret_cast<const float2*>(from);
-      most = larger_finite(larger_finite(most, v.x), v.y);
-    } else {
-      most = larger_finite(most, *from);
-    }
-  }
-  return most;
-}
-
-// Behind a producer's copies to a stage: says what was largest, and that the stage is there.
-__device__ __forceinline__ void finish_stage(unsigned char* stage, unsigned long long* full, int thread) {
-  const float most = largest_of_warp(largest_staged(reinterpret_cast<const float*>(stage), thread));
-  if (thread % 32 == 0) {
-    reinterpret_cast<float*>(stage + kLargestOffset)[thread / 32] = most;
-  }
-  mbarrier_arrive(full);
-}
-
-// Puts a run's words where the products take them from.
-__device__ __forceinline__ void arrange(Run& run, const Words& words) {
+// Puts a run's words where the products take them from. A word stands in two places, in one of them with `zero` added:
+// the compiler doesn't know that it is zero. Of registers that it knows to be copies, it makes more for each product.
+__device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
     run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1];
+    run[i][1] = words[0][i + 1] | zero;
     run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1];
+    run[i][3] = words[1][i + 1] | zero;
   }
 }
 
@@ -410,45 +281,7 @@ __device__ __forceinline__ void load_whole(Words& words, const Element* row) {
   }
 }
 
-// The same in two parts. A thread has two adjacent channels of each half, with channels last all four in one piece.
-__device__ __forceinline__ void load_split(Words (&words)[kParts], const float* row, float scale) {
-#pragma unroll
-  for (int i = 0; i < kRun; i += kVector) {
-    float values[4][kVector];
-    if (P::channels_last) {
-      const float4 v = *reinterpret_cast<const float4*>(row + i * kPixelPitch);
-      values[0][0] = v.x;
-      values[1][0] = v.y;
-      values[2][0] = v.z;
-      values[3][0] = v.w;
-    } else {
-#pragma unroll
-      for (int channel = 0; channel < 4; ++channel) {
-        const float* from = row + (channel / 2 * 8 + channel % 2) * kChannelPitch + i;
-        if (kVector == 4) {
-          const float4 v = *reinterpret_cast<const float4*>(from);
-          values[channel][0] = v.x;
-          values[channel][1] = v.y;
-          values[channel][2] = v.z;
-          values[channel][3] = v.w;
-        } else {
-          const float2 v = *reinterpret_cast<const float2*>(from);
-          values[channel][0] = v.x;
-          values[channel][1] = v.y;
-        }
-      }
-    }
-#pragma unroll
-    for (int v = 0; v < kVector; ++v) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const SplitPair pair = split_pair(values[2 * half][v], values[2 * half + 1][v], scale);
-        words[0][half][i + v] = pair.high;
-        words[kParts - 1][half][i + v] = pair.low;
-      }
-    }
-  }
-}
+#include "shift_gemm.split.h"
 
 __device__ __forceinline__ void load_words(Words (&words)[kParts], const Element* row, float scale) {
   if constexpr (P::split) {
@@ -484,7 +317,8 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
 // 0 in a tile's first chunk, whose first products begin the sums; those of f32x3 begin with each. `previous` is where
 // to say, in later ones, that the stage before is free, as soon as its products are done.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows, float scale,
-                                               unsigned long long weights, int later, unsigned long long* previous) {
+                                               unsigned long long weights, int later, unsigned long long* previous,
+                                               unsigned int zero) {
   Run runs[2];
   CONVTGEN_UNROLL
   for (int step = 0; step < kSteps; ++step) {
@@ -499,11 +333,11 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
         for (int part = 0; part < kParts; ++part) {
           const int at = P::split ? part : (step * used_before(kOffsetsH) + used_before(offset)) % 2;
           if (P::ahead) {
-            arrange(runs[at], words[part]);
+            arrange(runs[at], words[part], zero);
             wgmma_fence();
           } else if (part == 0) {
-            arrange(runs[0], words[0]);
-            arrange(runs[1], words[kParts - 1]);
+            arrange(runs[0], words[0], zero);
+            arrange(runs[1], words[kParts - 1], zero);
             wgmma_fence();
           }
           CONVTGEN_UNROLL
@@ -521,18 +355,15 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
                 const int product = (kh * P::kernel_w + kw) / kMerged;
                 const int first = step == 0 && part == 0 && is_first(kh, kw) ? 1 : 0;
                 const int operand = (product * kSteps + step) * kProductBytes;
-                CONVTGEN_UNROLL
-                for (int tile = 0; tile < kTiles; ++tile) {
-                  if (P::split) {
-                    wgmma_rs(kProductType, kWgmmaMajorK, sums[part * kPhaseSums + phase / kMerged][tile],
-                             runs[at][2 * tile + shift], wgmma_descriptor_move(weights, operand),
-                             first == 1 ? 0 : 1);  // tap ({kh}, {kw})
-                    if (part == 0) {
-                      wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + phase / kMerged][tile],
-                               runs[at][2 * tile + shift], wgmma_descriptor_move(weights, operand + kOperandSize),
-                               first == 1 ? 0 : 1);  // with low parts
-                    }
-                  } else {
+                if (P::split && part == 0) {
+                  multiply_high(sums, phase / kMerged, runs[at], shift, wgmma_descriptor_move(weights, operand),
+                                1 - first);  // tap ({kh}, {kw})
+                } else if (P::split) {
+                  multiply_low(sums, phase / kMerged, runs[at], shift,
+                               wgmma_descriptor_move(weights, operand));  // tap ({kh}, {kw})
+                } else {
+                  CONVTGEN_UNROLL
+                  for (int tile = 0; tile < kTiles; ++tile) {
                     wgmma_rs(kProductType, kWgmmaMajorK, sums[phase / kMerged][tile], runs[at][2 * tile + shift],
                              wgmma_descriptor_move(weights, operand), first == 1 ? later : 1);  // tap ({kh}, {kw})
                   }
@@ -549,52 +380,6 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
           }
           if (!P::split && !P::resident && step == 0 && used_before(offset) == 0) {
             release(previous, later == 1);
-          }
-        }
-      }
-    }
-  }
-}
-
-// Adds a chunk's sums to the totals of the chunks before, in units of the result, and puts what that makes into their
-// place. `totals` are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first
-// column and those behind.
-__device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* totals, int exponent, const int* exponents,
-                                       bool begins) {
-  CONVTGEN_UNROLL
-  for (int columns = 0; columns < P::columns / 8; ++columns) {
-    // What undoes the scales is no float where both are small or large, so it comes in two factors.
-    float factors[2][2];
-    const int2 weight = *reinterpret_cast<const int2*>(exponents + columns * 8);
-    factors[0][0] = power_of_two(-(exponent + weight.x) / 2);
-    factors[0][1] = power_of_two(-(exponent + weight.x) - -(exponent + weight.x) / 2);
-    factors[1][0] = power_of_two(-(exponent + weight.y) / 2);
-    factors[1][1] = power_of_two(-(exponent + weight.y) - -(exponent + weight.y) / 2);
-    CONVTGEN_UNROLL
-    for (int part = 0; part < kPhaseSums; ++part) {
-      CONVTGEN_UNROLL
-      for (int merged = 0; merged < kMerged; ++merged) {
-        CONVTGEN_UNROLL
-        for (int tile = 0; tile < kTiles; ++tile) {
-          const int first = merged * (P::columns / 2) + columns * 4;
-          const int place = ((part * kMerged + merged) * kTiles + tile) * (P::columns / 8) + columns;
-          float4* total = totals + place * kConsumers;
-          float values[4] = {};
-          if (kChunks > 1 && !begins) {
-            const float4 before = *total;
-            values[0] = before.x;
-            values[1] = before.y;
-            values[2] = before.z;
-            values[3] = before.w;
-          }
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const float sum = join_sums(sums[part][tile][first + i], sums[kPhaseSums + part][tile][first + i]);
-            values[i] = fmaf(sum * factors[i % 2][0], factors[i % 2][1], values[i]);
-            sums[part][tile][first + i] = values[i];
-          }
-          if (kChunks > 1) {
-            *total = make_float4(values[0], values[1], values[2], values[3]);
           }
         }
       }
@@ -737,7 +522,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(56);
+    setmaxnreg_decrease(P::split ? 72 : 56);
     const int thread = threadIdx.x - kConsumers;
     const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
     if (P::resident && thread == 0) {
@@ -784,7 +569,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
     }
   } else {
-    setmaxnreg_increase(224);
+    setmaxnreg_increase(P::split ? 216 : 224);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
@@ -796,6 +581,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int own = P::channels_last ? position * kPixelPitch + quarter * (8 / kOperandBytes)
                                      : quarter * (4 / kOperandBytes) * kChannelPitch + position;
     const int co = first_out + quarter * P::channel_run;
+    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[kSums][kTiles] = {};
     float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x;
     if (P::resident) {
@@ -817,7 +603,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         const float scale = power_of_two(exponent);
         multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own, scale,
                        wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
-                       &empty[stage == 0 ? P::stages - 1 : stage - 1]);
+                       &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
         if (P::resident) {
           release(&empty[stage], true);
         }

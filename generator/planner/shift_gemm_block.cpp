@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kMostSums = 256;  // of a thread: phases * tiles of 64 positions * columns * sets
 constexpr std::int64_t kMostRegisters = 152;
+constexpr std::int64_t kMostSplitRegisters = 168;
 constexpr std::int64_t kMostProducts = 1024;                      // in the unrolled body
 constexpr std::int64_t kMostTerms = 32;                           // products of f32x3 that are added up in one place
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the weights of a block
@@ -77,13 +78,14 @@ bool choose_ahead(const Facts& f, Block& b) {
   const std::int64_t sums = f.parts * b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2;
   const std::int64_t operands = b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns);
   const std::int64_t waiting = f.split ? 2 * (operands + 3) : 0;
-  b.ahead = !f.split || sums + 2 * 4 * operands + waiting <= kMostRegisters;
-  return sums + 2 * 4 * operands <= kMostRegisters;
+  const std::int64_t most = f.split ? kMostSplitRegisters : kMostRegisters;
+  b.ahead = sums + 2 * 4 * operands + waiting <= most;
+  return sums + 2 * 4 * operands <= most;
 }
 
-/// The tile of 64 * run positions that is predicted to take least; false where none fits.
+/// The tile of 64 * run positions that is predicted to take least, with the least halo; false where none fits.
 bool choose_tile(const Facts& f, Block& b) {
-  double best = std::numeric_limits<double>::infinity();
+  std::pair<double, std::int64_t> best = {std::numeric_limits<double>::infinity(), 0};
   Block chosen = b;
   const std::int64_t least = std::max(b.run, f.channels_last ? 1 : b.copy_bytes / f.bytes);
   for (std::int64_t n = 1; n <= 64; n *= 2) {
@@ -95,8 +97,8 @@ bool choose_tile(const Facts& f, Block& b) {
       if (!choose_stages(f, tried)) {
         continue;
       }
-      if (const double seconds = predicted_seconds(f, tried); seconds < best) {
-        best = seconds;
+      if (const std::pair cost(predicted_seconds(f, tried), staging_of(f, tried).input_bytes); cost < best) {
+        best = cost;
         chosen = tried;
       }
     }
@@ -111,8 +113,8 @@ std::optional<Block> completed(const Facts& f, Block b) {
   b.copy_bytes = choose_copy(f);
   const std::int64_t products = layer.kernel.h * layer.kernel.w / merged_phases(layer) * b.phase_rows / layer.stride.h *
                                 (b.chunk / f.depth) * (b.run / 2) * (f.split ? 3 : 1);
-  if (b.copy_bytes == 0 || products > kMostProducts || !choose_ahead(f, b) ||
-      packed_bytes(f, b) > kMostPackedBytes || packed_bytes(f, b) / column_tiles(f, b) > kMostBlockBytes) {
+  if (b.copy_bytes == 0 || products > kMostProducts || !choose_ahead(f, b) || packed_bytes(f, b) > kMostPackedBytes ||
+      packed_bytes(f, b) / column_tiles(f, b) > kMostBlockBytes) {
     return std::nullopt;
   }
   choose_store(f, b);

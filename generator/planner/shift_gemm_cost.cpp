@@ -15,6 +15,9 @@ constexpr double kEpilogueInstructions = 4;  // for an output: bias, address, st
 constexpr double kSplitInstructions = 10;
 constexpr double kScanInstructions = 16;
 constexpr double kAddUpInstructions = 7;
+// Of a warpgroup that waits for its products before it gets the next ones ready.
+constexpr double kStall = 1.3;  // cycles of an instruction
+constexpr double kWaitCycles = 150;
 constexpr std::int64_t kUnknownExtent = 256;  // what an open size is planned for
 constexpr std::int64_t kUnknownBatch = 16;
 
@@ -53,7 +56,9 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double issue = 2 * (steps * number(staging.offsets_h) * read + products / 2 * 4) +
                        copies * (f.split ? 14 + kScanInstructions : 14) +
                        (f.split ? 2 * outputs * kAddUpInstructions : 0);
-  return stages * std::max({tensor, issue, bytes / kL2BytesPerCycle}) + 2 * outputs * kEpilogueInstructions;
+  // A warpgroup that gets nothing ready ahead leaves the tensor cores to the other one meanwhile.
+  const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
+  return stages * std::max({tensor, issue, alone, bytes / kL2BytesPerCycle}) + 2 * outputs * kEpilogueInstructions;
 }
 
 /// Sectors of 32 bytes that rows of `elements` adjacent ones touch, over those that they would fill.

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "4c3796d0bc3f53d0af9dae46cd3a95b2f335d990971a7adf9d1dbe8aff0f614a")
+  (digest "e5200da182fefa80d892ce4def98ef8500afbb4f3e8cf93d709f1dc436637a60")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -186,13 +186,13 @@
   (printed @25 setmaxnreg_increase (static registers))
   (printed @26 setmaxnreg_decrease (static registers))
   (file "device/element.h")
-  (function @10 device "unsigned int" pair
+  (function @11 device "unsigned int" pair
     (comment "Two elements of 16 bits in a word.")
     (attributes "__forceinline__")
     (argument float low)
     (argument float high)
     (return @1 (? (== P::type kWgmmaF16) (call floats_to_half2 low high) (call floats_to_bfloat162 low high))))
-  (function @14 device P::Element narrow
+  (function @15 device P::Element narrow
     (attributes "__forceinline__")
     (argument float value)
     (if_constexpr @1 (== P::type kWgmmaF16)
@@ -204,7 +204,7 @@
             (return @4 (call float_to_bfloat16 value)))
           (else
             (return @6 value))))))
-  (function @24 device float widen
+  (function @25 device float widen
     (attributes "__forceinline__")
     (argument P::Element value)
     (if_constexpr @1 (== P::type kWgmmaF16)
@@ -216,8 +216,8 @@
             (return @4 (call bfloat16_to_float value)))
           (else
             (return @6 value))))))
-  (function @35 device "unsigned int" bits_of
-    (comment "An element's bits; a tf32 value rounded; the low or the high halves of two words in one.")
+  (function @36 device "unsigned int" bits_of
+    (comment "An element's bits.")
     (attributes "__forceinline__")
     (argument P::Element value)
     (if_constexpr @1 (== P::type kWgmmaTf32)
@@ -225,22 +225,25 @@
         (return @2 (call __float_as_uint value)))
       (else
         (return @4 value))))
-  (function @42 device "unsigned int" rounded
+  (function @46 device "unsigned int" operand
+    (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads;")
+    (comment "it ignores the 13 lowest. Infinities and NaNs stay. Half as many instructions as float_to_tf32().")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
-    (return @1 (call float_to_tf32 (call __uint_as_float word))))
-  (function @45 device "unsigned int" low_halves
+    (return @1 (? (&& (== P::type kWgmmaTf32) (<= (call fabsf (call __uint_as_float word)) 3.4028235e+38f)) (+ word 4096u) word)))
+  (function @51 device "unsigned int" low_halves
+    (comment "The low or the high halves of two words in one.")
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (& a 65535u) (<< b 16))))
-  (function @48 device "unsigned int" high_halves
+  (function @54 device "unsigned int" high_halves
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 4294901760u))))
-  (function @53 device void store_together
-    (comment "Stores adjacent elements, aligned to all of them.")
+  (function @59 device void store_together
+    (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (reference (array (const float) P::store)) values)
@@ -248,27 +251,27 @@
       (then
         (if @2 (== P::store 4)
           (then
-            (do @3 (= (* (reinterpret_cast (pointer float4) to)) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))
+            (do @3 (call store_streaming_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
           (else
-            (if @4 (== P::store 2)
+            (if @5 (== P::store 2)
               (then
-                (do @5 (= (* (reinterpret_cast (pointer float2) to)) (call make_float2 (at values 0) (at values 1)))))
+                (do @6 (call store_streaming_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
               (else
-                (do @7 (= (* to) (at values 0))))))))
+                (do @8 (= (* to) (at values 0))))))))
       (else
-        (if @10 (== P::store 8)
+        (if @11 (== P::store 8)
           (then
-            (do @11 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3)) (call pair (at values 4) (at values 5)) (call pair (at values 6) (at values 7))))))
+            (do @12 (call store_streaming_16 to (call make_uint4 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3)) (call pair (at values 4) (at values 5)) (call pair (at values 6) (at values 7))))))
           (else
-            (if @13 (== P::store 4)
+            (if @14 (== P::store 4)
               (then
-                (do @14 (= (* (reinterpret_cast (pointer uint2) to)) (call make_uint2 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3))))))
+                (do @15 (call store_streaming_8 to (call make_uint2 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3))))))
               (else
-                (if @15 (== P::store 2)
+                (if @16 (== P::store 2)
                   (then
-                    (do @16 (= (* (reinterpret_cast (pointer "unsigned int") to)) (call pair (at values 0) (at values 1)))))
+                    (do @17 (call store_streaming_4 to (call pair (at values 0) (at values 1)))))
                   (else
-                    (do @18 (= (* to) (call narrow (at values 0)))))))))))))
+                    (do @19 (= (* to) (call narrow (at values 0)))))))))))))
   (file "device/split.h")
   (constant @10 float kLowScale 2048)
   (function @13 device float larger_finite
@@ -370,88 +373,88 @@
   (primitive @74 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,\n// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major\n// operand (rows are of A or columns of B) has its byte at\n//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size\n//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)\n// and of an MN-major one (16-bit types only):\n//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading\n//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride\n// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed\n// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole\n// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same\n// formula. base_offset is 0. The whole operand must lie in the block's shared memory.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,\n                                                               unsigned int stride, unsigned int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |\n         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |\n         mode << 62;\n}")
   (primitive @83 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "shift_gemm.cu")
-  (alias @32 Element P::Element)
-  (constant @34 int kConsumers 256)
-  (constant @35 int kProducers 128)
-  (constant @36 int kThreads (+ kConsumers kProducers))
-  (constant @38 int kBytes (? (== P::type kWgmmaTf32) 4 2))
-  (constant @39 int kOperandBytes (? P::split 2 kBytes))
-  (constant @40 int kProductType (? P::split kWgmmaF16 P::type))
-  (constant @41 int kParts (? P::split 2 1))
-  (constant @42 int kDepth (/ 32 kOperandBytes))
-  (constant @43 int kPack (/ 16 kOperandBytes))
-  (constant @44 int kSteps (/ P::chunk kDepth))
-  (constant @45 int kChunks (call ceil_div P::in_channels P::chunk))
-  (constant @46 int kTaps (* P::kernel_h P::kernel_w))
-  (constant @47 int kPhases (* P::phase_rows P::stride_w))
-  (constant @48 int kPhaseGroups (/ P::stride_h P::phase_rows))
-  (constant @49 int kBlockTaps (/ kTaps kPhaseGroups))
-  (constant @50 int kBlockTapRows (/ P::kernel_h kPhaseGroups))
-  (constant @52 int kMerged (? (&& (== (% P::kernel_w P::stride_w) 0) (== P::dilation_w 1)) (call greatest_common_divisor P::stride_w (% P::padding_w P::stride_w)) 1))
-  (constant @55 int kProductColumns (* kMerged P::columns))
-  (constant @56 int kTiles (/ P::run 2))
-  (constant @57 int kChannelTiles (call ceil_div P::out_channels P::columns))
-  (constant @58 int kColumnTiles (* kPhaseGroups kChannelTiles))
-  (constant @61 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
-  (constant @62 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
-  (constant @63 int kMostOffsetH (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h))
-  (constant @64 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
-  (constant @65 int kOffsetsH (? (== kPhaseGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
-  (constant @66 int kVector (? P::channels_last 1 (? (!= P::type kWgmmaTf32) 2 (? (< P::run 4) P::run 4))))
-  (constant @67 int kCopy (/ P::copy_bytes kBytes))
-  (constant @68 int kAlign (? P::channels_last 1 (? (> kCopy kVector) kCopy kVector)))
-  (constant @69 int kFirstColumn (* (call floor_div kLeastOffsetW kAlign) kAlign))
-  (constant @70 int kStagedRows (- (+ P::tile_h kOffsetsH) 1))
-  (constant @71 int kStagedColumns (* (call ceil_div (- (+ P::tile_w kMostOffsetW) kFirstColumn) kAlign) kAlign))
-  (constant @74 int kImagePlane (* kStagedRows kStagedColumns))
-  (constant @75 int kPlane (* P::tile_n kImagePlane))
-  (constant @76 int kChannelPitch (? P::split (+ kPlane (call floor_mod (- 4 kPlane) 16)) (? (== kBytes 4) (+ kPlane (call floor_mod (- 8 kPlane) 32)) (* 2 (+ (/ kPlane 2) (call floor_mod (- 4 (/ kPlane 2)) 16))))))
-  (constant @79 int kPixelWords (/ (* P::chunk kBytes) 4))
-  (constant @80 int kPixelPitch (? P::split (+ kPixelWords (? (> P::run 2) (call floor_mod (- 4 kPixelWords) 8) (call floor_mod (- 8 kPixelWords) 16))) (/ (* (+ kPixelWords (call floor_mod (- 4 kPixelWords) (/ 16 (? (> P::run 2) 2 1)))) 4) kBytes)))
-  (constant @83 int kInputBytes (* (? P::channels_last (* kPlane kPixelPitch) (* P::chunk kChannelPitch)) kBytes))
-  (constant @87 int kProducts (/ kBlockTaps kMerged))
-  (constant @88 int kOperandSize (* kProductColumns 32))
-  (constant @89 int kProductBytes (* kParts kOperandSize))
-  (constant @90 int kExponentOffset (* (* kProducts kSteps) kProductBytes))
-  (constant @91 int kChunkWeightBytes (+ kExponentOffset (? P::split (* P::columns 4) 0)))
-  (constant @92 int kAllWeightBytes (* kChunks kChunkWeightBytes))
-  (constant @93 int kResidentBytes (? P::resident kAllWeightBytes 0))
-  (constant @94 int kLargestOffset (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
-  (constant @95 int kStageBytes (+ kLargestOffset (? P::split (* (/ kProducers 32) 4) 0)))
-  (constant @96 int kTotalsOffset (+ kResidentBytes (* P::stages kStageBytes)))
-  (constant @97 int kTotalsBytes (? (&& P::split (> kChunks 1)) (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
-  (constant @99 int kBarrierOffset (+ kTotalsOffset kTotalsBytes))
-  (constant @102 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
-  (constant @103 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
-  (static_assert @105 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* 64 P::run)) (== (% P::tile_w P::run) 0)) "eight warps make the tile")
-  (static_assert @106 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
-  (static_assert @107 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
-  (static_assert @108 (|| P::split P::ahead) "two turns are of two rows or of two parts")
-  (static_assert @109 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
-  (static_assert @111 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
-  (alias @115 Sums (array float (/ kProductColumns 2))
+  (alias @30 Element P::Element)
+  (constant @32 int kConsumers 256)
+  (constant @33 int kProducers 128)
+  (constant @34 int kThreads (+ kConsumers kProducers))
+  (constant @36 int kBytes (? (== P::type kWgmmaTf32) 4 2))
+  (constant @37 int kOperandBytes (? P::split 2 kBytes))
+  (constant @38 int kProductType (? P::split kWgmmaF16 P::type))
+  (constant @39 int kParts (? P::split 2 1))
+  (constant @40 int kDepth (/ 32 kOperandBytes))
+  (constant @41 int kPack (/ 16 kOperandBytes))
+  (constant @42 int kSteps (/ P::chunk kDepth))
+  (constant @43 int kChunks (call ceil_div P::in_channels P::chunk))
+  (constant @44 int kTaps (* P::kernel_h P::kernel_w))
+  (constant @45 int kPhases (* P::phase_rows P::stride_w))
+  (constant @46 int kPhaseGroups (/ P::stride_h P::phase_rows))
+  (constant @47 int kBlockTaps (/ kTaps kPhaseGroups))
+  (constant @48 int kBlockTapRows (/ P::kernel_h kPhaseGroups))
+  (constant @50 int kMerged (? (&& (== (% P::kernel_w P::stride_w) 0) (== P::dilation_w 1)) (call greatest_common_divisor P::stride_w (% P::padding_w P::stride_w)) 1))
+  (constant @53 int kProductColumns (* kMerged P::columns))
+  (constant @54 int kTiles (/ P::run 2))
+  (constant @55 int kChannelTiles (call ceil_div P::out_channels P::columns))
+  (constant @56 int kColumnTiles (* kPhaseGroups kChannelTiles))
+  (constant @59 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
+  (constant @60 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
+  (constant @61 int kMostOffsetH (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h))
+  (constant @62 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
+  (constant @63 int kOffsetsH (? (== kPhaseGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
+  (constant @64 int kVector (? P::channels_last 1 (? (!= P::type kWgmmaTf32) 2 (? (< P::run 4) P::run 4))))
+  (constant @65 int kCopy (/ P::copy_bytes kBytes))
+  (constant @66 int kAlign (? P::channels_last 1 (? (> kCopy kVector) kCopy kVector)))
+  (constant @67 int kFirstColumn (* (call floor_div kLeastOffsetW kAlign) kAlign))
+  (constant @68 int kStagedRows (- (+ P::tile_h kOffsetsH) 1))
+  (constant @69 int kStagedColumns (* (call ceil_div (- (+ P::tile_w kMostOffsetW) kFirstColumn) kAlign) kAlign))
+  (constant @72 int kImagePlane (* kStagedRows kStagedColumns))
+  (constant @73 int kPlane (* P::tile_n kImagePlane))
+  (constant @74 int kChannelPitch (? P::split (+ kPlane (call floor_mod (- 4 kPlane) 16)) (? (== kBytes 4) (+ kPlane (call floor_mod (- 8 kPlane) 32)) (* 2 (+ (/ kPlane 2) (call floor_mod (- 4 (/ kPlane 2)) 16))))))
+  (constant @77 int kPixelWords (/ (* P::chunk kBytes) 4))
+  (constant @78 int kPixelPitch (? P::split (+ kPixelWords (? (> P::run 2) (call floor_mod (- 4 kPixelWords) 8) (call floor_mod (- 8 kPixelWords) 16))) (/ (* (+ kPixelWords (call floor_mod (- 4 kPixelWords) (/ 16 (? (> P::run 2) 2 1)))) 4) kBytes)))
+  (constant @81 int kInputBytes (* (? P::channels_last (* kPlane kPixelPitch) (* P::chunk kChannelPitch)) kBytes))
+  (constant @85 int kProducts (/ kBlockTaps kMerged))
+  (constant @86 int kOperandSize (* kProductColumns 32))
+  (constant @87 int kProductBytes (* kParts kOperandSize))
+  (constant @88 int kExponentOffset (* (* kProducts kSteps) kProductBytes))
+  (constant @89 int kChunkWeightBytes (+ kExponentOffset (? P::split (* P::columns 4) 0)))
+  (constant @90 int kAllWeightBytes (* kChunks kChunkWeightBytes))
+  (constant @91 int kResidentBytes (? P::resident kAllWeightBytes 0))
+  (constant @92 int kLargestOffset (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
+  (constant @93 int kStageBytes (+ kLargestOffset (? P::split (* (/ kProducers 32) 4) 0)))
+  (constant @94 int kTotalsOffset (+ kResidentBytes (* P::stages kStageBytes)))
+  (constant @95 int kTotalsBytes (? (&& P::split (> kChunks 1)) (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
+  (constant @97 int kBarrierOffset (+ kTotalsOffset kTotalsBytes))
+  (constant @100 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
+  (constant @101 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
+  (static_assert @103 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* 64 P::run)) (== (% P::tile_w P::run) 0)) "eight warps make the tile")
+  (static_assert @104 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
+  (static_assert @105 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
+  (static_assert @106 (|| P::split P::ahead) "two turns are of two rows or of two parts")
+  (static_assert @107 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
+  (static_assert @109 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
+  (alias @113 Sums (array float (/ kProductColumns 2))
     (comment "One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of")
     (comment "products with low parts."))
-  (constant @116 int kPhaseSums (/ kPhases kMerged))
-  (constant @117 int kSums (* kParts kPhaseSums))
-  (alias @119 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @114 int kPhaseSums (/ kPhases kMerged))
+  (constant @115 int kSums (* kParts kPhaseSums))
+  (alias @117 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (alias @120 Words (array (array "unsigned int" kRun) 2))
-  (function @123 constexpr bool is_used
+  (alias @118 Words (array (array "unsigned int" kRun) 2))
+  (function @121 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
     (argument int offset)
     (declare @1 bool used (> kPhaseGroups 1))
     (for @2 plain (declare @2 int kh 0) (< kh P::kernel_h) (++ kh)
       (do @3 (= used (|| used (== (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH) offset)))))
     (return @5 used))
-  (function @130 constexpr int used_before
+  (function @128 constexpr int used_before
     (argument int offset)
     (declare @1 int count 0)
     (for @2 plain (declare @2 int i 0) (< i offset) (++ i)
       (do @3 (+= count (? (call is_used i) 1 0))))
     (return @5 count))
-  (static_assert @138 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
-  (function @141 constexpr bool is_first
+  (static_assert @136 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
+  (function @139 constexpr bool is_first
     (comment "Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.")
     (argument int kh)
     (argument int kw)
@@ -461,7 +464,7 @@
     (for @7 plain (declare @7 int k 0) (< k kw) (++ k)
       (do @8 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
     (return @11 first))
-  (function @156 constexpr bool has_taps
+  (function @154 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -471,18 +474,14 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @168 constexpr bool all_have_taps
+  (function @166 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @175 bool kAllHaveTaps (call all_have_taps))
-  (function @178 device "unsigned int" operand
-    (comment "A staged word as a product takes it.")
-    (attributes "__forceinline__")
-    (argument "unsigned int" word)
-    (return @1 (? (== P::type kWgmmaTf32) (call float_to_tf32 (call __uint_as_float word)) word)))
-  (function @183 device int out_channel_at
+  (constant @173 bool kAllHaveTaps (call all_have_taps))
+  (file "shift_gemm.weights.h")
+  (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
     (attributes "__forceinline__")
     (argument int n)
@@ -490,7 +489,7 @@
       (trail "the place among the thread's own"))
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i P::channel_run) (* 4 P::channel_run)) (* thread P::channel_run)) (% i P::channel_run))))
-  (function @190 device Element weight_at
+  (function @12 device Element weight_at
     (comment "The weight of an input and an output channel, zero where there is none.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) weight)
@@ -502,14 +501,14 @@
       (then
         (do @4 (= value (at weight (+ (* (+ (* (static_cast "long long" ci) P::out_channels) co) kTaps) tap))))))
     (return @6 value))
-  (function @200 device int place_of_tap
+  (function @22 device int place_of_tap
     (comment "Where a tap of a block stands among all taps of the kernel.")
     (attributes "__forceinline__")
     (argument int tap)
     (argument int column_tile)
     (declare @1 (const int) first_row (? (== kPhaseGroups 1) 0 (% (+ (/ column_tile kChannelTiles) P::padding_h) P::stride_h)))
     (return @2 (+ (* (+ first_row (* (/ tap P::kernel_w) kPhaseGroups)) P::kernel_w) (% tap P::kernel_w))))
-  (function @206 device int operand_row
+  (function @28 device int operand_row
     (comment "The row of 16 bytes that a column has in one half of a tap's operand.")
     (attributes "__forceinline__")
     (argument int tap)
@@ -517,7 +516,7 @@
     (argument int half)
     (argument int n)
     (return @1 (+ (+ (+ (* (+ (* (/ tap kMerged) kSteps) step) (* (* kParts 2) kProductColumns)) (* half kProductColumns)) (* (% tap kMerged) P::columns)) n)))
-  (function @212 device void pack
+  (function @34 device void pack
     (comment "Makes 16 bytes of the packed weights; adjacent threads read adjacent taps.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) weight)
@@ -544,7 +543,7 @@
               (do @19 (= (at words word) (| (static_cast "unsigned int" (call weight_at weight (+ ci pair) co place)) (<< (static_cast "unsigned int" (call weight_at weight (+ (+ ci pair) 1) co place)) 16)))))))
         (declare @23 (pointer "unsigned char") chunk_weights (+ packed (* (+ (* (static_cast "long long" column_tile) kChunks) chunk) kChunkWeightBytes)))
         (do @24 (= (* (reinterpret_cast (pointer uint4) (+ chunk_weights (* (call operand_row tap step half n) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (function @242 device void pack_split
+  (function @64 device void pack_split
     (comment "The same for all of a column's weights in one chunk, which have a scale of their own. By a warp.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const float))) weight)
@@ -578,7 +577,8 @@
       (declare @30 (pointer uint4) row (+ (reinterpret_cast (pointer uint4) chunk_weights) (call operand_row tap step half n)))
       (do @31 (= (at row 0) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
       (do @32 (= (at row (* 2 kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))
-  (function @281 kernel void pack_weights
+  (file "shift_gemm.cu")
+  (function @180 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one")
     (comment "thread, so with channels last a product's depth is another order of them.")
@@ -592,7 +592,7 @@
           (do @5 (call pack_split weight packed index (% (. threadIdx x) 32)))))
       (else
         (do @8 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))))
-  (function @294 device void copy
+  (function @193 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -607,7 +607,7 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (function @306 device void stage_input
+  (function @205 device void stage_input
     (comment "Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the")
     (comment "tile's first image, of `images` that are left.")
     (attributes "__forceinline__")
@@ -650,51 +650,19 @@
           (declare @29 (const bool) inside (&& (&& (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)) (>= ix 0)) (< ix in_w)))
           (declare @31 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) P::in_channels) ci) in_h) iy) in_w)) ix))
           (do @32 (call copy (+ (+ (+ to (* channel kChannelPitch)) (* (+ (* image kStagedRows) row) kStagedColumns)) column) (? inside from x) (? inside (* (call min (- in_w ix) kCopy) kBytes) 0)))))))
-  (function @345 device float largest_staged
-    (comment "The largest finite magnitude of what a producer has copied of a stage: stage_input()'s own order.")
-    (attributes "__forceinline__")
-    (argument (pointer (const float)) staged)
-    (argument int thread)
-    (declare_constexpr @1 int kUnits (? P::channels_last (/ P::chunk kCopy) (/ kPlane kCopy))
-      (trail "of a pixel, of a channel"))
-    (declare_constexpr @2 int kPitch (? P::channels_last kPixelPitch kChannelPitch))
-    (declare @3 float most 0)
-    (for @4 plain (declare @4 int i thread) (< i (* (? P::channels_last kPlane P::chunk) kUnits)) (+= i kProducers)
-      (declare @5 (pointer (const float)) from (+ (+ staged (* (/ i kUnits) kPitch)) (* (% i kUnits) kCopy)))
-      (if @6 (== kCopy 4)
-        (then
-          (declare @7 (const float4) v (* (reinterpret_cast (pointer (const float4)) from)))
-          (do @8 (= most (call larger_finite (call larger_finite (call larger_finite (call larger_finite most (. v x)) (. v y)) (. v z)) (. v w)))))
-        (else
-          (if @9 (== kCopy 2)
-            (then
-              (declare @10 (const float2) v (* (reinterpret_cast (pointer (const float2)) from)))
-              (do @11 (= most (call larger_finite (call larger_finite most (. v x)) (. v y)))))
-            (else
-              (do @13 (= most (call larger_finite most (* from)))))))))
-    (return @16 most))
-  (function @365 device void finish_stage
-    (comment "Behind a producer's copies to a stage: says what was largest, and that the stage is there.")
-    (attributes "__forceinline__")
-    (argument (pointer "unsigned char") stage)
-    (argument (pointer "unsigned long long") full)
-    (argument int thread)
-    (declare @1 (const float) most (call largest_of_warp (call largest_staged (reinterpret_cast (pointer (const float)) stage) thread)))
-    (if @2 (== (% thread 32) 0)
-      (then
-        (do @3 (= (at (reinterpret_cast (pointer float) (+ stage kLargestOffset)) (/ thread 32)) most))))
-    (do @5 (call mbarrier_arrive full)))
-  (function @374 device void arrange
-    (comment "Puts a run's words where the products take them from.")
+  (function @245 device void arrange
+    (comment "Puts a run's words where the products take them from. A word stands in two places, in one of them with `zero` added:")
+    (comment "the compiler doesn't know that it is zero. Of registers that it knows to be copies, it makes more for each product.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
     (argument (reference (const Words)) words)
+    (argument "unsigned int" zero)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (- kRun 1)) (++ i)
       (do @3 (= (at (at run i) 0) (at (at words 0) i)))
-      (do @4 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
+      (do @4 (= (at (at run i) 1) (| (at (at words 0) (+ i 1)) zero)))
       (do @5 (= (at (at run i) 2) (at (at words 1) i)))
-      (do @6 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (function @385 device void load_whole
+      (do @6 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) zero)))))
+  (function @256 device void load_whole
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -724,8 +692,44 @@
                     (declare @20 (const "unsigned int") high (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (+ (* half 8) 1) kChannelPitch)) i))))
                     (do @21 (= (at (at words half) i) (| (& low 65535u) (<< high 16))))
                     (do @22 (= (at (at words half) (+ i 1)) (| (>> low 16) (& high 4294901760u)))))))))))))
-  (function @414 device void load_split
-    (comment "The same in two parts. A thread has two adjacent channels of each half, with channels last all four in one piece.")
+  (file "shift_gemm.split.h")
+  (function @5 device float largest_staged
+    (comment "The largest finite magnitude of what a producer has copied of a stage: stage_input()'s own order.")
+    (attributes "__forceinline__")
+    (argument (pointer (const float)) staged)
+    (argument int thread)
+    (declare_constexpr @1 int kUnits (? P::channels_last (/ P::chunk kCopy) (/ kPlane kCopy))
+      (trail "of a pixel, of a channel"))
+    (declare_constexpr @2 int kPitch (? P::channels_last kPixelPitch kChannelPitch))
+    (declare @3 float most 0)
+    (for @4 plain (declare @4 int i thread) (< i (* (? P::channels_last kPlane P::chunk) kUnits)) (+= i kProducers)
+      (declare @5 (pointer (const float)) from (+ (+ staged (* (/ i kUnits) kPitch)) (* (% i kUnits) kCopy)))
+      (if @6 (== kCopy 4)
+        (then
+          (declare @7 (const float4) v (* (reinterpret_cast (pointer (const float4)) from)))
+          (do @8 (= most (call larger_finite (call larger_finite (call larger_finite (call larger_finite most (. v x)) (. v y)) (. v z)) (. v w)))))
+        (else
+          (if @9 (== kCopy 2)
+            (then
+              (declare @10 (const float2) v (* (reinterpret_cast (pointer (const float2)) from)))
+              (do @11 (= most (call larger_finite (call larger_finite most (. v x)) (. v y)))))
+            (else
+              (do @13 (= most (call larger_finite most (* from)))))))))
+    (return @16 most))
+  (function @25 device void finish_stage
+    (comment "Behind a producer's copies to a stage: says what was largest, and that the stage is there.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned char") stage)
+    (argument (pointer "unsigned long long") full)
+    (argument int thread)
+    (declare @1 (const float) most (call largest_of_warp (call largest_staged (reinterpret_cast (pointer (const float)) stage) thread)))
+    (if @2 (== (% thread 32) 0)
+      (then
+        (do @3 (= (at (reinterpret_cast (pointer float) (+ stage kLargestOffset)) (/ thread 32)) most))))
+    (do @5 (call mbarrier_arrive full)))
+  (function @35 device void load_split
+    (comment "Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels")
+    (comment "of each half, with channels last all four in one piece.")
     (attributes "__forceinline__")
     (argument (reference (array Words kParts)) words)
     (argument (pointer (const float)) row)
@@ -758,7 +762,70 @@
           (declare @31 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) v) (at (at values (+ (* 2 half) 1)) v) scale))
           (do @32 (= (at (at (at words 0) half) (+ i v)) (. pair high)))
           (do @33 (= (at (at (at words (- kParts 1)) half) (+ i v)) (. pair low)))))))
-  (function @453 device void load_words
+  (function @76 device void multiply_high
+    (comment "A tap's products of the high parts of x with the high and the low parts of the weights, the first of the sums of")
+    (comment "their phase or not.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument int part)
+    (argument (reference (const Run)) run)
+    (argument int shift)
+    (argument "unsigned long long" weights)
+    (argument int accumulate)
+    (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
+      (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
+      (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) accumulate))))
+  (function @87 device void multiply_low
+    (comment "Those of the low parts of x with the high parts of the weights.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument int part)
+    (argument (reference (const Run)) run)
+    (argument int shift)
+    (argument "unsigned long long" weights)
+    (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
+      (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights 1))))
+  (function @98 device void add_up
+    (comment "Adds a chunk's sums to the totals of the chunks before, in units of the result, and puts what that makes into their")
+    (comment "place. `totals` are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first")
+    (comment "column and those behind.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument (pointer float4) totals)
+    (argument int exponent)
+    (argument (pointer (const int)) exponents)
+    (argument bool begins)
+    (for @3 (pragma "unroll") (declare @3 int columns 0) (< columns (/ P::columns 8)) (++ columns)
+      (comment @4 "What undoes the scales is no float where both are small or large, so it comes in two factors.")
+      (declare @5 (array (array float 2) 2) factors)
+      (declare @6 (const int2) weight (* (reinterpret_cast (pointer (const int2)) (+ exponents (* columns 8)))))
+      (for @8 (pragma "unroll") (declare @8 int i 0) (< i 2) (++ i)
+        (declare @9 (const int) undone (- (- exponent) (? (== i 0) (. weight x) (. weight y))))
+        (do @10 (= (at (at factors i) 0) (call power_of_two (/ undone 2))))
+        (do @11 (= (at (at factors i) 1) (call power_of_two (- undone (/ undone 2))))))
+      (for @14 (pragma "unroll") (declare @14 int part 0) (< part kPhaseSums) (++ part)
+        (for @16 (pragma "unroll") (declare @16 int merged 0) (< merged kMerged) (++ merged)
+          (for @18 (pragma "unroll") (declare @18 int tile 0) (< tile kTiles) (++ tile)
+            (declare @19 (const int) first (+ (* merged (/ P::columns 2)) (* columns 4)))
+            (declare @20 (const int) place (+ (* (+ (* (+ (* part kMerged) merged) kTiles) tile) (/ P::columns 8)) columns))
+            (declare @21 (pointer float4) total (+ totals (* place kConsumers)))
+            (declare @22 (array float 4) values (init))
+            (if @23 (&& (> kChunks 1) (! begins))
+              (then
+                (declare @24 (const float4) before (* total))
+                (do @25 (= (at values 0) (. before x)))
+                (do @26 (= (at values 1) (. before y)))
+                (do @27 (= (at values 2) (. before z)))
+                (do @28 (= (at values 3) (. before w)))))
+            (for @31 (pragma "unroll") (declare @31 int i 0) (< i 4) (++ i)
+              (declare @32 (const float) sum (call join_sums (at (at (at sums part) tile) (+ first i)) (at (at (at sums (+ kPhaseSums part)) tile) (+ first i))))
+              (do @33 (= (at values i) (call fmaf (* sum (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at values i))))
+              (do @34 (= (at (at (at sums part) tile) (+ first i)) (at values i))))
+            (if @36 (> kChunks 1)
+              (then
+                (do @37 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
+  (file "shift_gemm.cu")
+  (function @286 device void load_words
     (attributes "__forceinline__")
     (argument (reference (array Words kParts)) words)
     (argument (pointer (const Element)) row)
@@ -768,7 +835,7 @@
         (do @2 (call load_split words row scale)))
       (else
         (do @4 (call load_whole (at words 0) row)))))
-  (function @462 device void pin
+  (function @295 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -776,7 +843,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @476 device void release
+  (function @309 device void release
     (comment "Says for a warp that it has read a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") empty)
@@ -785,7 +852,7 @@
     (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive empty)))))
-  (function @486 device void multiply_chunk
+  (function @319 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `scale` is of f32x3. `later` is")
     (comment "0 in a tile's first chunk, whose first products begin the sums; those of f32x3 begin with each. `previous` is where")
     (comment "to say, in later ones, that the stage before is free, as soon as its products are done.")
@@ -796,109 +863,72 @@
     (argument "unsigned long long" weights)
     (argument int later)
     (argument (pointer "unsigned long long") previous)
-    (declare @2 (array Run 2) runs)
-    (for @4 unrolled (declare @4 int step 0) (< step kSteps) (++ step)
-      (for @6 unrolled (declare @6 int offset 0) (< offset kOffsetsH) (++ offset)
-        (if @7 (call is_used offset)
+    (argument "unsigned int" zero)
+    (declare @3 (array Run 2) runs)
+    (for @5 unrolled (declare @5 int step 0) (< step kSteps) (++ step)
+      (for @7 unrolled (declare @7 int offset 0) (< offset kOffsetsH) (++ offset)
+        (if @8 (call is_used offset)
           (then
-            (declare @8 (const int) row (? P::channels_last (+ (* (+ (* offset kStagedColumns) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kStagedColumns)) kRunStart)))
-            (declare @10 (array Words kParts) words)
-            (do @11 (call load_words words (+ rows row) scale))
-            (for @13 unrolled (declare @13 int part 0) (< part kParts) (++ part)
-              (declare @14 (const int) at (? P::split part (% (+ (* step (call used_before kOffsetsH)) (call used_before offset)) 2)))
-              (if @15 P::ahead
+            (declare @9 (const int) row (? P::channels_last (+ (* (+ (* offset kStagedColumns) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kStagedColumns)) kRunStart)))
+            (declare @11 (array Words kParts) words)
+            (do @12 (call load_words words (+ rows row) scale))
+            (for @14 unrolled (declare @14 int part 0) (< part kParts) (++ part)
+              (declare @15 (const int) at (? P::split part (% (+ (* step (call used_before kOffsetsH)) (call used_before offset)) 2)))
+              (if @16 P::ahead
                 (then
-                  (do @16 (call arrange (at runs at) (at words part)))
-                  (do @17 (call wgmma_fence)))
+                  (do @17 (call arrange (at runs at) (at words part) zero))
+                  (do @18 (call wgmma_fence)))
                 (else
-                  (if @18 (== part 0)
+                  (if @19 (== part 0)
                     (then
-                      (do @19 (call arrange (at runs 0) (at words 0)))
-                      (do @20 (call arrange (at runs 1) (at words (- kParts 1))))
-                      (do @21 (call wgmma_fence))))))
-              (for @24 unrolled (declare @24 int kh 0) (< kh kBlockTapRows) (++ kh)
-                (declare @25 (const int) from (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH)))
-                (if @28 (== from offset)
+                      (do @20 (call arrange (at runs 0) (at words 0) zero))
+                      (do @21 (call arrange (at runs 1) (at words (- kParts 1)) zero))
+                      (do @22 (call wgmma_fence))))))
+              (for @25 unrolled (declare @25 int kh 0) (< kh kBlockTapRows) (++ kh)
+                (declare @26 (const int) from (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH)))
+                (if @29 (== from offset)
                   (then
-                    (declare @29 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
-                    (for @31 unrolled (declare @31 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                      (declare @32 (const int) phase (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)))
-                      (declare @33 (const int) shift (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart))
-                      (declare @35 (const int) product (/ (+ (* kh P::kernel_w) kw) kMerged))
-                      (declare @36 (const int) first (? (&& (&& (== step 0) (== part 0)) (call is_first kh kw)) 1 0))
-                      (declare @37 (const int) operand (* (+ (* product kSteps) step) kProductBytes))
-                      (for @39 unrolled (declare @39 int tile 0) (< tile kTiles) (++ tile)
-                        (if @40 P::split
-                          (then
-                            (do @41 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ (* part kPhaseSums) (/ phase kMerged))) tile) (at (at runs at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights operand) (? (== first 1) 0 1))
-                              (trail "tap ({kh}, {kw})"))
-                            (if @44 (== part 0)
-                              (then
-                                (do @45 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums (/ phase kMerged))) tile) (at (at runs at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights (+ operand kOperandSize)) (? (== first 1) 0 1))
-                                  (trail "with low parts")))))
-                          (else
-                            (do @50 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (/ phase kMerged)) tile) (at (at runs at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights operand) (? (== first 1) later 1))
-                              (trail "tap ({kh}, {kw})")))))))))
-              (if @57 P::ahead
+                    (declare @30 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
+                    (for @32 unrolled (declare @32 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+                      (declare @33 (const int) phase (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)))
+                      (declare @34 (const int) shift (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart))
+                      (declare @36 (const int) product (/ (+ (* kh P::kernel_w) kw) kMerged))
+                      (declare @37 (const int) first (? (&& (&& (== step 0) (== part 0)) (call is_first kh kw)) 1 0))
+                      (declare @38 (const int) operand (* (+ (* product kSteps) step) kProductBytes))
+                      (if @39 (&& P::split (== part 0))
+                        (then
+                          (do @40 (call multiply_high sums (/ phase kMerged) (at runs at) shift (call wgmma_descriptor_move weights operand) (- 1 first))
+                            (trail "tap ({kh}, {kw})")))
+                        (else
+                          (if @42 P::split
+                            (then
+                              (do @43 (call multiply_low sums (/ phase kMerged) (at runs at) shift (call wgmma_descriptor_move weights operand))
+                                (trail "tap ({kh}, {kw})")))
+                            (else
+                              (for @47 unrolled (declare @47 int tile 0) (< tile kTiles) (++ tile)
+                                (do @48 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (/ phase kMerged)) tile) (at (at runs at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights operand) (? (== first 1) later 1))
+                                  (trail "tap ({kh}, {kw})")))))))))))
+              (if @55 P::ahead
                 (then
-                  (do @58 (call wgmma_commit))
-                  (do @59 (call wgmma_wait 1)
+                  (do @56 (call wgmma_commit))
+                  (do @57 (call wgmma_wait 1)
                     (trail "the other run may be overwritten")))
                 (else
-                  (if @60 (== part (- kParts 1))
+                  (if @58 (== part (- kParts 1))
                     (then
-                      (do @61 (call wgmma_commit))
-                      (do @62 (call wgmma_wait 0))))))
-              (if @64 (&& (&& (&& (! P::split) (! P::resident)) (== step 0)) (== (call used_before offset) 0))
+                      (do @59 (call wgmma_commit))
+                      (do @60 (call wgmma_wait 0))))))
+              (if @62 (&& (&& (&& (! P::split) (! P::resident)) (== step 0)) (== (call used_before offset) 0))
                 (then
-                  (do @65 (call release previous (== later 1)))))))))))
-  (function @562 device void add_up
-    (comment "Adds a chunk's sums to the totals of the chunks before, in units of the result, and puts what that makes into their")
-    (comment "place. `totals` are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first")
-    (comment "column and those behind.")
-    (attributes "__forceinline__")
-    (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (argument (pointer float4) totals)
-    (argument int exponent)
-    (argument (pointer (const int)) exponents)
-    (argument bool begins)
-    (for @3 unrolled (declare @3 int columns 0) (< columns (/ P::columns 8)) (++ columns)
-      (comment @4 "What undoes the scales is no float where both are small or large, so it comes in two factors.")
-      (declare @5 (array (array float 2) 2) factors)
-      (declare @6 (const int2) weight (* (reinterpret_cast (pointer (const int2)) (+ exponents (* columns 8)))))
-      (do @7 (= (at (at factors 0) 0) (call power_of_two (/ (- (+ exponent (. weight x))) 2))))
-      (do @8 (= (at (at factors 0) 1) (call power_of_two (- (- (+ exponent (. weight x))) (/ (- (+ exponent (. weight x))) 2)))))
-      (do @9 (= (at (at factors 1) 0) (call power_of_two (/ (- (+ exponent (. weight y))) 2))))
-      (do @10 (= (at (at factors 1) 1) (call power_of_two (- (- (+ exponent (. weight y))) (/ (- (+ exponent (. weight y))) 2)))))
-      (for @12 unrolled (declare @12 int part 0) (< part kPhaseSums) (++ part)
-        (for @14 unrolled (declare @14 int merged 0) (< merged kMerged) (++ merged)
-          (for @16 unrolled (declare @16 int tile 0) (< tile kTiles) (++ tile)
-            (declare @17 (const int) first (+ (* merged (/ P::columns 2)) (* columns 4)))
-            (declare @18 (const int) place (+ (* (+ (* (+ (* part kMerged) merged) kTiles) tile) (/ P::columns 8)) columns))
-            (declare @19 (pointer float4) total (+ totals (* place kConsumers)))
-            (declare @20 (array float 4) values (init))
-            (if @21 (&& (> kChunks 1) (! begins))
-              (then
-                (declare @22 (const float4) before (* total))
-                (do @23 (= (at values 0) (. before x)))
-                (do @24 (= (at values 1) (. before y)))
-                (do @25 (= (at values 2) (. before z)))
-                (do @26 (= (at values 3) (. before w)))))
-            (for @29 (pragma "unroll") (declare @29 int i 0) (< i 4) (++ i)
-              (declare @30 (const float) sum (call join_sums (at (at (at sums part) tile) (+ first i)) (at (at (at sums (+ kPhaseSums part)) tile) (+ first i))))
-              (do @31 (= (at values i) (call fmaf (* sum (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at values i))))
-              (do @32 (= (at (at (at sums part) tile) (+ first i)) (at values i))))
-            (if @34 (> kChunks 1)
-              (then
-                (do @35 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (function @606 device float finish
+                  (do @63 (call release previous (== later 1)))))))))))
+  (function @391 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @613 device void store_tile
+  (function @398 device void store_tile
     (comment "Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first")
     (comment "channel, `y` the image.")
     (attributes "__forceinline__")
@@ -953,12 +983,12 @@
                             (declare @55 (const int) d (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2)))
                             (do @56 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) shift))))
                           (do @61 (call store_together (+ to ox) values))))))))))))))
-  (record @685 Tile
+  (record @470 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @690 device Tile tile_at
+  (function @475 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -968,7 +998,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @698 kernel void shift_gemm
+  (function @483 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1015,7 +1045,7 @@
     (declare @40 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
     (if @41 (>= warp (/ kConsumers 32))
       (then
-        (do @42 (call setmaxnreg_decrease 56))
+        (do @42 (call setmaxnreg_decrease (? P::split 72 56)))
         (declare @43 (const int) thread (- (. threadIdx x) kConsumers))
         (declare @44 (const int) above (? (== kPhaseGroups 1) kLeastOffsetH (- (/ (+ phase_row P::padding_h) P::stride_h) (- kOffsetsH 1))))
         (if @45 (&& P::resident (== thread 0))
@@ -1060,7 +1090,7 @@
             (do @85 (call async_copy_wait 0))
             (do @86 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread)))))
       (else
-        (do @89 (call setmaxnreg_increase 224))
+        (do @89 (call setmaxnreg_increase (? P::split 216 224)))
         (comment @90 "The thread's place in the tile: the first position of its run, the first of its channels.")
         (declare @91 (const int) lane (% (. threadIdx x) 32))
         (declare @92 (const int) quarter (% lane 4))
@@ -1071,51 +1101,53 @@
         (declare @97 (const int) position (+ (* (+ (* image kStagedRows) row) kStagedColumns) column))
         (declare @98 (const int) own (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position)))
         (declare @100 (const int) co (+ first_out (* quarter P::channel_run)))
-        (declare @101 (array (array Sums kTiles) kSums) sums (init))
-        (declare @102 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x)))
-        (if @103 P::resident
+        (declare @101 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+          (trail "for arrange()"))
+        (declare @102 (array (array Sums kTiles) kSums) sums (init))
+        (declare @103 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x)))
+        (if @104 P::resident
           (then
-            (do @104 (call mbarrier_wait resident 0))))
-        (declare @106 int stage 0)
-        (declare @107 "unsigned int" parity 0)
-        (for @108 plain (declare @108 int index first_tile) (< index tiles) (+= index next_tile)
-          (do @109 (call pin sums))
-          (for @110 plain (declare @110 int chunk 0) (< chunk kChunks) (++ chunk)
-            (do @111 (call mbarrier_wait (& (at full stage)) parity))
-            (declare @112 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @113 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (declare @114 int exponent 0)
-            (if @115 P::split
+            (do @105 (call mbarrier_wait resident 0))))
+        (declare @107 int stage 0)
+        (declare @108 "unsigned int" parity 0)
+        (for @109 plain (declare @109 int index first_tile) (< index tiles) (+= index next_tile)
+          (do @110 (call pin sums))
+          (for @111 plain (declare @111 int chunk 0) (< chunk kChunks) (++ chunk)
+            (do @112 (call mbarrier_wait (& (at full stage)) parity))
+            (declare @113 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @114 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (declare @115 int exponent 0)
+            (if @116 P::split
               (then
-                (declare @116 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ from kLargestOffset))))
-                (do @117 (= exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w))))))))
-            (declare @119 (const float) scale (call power_of_two exponent))
-            (do @120 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) scale (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1))))))
-            (if @123 P::resident
+                (declare @117 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ from kLargestOffset))))
+                (do @118 (= exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w))))))))
+            (declare @120 (const float) scale (call power_of_two exponent))
+            (do @121 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) scale (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero))
+            (if @124 P::resident
               (then
-                (do @124 (call release (& (at empty stage)) true))))
-            (if_constexpr @126 P::split
+                (do @125 (call release (& (at empty stage)) true))))
+            (if_constexpr @127 P::split
               (then
-                (do @127 (call wgmma_wait 0))
-                (do @128 (call pin sums))
-                (do @129 (call add_up sums totals exponent (+ (reinterpret_cast (pointer (const int)) (+ weights kExponentOffset)) (* quarter 2)) (== chunk 0)))
-                (if @131 (! P::resident)
+                (do @128 (call wgmma_wait 0))
+                (do @129 (call pin sums))
+                (do @130 (call add_up sums totals exponent (+ (reinterpret_cast (pointer (const int)) (+ weights kExponentOffset)) (* quarter 2)) (== chunk 0)))
+                (if @132 (! P::resident)
                   (then
-                    (do @132 (call release (& (at empty stage)) true))))
-                (do @134 (call pin sums))))
-            (do @136 (++ stage))
-            (if @137 (== stage P::stages)
+                    (do @133 (call release (& (at empty stage)) true))))
+                (do @135 (call pin sums))))
+            (do @137 (++ stage))
+            (if @138 (== stage P::stages)
               (then
-                (do @138 (= stage 0))
-                (do @139 (^= parity 1)))))
-          (if @142 (! P::split)
+                (do @139 (= stage 0))
+                (do @140 (^= parity 1)))))
+          (if @143 (! P::split)
             (then
-              (do @143 (call wgmma_wait 0))
-              (do @144 (call pin sums))
-              (if @145 (! P::resident)
+              (do @144 (call wgmma_wait 0))
+              (do @145 (call pin sums))
+              (if @146 (! P::resident)
                 (then
-                  (do @146 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))))
-          (declare @149 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @150 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+                  (do @147 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))))
+          (declare @150 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @151 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (do @151 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) bias co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))
+              (do @152 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) bias co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))
