@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "generator/language/language.h"
 
 namespace convtgen {
@@ -111,6 +114,30 @@ TEST(ShippedRecords, ThoseThatShipAreTakenByThePlanner) {
       EXPECT_EQ(plan_json(first), record.measured[0].plan);
       EXPECT_EQ(first.recorded->chip, record.chip);
       EXPECT_DOUBLE_EQ(first.recorded->seconds, record.measured[0].milliseconds / 1e3);
+    }
+  }
+}
+
+TEST(ShippedRecords, LayersOutsideTheSuiteHaveNone) {
+  std::ifstream file(CONVTGEN_OUTSIDE_LAYERS);
+  std::ostringstream text;
+  text << file.rdbuf();
+  const std::vector<NamedLayer> layers = parse_file(text.str()).value();
+  EXPECT_EQ(layers.size(), 10u);
+  for (const NamedLayer& named : layers) {
+    const Compute of_f32[] = {Compute::kF32, Compute::kTf32, Compute::kF32x3};
+    for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
+      Problem problem{named.layer, Direction::kForward, target_named("sm_90a").value()};
+      problem.layer.layout = layout;
+      for (const Compute compute : of_f32) {
+        problem.layer.compute = compute;
+        EXPECT_FALSE(shipped_record(problem)) << named.name;
+      }
+      for (const auto& [dtype, compute] : {std::pair{Dtype::kF16, Compute::kF16}, {Dtype::kBf16, Compute::kBf16}}) {
+        problem.layer.dtype = dtype;
+        problem.layer.compute = compute;
+        EXPECT_FALSE(shipped_record(problem)) << named.name;
+      }
     }
   }
 }
