@@ -14,6 +14,7 @@
 #include "device/async_copy.h"
 #include "device/barrier.h"
 #include "device/element.h"
+#include "device/memory.h"
 #include "device/printed.h"
 #include "device/template.h"
 #include "device/tensor_copy.h"
@@ -109,7 +110,9 @@ static_assert(!P::flat || kHaloH == 0 || P::width >= 0, "the pitch of rows in th
 static_assert(P::copy_bytes > 0 || P::channels_last || P::vector == 1 ||
                   (kPixels % P::vector == 0 && (!P::flat || kPixels == kPositions)),
               "pixels that are loaded together are of one row");
-static_assert(!P::channels_last || P::vector == 1 || (P::vector == 4 && kPack == 4), "a unit is loaded as it lies");
+static_assert(!P::channels_last || P::vector == 1 || P::vector == kPack, "a unit is loaded as it lies");
+static_assert(!P::in_turn || P::stages > kChunks,
+              "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart");
 static_assert(P::stages >= P::ahead + 2, "the stage that consumers wait for is not held back by copies of later ones");
 
 // One thread's sums for one part, of all phases or of one.
@@ -253,10 +256,12 @@ __device__ __forceinline__ void stage_input(unsigned char* to, const Element* __
 // Input on its way through registers: of some items, the words of a unit of channels. An item is `vector` adjacent
 // pixels, or with channels last one.
 constexpr int kVector = P::channels_last ? 1 : P::vector;  // pixels
+constexpr bool kWholeUnits = P::channels_last && P::vector == kPack;
+constexpr int kWords = kWholeUnits ? 4 : kPack;  // of an item
 constexpr int kItems = kUnits * (kPixels / kVector);
-constexpr int kBatch = 32 / kPack;  // items that a thread has under way
+constexpr int kBatch = 32 / kWords;  // items that a thread has under way
 constexpr int kBatches = ceil_div(kItems, kBatch* P::producers);
-using Words = unsigned int[kBatch][kPack];
+using Words = unsigned int[kBatch][kWords];
 
 // Loads a batch of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.
 __device__ __forceinline__ void load_batch(Words& words, const Element* __restrict__ x, const Tile& tile,
@@ -281,10 +286,10 @@ __device__ __forceinline__ void load_batch(Words& words, const Element* __restri
                               ? x + ((static_cast<long long>(image) * in_h + iy) * in_w + ix) * P::in_channels + ci
                               : x + (static_cast<long long>(image) * P::in_channels + ci) * plane +
                                     static_cast<long long>(iy) * in_w + ix;
-    if (P::channels_last && P::vector == kPack) {
+    if (kWholeUnits) {
       uint4 loaded = make_uint4(0, 0, 0, 0);
       if (inside && (P::in_channels % P::chunk == 0 || left > 0)) {
-        loaded = *reinterpret_cast<const uint4*>(from);
+        loaded = load_constant_16(from);
       }
       words[item][0] = loaded.x;
       words[item][1] = loaded.y;
@@ -313,9 +318,9 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
       const int unit = P::channels_last ? i % kUnits : i / (kPixels / kVector);
       const int pixel = (P::channels_last ? i / kUnits : i % (kPixels / kVector)) * kVector;
       uint4* place = reinterpret_cast<uint4*>(to + unit * kUnitPitch + pixel * 16);
-      if (P::type == kWgmmaTf32) {
-        *place = make_uint4(rounded(words[item][0]), rounded(words[item][1]), rounded(words[item][2]),
-                            rounded(words[item][3]));
+      if (P::type == kWgmmaTf32 || kWholeUnits) {
+        *place = make_uint4(operand(words[item][0]), operand(words[item][1]), operand(words[item][2]),
+                            operand(words[item][3]));
       } else {
         // Two channels in a word.
         *place = make_uint4(low_halves(words[item][0], words[item][1]), low_halves(words[item][2], words[item][3]),
@@ -396,6 +401,15 @@ __device__ __forceinline__ float sum_of(const Sums (&sums)[kSumArrays], int phas
   return P::joined ? sums[0][phase * (P::columns / 2) + column] : has_taps(phase) ? sums[phase][column] : 0;
 }
 
+// Where a thread has few channels it reads their biases once a tile.
+constexpr int kOwn = P::columns / 4;
+constexpr bool kAhead = P::has_bias && kOwn <= 16;
+
+// The block's channel that is the thread's i-th, whose first is `channel`.
+__device__ __forceinline__ int own_channel(int channel, int i) {
+  return channel + i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
+}
+
 // A sum as memory holds it, after bias and fuse chain where the layer has them.
 __device__ __forceinline__ float finish(float sum, float shift) {
   const float value = P::has_bias ? sum + shift : sum;
@@ -408,6 +422,13 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[kParts][kSumArray
                                             const float* bias, const Tile& tile, int first_part, int row, int channel,
                                             int left, const int phase_row, const int batch, const int in_h,
                                             const int in_w, const int out_h, const int out_w) {
+  float ahead[kAhead ? kOwn : 1];
+  if (kAhead) {
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i) {
+      ahead[i] = bias[own_channel(channel, i)];
+    }
+  }
 #pragma unroll
   for (int part = 0; part < kParts; ++part) {
 #pragma unroll
@@ -428,12 +449,13 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[kParts][kSumArray
             Element* to = y + ((static_cast<long long>(image) * out_h + oy) * out_w + ox) * P::out_channels;
 #pragma unroll
             for (int first = 0; first < P::columns / 4; first += P::store) {
-              const int own = channel + first / P::channel_run * (4 * P::channel_run) + first % P::channel_run;
+              const int own = own_channel(channel, first);
               if (P::out_channels % P::columns == 0 || own < left) {
                 float values[P::store];
 #pragma unroll
                 for (int i = 0; i < P::store; ++i) {
-                  values[i] = finish(sum_of(sums[part], phase, first + i, half), P::has_bias ? bias[own + i] : 0);
+                  values[i] = finish(sum_of(sums[part], phase, first + i, half),
+                                     kAhead ? ahead[first + i] : P::has_bias ? bias[own + i] : 0);
                 }
                 store_together(to + own, values);
               }
@@ -442,12 +464,13 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[kParts][kSumArray
             Element* to = y + (static_cast<long long>(image) * P::out_channels * out_h + oy) * out_w + ox;
 #pragma unroll
             for (int i = 0; i < P::columns / 4; ++i) {
-              const int own = channel + i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
+              const int own = own_channel(channel, i);
               if (P::out_channels % P::columns == 0 || own < left) {
                 float values[P::store];
 #pragma unroll
                 for (int v = 0; v < P::store; ++v) {
-                  values[v] = finish(sum_of(sums[part], phase + v, i, half), P::has_bias ? bias[own] : 0);
+                  values[v] = finish(sum_of(sums[part], phase + v, i, half),
+                                     kAhead ? ahead[i] : P::has_bias ? bias[own] : 0);
                 }
                 store_together(to + static_cast<long long>(own) * out_h * out_w, values);
               }

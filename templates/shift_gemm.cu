@@ -14,8 +14,7 @@
 #include "device/activation.h"
 #include "device/async_copy.h"
 #include "device/barrier.h"
-#include "device/convert.h"
-#include "device/memory.h"
+#include "device/element.h"
 #include "device/printed.h"
 #include "device/template.h"
 #include "device/tensor_copy.h"
@@ -87,6 +86,9 @@ static_assert(P::tile_n * P::tile_h * P::tile_w == 64 * P::run && P::tile_w % P:
 static_assert(kPhases * kTiles * P::columns <= 256, "the sums fit the registers");
 static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted one by one, and only where each has as many kernel rows");
+static_assert(!P::bulk || (!P::channels_last && P::copy_bytes == 16 && P::width >= 0 && P::width * kBytes % 16 == 0 &&
+                           P::tile_w * kBytes % 16 == 0),
+              "rows are whole pieces of 16 bytes");
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
 
 // One thread's sums for one tile, in phases that one product makes.
@@ -150,11 +152,6 @@ __host__ __device__ constexpr bool all_have_taps() {
 }
 constexpr bool kAllHaveTaps = all_have_taps();
 
-// A staged word as a product takes it.
-__device__ __forceinline__ unsigned int operand(unsigned int word) {
-  return P::type == kWgmmaTf32 ? float_to_tf32(__uint_as_float(word)) : word;
-}
-
 // The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
 __device__ __forceinline__ int out_channel_at(int n) {
   const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
@@ -170,21 +167,6 @@ __device__ __forceinline__ Element weight_at(const Element* __restrict__ weight,
     value = weight[(static_cast<long long>(ci) * P::out_channels + co) * kTaps + tap];
   }
   return value;
-}
-
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return P::type == kWgmmaF16 ? floats_to_half2(low, high) : floats_to_bfloat162(low, high);
-}
-
-__device__ __forceinline__ Element narrow(float value) {
-  if constexpr (P::type == kWgmmaF16) {
-    return float_to_half(value);
-  } else if constexpr (P::type == kWgmmaBf16) {
-    return float_to_bfloat16(value);
-  } else {
-    return value;
-  }
 }
 
 // Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
@@ -272,6 +254,40 @@ __device__ __forceinline__ void stage_input(Element* to, const Element* __restri
            inside ? min(in_w - ix, kCopy) * kBytes : 0);
     }
   }
+}
+
+// The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.
+__device__ __forceinline__ void stage_rows(Element* to, const Element* __restrict__ x, int first_channel, int first_row,
+                                           int first_column, int thread, int images, unsigned long long* full,
+                                           const int in_h, const int in_w) {
+  const int begin = max(first_column, 0);
+  const int end = min(first_column + kStagedColumns, in_w);
+  // A warp asks for one copy after the other: so all warps do.
+  for (int i = thread % 32 * (kProducers / 32) + thread / 32; i < P::chunk * P::tile_n * kStagedRows; i += kProducers) {
+    const int row = i % kStagedRows;
+    const int image = i / kStagedRows % P::tile_n;
+    const int channel = i / (kStagedRows * P::tile_n);
+    const int ci = first_channel + channel;
+    const int iy = first_row + row;
+    const bool inside = (P::in_channels % P::chunk == 0 || ci < P::in_channels) && (P::tile_n == 1 || image < images) &&
+                        iy >= 0 && iy < in_h && begin < end;
+    Element* staged = to + channel * kChannelPitch + (image * kStagedRows + row) * kStagedColumns;
+    if (inside) {
+      mbarrier_expect(full, (end - begin) * kBytes);
+      bulk_load(staged + (begin - first_column),
+                x + ((static_cast<long long>(image) * P::in_channels + ci) * in_h + iy) * in_w + begin,
+                (end - begin) * kBytes, full);
+    }
+    if (!inside || end - begin < kStagedColumns) {
+      for (int column = 0; column < kStagedColumns; column += kPack) {
+        if (!inside || first_column + column < begin || first_column + column >= end) {
+          *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
+        }
+      }
+      fence_proxy_async();  // the next bulk copy to this place comes behind it
+    }
+  }
+  mbarrier_arrive(full);
 }
 
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
@@ -385,40 +401,6 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
 __device__ __forceinline__ float finish(float sum, float shift) {
   const float value = P::has_bias ? sum + shift : sum;
   return P::fuse_count > 0 ? activate(value) : value;
-}
-
-__device__ __forceinline__ float widen(Element value) {
-  if constexpr (P::type == kWgmmaF16) {
-    return half_to_float(value);
-  } else if constexpr (P::type == kWgmmaBf16) {
-    return bfloat16_to_float(value);
-  } else {
-    return value;
-  }
-}
-
-// Stores adjacent elements, aligned to all of them.
-__device__ __forceinline__ void store_together(Element* to, const float (&values)[P::store]) {
-  if (P::type == kWgmmaTf32) {
-    if (P::store == 4) {
-      *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
-    } else if (P::store == 2) {
-      *reinterpret_cast<float2*>(to) = make_float2(values[0], values[1]);
-    } else {
-      *to = values[0];
-    }
-  } else {
-    if (P::store == 8) {
-      *reinterpret_cast<uint4*>(to) = make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
-                                                 pair(values[4], values[5]), pair(values[6], values[7]));
-    } else if (P::store == 4) {
-      *reinterpret_cast<uint2*>(to) = make_uint2(pair(values[0], values[1]), pair(values[2], values[3]));
-    } else if (P::store == 2) {
-      *reinterpret_cast<unsigned int*>(to) = pair(values[0], values[1]);
-    } else {
-      *to = narrow(values[0]);
-    }
-  }
 }
 
 // Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
@@ -550,7 +532,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(56);
+    setmaxnreg_decrease(72);
     const int thread = threadIdx.x - kConsumers;
     const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
     if (P::resident && thread == 0) {
@@ -569,9 +551,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           mbarrier_arrive_expect(&full[stage], kChunkWeightBytes);
           bulk_load(to + kInputBytes, block_weights + chunk * kChunkWeightBytes, kChunkWeightBytes, &full[stage]);
         }
-        stage_input(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
-                    thread, batch - tile.image, in_h, in_w);
-        async_copy_arrive(&full[stage]);
+        if (P::bulk) {
+          stage_rows(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
+                     thread, batch - tile.image, &full[stage], in_h, in_w);
+        } else {
+          stage_input(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
+                      tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
+          async_copy_arrive(&full[stage]);
+        }
         ++stage;
         if (stage == P::stages) {
           stage = 0;
@@ -580,7 +567,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase(224);
+    setmaxnreg_increase(216);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;

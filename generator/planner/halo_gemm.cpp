@@ -26,6 +26,8 @@ constexpr std::size_t kMostPlans = 8;
 constexpr double kClock = 1.7e9;
 constexpr double kCacheBytes = 40;     // from L2
 constexpr double kRegisterBytes = 25;  // from there through registers
+constexpr double kSharedBytes = 128;   // of shared memory
+constexpr double kCopiedBytes = 16;    // of it that an asynchronous copy fills
 constexpr double kChunkCycles = 40;    // of barriers, between chunks
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -120,9 +122,10 @@ std::int64_t shared_bytes(const Facts& f, const Block& b) {
          b.stages * (bytes.input + (b.resident ? 0 : bytes.weights) + 16) + (f.layer.bias ? b.columns * 4 : 0);
 }
 
-/// As many stages as fit, of at most six; false where too few do.
+/// As many stages as fit, of at most six; false where too few do. Warpgroups in turn need more of them than a tile has
+/// chunks (the template says why).
 bool choose_stages(const Facts& f, Block& b) {
-  const std::int64_t least = b.copy_bytes > 0 ? 3 : 2;
+  const std::int64_t least = std::max<std::int64_t>(b.copy_bytes > 0 ? 3 : 2, b.in_turn ? f.chunks(b) + 1 : 0);
   for (b.stages = 6; b.stages >= least; --b.stages) {
     if (shared_bytes(f, b) <= f.target.max_shared_bytes) {
       b.ahead = b.copy_bytes > 0 ? std::min<std::int64_t>(b.stages - 2, 2) : 0;
@@ -132,8 +135,9 @@ bool choose_stages(const Facts& f, Block& b) {
   return false;
 }
 
-/// How input is brought: by the largest asynchronous copies that the pixels' channels allow, or through registers
-/// where they allow none, where channels come first, and for tf32 that is to be rounded.
+/// How input is brought: by the largest asynchronous copies that the pixels' channels allow, or through registers where
+/// they allow none, where channels come first, for tf32 that is to be rounded, and by whole units, which shared memory
+/// takes eight times as fast as asynchronous copies.
 std::vector<Block> with_copies(const Facts& f, Block b) {
   std::vector<Block> out;
   for (std::int64_t bytes = 16; bytes >= 4 && f.channels_last && out.empty(); bytes /= 2) {
@@ -142,7 +146,7 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
       out.push_back(b);
     }
   }
-  if (out.empty() || f.bytes == 4) {
+  if (out.empty() || f.bytes == 4 || f.layer.in_channels % f.pack == 0) {
     b.copy_bytes = 0;
     out.push_back(b);
   }
@@ -152,7 +156,7 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
 /// Elements that are loaded to registers together.
 std::int64_t vector_of(const Facts& f, const Block& b) {
   if (f.channels_last) {
-    return b.copy_bytes == 0 && f.bytes == 4 && f.layer.in_channels % f.pack == 0 ? f.pack : 1;
+    return b.copy_bytes == 0 && f.layer.in_channels % f.pack == 0 ? f.pack : 1;
   }
   if (f.bytes == 4) {
     return 1;
@@ -202,15 +206,17 @@ double store_factor(const Facts& f, const Block& b) {
   return std::max(1.0, 32 / adjacent) * (b.store < std::min(f.layer.stride.w, f.pack) ? 1.5 : 1.0);
 }
 
-/// The time of a call, in seconds. Products take N / 2 cycles, or as long as shared memory takes to give both operands;
-/// weights and input come from L2 beside them; what is stored is made ready while no products run, unless warpgroups
-/// take turns.
+/// The time of a call, in seconds. Products take N / 2 cycles, or as long as shared memory takes to give both operands
+/// and to take what is staged; weights and input come from L2 beside them; what is stored is made ready while no
+/// products run, unless warpgroups take turns.
 double predicted(const Facts& f, const Block& b) {
   const Bytes bytes = bytes_of(f, b);
   const auto number = [](std::int64_t n) { return static_cast<double>(n); };
   const double n = number(f.product_columns(b));
   const double chunks = number(f.chunks(b));
-  const double products = number(f.taps(b) * (b.chunk / f.depth) * positions(b) / 64) * std::max(n / 2, 16 + n / 4);
+  const double count = number(f.taps(b) * (b.chunk / f.depth) * positions(b) / 64);
+  const double staging = number(bytes.input) / (b.copy_bytes > 0 ? kCopiedBytes : kSharedBytes);
+  const double products = std::max(count * n / 2, count * (16 + n / 4) + staging);
   const double arriving = number(bytes.input) / (b.copy_bytes > 0 ? kCacheBytes : kRegisterBytes) +
                           (b.resident ? 0 : number(bytes.weights) / kCacheBytes);
   const double epilogue = 300 + 6 * number(positions(b) * f.phases(b) * b.columns) / 256;

@@ -25,11 +25,11 @@ std::int64_t round_down(std::int64_t a, std::int64_t b) {
   return a - floor_mod(a, b);
 }
 
-/// As many stages as fit, of at most four; false where not even two do.
+/// As many stages as fit, of at most six; false where not even two do.
 bool choose_stages(const Facts& f, Block& b) {
   for (const bool resident : {true, false}) {
     b.resident = resident;
-    for (b.stages = 4; b.stages >= 2; --b.stages) {
+    for (b.stages = 6; b.stages >= 2; --b.stages) {
       if (shared_bytes(f, b) <= f.target.max_shared_bytes) {
         return true;
       }
@@ -38,15 +38,21 @@ bool choose_stages(const Facts& f, Block& b) {
   return false;
 }
 
-/// The largest copy that rows (or pixels, with channels last) of this many elements allow; 0 where none does.
-std::int64_t choose_copy(const Facts& f) {
+/// How input is brought: by the largest copies that rows (or pixels, with channels last) of this many elements allow,
+/// and rows also by bulk copies.
+std::vector<Block> with_copies(const Facts& f, Block b) {
   const Size extent = f.channels_last ? Size(f.layer.in_channels) : f.layer.width;
-  for (std::int64_t bytes = 16; bytes >= 4; bytes /= 2) {
-    if (extent ? *extent * f.bytes % bytes == 0 : f.bytes == 4 && bytes == 4) {
-      return bytes;
+  std::vector<Block> out;
+  for (b.copy_bytes = 16; b.copy_bytes >= 4 && out.empty(); b.copy_bytes /= 2) {
+    if (extent ? *extent * f.bytes % b.copy_bytes == 0 : f.bytes == 4 && b.copy_bytes == 4) {
+      out.push_back(b);
     }
   }
-  return 0;
+  if (!f.channels_last && !out.empty() && out.front().copy_bytes == 16) {
+    out.push_back(out.front());
+    out.back().bulk = true;
+  }
+  return out;
 }
 
 void choose_store(const Facts& f, Block& b) {
@@ -101,15 +107,14 @@ bool choose_tile(const Facts& f, Block& b) {
   return b.tile_h > 0;
 }
 
-/// The rest of a block whose run, phase rows and columns are chosen; nothing where nothing fits.
+/// The rest of a block whose run, phase rows, columns, chunk and copies are chosen; nothing where nothing fits.
 std::optional<Block> completed(const Facts& f, Block b) {
   const Layer& layer = f.layer;
-  b.copy_bytes = choose_copy(f);
-  b.chunk = 2 * f.depth;
-  const std::int64_t products =
-      layer.kernel.h * layer.kernel.w / merged_phases(layer) * b.phase_rows / layer.stride.h * 2 * (b.run / 2);
-  if (b.copy_bytes == 0 || products > kMostProducts || !registers_suffice(f, b) ||
-      packed_bytes(f, b) > kMostPackedBytes || packed_bytes(f, b) / column_tiles(f, b) > kMostBlockBytes) {
+  const std::int64_t products = layer.kernel.h * layer.kernel.w / merged_phases(layer) * b.phase_rows / layer.stride.h *
+                                (b.chunk / f.depth) * (b.run / 2);
+  if ((b.chunk > 2 * f.depth && b.chunk >= 2 * layer.in_channels) || products > kMostProducts ||
+      !registers_suffice(f, b) || packed_bytes(f, b) > kMostPackedBytes ||
+      packed_bytes(f, b) / column_tiles(f, b) > kMostBlockBytes) {
     return std::nullopt;
   }
   choose_store(f, b);
@@ -157,8 +162,13 @@ std::vector<Block> blocks(const Facts& f) {
       block.phase_rows = phase_rows;
       for (const std::int64_t columns : column_counts(f, block)) {
         block.columns = columns;
-        if (const std::optional<Block> fitting = completed(f, block)) {
-          all.push_back(*fitting);
+        for (const std::int64_t steps : {2, 4}) {
+          block.chunk = steps * f.depth;
+          for (const Block& copied : with_copies(f, block)) {
+            if (const std::optional<Block> fitting = completed(f, copied)) {
+              all.push_back(*fitting);
+            }
+          }
         }
       }
     }

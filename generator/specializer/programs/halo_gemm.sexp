@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "4a88a491a631de92d186790e28b2204bb2de567045201d4570f726a3cff9abff")
+  (digest "dda217dc761b49ec231663b4fd1d3940223c801500ef42887b25a76954d77d40")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -189,13 +189,13 @@
   (printed @25 setmaxnreg_increase (static registers))
   (printed @26 setmaxnreg_decrease (static registers))
   (file "device/element.h")
-  (function @10 device "unsigned int" pair
+  (function @11 device "unsigned int" pair
     (comment "Two elements of 16 bits in a word.")
     (attributes "__forceinline__")
     (argument float low)
     (argument float high)
     (return @1 (? (== P::type kWgmmaF16) (call floats_to_half2 low high) (call floats_to_bfloat162 low high))))
-  (function @14 device P::Element narrow
+  (function @15 device P::Element narrow
     (attributes "__forceinline__")
     (argument float value)
     (if_constexpr @1 (== P::type kWgmmaF16)
@@ -207,7 +207,7 @@
             (return @4 (call float_to_bfloat16 value)))
           (else
             (return @6 value))))))
-  (function @24 device float widen
+  (function @25 device float widen
     (attributes "__forceinline__")
     (argument P::Element value)
     (if_constexpr @1 (== P::type kWgmmaF16)
@@ -219,8 +219,8 @@
             (return @4 (call bfloat16_to_float value)))
           (else
             (return @6 value))))))
-  (function @35 device "unsigned int" bits_of
-    (comment "An element's bits; a tf32 value rounded; the low or the high halves of two words in one.")
+  (function @36 device "unsigned int" bits_of
+    (comment "An element's bits.")
     (attributes "__forceinline__")
     (argument P::Element value)
     (if_constexpr @1 (== P::type kWgmmaTf32)
@@ -228,22 +228,25 @@
         (return @2 (call __float_as_uint value)))
       (else
         (return @4 value))))
-  (function @42 device "unsigned int" rounded
+  (function @46 device "unsigned int" operand
+    (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads;")
+    (comment "it ignores the 13 lowest. Infinities and NaNs stay. Half as many instructions as float_to_tf32().")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
-    (return @1 (call float_to_tf32 (call __uint_as_float word))))
-  (function @45 device "unsigned int" low_halves
+    (return @1 (? (&& (== P::type kWgmmaTf32) (<= (call fabsf (call __uint_as_float word)) 3.4028235e+38f)) (+ word 4096u) word)))
+  (function @51 device "unsigned int" low_halves
+    (comment "The low or the high halves of two words in one.")
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (& a 65535u) (<< b 16))))
-  (function @48 device "unsigned int" high_halves
+  (function @54 device "unsigned int" high_halves
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 4294901760u))))
-  (function @53 device void store_together
-    (comment "Stores adjacent elements, aligned to all of them.")
+  (function @59 device void store_together
+    (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (reference (array (const float) P::store)) values)
@@ -251,27 +254,27 @@
       (then
         (if @2 (== P::store 4)
           (then
-            (do @3 (= (* (reinterpret_cast (pointer float4) to)) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))
+            (do @3 (call store_streaming_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
           (else
-            (if @4 (== P::store 2)
+            (if @5 (== P::store 2)
               (then
-                (do @5 (= (* (reinterpret_cast (pointer float2) to)) (call make_float2 (at values 0) (at values 1)))))
+                (do @6 (call store_streaming_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
               (else
-                (do @7 (= (* to) (at values 0))))))))
+                (do @8 (= (* to) (at values 0))))))))
       (else
-        (if @10 (== P::store 8)
+        (if @11 (== P::store 8)
           (then
-            (do @11 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3)) (call pair (at values 4) (at values 5)) (call pair (at values 6) (at values 7))))))
+            (do @12 (call store_streaming_16 to (call make_uint4 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3)) (call pair (at values 4) (at values 5)) (call pair (at values 6) (at values 7))))))
           (else
-            (if @13 (== P::store 4)
+            (if @14 (== P::store 4)
               (then
-                (do @14 (= (* (reinterpret_cast (pointer uint2) to)) (call make_uint2 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3))))))
+                (do @15 (call store_streaming_8 to (call make_uint2 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3))))))
               (else
-                (if @15 (== P::store 2)
+                (if @16 (== P::store 2)
                   (then
-                    (do @16 (= (* (reinterpret_cast (pointer "unsigned int") to)) (call pair (at values 0) (at values 1)))))
+                    (do @17 (call store_streaming_4 to (call pair (at values 0) (at values 1)))))
                   (else
-                    (do @18 (= (* to) (call narrow (at values 0)))))))))))))
+                    (do @19 (= (* to) (call narrow (at values 0)))))))))))))
   (file "device/tensor_copy.h")
   (verbatim @20 TensorMap "// The chip's form of a tensor map (runtime/device/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.\nstruct __align__(64) TensorMap {\n  unsigned long long words[16];\n};")
   (primitive @25 void tensor_load_1d (uses TensorMap shared_address) "// Loads the box at these coordinates of a 1-dimensional map to shared memory.\n__device__ __forceinline__ void tensor_load_1d(void* to, const TensorMap& map, unsigned long long* barrier, int c0) {\n  asm volatile(\n      \"cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];\" ::\"r\"(\n          shared_address(to)),\n      \"l\"(&map), \"r\"(shared_address(barrier)), \"r\"(c0)\n      : \"memory\");\n}")
@@ -310,70 +313,71 @@
   (primitive @74 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,\n// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major\n// operand (rows are of A or columns of B) has its byte at\n//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size\n//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)\n// and of an MN-major one (16-bit types only):\n//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading\n//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride\n// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed\n// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole\n// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same\n// formula. base_offset is 0. The whole operand must lie in the block's shared memory.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,\n                                                               unsigned int stride, unsigned int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |\n         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |\n         mode << 62;\n}")
   (primitive @83 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "halo_gemm.cu")
-  (alias @24 Element P::Element)
-  (function @26 constexpr int larger
+  (alias @25 Element P::Element)
+  (function @27 constexpr int larger
     (argument int a)
     (argument int b)
     (return @1 (? (> a b) a b)))
-  (constant @30 int kConsumers 256)
-  (constant @31 int kThreads (+ kConsumers P::producers))
-  (constant @32 int kPackers 256)
-  (constant @34 int kBytes (? (== P::type kWgmmaTf32) 4 2))
-  (constant @35 int kDepth (/ 32 kBytes))
-  (constant @36 int kPack (/ 16 kBytes))
-  (constant @37 int kSteps (/ P::chunk kDepth))
-  (constant @38 int kUnits (/ P::chunk kPack))
-  (constant @39 int kChunks (call ceil_div P::in_channels P::chunk))
-  (constant @42 int kPhases (* P::phase_rows P::stride_w))
-  (constant @43 int kPhaseGroups (/ P::stride_h P::phase_rows))
-  (constant @44 int kWindowH (call ceil_div P::kernel_h P::stride_h))
-  (constant @45 int kWindowW (call ceil_div P::kernel_w P::stride_w))
-  (constant @46 int kStepH (? (== P::stride_h 1) P::dilation_h 1))
-  (constant @47 int kStepW (? (== P::stride_w 1) P::dilation_w 1))
-  (constant @48 int kHaloH (* (- kWindowH 1) kStepH))
-  (constant @49 int kHaloW (* (- kWindowW 1) kStepW))
-  (constant @52 int kFirstH (/ P::padding_h P::stride_h))
-  (constant @53 int kFirstW (/ P::padding_w P::stride_w))
-  (constant @54 int kBeyondH (call floor_div (- (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) P::padding_h) P::stride_h))
-  (constant @55 int kBeyondW (call floor_div (- (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) P::padding_w) P::stride_w))
-  (constant @59 int kGapH (call larger 0 (call larger kBeyondH (- kHaloH kFirstH))))
-  (constant @60 int kGapW (call larger 0 (call larger kBeyondW (- kHaloW kFirstW))))
-  (constant @65 int kPaddedH (? P::joined (* kWindowH P::stride_h) P::kernel_h))
-  (constant @66 int kPaddedW (? P::joined (* kWindowW P::stride_w) P::kernel_w))
-  (constant @67 int kColumns (* (? P::joined kPhases 1) P::columns))
-  (constant @68 int kSumArrays (? P::joined 1 kPhases))
-  (constant @69 int kTaps (? P::joined (* kWindowH kWindowW) (* (/ kPaddedH kPhaseGroups) kPaddedW)))
-  (constant @70 int kChannelTiles (call ceil_div P::out_channels P::columns))
-  (constant @71 int kColumnTiles (* kPhaseGroups kChannelTiles))
-  (constant @74 int kPositions (* P::tile_h P::tile_w))
-  (constant @75 int kTeams (? P::in_turn 2 1))
-  (constant @76 int kParts (/ (/ kPositions 64) (/ 2 kTeams)))
-  (constant @77 int kAcross (/ P::tile_w P::part_w))
-  (constant @80 int kAlign (? (|| P::channels_last P::flat) 1 P::vector))
-  (constant @81 int kSkew (call floor_mod (- kFirstW kHaloW) kAlign))
-  (constant @82 int kStagedColumns (* (call ceil_div (+ (+ kSkew P::tile_w) kHaloW) kAlign) kAlign))
-  (constant @83 int kRowPitch (? P::flat (+ P::width kGapW) kStagedColumns))
-  (constant @84 int kPixels (? P::flat (+ (+ kPositions (? (> kHaloH 0) (* kHaloH kRowPitch) 0)) kHaloW) (* (+ P::tile_h kHaloH) kStagedColumns)))
-  (constant @87 int kUnitPitch (* 16 (+ kPixels (call floor_mod (- (? (< kUnits 8) (/ 8 kUnits) 1) kPixels) 8))))
-  (constant @88 int kInputBytes (* kUnits kUnitPitch))
-  (constant @91 int kProductBytes (* kColumns 32))
-  (constant @92 int kChunkWeightBytes (* (* kTaps kSteps) kProductBytes))
-  (constant @93 int kResidentBytes (? P::resident (* kChunks kChunkWeightBytes) 0))
-  (constant @94 int kStageBytes (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
-  (constant @95 int kBiasOffset (+ kResidentBytes (* P::stages kStageBytes)))
-  (constant @96 int kBarrierOffset (+ kBiasOffset (? P::has_bias (* P::columns 4) 0)))
-  (static_assert @98 (== (% P::chunk kDepth) 0) "a chunk is whole products")
-  (static_assert @99 (&& (&& (&& (== (% kPositions (* 64 (/ 2 kTeams))) 0) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! P::flat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warpgroups make whole parts")
-  (static_assert @102 (&& (<= kColumns 256) (<= (* (* kSumArrays kColumns) kParts) 320)) "the sums fit the registers")
-  (static_assert @103 (|| (== kPhaseGroups 1) (== (% kPaddedH P::stride_h) 0)) "phase rows are parted only where each has as many kernel rows")
-  (static_assert @105 (&& (|| (|| (== P::stride_h 1) (== P::dilation_h 1)) (== P::kernel_h 1)) (|| (|| (== P::stride_w 1) (== P::dilation_w 1)) (== P::kernel_w 1))) "all phases read the same input")
-  (static_assert @108 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
-  (static_assert @109 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! P::flat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
-  (static_assert @112 (|| (|| (! P::channels_last) (== P::vector 1)) (&& (== P::vector 4) (== kPack 4))) "a unit is loaded as it lies")
-  (static_assert @113 (>= P::stages (+ P::ahead 2)) "the stage that consumers wait for is not held back by copies of later ones")
-  (alias @116 Sums (array float (/ kColumns 2))
+  (constant @31 int kConsumers 256)
+  (constant @32 int kThreads (+ kConsumers P::producers))
+  (constant @33 int kPackers 256)
+  (constant @35 int kBytes (? (== P::type kWgmmaTf32) 4 2))
+  (constant @36 int kDepth (/ 32 kBytes))
+  (constant @37 int kPack (/ 16 kBytes))
+  (constant @38 int kSteps (/ P::chunk kDepth))
+  (constant @39 int kUnits (/ P::chunk kPack))
+  (constant @40 int kChunks (call ceil_div P::in_channels P::chunk))
+  (constant @43 int kPhases (* P::phase_rows P::stride_w))
+  (constant @44 int kPhaseGroups (/ P::stride_h P::phase_rows))
+  (constant @45 int kWindowH (call ceil_div P::kernel_h P::stride_h))
+  (constant @46 int kWindowW (call ceil_div P::kernel_w P::stride_w))
+  (constant @47 int kStepH (? (== P::stride_h 1) P::dilation_h 1))
+  (constant @48 int kStepW (? (== P::stride_w 1) P::dilation_w 1))
+  (constant @49 int kHaloH (* (- kWindowH 1) kStepH))
+  (constant @50 int kHaloW (* (- kWindowW 1) kStepW))
+  (constant @53 int kFirstH (/ P::padding_h P::stride_h))
+  (constant @54 int kFirstW (/ P::padding_w P::stride_w))
+  (constant @55 int kBeyondH (call floor_div (- (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) P::padding_h) P::stride_h))
+  (constant @56 int kBeyondW (call floor_div (- (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) P::padding_w) P::stride_w))
+  (constant @60 int kGapH (call larger 0 (call larger kBeyondH (- kHaloH kFirstH))))
+  (constant @61 int kGapW (call larger 0 (call larger kBeyondW (- kHaloW kFirstW))))
+  (constant @66 int kPaddedH (? P::joined (* kWindowH P::stride_h) P::kernel_h))
+  (constant @67 int kPaddedW (? P::joined (* kWindowW P::stride_w) P::kernel_w))
+  (constant @68 int kColumns (* (? P::joined kPhases 1) P::columns))
+  (constant @69 int kSumArrays (? P::joined 1 kPhases))
+  (constant @70 int kTaps (? P::joined (* kWindowH kWindowW) (* (/ kPaddedH kPhaseGroups) kPaddedW)))
+  (constant @71 int kChannelTiles (call ceil_div P::out_channels P::columns))
+  (constant @72 int kColumnTiles (* kPhaseGroups kChannelTiles))
+  (constant @75 int kPositions (* P::tile_h P::tile_w))
+  (constant @76 int kTeams (? P::in_turn 2 1))
+  (constant @77 int kParts (/ (/ kPositions 64) (/ 2 kTeams)))
+  (constant @78 int kAcross (/ P::tile_w P::part_w))
+  (constant @81 int kAlign (? (|| P::channels_last P::flat) 1 P::vector))
+  (constant @82 int kSkew (call floor_mod (- kFirstW kHaloW) kAlign))
+  (constant @83 int kStagedColumns (* (call ceil_div (+ (+ kSkew P::tile_w) kHaloW) kAlign) kAlign))
+  (constant @84 int kRowPitch (? P::flat (+ P::width kGapW) kStagedColumns))
+  (constant @85 int kPixels (? P::flat (+ (+ kPositions (? (> kHaloH 0) (* kHaloH kRowPitch) 0)) kHaloW) (* (+ P::tile_h kHaloH) kStagedColumns)))
+  (constant @88 int kUnitPitch (* 16 (+ kPixels (call floor_mod (- (? (< kUnits 8) (/ 8 kUnits) 1) kPixels) 8))))
+  (constant @89 int kInputBytes (* kUnits kUnitPitch))
+  (constant @92 int kProductBytes (* kColumns 32))
+  (constant @93 int kChunkWeightBytes (* (* kTaps kSteps) kProductBytes))
+  (constant @94 int kResidentBytes (? P::resident (* kChunks kChunkWeightBytes) 0))
+  (constant @95 int kStageBytes (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
+  (constant @96 int kBiasOffset (+ kResidentBytes (* P::stages kStageBytes)))
+  (constant @97 int kBarrierOffset (+ kBiasOffset (? P::has_bias (* P::columns 4) 0)))
+  (static_assert @99 (== (% P::chunk kDepth) 0) "a chunk is whole products")
+  (static_assert @100 (&& (&& (&& (== (% kPositions (* 64 (/ 2 kTeams))) 0) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! P::flat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warpgroups make whole parts")
+  (static_assert @103 (&& (<= kColumns 256) (<= (* (* kSumArrays kColumns) kParts) 320)) "the sums fit the registers")
+  (static_assert @104 (|| (== kPhaseGroups 1) (== (% kPaddedH P::stride_h) 0)) "phase rows are parted only where each has as many kernel rows")
+  (static_assert @106 (&& (|| (|| (== P::stride_h 1) (== P::dilation_h 1)) (== P::kernel_h 1)) (|| (|| (== P::stride_w 1) (== P::dilation_w 1)) (== P::kernel_w 1))) "all phases read the same input")
+  (static_assert @109 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
+  (static_assert @110 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! P::flat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
+  (static_assert @113 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kPack)) "a unit is loaded as it lies")
+  (static_assert @114 (|| (! P::in_turn) (> P::stages kChunks)) "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart")
+  (static_assert @116 (>= P::stages (+ P::ahead 2)) "the stage that consumers wait for is not held back by copies of later ones")
+  (alias @119 Sums (array float (/ kColumns 2))
     (comment "One thread's sums for one part, of all phases or of one."))
-  (function @119 device int column_of
+  (function @122 device int column_of
     (comment "The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.")
     (attributes "__forceinline__")
     (argument int channel)
@@ -381,7 +385,7 @@
       (trail "among the thread's own"))
     (declare @2 (const int) thread (% (/ channel P::channel_run) 4))
     (return @3 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
-  (function @126 kernel void pack_weights
+  (function @129 kernel void pack_weights
     (comment "Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.")
     (launch_bounds kPackers)
     (argument (restrict (pointer (const Element))) weight)
@@ -427,12 +431,12 @@
         (declare @43 (const int) column_tile (+ (* group kChannelTiles) (/ co P::columns)))
         (declare @44 (pointer "unsigned char") chunk (+ packed (* (+ (* (static_cast "long long" column_tile) kChunks) (/ unit kUnits)) kChunkWeightBytes)))
         (do @45 (= (* (reinterpret_cast (pointer uint4) (+ (+ chunk (* (+ (* place kSteps) (/ (% unit kUnits) 2)) kProductBytes)) (* (+ (* (% unit 2) kColumns) column) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (record @177 Tile
+  (record @180 Tile
     (comment "A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @184 device Tile flat_tile
+  (function @187 device Tile flat_tile
     (comment "Of the sequence, the place so many positions before the tile's.")
     (attributes "__forceinline__")
     (argument int index)
@@ -447,7 +451,7 @@
     (do @6 (= (. tile m_y) 0))
     (do @7 (= (. tile m_x) (static_cast int (- at (* image of_image)))))
     (return @8 tile))
-  (function @195 device Tile square_tile
+  (function @198 device Tile square_tile
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -457,7 +461,7 @@
     (do @3 (= (. tile m_y) (+ kFirstH (* (% (/ index tiles_x) tiles_y) P::tile_h))))
     (do @4 (= (. tile m_x) (+ kFirstW (* (% index tiles_x) P::tile_w))))
     (return @5 tile))
-  (function @204 device Tile staged_tile
+  (function @207 device Tile staged_tile
     (comment "The tile's first staged pixel, as a place of its own.")
     (attributes "__forceinline__")
     (argument int index)
@@ -474,7 +478,7 @@
         (do @7 (-= (. tile m_y) kHaloH))
         (do @8 (-= (. tile m_x) (+ kHaloW kSkew)))))
     (return @10 tile))
-  (function @218 device void copy
+  (function @221 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer void) to)
@@ -489,7 +493,7 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (function @230 device void stage_input
+  (function @233 device void stage_input
     (comment "Asks for a chunk of input channels of a tile with its halo: zeros where the image or the channels end. `tile` is that")
     (comment "of the first pixel.")
     (attributes "__forceinline__")
@@ -518,12 +522,14 @@
       (declare @16 (const int) left (? (== (% P::in_channels P::chunk) 0) kCopy (- P::in_channels ci)))
       (declare @17 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) P::in_channels)) ci))
       (do @18 (call copy (+ (+ (+ to (* (/ channel kPack) kUnitPitch)) (* pixel 16)) (* (% channel kPack) kBytes)) (? (&& inside (> left 0)) from x) (? inside (* (call max 0 (call min left kCopy)) kBytes) 0)))))
-  (constant @255 int kVector (? P::channels_last 1 P::vector))
-  (constant @256 int kItems (* kUnits (/ kPixels kVector)))
-  (constant @257 int kBatch (/ 32 kPack))
-  (constant @258 int kBatches (call ceil_div kItems (* kBatch P::producers)))
-  (alias @259 Words (array (array "unsigned int" kPack) kBatch))
-  (function @262 device void load_batch
+  (constant @258 int kVector (? P::channels_last 1 P::vector))
+  (constant @259 bool kWholeUnits (&& P::channels_last (== P::vector kPack)))
+  (constant @260 int kWords (? kWholeUnits 4 kPack))
+  (constant @261 int kItems (* kUnits (/ kPixels kVector)))
+  (constant @262 int kBatch (/ 32 kWords))
+  (constant @263 int kBatches (call ceil_div kItems (* kBatch P::producers)))
+  (alias @264 Words (array (array "unsigned int" kWords) kBatch))
+  (function @267 device void load_batch
     (comment "Loads a batch of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -549,12 +555,12 @@
       (declare @16 (const int) left (- P::in_channels ci))
       (declare @17 (const "long long") plane (* (static_cast "long long" in_h) in_w))
       (declare @18 (pointer (const Element)) from (? P::channels_last (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) P::in_channels)) ci) (+ (+ (+ x (* (+ (* (static_cast "long long" image) P::in_channels) ci) plane)) (* (static_cast "long long" iy) in_w)) ix)))
-      (if @22 (&& P::channels_last (== P::vector kPack))
+      (if @22 kWholeUnits
         (then
           (declare @23 uint4 loaded (call make_uint4 0 0 0 0))
           (if @24 (&& inside (|| (== (% P::in_channels P::chunk) 0) (> left 0)))
             (then
-              (do @25 (= loaded (* (reinterpret_cast (pointer (const uint4)) from))))))
+              (do @25 (= loaded (call load_constant_16 from)))))
           (do @27 (= (at (at words item) 0) (. loaded x)))
           (do @28 (= (at (at words item) 1) (. loaded y)))
           (do @29 (= (at (at words item) 2) (. loaded z)))
@@ -566,7 +572,7 @@
             (if @36 (&& inside (|| (== (% P::in_channels P::chunk) 0) (< c left)))
               (then
                 (do @37 (= (at (at words item) c) (? (== (* P::vector kBytes) 4) (* (reinterpret_cast (pointer (const "unsigned int")) element)) (call bits_of (* element))))))))))))
-  (function @308 device void store_batch
+  (function @313 device void store_batch
     (comment "Writes a batch to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -580,16 +586,16 @@
           (declare @5 (const int) unit (? P::channels_last (% i kUnits) (/ i (/ kPixels kVector))))
           (declare @6 (const int) pixel (* (? P::channels_last (/ i kUnits) (% i (/ kPixels kVector))) kVector))
           (declare @7 (pointer uint4) place (reinterpret_cast (pointer uint4) (+ (+ to (* unit kUnitPitch)) (* pixel 16))))
-          (if @8 (== P::type kWgmmaTf32)
+          (if @8 (|| (== P::type kWgmmaTf32) kWholeUnits)
             (then
-              (do @9 (= (* place) (call make_uint4 (call rounded (at (at words item) 0)) (call rounded (at (at words item) 1)) (call rounded (at (at words item) 2)) (call rounded (at (at words item) 3))))))
+              (do @9 (= (* place) (call make_uint4 (call operand (at (at words item) 0)) (call operand (at (at words item) 1)) (call operand (at (at words item) 2)) (call operand (at (at words item) 3))))))
             (else
               (comment @12 "Two channels in a word.")
               (do @13 (= (* place) (call make_uint4 (call low_halves (at (at words item) 0) (at (at words item) 1)) (call low_halves (at (at words item) 2) (at (at words item) 3)) (call low_halves (at (at words item) 4) (at (at words item) 5)) (call low_halves (at (at words item) 6) (at (at words item) 7)))))
               (if @15 (== kVector 2)
                 (then
                   (do @16 (= (at place 1) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
-  (function @334 device void pin
+  (function @339 device void pin
     (comment "Keeps the compiler from moving sums across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kSumArrays) kParts)) sums)
@@ -597,7 +603,7 @@
       (for @4 (pragma "unroll") (declare @4 int array 0) (< array kSumArrays) (++ array)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) array) i)))))))
-  (function @349 device void multiply_chunk
+  (function @354 device void multiply_chunk
     (comment "Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums.")
     (attributes "__forceinline__")
@@ -629,11 +635,11 @@
                     (then
                       (declare @27 (const int) tap (+ (* row P::kernel_w) column))
                       (do @28 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
-  (function @389 constexpr bool has_taps
+  (function @394 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (return @1 (&& (|| (> kPhaseGroups 1) (< (/ phase P::stride_w) P::kernel_h)) (< (% phase P::stride_w) P::kernel_w))))
-  (function @394 device float sum_of
+  (function @399 device float sum_of
     (comment "A part's sum of a phase and the thread's i-th channel, for its row of that half.")
     (attributes "__forceinline__")
     (argument (reference (array (const Sums) kSumArrays)) sums)
@@ -642,14 +648,22 @@
     (argument int half)
     (declare @1 (const int) column (+ (+ (* (/ i 2) 4) (* half 2)) (% i 2)))
     (return @2 (? P::joined (at (at sums 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at sums phase) column) 0))))
-  (function @400 device float finish
+  (constant @405 int kOwn (/ P::columns 4))
+  (constant @406 bool kAhead (&& P::has_bias (<= kOwn 16)))
+  (function @409 device int own_channel
+    (comment "The block's channel that is the thread's i-th, whose first is `channel`.")
+    (attributes "__forceinline__")
+    (argument int channel)
+    (argument int i)
+    (return @1 (+ (+ channel (* (/ i P::channel_run) (* 4 P::channel_run))) (% i P::channel_run))))
+  (function @414 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @407 device void store_parts
+  (function @421 device void store_parts
     (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
@@ -667,43 +681,48 @@
     (argument (const int) in_w)
     (argument (const int) out_h)
     (argument (const int) out_w)
-    (for @5 (pragma "unroll") (declare @5 int part 0) (< part kParts) (++ part)
-      (for @7 (pragma "unroll") (declare @7 int half 0) (< half 2) (++ half)
-        (declare @8 (const int) of_tile (+ first_part part))
-        (declare @9 (const int) place (+ row (* 8 half))
+    (declare @4 (array float (? kAhead kOwn 1)) ahead)
+    (if @5 kAhead
+      (then
+        (for @7 (pragma "unroll") (declare @7 int i 0) (< i kOwn) (++ i)
+          (do @8 (= (at ahead i) (at bias (call own_channel channel i)))))))
+    (for @12 (pragma "unroll") (declare @12 int part 0) (< part kParts) (++ part)
+      (for @14 (pragma "unroll") (declare @14 int half 0) (< half 2) (++ half)
+        (declare @15 (const int) of_tile (+ first_part part))
+        (declare @16 (const int) place (+ row (* 8 half))
           (trail "in the part"))
-        (declare @10 (const int) at (? P::flat (+ (+ (. tile m_x) (* of_tile 64)) place) 0)
+        (declare @17 (const int) at (? P::flat (+ (+ (. tile m_x) (* of_tile 64)) place) 0)
           (trail "in the sequence"))
-        (declare @11 (const int) image (? P::flat (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
-        (declare @12 (const int) m_y (? P::flat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (+ (. tile m_y) (* (/ of_tile kAcross) (/ 64 P::part_w))) (/ place P::part_w))))
-        (declare @14 (const int) m_x (? P::flat (% at (+ in_w kGapW)) (+ (+ (. tile m_x) (* (% of_tile kAcross) P::part_w)) (% place P::part_w))))
-        (for @16 (pragma "unroll") (declare @16 int phase 0) (< phase kPhases) (+= phase (? P::channels_last 1 P::store))
-          (declare @17 (const int) oy (- (+ (+ (* m_y P::stride_h) phase_row) (/ phase P::stride_w)) P::padding_h))
-          (declare @18 (const int) ox (- (+ (* m_x P::stride_w) (% phase P::stride_w)) P::padding_w))
-          (if @19 (&& (&& (&& (&& (>= oy 0) (< oy out_h)) (>= ox 0)) (< ox out_w)) (|| (! P::flat) (< image batch)))
+        (declare @18 (const int) image (? P::flat (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
+        (declare @19 (const int) m_y (? P::flat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (+ (. tile m_y) (* (/ of_tile kAcross) (/ 64 P::part_w))) (/ place P::part_w))))
+        (declare @21 (const int) m_x (? P::flat (% at (+ in_w kGapW)) (+ (+ (. tile m_x) (* (% of_tile kAcross) P::part_w)) (% place P::part_w))))
+        (for @23 (pragma "unroll") (declare @23 int phase 0) (< phase kPhases) (+= phase (? P::channels_last 1 P::store))
+          (declare @24 (const int) oy (- (+ (+ (* m_y P::stride_h) phase_row) (/ phase P::stride_w)) P::padding_h))
+          (declare @25 (const int) ox (- (+ (* m_x P::stride_w) (% phase P::stride_w)) P::padding_w))
+          (if @26 (&& (&& (&& (&& (>= oy 0) (< oy out_h)) (>= ox 0)) (< ox out_w)) (|| (! P::flat) (< image batch)))
             (then
-              (if @20 P::channels_last
+              (if @27 P::channels_last
                 (then
-                  (declare @21 (pointer Element) to (+ y (* (+ (* (+ (* (static_cast "long long" image) out_h) oy) out_w) ox) P::out_channels)))
-                  (for @23 (pragma "unroll") (declare @23 int first 0) (< first (/ P::columns 4)) (+= first P::store)
-                    (declare @24 (const int) own (+ (+ channel (* (/ first P::channel_run) (* 4 P::channel_run))) (% first P::channel_run)))
-                    (if @25 (|| (== (% P::out_channels P::columns) 0) (< own left))
+                  (declare @28 (pointer Element) to (+ y (* (+ (* (+ (* (static_cast "long long" image) out_h) oy) out_w) ox) P::out_channels)))
+                  (for @30 (pragma "unroll") (declare @30 int first 0) (< first (/ P::columns 4)) (+= first P::store)
+                    (declare @31 (const int) own (call own_channel channel first))
+                    (if @32 (|| (== (% P::out_channels P::columns) 0) (< own left))
                       (then
-                        (declare @26 (array float P::store) values)
-                        (for @28 (pragma "unroll") (declare @28 int i 0) (< i P::store) (++ i)
-                          (do @29 (= (at values i) (call finish (call sum_of (at sums part) phase (+ first i) half) (? P::has_bias (at bias (+ own i)) 0)))))
-                        (do @31 (call store_together (+ to own) values))))))
+                        (declare @33 (array float P::store) values)
+                        (for @35 (pragma "unroll") (declare @35 int i 0) (< i P::store) (++ i)
+                          (do @36 (= (at values i) (call finish (call sum_of (at sums part) phase (+ first i) half) (? kAhead (at ahead (+ first i)) (? P::has_bias (at bias (+ own i)) 0))))))
+                        (do @39 (call store_together (+ to own) values))))))
                 (else
-                  (declare @35 (pointer Element) to (+ (+ y (* (+ (* (* (static_cast "long long" image) P::out_channels) out_h) oy) out_w)) ox))
-                  (for @37 (pragma "unroll") (declare @37 int i 0) (< i (/ P::columns 4)) (++ i)
-                    (declare @38 (const int) own (+ (+ channel (* (/ i P::channel_run) (* 4 P::channel_run))) (% i P::channel_run)))
-                    (if @39 (|| (== (% P::out_channels P::columns) 0) (< own left))
+                  (declare @43 (pointer Element) to (+ (+ y (* (+ (* (* (static_cast "long long" image) P::out_channels) out_h) oy) out_w)) ox))
+                  (for @45 (pragma "unroll") (declare @45 int i 0) (< i (/ P::columns 4)) (++ i)
+                    (declare @46 (const int) own (call own_channel channel i))
+                    (if @47 (|| (== (% P::out_channels P::columns) 0) (< own left))
                       (then
-                        (declare @40 (array float P::store) values)
-                        (for @42 (pragma "unroll") (declare @42 int v 0) (< v P::store) (++ v)
-                          (do @43 (= (at values v) (call finish (call sum_of (at sums part) (+ phase v) i half) (? P::has_bias (at bias own) 0)))))
-                        (do @45 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))))))))))))
-  (function @462 kernel void halo_gemm
+                        (declare @48 (array float P::store) values)
+                        (for @50 (pragma "unroll") (declare @50 int v 0) (< v P::store) (++ v)
+                          (do @51 (= (at values v) (call finish (call sum_of (at sums part) (+ phase v) i half) (? kAhead (at ahead i) (? P::has_bias (at bias own) 0))))))
+                        (do @54 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))))))))))))
+  (function @485 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)

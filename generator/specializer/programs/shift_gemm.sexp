@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "2c32c687d27baae12d50f6c9c78d324123b90d4ecf31db24cc05506cc8f01a97")
+  (digest "2fd3eaa863cea08eb75ce0bd145651a5388ad294d8bdfa8cef6d319c76c64069")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -31,6 +31,7 @@
   (parameter int chunk 16)
   (parameter int stages 3)
   (parameter int copy_bytes 16)
+  (parameter bool bulk false)
   (parameter bool resident false)
   (parameter (array int) fuse_kind (init 0))
   (parameter (array double) fuse_a (init 0))
@@ -183,6 +184,93 @@
   (printed @20 wgmma_rs (static type) (static b_major) (argument d) (argument a) (argument b) (argument accumulate))
   (printed @25 setmaxnreg_increase (static registers))
   (printed @26 setmaxnreg_decrease (static registers))
+  (file "device/element.h")
+  (function @11 device "unsigned int" pair
+    (comment "Two elements of 16 bits in a word.")
+    (attributes "__forceinline__")
+    (argument float low)
+    (argument float high)
+    (return @1 (? (== P::type kWgmmaF16) (call floats_to_half2 low high) (call floats_to_bfloat162 low high))))
+  (function @15 device P::Element narrow
+    (attributes "__forceinline__")
+    (argument float value)
+    (if_constexpr @1 (== P::type kWgmmaF16)
+      (then
+        (return @2 (call float_to_half value)))
+      (else
+        (if_constexpr @3 (== P::type kWgmmaBf16)
+          (then
+            (return @4 (call float_to_bfloat16 value)))
+          (else
+            (return @6 value))))))
+  (function @25 device float widen
+    (attributes "__forceinline__")
+    (argument P::Element value)
+    (if_constexpr @1 (== P::type kWgmmaF16)
+      (then
+        (return @2 (call half_to_float value)))
+      (else
+        (if_constexpr @3 (== P::type kWgmmaBf16)
+          (then
+            (return @4 (call bfloat16_to_float value)))
+          (else
+            (return @6 value))))))
+  (function @36 device "unsigned int" bits_of
+    (comment "An element's bits.")
+    (attributes "__forceinline__")
+    (argument P::Element value)
+    (if_constexpr @1 (== P::type kWgmmaTf32)
+      (then
+        (return @2 (call __float_as_uint value)))
+      (else
+        (return @4 value))))
+  (function @46 device "unsigned int" operand
+    (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads;")
+    (comment "it ignores the 13 lowest. Infinities and NaNs stay. Half as many instructions as float_to_tf32().")
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (return @1 (? (&& (== P::type kWgmmaTf32) (<= (call fabsf (call __uint_as_float word)) 3.4028235e+38f)) (+ word 4096u) word)))
+  (function @51 device "unsigned int" low_halves
+    (comment "The low or the high halves of two words in one.")
+    (attributes "__forceinline__")
+    (argument "unsigned int" a)
+    (argument "unsigned int" b)
+    (return @1 (| (& a 65535u) (<< b 16))))
+  (function @54 device "unsigned int" high_halves
+    (attributes "__forceinline__")
+    (argument "unsigned int" a)
+    (argument "unsigned int" b)
+    (return @1 (| (>> a 16) (& b 4294901760u))))
+  (function @59 device void store_together
+    (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Element) to)
+    (argument (reference (array (const float) P::store)) values)
+    (if @1 (== P::type kWgmmaTf32)
+      (then
+        (if @2 (== P::store 4)
+          (then
+            (do @3 (call store_streaming_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
+          (else
+            (if @5 (== P::store 2)
+              (then
+                (do @6 (call store_streaming_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
+              (else
+                (do @8 (= (* to) (at values 0))))))))
+      (else
+        (if @11 (== P::store 8)
+          (then
+            (do @12 (call store_streaming_16 to (call make_uint4 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3)) (call pair (at values 4) (at values 5)) (call pair (at values 6) (at values 7))))))
+          (else
+            (if @14 (== P::store 4)
+              (then
+                (do @15 (call store_streaming_8 to (call make_uint2 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3))))))
+              (else
+                (if @16 (== P::store 2)
+                  (then
+                    (do @17 (call store_streaming_4 to (call pair (at values 0) (at values 1)))))
+                  (else
+                    (do @19 (= (* to) (call narrow (at values 0)))))))))))))
   (file "device/tensor_copy.h")
   (verbatim @20 TensorMap "// The chip's form of a tensor map (runtime/device/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.\nstruct __align__(64) TensorMap {\n  unsigned long long words[16];\n};")
   (primitive @25 void tensor_load_1d (uses TensorMap shared_address) "// Loads the box at these coordinates of a 1-dimensional map to shared memory.\n__device__ __forceinline__ void tensor_load_1d(void* to, const TensorMap& map, unsigned long long* barrier, int c0) {\n  asm volatile(\n      \"cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];\" ::\"r\"(\n          shared_address(to)),\n      \"l\"(&map), \"r\"(shared_address(barrier)), \"r\"(c0)\n      : \"memory\");\n}")
@@ -221,75 +309,76 @@
   (primitive @74 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,\n// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major\n// operand (rows are of A or columns of B) has its byte at\n//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size\n//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)\n// and of an MN-major one (16-bit types only):\n//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading\n//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride\n// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed\n// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole\n// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same\n// formula. base_offset is 0. The whole operand must lie in the block's shared memory.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,\n                                                               unsigned int stride, unsigned int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |\n         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |\n         mode << 62;\n}")
   (primitive @83 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "shift_gemm.cu")
-  (alias @26 Element P::Element)
-  (constant @28 int kConsumers 256)
-  (constant @29 int kProducers 128)
-  (constant @30 int kThreads (+ kConsumers kProducers))
-  (constant @32 int kBytes (? (== P::type kWgmmaTf32) 4 2))
-  (constant @33 int kDepth (/ 32 kBytes))
-  (constant @34 int kPack (/ 16 kBytes))
-  (constant @35 int kSteps (/ P::chunk kDepth))
-  (constant @36 int kChunks (call ceil_div P::in_channels P::chunk))
-  (constant @37 int kTaps (* P::kernel_h P::kernel_w))
-  (constant @38 int kPhases (* P::phase_rows P::stride_w))
-  (constant @39 int kPhaseGroups (/ P::stride_h P::phase_rows))
-  (constant @40 int kBlockTaps (/ kTaps kPhaseGroups))
-  (constant @41 int kBlockTapRows (/ P::kernel_h kPhaseGroups))
-  (constant @43 int kMerged (? (&& (== (% P::kernel_w P::stride_w) 0) (== P::dilation_w 1)) (call greatest_common_divisor P::stride_w (% P::padding_w P::stride_w)) 1))
-  (constant @46 int kProductColumns (* kMerged P::columns))
-  (constant @47 int kTiles (/ P::run 2))
-  (constant @48 int kChannelTiles (call ceil_div P::out_channels P::columns))
-  (constant @49 int kColumnTiles (* kPhaseGroups kChannelTiles))
-  (constant @52 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
-  (constant @53 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
-  (constant @54 int kMostOffsetH (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h))
-  (constant @55 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
-  (constant @56 int kOffsetsH (? (== kPhaseGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
-  (constant @57 int kVector (? P::channels_last 1 (? (!= P::type kWgmmaTf32) 2 (? (< P::run 4) P::run 4))))
-  (constant @58 int kCopy (/ P::copy_bytes kBytes))
-  (constant @59 int kAlign (? P::channels_last 1 (? (> kCopy kVector) kCopy kVector)))
-  (constant @60 int kFirstColumn (* (call floor_div kLeastOffsetW kAlign) kAlign))
-  (constant @61 int kStagedRows (- (+ P::tile_h kOffsetsH) 1))
-  (constant @62 int kStagedColumns (* (call ceil_div (- (+ P::tile_w kMostOffsetW) kFirstColumn) kAlign) kAlign))
-  (constant @65 int kImagePlane (* kStagedRows kStagedColumns))
-  (constant @66 int kPlane (* P::tile_n kImagePlane))
-  (constant @67 int kChannelPitch (? (== kBytes 4) (+ kPlane (call floor_mod (- 8 kPlane) 32)) (* 2 (+ (/ kPlane 2) (call floor_mod (- 4 (/ kPlane 2)) 16)))))
-  (constant @69 int kPixelWords (/ (* P::chunk kBytes) 4))
-  (constant @70 int kPixelPitch (/ (* (+ kPixelWords (call floor_mod (- 4 kPixelWords) (/ 16 (? (> P::run 2) 2 1)))) 4) kBytes))
-  (constant @71 int kInputBytes (* (? P::channels_last (* kPlane kPixelPitch) (* P::chunk kChannelPitch)) kBytes))
-  (constant @74 int kProducts (/ kBlockTaps kMerged))
-  (constant @75 int kProductBytes (* kProductColumns 32))
-  (constant @76 int kChunkWeightBytes (* (* kProducts kSteps) kProductBytes))
-  (constant @77 int kAllWeightBytes (* kChunks kChunkWeightBytes))
-  (constant @78 int kResidentBytes (? P::resident kAllWeightBytes 0))
-  (constant @79 int kStageBytes (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
-  (constant @80 int kBarrierOffset (+ kResidentBytes (* P::stages kStageBytes)))
-  (constant @83 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
-  (constant @84 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
-  (static_assert @86 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* 64 P::run)) (== (% P::tile_w P::run) 0)) "eight warps make the tile")
-  (static_assert @87 (<= (* (* kPhases kTiles) P::columns) 256) "the sums fit the registers")
-  (static_assert @88 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
-  (static_assert @90 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
-  (alias @93 Sums (array float (/ kProductColumns 2))
+  (alias @25 Element P::Element)
+  (constant @27 int kConsumers 256)
+  (constant @28 int kProducers 128)
+  (constant @29 int kThreads (+ kConsumers kProducers))
+  (constant @31 int kBytes (? (== P::type kWgmmaTf32) 4 2))
+  (constant @32 int kDepth (/ 32 kBytes))
+  (constant @33 int kPack (/ 16 kBytes))
+  (constant @34 int kSteps (/ P::chunk kDepth))
+  (constant @35 int kChunks (call ceil_div P::in_channels P::chunk))
+  (constant @36 int kTaps (* P::kernel_h P::kernel_w))
+  (constant @37 int kPhases (* P::phase_rows P::stride_w))
+  (constant @38 int kPhaseGroups (/ P::stride_h P::phase_rows))
+  (constant @39 int kBlockTaps (/ kTaps kPhaseGroups))
+  (constant @40 int kBlockTapRows (/ P::kernel_h kPhaseGroups))
+  (constant @42 int kMerged (? (&& (== (% P::kernel_w P::stride_w) 0) (== P::dilation_w 1)) (call greatest_common_divisor P::stride_w (% P::padding_w P::stride_w)) 1))
+  (constant @45 int kProductColumns (* kMerged P::columns))
+  (constant @46 int kTiles (/ P::run 2))
+  (constant @47 int kChannelTiles (call ceil_div P::out_channels P::columns))
+  (constant @48 int kColumnTiles (* kPhaseGroups kChannelTiles))
+  (constant @51 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
+  (constant @52 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
+  (constant @53 int kMostOffsetH (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h))
+  (constant @54 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
+  (constant @55 int kOffsetsH (? (== kPhaseGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
+  (constant @56 int kVector (? P::channels_last 1 (? (!= P::type kWgmmaTf32) 2 (? (< P::run 4) P::run 4))))
+  (constant @57 int kCopy (/ P::copy_bytes kBytes))
+  (constant @58 int kAlign (? P::channels_last 1 (? (> kCopy kVector) kCopy kVector)))
+  (constant @59 int kFirstColumn (* (call floor_div kLeastOffsetW kAlign) kAlign))
+  (constant @60 int kStagedRows (- (+ P::tile_h kOffsetsH) 1))
+  (constant @61 int kStagedColumns (* (call ceil_div (- (+ P::tile_w kMostOffsetW) kFirstColumn) kAlign) kAlign))
+  (constant @64 int kImagePlane (* kStagedRows kStagedColumns))
+  (constant @65 int kPlane (* P::tile_n kImagePlane))
+  (constant @66 int kChannelPitch (? (== kBytes 4) (+ kPlane (call floor_mod (- 8 kPlane) 32)) (* 2 (+ (/ kPlane 2) (call floor_mod (- 4 (/ kPlane 2)) 16)))))
+  (constant @68 int kPixelWords (/ (* P::chunk kBytes) 4))
+  (constant @69 int kPixelPitch (/ (* (+ kPixelWords (call floor_mod (- 4 kPixelWords) (/ 16 (? (> P::run 2) 2 1)))) 4) kBytes))
+  (constant @70 int kInputBytes (* (? P::channels_last (* kPlane kPixelPitch) (* P::chunk kChannelPitch)) kBytes))
+  (constant @73 int kProducts (/ kBlockTaps kMerged))
+  (constant @74 int kProductBytes (* kProductColumns 32))
+  (constant @75 int kChunkWeightBytes (* (* kProducts kSteps) kProductBytes))
+  (constant @76 int kAllWeightBytes (* kChunks kChunkWeightBytes))
+  (constant @77 int kResidentBytes (? P::resident kAllWeightBytes 0))
+  (constant @78 int kStageBytes (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
+  (constant @79 int kBarrierOffset (+ kResidentBytes (* P::stages kStageBytes)))
+  (constant @82 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
+  (constant @83 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
+  (static_assert @85 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* 64 P::run)) (== (% P::tile_w P::run) 0)) "eight warps make the tile")
+  (static_assert @86 (<= (* (* kPhases kTiles) P::columns) 256) "the sums fit the registers")
+  (static_assert @87 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
+  (static_assert @89 (|| (! P::bulk) (&& (&& (&& (&& (! P::channels_last) (== P::copy_bytes 16)) (>= P::width 0)) (== (% (* P::width kBytes) 16) 0)) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
+  (static_assert @92 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
+  (alias @95 Sums (array float (/ kProductColumns 2))
     (comment "One thread's sums for one tile, in phases that one product makes."))
-  (constant @94 int kSums (/ kPhases kMerged))
-  (alias @96 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @96 int kSums (/ kPhases kMerged))
+  (alias @98 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (function @99 constexpr bool is_used
+  (function @101 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
     (argument int offset)
     (declare @1 bool used (> kPhaseGroups 1))
     (for @2 plain (declare @2 int kh 0) (< kh P::kernel_h) (++ kh)
       (do @3 (= used (|| used (== (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH) offset)))))
     (return @5 used))
-  (function @106 constexpr int used_before
+  (function @108 constexpr int used_before
     (argument int offset)
     (declare @1 int count 0)
     (for @2 plain (declare @2 int i 0) (< i offset) (++ i)
       (do @3 (+= count (? (call is_used i) 1 0))))
     (return @5 count))
-  (static_assert @114 (== (% (* kSteps (call used_before kOffsetsH)) 2) 0) "each chunk begins with the same run")
-  (function @117 constexpr bool is_first
+  (static_assert @116 (== (% (* kSteps (call used_before kOffsetsH)) 2) 0) "each chunk begins with the same run")
+  (function @119 constexpr bool is_first
     (comment "Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.")
     (argument int kh)
     (argument int kw)
@@ -299,7 +388,7 @@
     (for @7 plain (declare @7 int k 0) (< k kw) (++ k)
       (do @8 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
     (return @11 first))
-  (function @132 constexpr bool has_taps
+  (function @134 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -309,18 +398,13 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @144 constexpr bool all_have_taps
+  (function @146 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @151 bool kAllHaveTaps (call all_have_taps))
-  (function @154 device "unsigned int" operand
-    (comment "A staged word as a product takes it.")
-    (attributes "__forceinline__")
-    (argument "unsigned int" word)
-    (return @1 (? (== P::type kWgmmaTf32) (call float_to_tf32 (call __uint_as_float word)) word)))
-  (function @159 device int out_channel_at
+  (constant @153 bool kAllHaveTaps (call all_have_taps))
+  (function @156 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
     (attributes "__forceinline__")
     (argument int n)
@@ -328,7 +412,7 @@
       (trail "the place among the thread's own"))
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i P::channel_run) (* 4 P::channel_run)) (* thread P::channel_run)) (% i P::channel_run))))
-  (function @166 device Element weight_at
+  (function @163 device Element weight_at
     (comment "The weight of an input and an output channel, zero where there is none.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) weight)
@@ -340,25 +424,7 @@
       (then
         (do @4 (= value (at weight (+ (* (+ (* (static_cast "long long" ci) P::out_channels) co) kTaps) tap))))))
     (return @6 value))
-  (function @176 device "unsigned int" pair
-    (comment "Two elements of 16 bits in a word.")
-    (attributes "__forceinline__")
-    (argument float low)
-    (argument float high)
-    (return @1 (? (== P::type kWgmmaF16) (call floats_to_half2 low high) (call floats_to_bfloat162 low high))))
-  (function @180 device Element narrow
-    (attributes "__forceinline__")
-    (argument float value)
-    (if_constexpr @1 (== P::type kWgmmaF16)
-      (then
-        (return @2 (call float_to_half value)))
-      (else
-        (if_constexpr @3 (== P::type kWgmmaBf16)
-          (then
-            (return @4 (call float_to_bfloat16 value)))
-          (else
-            (return @6 value))))))
-  (function @194 kernel void pack_weights
+  (function @176 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand. A thread makes 16 bytes, adjacent threads read adjacent")
     (comment "taps. What a consumer reads of x in one piece goes to one thread, so with channels last a product's depth is another")
@@ -391,7 +457,7 @@
         (declare @26 (pointer "unsigned char") chunk_weights (+ packed (* (+ (* (static_cast "long long" column_tile) kChunks) chunk) kChunkWeightBytes)))
         (declare @27 (const int) row (+ (+ (* (+ (* (+ (* (/ tap kMerged) kSteps) step) 2) half) kProductColumns) (* (% tap kMerged) P::columns)) n))
         (do @28 (= (* (reinterpret_cast (pointer uint4) (+ chunk_weights (* row 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (function @227 device void copy
+  (function @209 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -406,7 +472,7 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (function @239 device void stage_input
+  (function @221 device void stage_input
     (comment "Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the")
     (comment "tile's first image, of `images` that are left.")
     (attributes "__forceinline__")
@@ -449,7 +515,44 @@
           (declare @29 (const bool) inside (&& (&& (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)) (>= ix 0)) (< ix in_w)))
           (declare @31 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) P::in_channels) ci) in_h) iy) in_w)) ix))
           (do @32 (call copy (+ (+ (+ to (* channel kChannelPitch)) (* (+ (* image kStagedRows) row) kStagedColumns)) column) (? inside from x) (? inside (* (call min (- in_w ix) kCopy) kBytes) 0)))))))
-  (function @278 device void load_run
+  (function @260 device void stage_rows
+    (comment "The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.")
+    (attributes "__forceinline__")
+    (argument (pointer Element) to)
+    (argument (restrict (pointer (const Element))) x)
+    (argument int first_channel)
+    (argument int first_row)
+    (argument int first_column)
+    (argument int thread)
+    (argument int images)
+    (argument (pointer "unsigned long long") full)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (declare @3 (const int) begin (call max first_column 0))
+    (declare @4 (const int) end (call min (+ first_column kStagedColumns) in_w))
+    (comment @5 "A warp asks for one copy after the other: so all warps do.")
+    (for @6 plain (declare @6 int i (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) (< i (* (* P::chunk P::tile_n) kStagedRows)) (+= i kProducers)
+      (declare @7 (const int) row (% i kStagedRows))
+      (declare @8 (const int) image (% (/ i kStagedRows) P::tile_n))
+      (declare @9 (const int) channel (/ i (* kStagedRows P::tile_n)))
+      (declare @10 (const int) ci (+ first_channel channel))
+      (declare @11 (const int) iy (+ first_row row))
+      (declare @12 (const bool) inside (&& (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)) (< begin end)))
+      (declare @14 (pointer Element) staged (+ (+ to (* channel kChannelPitch)) (* (+ (* image kStagedRows) row) kStagedColumns)))
+      (if @15 inside
+        (then
+          (do @16 (call mbarrier_expect full (* (- end begin) kBytes)))
+          (do @17 (call bulk_load (+ staged (- begin first_column)) (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) P::in_channels) ci) in_h) iy) in_w)) begin) (* (- end begin) kBytes) full))))
+      (if @21 (|| (! inside) (< (- end begin) kStagedColumns))
+        (then
+          (for @22 plain (declare @22 int column 0) (< column kStagedColumns) (+= column kPack)
+            (if @23 (|| (|| (! inside) (< (+ first_column column) begin)) (>= (+ first_column column) end))
+              (then
+                (do @24 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0))))))
+          (do @27 (call fence_proxy_async)
+            (trail "the next bulk copy to this place comes behind it")))))
+    (do @30 (call mbarrier_arrive full)))
+  (function @294 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
@@ -486,7 +589,7 @@
       (do @30 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @31 (= (at (at run i) 2) (at (at words 1) i)))
       (do @32 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (function @315 device void pin
+  (function @331 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -494,7 +597,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @329 device void release
+  (function @345 device void release
     (comment "Says for a warp that it has read a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") empty)
@@ -503,7 +606,7 @@
     (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive empty)))))
-  (function @339 device void multiply_chunk
+  (function @355 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,")
     (comment "as soon as its products are done.")
@@ -541,56 +644,14 @@
             (if @37 (&& (&& (! P::resident) (== step 0)) (== (call used_before offset) 0))
               (then
                 (do @38 (call release previous (== later 1))))))))))
-  (function @385 device float finish
+  (function @401 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @390 device float widen
-    (attributes "__forceinline__")
-    (argument Element value)
-    (if_constexpr @1 (== P::type kWgmmaF16)
-      (then
-        (return @2 (call half_to_float value)))
-      (else
-        (if_constexpr @3 (== P::type kWgmmaBf16)
-          (then
-            (return @4 (call bfloat16_to_float value)))
-          (else
-            (return @6 value))))))
-  (function @401 device void store_together
-    (comment "Stores adjacent elements, aligned to all of them.")
-    (attributes "__forceinline__")
-    (argument (pointer Element) to)
-    (argument (reference (array (const float) P::store)) values)
-    (if @1 (== P::type kWgmmaTf32)
-      (then
-        (if @2 (== P::store 4)
-          (then
-            (do @3 (= (* (reinterpret_cast (pointer float4) to)) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))
-          (else
-            (if @4 (== P::store 2)
-              (then
-                (do @5 (= (* (reinterpret_cast (pointer float2) to)) (call make_float2 (at values 0) (at values 1)))))
-              (else
-                (do @7 (= (* to) (at values 0))))))))
-      (else
-        (if @10 (== P::store 8)
-          (then
-            (do @11 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3)) (call pair (at values 4) (at values 5)) (call pair (at values 6) (at values 7))))))
-          (else
-            (if @13 (== P::store 4)
-              (then
-                (do @14 (= (* (reinterpret_cast (pointer uint2) to)) (call make_uint2 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3))))))
-              (else
-                (if @15 (== P::store 2)
-                  (then
-                    (do @16 (= (* (reinterpret_cast (pointer "unsigned int") to)) (call pair (at values 0) (at values 1)))))
-                  (else
-                    (do @18 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @426 device void store_tile
+  (function @408 device void store_tile
     (comment "Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first")
     (comment "channel, `y` the image.")
     (attributes "__forceinline__")
@@ -645,12 +706,12 @@
                             (declare @55 (const int) d (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2)))
                             (do @56 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) shift))))
                           (do @61 (call store_together (+ to ox) values))))))))))))))
-  (record @498 Tile
+  (record @480 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @503 device Tile tile_at
+  (function @485 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -660,7 +721,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @511 kernel void shift_gemm
+  (function @493 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -707,7 +768,7 @@
     (declare @40 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
     (if @41 (>= warp (/ kConsumers 32))
       (then
-        (do @42 (call setmaxnreg_decrease 56))
+        (do @42 (call setmaxnreg_decrease 72))
         (declare @43 (const int) thread (- (. threadIdx x) kConsumers))
         (declare @44 (const int) above (? (== kPhaseGroups 1) kLeastOffsetH (- (/ (+ phase_row P::padding_h) P::stride_h) (- kOffsetsH 1))))
         (if @45 (&& P::resident (== thread 0))
@@ -726,52 +787,56 @@
               (then
                 (do @58 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
                 (do @59 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (do @61 (call stage_input (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))
-            (do @63 (call async_copy_arrive (& (at full stage))))
-            (do @64 (++ stage))
-            (if @65 (== stage P::stages)
+            (if @61 P::bulk
               (then
-                (do @66 (= stage 0))
-                (do @67 (^= parity 1)))))))
+                (do @62 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+              (else
+                (do @65 (call stage_input (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))
+                (do @67 (call async_copy_arrive (& (at full stage))))))
+            (do @69 (++ stage))
+            (if @70 (== stage P::stages)
+              (then
+                (do @71 (= stage 0))
+                (do @72 (^= parity 1)))))))
       (else
-        (do @72 (call setmaxnreg_increase 224))
-        (comment @73 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @74 (const int) lane (% (. threadIdx x) 32))
-        (declare @75 (const int) quarter (% lane 4))
-        (declare @76 (const int) run (+ (* warp 8) (/ lane 4)))
-        (declare @77 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @78 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @79 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @80 (const int) position (+ (* (+ (* image kStagedRows) row) kStagedColumns) column))
-        (declare @81 (const int) own (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kBytes))) (+ (* (* quarter (/ 4 kBytes)) kChannelPitch) position)))
-        (declare @83 (const int) co (+ first_out (* quarter P::channel_run)))
-        (declare @84 (array (array Sums kTiles) kSums) sums (init))
-        (if @85 P::resident
+        (do @77 (call setmaxnreg_increase 216))
+        (comment @78 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @79 (const int) lane (% (. threadIdx x) 32))
+        (declare @80 (const int) quarter (% lane 4))
+        (declare @81 (const int) run (+ (* warp 8) (/ lane 4)))
+        (declare @82 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @83 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @84 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @85 (const int) position (+ (* (+ (* image kStagedRows) row) kStagedColumns) column))
+        (declare @86 (const int) own (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kBytes))) (+ (* (* quarter (/ 4 kBytes)) kChannelPitch) position)))
+        (declare @88 (const int) co (+ first_out (* quarter P::channel_run)))
+        (declare @89 (array (array Sums kTiles) kSums) sums (init))
+        (if @90 P::resident
           (then
-            (do @86 (call mbarrier_wait resident 0))))
-        (declare @88 int stage 0)
-        (declare @89 "unsigned int" parity 0)
-        (for @90 plain (declare @90 int index first_tile) (< index tiles) (+= index next_tile)
-          (do @91 (call pin sums))
-          (for @92 plain (declare @92 int chunk 0) (< chunk kChunks) (++ chunk)
-            (do @93 (call mbarrier_wait (& (at full stage)) parity))
-            (declare @94 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @95 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (do @96 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1))))))
-            (if @99 P::resident
+            (do @91 (call mbarrier_wait resident 0))))
+        (declare @93 int stage 0)
+        (declare @94 "unsigned int" parity 0)
+        (for @95 plain (declare @95 int index first_tile) (< index tiles) (+= index next_tile)
+          (do @96 (call pin sums))
+          (for @97 plain (declare @97 int chunk 0) (< chunk kChunks) (++ chunk)
+            (do @98 (call mbarrier_wait (& (at full stage)) parity))
+            (declare @99 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @100 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (do @101 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1))))))
+            (if @104 P::resident
               (then
-                (do @100 (call release (& (at empty stage)) true))))
-            (do @102 (++ stage))
-            (if @103 (== stage P::stages)
+                (do @105 (call release (& (at empty stage)) true))))
+            (do @107 (++ stage))
+            (if @108 (== stage P::stages)
               (then
-                (do @104 (= stage 0))
-                (do @105 (^= parity 1)))))
-          (do @108 (call wgmma_wait 0))
-          (do @109 (call pin sums))
-          (if @110 (! P::resident)
+                (do @109 (= stage 0))
+                (do @110 (^= parity 1)))))
+          (do @113 (call wgmma_wait 0))
+          (do @114 (call pin sums))
+          (if @115 (! P::resident)
             (then
-              (do @111 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (declare @113 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @114 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @116 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (declare @118 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @119 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (do @115 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) bias co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))
+              (do @120 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) bias co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))
