@@ -27,7 +27,8 @@ struct Parameters {
   // Types. Element is what memory holds (f16 and bf16 as bits in an unsigned short).
   using Element = float;
   using Sum = float;
-  static constexpr int type = 2;  // WgmmaType of the products
+  static constexpr int type = 2;        // WgmmaType of Element, and of the products
+  static constexpr bool split = false;  // f32x3: fp32 in memory, products of f16
 
   // Steps of the fuse chain; the arrays below hold their kinds and arguments.
   static constexpr int fuse_count = 0;
@@ -42,12 +43,17 @@ struct Parameters {
   static constexpr int store = 4;        // elements that are stored together, 1 to 16 bytes of them
   static constexpr int phase_rows = 2;   // of the stride_h: all, or 1 where the kernel is a multiple of the stride
 
-  // The pipeline: input channels of a stage, stages, bytes of one copy (4, 8 or 16), and whether the weights of all
-  // channels lie in shared memory for the block's life or come with each stage.
+  // The pipeline: input channels of a stage, stages, bytes of one copy (4, 8 or 16), whether whole rows are brought by
+  // bulk copies instead (NCHW whose rows are whole pieces of 16 bytes), and whether the weights of all channels lie in
+  // shared memory for the block's life or come with each stage.
   static constexpr int chunk = 16;
   static constexpr int stages = 3;
   static constexpr int copy_bytes = 16;
+  static constexpr bool bulk = false;
   static constexpr bool resident = false;
+
+  // Whether a consumer gets operands ready while products of others are under way, which takes more registers.
+  static constexpr bool ahead = true;
 };
 
 // ActivationKind and arguments of each step of the fuse chain.

@@ -10,6 +10,7 @@
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
+#include "generator/planner/shipped_records.h"
 
 namespace convtgen {
 namespace {
@@ -48,6 +49,9 @@ Result<std::vector<Plan>> plan(const Problem& problem) {
   // For tuning to measure among the first: which layers tensor cores are the better choice for is not known yet.
   std::vector<Plan> tensor = in_turn({plans_halo_gemm(problem), plans_shift_gemm(problem), plans_roll_gemm(problem)});
   plans->insert(plans->begin() + 1, std::move_iterator(tensor.begin()), std::move_iterator(tensor.end()));
+  if (const auto record = shipped_record(problem)) {
+    prefer_recorded(*plans, *record);  // a stale one changes nothing
+  }
   return plans;
 }
 

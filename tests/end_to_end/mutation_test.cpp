@@ -29,6 +29,8 @@ struct Case {
   /// Mutants that the host device can't tell: it takes a fence behind the asking of a copy for one behind its end.
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
+  bool flat = false;        // a plan whose positions are one sequence
+  bool exchange = false;    // of roll_gemm: a plan whose outputs go through shared memory
 };
 
 Plan plan_of(const Problem& problem, const Case& wanted) {
@@ -39,7 +41,7 @@ Plan plan_of(const Problem& problem, const Case& wanted) {
       return parameter == each.parameters.end() || std::get<bool>(parameter->second) == value;
     };
     return each.template_name == wanted.template_name && is("resident", wanted.resident) &&
-           is("in_turn", wanted.in_turn);
+           is("in_turn", wanted.in_turn) && is("flat", wanted.flat) && is("exchange", wanted.exchange);
   });
   EXPECT_NE(found, plans.end());
   return *found;
@@ -108,11 +110,11 @@ constexpr Case kTensorCores[] = {
     {"halo_gemm_registers_in_turn", "halo_gemm",
      "conv_transpose2d 22 -> 15; kernel 3x3; input 1x19x27; compute tf32; fuse relu", 15, true, true, false, 0, true},
     {"roll_gemm_sequence", "roll_gemm",
-     "conv_transpose2d 44 -> 11; kernel 3x4; padding 1x1; bias; input 5x13x36; compute tf32", 20, false, false, true, 0,
-     true},
-    {"roll_gemm_strips", "roll_gemm",
-     "conv_transpose2d 20 -> 37; kernel 4x3; padding 0x1; input 2x7x136; dtype f16; fuse relu", 20, false, false, true,
-     0, true}};
+     "conv_transpose2d 12 -> 5; kernel 2x3; padding 0x1; bias; input 6x4x20; compute tf32", 25, false, false, true, 1,
+     true, true},
+    {"roll_gemm_exchange", "roll_gemm",
+     "conv_transpose2d 20 -> 13; kernel 3x3; padding 0x1; input 1x5x136; dtype f16; fuse relu", 25, false, false, true,
+     1, true, false, true}};
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }

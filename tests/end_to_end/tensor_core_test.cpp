@@ -46,7 +46,7 @@ void fill_with_weights(RandomLayer& drawn, std::mt19937_64& random) {
   layer.kernel.w = 3 + static_cast<std::int64_t>(random() % 3);
   layer.kernel.h = layer.dimensions == 1 ? 1 : 3;
   layer.dtype = Dtype::kF32;
-  layer.compute = Compute::kTf32;
+  layer.compute = layer.compute == Compute::kF32x3 ? layer.compute : Compute::kTf32;
   const auto limit = [](std::int64_t& size, Size& known, std::int64_t most) {
     size = std::min(size, most);
     known = known ? Size(size) : known;
@@ -99,8 +99,10 @@ void let_rows_roll(RandomLayer& drawn, std::mt19937_64& random, std::uint64_t nu
 /// A random layer with one group, a compute mode of tensor cores and more channels.
 RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64_t number,
                        std::string_view template_name) {
-  constexpr std::array<std::pair<Dtype, Compute>, 3> kModes = {
-      {{Dtype::kF32, Compute::kTf32}, {Dtype::kF16, Compute::kF16}, {Dtype::kBf16, Compute::kBf16}}};
+  constexpr std::array<std::pair<Dtype, Compute>, 4> kModes = {{{Dtype::kF32, Compute::kTf32},
+                                                                {Dtype::kF16, Compute::kF16},
+                                                                {Dtype::kBf16, Compute::kBf16},
+                                                                {Dtype::kF32, Compute::kF32x3}}};
   constexpr std::array<std::int64_t, 6> kIn = {1, 3, 8, 17, 32, 72};
   constexpr std::array<std::int64_t, 7> kOut = {1, 2, 8, 20, 33, 64, 136};
   for (;;) {
@@ -109,7 +111,7 @@ RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64
     layer.groups = 1;
     layer.in_channels = kIn[random() % kIn.size()];
     layer.out_channels = kOut[random() % kOut.size()];
-    std::tie(layer.dtype, layer.compute) = kModes[random() % kModes.size()];
+    std::tie(layer.dtype, layer.compute) = kModes[random() % (template_name == "shift_gemm" ? 4 : 3)];
     if (template_name == "roll_gemm") {
       let_rows_roll(drawn, random, number);
     } else if (number % 4 == 3) {
@@ -213,13 +215,16 @@ bool flag(const Plan& plan, const char* name) {
 
 TEST(TensorCores, RandomLayersMatchTheDefinition) {
   Kinds kinds({"weights resident", "weights with each stage", "phase rows parted", "runs of 4 or 8",
-               "tiles of several images"});
+               "tiles of several images", "f32x3", "f32x3 in one chunk", "f32x3 with channels last"});
   run_layers("shift_gemm", [&](const Layer& layer, const Plan& plan) {
     kinds.count("weights resident", flag(plan, "resident"));
     kinds.count("weights with each stage", !flag(plan, "resident"));
     kinds.count("phase rows parted", integer(plan, "phase_rows") < layer.stride.h);
     kinds.count("runs of 4 or 8", integer(plan, "run") > 2);
     kinds.count("tiles of several images", integer(plan, "tile_n") > 1);
+    kinds.count("f32x3", flag(plan, "split"));
+    kinds.count("f32x3 in one chunk", flag(plan, "split") && integer(plan, "chunk") >= layer.in_channels);
+    kinds.count("f32x3 with channels last", flag(plan, "split") && flag(plan, "channels_last"));
   });
   kinds.expect_all();
 }
@@ -256,10 +261,26 @@ TEST(TensorCores, RandomLayersWithSharedInputMatchTheDefinition) {
 }
 
 TEST(TensorCores, RandomLayersWhoseRowsRollMatchTheDefinition) {
-  Kinds kinds({"tf32", "f16", "bf16", "runs of 4", "one sequence", "strips of one image", "open sizes",
-               "several chunks", "several column tiles", "several segments", "padding beyond the kernel",
-               "rows below the input", "fewer rows than the kernel's", "dilation", "single stores", "stores of a run",
-               "channels beyond", "bias"});
+  Kinds kinds({"tf32",
+               "f16",
+               "bf16",
+               "runs of 4",
+               "one sequence",
+               "strips of one image",
+               "open sizes",
+               "several chunks",
+               "several column tiles",
+               "several segments",
+               "padding beyond the kernel",
+               "rows below the input",
+               "fewer rows than the kernel's",
+               "dilation",
+               "single stores",
+               "stores of a run",
+               "channels beyond",
+               "bias",
+               "outputs exchanged",
+               "stores of more than a run"});
   run_layers("roll_gemm", [&](const Layer& layer, const Plan& plan) {
     kinds.count("tf32", layer.compute == Compute::kTf32);
     kinds.count("f16", layer.compute == Compute::kF16);
@@ -280,6 +301,8 @@ TEST(TensorCores, RandomLayersWhoseRowsRollMatchTheDefinition) {
     kinds.count("stores of a run", integer(plan, "store") == integer(plan, "run"));
     kinds.count("channels beyond", layer.in_channels % integer(plan, "chunk") != 0);
     kinds.count("bias", layer.bias);
+    kinds.count("outputs exchanged", flag(plan, "exchange"));
+    kinds.count("stores of more than a run", integer(plan, "store") > integer(plan, "run"));
   });
   kinds.expect_all();
 }

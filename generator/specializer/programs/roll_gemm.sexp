@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "86c78092e3765d7b95042a0da396688e0b05156f282dcfb21b47fd80cdd42e5d")
+  (digest "f33343d88e61c3f9e3493625642f68c65194c8570c4b3f5144f5b6a65bf4c4f5")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -24,6 +24,7 @@
   (parameter int rows 256)
   (parameter int columns 32)
   (parameter int store 2)
+  (parameter bool exchange false)
   (parameter bool flat false)
   (parameter int chunk 32)
   (parameter int stages 4)
@@ -323,20 +324,24 @@
   (constant @61 int kProductBytes (* kColumns 32))
   (constant @62 int kChunkWeightBytes (* (* P::kernel_w kSteps) kProductBytes))
   (constant @63 int kWeightBytes (* kChunks kChunkWeightBytes))
-  (constant @64 int kBarrierOffset (+ kWeightBytes (* P::stages kStageBytes)))
-  (constant @68 int kRunStart (* (/ (- kLeastOffset kFirstColumn) P::run) P::run))
-  (constant @69 int kFirstWord (- (- kLeastOffset kFirstColumn) kRunStart))
-  (constant @70 int kRun (* (call ceil_div (- (- (+ P::run P::padding_w) kFirstColumn) kRunStart) P::run) P::run))
-  (static_assert @72 (&& (&& (&& (== P::stride_h 1) (== P::stride_w 1)) (== P::dilation_h 1)) (! P::channels_last)) "rows follow one another")
-  (static_assert @74 (&& (> P::width 0) (== (% P::width kPack) 0)) "rows are whole bulk copies")
-  (static_assert @75 (&& (<= kColumns 256) (<= (* kTiles kColumns) 256)) "the sums fit the registers")
-  (static_assert @76 (|| (== kChunks 1) (== (% kSteps 2) 0)) "each chunk begins with the same run")
-  (static_assert @77 (|| (== (% P::in_channels P::chunk) 0) (== (% P::stages kChunks) 0)) "a stage always lacks the same channels")
-  (constant @80 int kRowSums (/ P::columns 2))
-  (alias @81 Sums (array float (/ kColumns 2)))
-  (alias @83 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @64 int kExchangeOffset (+ kWeightBytes (* P::stages kStageBytes)))
+  (constant @67 int kOutPitch (+ (/ kStrip 2) kPack))
+  (constant @68 int kExchangeBytes (? P::exchange (* (* P::columns kOutPitch) kBytes) 0))
+  (constant @69 int kBarrierOffset (+ kExchangeOffset (* 2 kExchangeBytes)))
+  (constant @70 int kPieces (/ (/ kStrip 2) P::store))
+  (constant @74 int kRunStart (* (/ (- kLeastOffset kFirstColumn) P::run) P::run))
+  (constant @75 int kFirstWord (- (- kLeastOffset kFirstColumn) kRunStart))
+  (constant @76 int kRun (* (call ceil_div (- (- (+ P::run P::padding_w) kFirstColumn) kRunStart) P::run) P::run))
+  (static_assert @78 (&& (&& (&& (== P::stride_h 1) (== P::stride_w 1)) (== P::dilation_h 1)) (! P::channels_last)) "rows follow one another")
+  (static_assert @80 (&& (> P::width 0) (== (% P::width kPack) 0)) "rows are whole bulk copies")
+  (static_assert @81 (&& (<= kColumns 256) (<= (* kTiles kColumns) 256)) "the sums fit the registers")
+  (static_assert @82 (|| (== kChunks 1) (== (% kSteps 2) 0)) "each chunk begins with the same run")
+  (static_assert @83 (|| (== (% P::in_channels P::chunk) 0) (== (% P::stages kChunks) 0)) "a stage always lacks the same channels")
+  (constant @86 int kRowSums (/ P::columns 2))
+  (alias @87 Sums (array float (/ kColumns 2)))
+  (alias @89 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (function @88 kernel void pack_weights
+  (function @94 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel")
     (comment "column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes")
     (comment "16 bytes, adjacent threads read adjacent taps.")
@@ -353,26 +358,30 @@
       (then
         (declare @9 (const int) co (+ (* column_tile P::columns) n))
         (declare @10 (array "unsigned int" 4) words)
-        (for @12 unrolled (declare @12 int word 0) (< word 4) (++ word)
-          (declare @13 (array "unsigned int" 2) parts)
-          (for @15 unrolled (declare @15 int part 0) (< part (/ 4 kBytes)) (++ part)
+        (for @12 (pragma "unroll") (declare @12 int word 0) (< word 4) (++ word)
+          (declare @13 (array "unsigned int" (/ 4 kBytes)) parts)
+          (for @15 (pragma "unroll") (declare @15 int part 0) (< part (/ 4 kBytes)) (++ part)
             (declare @16 (const int) ci (+ (+ (+ (* step kDepth) (* half kPack)) (* word (/ 4 kBytes))) part))
             (declare @17 Element value 0)
             (if @18 (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== (% P::out_channels P::columns) 0) (< co P::out_channels)))
               (then
                 (do @20 (= value (at weight (+ (* (+ (* (static_cast "long long" ci) P::out_channels) co) kTaps) tap))))))
             (do @22 (= (at parts part) (call bits_of value))))
-          (do @24 (= (at words word) (? (== P::type kWgmmaTf32) (call float_to_tf32 (call __uint_as_float (at parts 0))) (call low_halves (at parts 0) (at parts 1))))))
-        (declare @26 (const int) product (+ (* (+ (* (/ step kSteps) P::kernel_w) (% tap P::kernel_w)) kSteps) (% step kSteps)))
-        (declare @27 (pointer "unsigned char") to (+ (+ packed (* (static_cast "long long" column_tile) kWeightBytes)) (* product kProductBytes)))
-        (declare @28 (const int) row (+ (+ (* half kColumns) (* (/ tap P::kernel_w) P::columns)) n))
-        (do @29 (= (* (reinterpret_cast (pointer uint4) (+ to (* row 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (record @122 Tile
+          (if @24 (== P::type kWgmmaTf32)
+            (then
+              (do @25 (= (at words word) (call float_to_tf32 (call __uint_as_float (at parts 0))))))
+            (else
+              (do @27 (= (at words word) (call low_halves (at parts 0) (at parts 1)))))))
+        (declare @30 (const int) product (+ (* (+ (* (/ step kSteps) P::kernel_w) (% tap P::kernel_w)) kSteps) (% step kSteps)))
+        (declare @31 (pointer "unsigned char") to (+ (+ packed (* (static_cast "long long" column_tile) kWeightBytes)) (* product kProductBytes)))
+        (declare @32 (const int) row (+ (+ (* half kColumns) (* (/ tap P::kernel_w) P::columns)) n))
+        (do @33 (= (* (reinterpret_cast (pointer uint4) (+ to (* row 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
+  (record @132 Tile
     (comment "A tile's place: its first image, its first position in a row there, and its first row of outputs.")
     (field int image)
     (field int column)
     (field int row))
-  (function @127 device Tile tile_at
+  (function @137 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) segments)
@@ -388,35 +397,35 @@
         (do @9 (= (. tile column) (* (% strip kStrips) kStrip)))))
     (do @11 (= (. tile row) (* (% index segments) P::rows)))
     (return @12 tile))
-  (function @143 device int first_input_row
+  (function @153 device int first_input_row
     (comment "The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (return @1 (call max 0 (+ (. tile row) (- P::padding_h (- P::kernel_h 1))))))
-  (function @146 device int last_input_row
+  (function @156 device int last_input_row
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument (const int) out_h)
     (return @1 (+ (call min (+ (. tile row) P::rows) out_h) P::padding_h)))
-  (function @152 device int image_column
+  (function @162 device int image_column
     (comment "Staged columns that hold a row of the tile's image of this number: from `first_of` to before `last_of`, which is not")
     (comment "above it where there are none.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument (const int) image)
     (return @1 (- (- (* image kImagePitch) (. tile column)) kFirstColumn)))
-  (function @155 device int first_of
+  (function @165 device int first_of
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument (const int) image)
     (return @1 (call max 0 (call image_column tile image))))
-  (function @158 device int last_of
+  (function @168 device int last_of
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument (const int) image)
     (argument int batch)
-    (return @1 (? (< (+ (. tile image) image) batch) (call min kStagedColumns (+ (call image_column tile image) P::width)) 0)))
-  (function @164 device void clear_gaps
+    (return @1 (? (|| (! P::flat) (< (+ (. tile image) image) batch)) (call min kStagedColumns (+ (call image_column tile image) P::width)) 0)))
+  (function @174 device void clear_gaps
     (comment "Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels")
     (comment "that the layer lacks.")
     (attributes "__forceinline__")
@@ -435,7 +444,7 @@
       (if @10 (|| (! is_copied) (&& (!= (% P::in_channels P::chunk) 0) (>= channel channels)))
         (then
           (do @11 (= (* (reinterpret_cast (pointer uint4) (+ (+ to (* channel kChannelPitch)) column))) (call make_uint4 0 0 0 0)))))))
-  (function @182 device void copy_channels
+  (function @192 device void copy_channels
     (comment "Asks for a warp's share of a stage: every fourth channel. `x` is the tile's first image, at the row and the first")
     (comment "channel.")
     (attributes "__forceinline__")
@@ -457,10 +466,10 @@
       (for @13 unrolled (declare @13 int image 0) (< image kImages) (++ image)
         (declare @14 (const int) first (call first_of tile image))
         (declare @15 (const int) count (- (call last_of tile image batch) first))
-        (if @16 (> count 0)
+        (if @16 (|| (! P::flat) (> count 0))
           (then
             (do @17 (call bulk_load (+ (+ to (* channel kChannelPitch)) first) (+ (+ x (* (+ (* image P::in_channels) channel) in_plane)) (- first (call image_column tile image))) (* count kBytes) full)))))))
-  (function @208 device void load_run
+  (function @218 device void load_run
     (comment "Takes a thread's run of a staged row to registers, for one step. `row` is its first position of its first channel.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
@@ -506,14 +515,14 @@
       (do @41 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @42 (= (at (at run i) 2) (at (at words 1) i)))
       (do @43 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (function @256 device void pin
+  (function @266 device void pin
     (comment "Keeps the compiler from moving the sums across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Sums kTiles)) sums)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (call wgmma_pin (at (at sums tile) i))))))
-  (function @268 device void multiply_chunk
+  (function @278 device void multiply_chunk
     (comment "All products of one chunk of an input row. `row` is the thread's first position in the stage, which is given back")
     (comment "when it lies in registers.")
     (attributes "__forceinline__")
@@ -539,21 +548,33 @@
       (do @22 (call wgmma_commit))
       (do @23 (call wgmma_wait 1)
         (trail "the other run may be overwritten"))))
-  (function @296 device void roll
+  (function @306 device void roll
     (comment "Moves the sums of all output rows up by one, behind the first; those of a new row begin.")
     (attributes "__forceinline__")
     (argument (reference (array Sums kTiles)) sums)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (= (at (at sums tile) i) (? (< (+ i kRowSums) (/ kColumns 2)) (at (at sums tile) (+ i kRowSums)) 0))))))
-  (function @307 device float finish
+  (function @317 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @314 device void store_row
+  (alias @323 Shifts (array float (? P::has_bias (/ P::columns 4) 1))
+    (comment "The biases of a thread's channels, all read before the first output is stored: behind a store they would wait."))
+  (function @324 device void load_shifts
+    (attributes "__forceinline__")
+    (argument (reference Shifts) shifts)
+    (argument (restrict (pointer (const Element))) bias)
+    (argument int co)
+    (if @1 P::has_bias
+      (then
+        (for @3 (pragma "unroll") (declare @3 int i 0) (< i (/ P::columns 4)) (++ i)
+          (declare @4 (const int) channel (+ (+ co (* (/ i 2) 8)) (% i 2)))
+          (do @5 (= (at shifts i) (? (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels)) (call widen (at bias channel)) 0)))))))
+  (function @336 device void store_row
     (comment "Stores a thread's outputs of the finished row. `to` is its first position of its first channel, `co`; `left` counts")
     (comment "the positions from there to the row's end.")
     (attributes "__forceinline__")
@@ -563,21 +584,76 @@
     (argument int co)
     (argument int left)
     (argument (const int) out_h)
-    (for @3 (pragma "unroll") (declare @3 int i 0) (< i (/ P::columns 4)) (++ i)
-      (declare @4 (const int) channel (+ (* (/ i 2) 8) (% i 2)))
-      (if @5 (|| (== (% P::out_channels P::columns) 0) (< (+ co channel) P::out_channels))
+    (declare @2 Shifts shifts)
+    (do @3 (call load_shifts shifts bias co))
+    (for @5 (pragma "unroll") (declare @5 int i 0) (< i (/ P::columns 4)) (++ i)
+      (declare @6 (const int) channel (+ (* (/ i 2) 8) (% i 2)))
+      (if @7 (|| (== (% P::out_channels P::columns) 0) (< (+ co channel) P::out_channels))
         (then
-          (declare @6 (const float) shift (? P::has_bias (call widen (at bias (+ co channel))) 0))
-          (declare @7 (pointer Element) row (+ to (* (* channel (static_cast "long long" out_h)) kOutWidth)))
-          (for @9 (pragma "unroll") (declare @9 int first 0) (< first P::run) (+= first P::store)
-            (if @10 (< first left)
+          (declare @8 (pointer Element) row (+ to (* (* channel (static_cast "long long" out_h)) kOutWidth)))
+          (for @10 (pragma "unroll") (declare @10 int first 0) (< first P::run) (+= first P::store)
+            (if @11 (< first left)
               (then
-                (declare @11 (array float P::store) values)
-                (for @13 (pragma "unroll") (declare @13 int v 0) (< v P::store) (++ v)
-                  (declare @14 (const int) position (+ first v))
-                  (do @15 (= (at values v) (call finish (at (at sums (/ position 2)) (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2))) shift))))
-                (do @17 (call store_together (+ row first) values)))))))))
-  (function @338 kernel void roll_gemm
+                (declare @12 (array float P::store) values)
+                (for @14 (pragma "unroll") (declare @14 int v 0) (< v P::store) (++ v)
+                  (declare @15 (const int) position (+ first v))
+                  (do @16 (= (at values v) (call finish (at (at sums (/ position 2)) (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2))) (? P::has_bias (at shifts i) 0)))))
+                (do @18 (call store_together (+ row first) values)))))))))
+  (function @362 device void put_row
+    (comment "Writes a thread's outputs of the finished row to the exchange. `to` is its first position of its first channel, `co`.")
+    (attributes "__forceinline__")
+    (argument (reference (array (const Sums) kTiles)) sums)
+    (argument (pointer Element) to)
+    (argument (restrict (pointer (const Element))) bias)
+    (argument int co)
+    (declare @2 Shifts shifts)
+    (do @3 (call load_shifts shifts bias co))
+    (for @5 (pragma "unroll") (declare @5 int i 0) (< i (/ P::columns 4)) (++ i)
+      (declare @6 (array float P::run) values)
+      (for @8 (pragma "unroll") (declare @8 int position 0) (< position P::run) (++ position)
+        (do @9 (= (at values position) (call finish (at (at sums (/ position 2)) (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2))) (? P::has_bias (at shifts i) 0)))))
+      (declare @11 (pointer Element) row (+ to (* (+ (* (/ i 2) 8) (% i 2)) kOutPitch)))
+      (if @12 (&& (== P::type kWgmmaTf32) (== P::run 4))
+        (then
+          (do @13 (= (* (reinterpret_cast (pointer float4) row)) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))
+        (else
+          (if @14 (== P::type kWgmmaTf32)
+            (then
+              (do @15 (= (* (reinterpret_cast (pointer float2) row)) (call make_float2 (at values 0) (at values 1)))))
+            (else
+              (if @16 (== P::run 4)
+                (then
+                  (do @17 (= (* (reinterpret_cast (pointer uint2) row)) (call make_uint2 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3))))))
+                (else
+                  (do @19 (= (* (reinterpret_cast (pointer "unsigned int") row)) (call pair (at values 0) (at values 1))))))))))))
+  (function @388 device void take_row
+    (comment "Stores what the exchange holds of a thread's piece of the row, in every channel that is its own: adjacent threads")
+    (comment "have adjacent pieces. `from` and `to` are the piece in the first of these channels, of which `left` follow.")
+    (attributes "__forceinline__")
+    (argument (pointer (const Element)) from)
+    (argument (restrict (pointer Element)) to)
+    (argument int left)
+    (argument (const int) out_h)
+    (declare_constexpr @1 int kStep (/ 128 kPieces))
+    (for @3 (pragma "unroll") (declare @3 int channel 0) (< channel P::columns) (+= channel kStep)
+      (if @4 (< channel left)
+        (then
+          (declare @5 (pointer Element) row (+ to (* (* channel (static_cast "long long" out_h)) kOutWidth)))
+          (declare @6 (pointer (const Element)) piece (+ from (* channel kOutPitch)))
+          (if @7 (== (* P::store kBytes) 16)
+            (then
+              (do @8 (call store_streaming_16 row (* (reinterpret_cast (pointer (const uint4)) piece)))))
+            (else
+              (if @9 (== (* P::store kBytes) 8)
+                (then
+                  (do @10 (call store_streaming_8 row (* (reinterpret_cast (pointer (const uint2)) piece)))))
+                (else
+                  (if @11 (== (* P::store kBytes) 4)
+                    (then
+                      (do @12 (call store_streaming_4 row (* (reinterpret_cast (pointer (const "unsigned int")) piece)))))
+                    (else
+                      (do @14 (= (* row) (* piece)))))))))))))
+  (function @408 kernel void roll_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -656,35 +732,52 @@
         (declare @74 (const int) column (* (+ (* warp 8) (/ lane 4)) P::run))
         (declare @75 (const int) own (+ (* (* quarter (/ 4 kBytes)) kChannelPitch) column))
         (declare @76 (const int) co (+ (* column_tile P::columns) (* quarter 2)))
-        (declare @77 (array Sums kTiles) sums (init))
-        (do @78 (call mbarrier_wait resident 0))
-        (for @79 plain (declare @79 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @80 (const Tile) tile (call tile_at index segments))
-          (declare @81 (const int) image (? P::flat (+ (. tile image) (/ (+ (. tile column) column) kImagePitch)) (. tile image)))
-          (declare @82 (const int) ox (? P::flat (% (+ (. tile column) column) kImagePitch) (+ (. tile column) column)))
-          (declare @83 (const int) left (? (< image batch) (- kOutWidth ox) 0))
-          (declare @84 (pointer Element) to (+ (+ y (* (* (+ (* (static_cast "long long" image) P::out_channels) co) out_h) kOutWidth)) ox))
-          (declare @85 (const int) last (call last_input_row tile out_h))
-          (for @86 plain (declare @86 int iy (call first_input_row tile)) (< iy last) (++ iy)
-            (if @87 (< iy in_h)
+        (comment @77 "What it stores of the strip: its own outputs, or a piece of a warpgroup's.")
+        (declare @78 (const int) member (% (. threadIdx x) 128))
+        (declare @79 (const int) stored (? P::exchange (+ (* (/ warp 4) (/ kStrip 2)) (* (% member kPieces) P::store)) column))
+        (declare @80 (const int) stored_channel (? P::exchange (+ (* column_tile P::columns) (/ member kPieces)) co))
+        (declare @81 (pointer Element) exchange (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* (/ warp 4) kExchangeBytes))))
+        (declare @82 (pointer Element) put (+ (+ exchange (* (* quarter 2) kOutPitch)) (- column (* (/ warp 4) (/ kStrip 2)))))
+        (declare @83 (pointer (const Element)) take (+ (+ exchange (* (/ member kPieces) kOutPitch)) (* (% member kPieces) P::store)))
+        (declare @84 (array Sums kTiles) sums (init))
+        (do @85 (call mbarrier_wait resident 0))
+        (for @86 plain (declare @86 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @87 (const Tile) tile (call tile_at index segments))
+          (declare @88 (const int) image (? P::flat (+ (. tile image) (/ (+ (. tile column) stored) kImagePitch)) (. tile image)))
+          (declare @89 (const int) ox (? P::flat (% (+ (. tile column) stored) kImagePitch) (+ (. tile column) stored)))
+          (declare @90 (const int) left (? (< image batch) (- kOutWidth ox) 0))
+          (declare @91 (const int) channels_left (? (> left 0) (- (call min P::columns (- P::out_channels (* column_tile P::columns))) (/ member kPieces)) 0))
+          (declare @93 (pointer Element) to (+ (+ y (* (* (+ (* (static_cast "long long" image) P::out_channels) stored_channel) out_h) kOutWidth)) ox))
+          (declare @94 (const int) last (call last_input_row tile out_h))
+          (for @95 plain (declare @95 int iy (call first_input_row tile)) (< iy last) (++ iy)
+            (if @96 (< iy in_h)
               (then
-                (do @88 (call pin sums))
-                (for @89 plain (declare @89 int chunk 0) (< chunk kChunks) (++ chunk)
-                  (do @90 (call mbarrier_wait (& (at full stage)) parity))
-                  (do @91 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) (+ stages (* stage kStageBytes))) own) (call wgmma_descriptor (+ shared (* chunk kChunkWeightBytes)) (* kColumns 16) 128 0) (& (at empty stage))))
-                  (do @93 (++ stage))
-                  (if @94 (== stage P::stages)
+                (do @97 (call pin sums))
+                (for @98 plain (declare @98 int chunk 0) (< chunk kChunks) (++ chunk)
+                  (do @99 (call mbarrier_wait (& (at full stage)) parity))
+                  (do @100 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) (+ stages (* stage kStageBytes))) own) (call wgmma_descriptor (+ shared (* chunk kChunkWeightBytes)) (* kColumns 16) 128 0) (& (at empty stage))))
+                  (do @102 (++ stage))
+                  (if @103 (== stage P::stages)
                     (then
-                      (do @95 (= stage 0))
-                      (do @96 (^= parity 1)))))
-                (do @99 (call wgmma_wait 0))
-                (do @100 (call pin sums))))
-            (declare @102 (const int) oy (- iy P::padding_h))
-            (if @103 (>= oy (. tile row))
+                      (do @104 (= stage 0))
+                      (do @105 (^= parity 1)))))
+                (do @108 (call wgmma_wait 0))
+                (do @109 (call pin sums))))
+            (declare @111 (const int) oy (- iy P::padding_h))
+            (if @112 (>= oy (. tile row))
               (then
-                (do @104 (call store_row sums (+ to (* (static_cast "long long" oy) kOutWidth)) bias co left out_h))))
-            (do @106 (call roll sums)))
-          (comment @108 "What was begun for the rows behind the tile.")
-          (for @110 (pragma "unroll") (declare @110 int part 0) (< part kTiles) (++ part)
-            (for @112 (pragma "unroll") (declare @112 int i 0) (< i (/ kColumns 2)) (++ i)
-              (do @113 (= (at (at sums part) i) 0)))))))))
+                (declare @113 (pointer Element) row (+ to (* (static_cast "long long" oy) kOutWidth)))
+                (if @114 P::exchange
+                  (then
+                    (do @115 (call named_barrier_sync (+ 1 (/ warp 4)) 128)
+                      (trail "the row before is taken"))
+                    (do @116 (call put_row sums put bias co))
+                    (do @117 (call named_barrier_sync (+ 1 (/ warp 4)) 128))
+                    (do @118 (call take_row take row channels_left out_h)))
+                  (else
+                    (do @120 (call store_row sums row bias co left out_h))))))
+            (do @123 (call roll sums)))
+          (comment @125 "What was begun for the rows behind the tile.")
+          (for @127 (pragma "unroll") (declare @127 int part 0) (< part kTiles) (++ part)
+            (for @129 (pragma "unroll") (declare @129 int i 0) (< i (/ kColumns 2)) (++ i)
+              (do @130 (= (at (at sums part) i) 0)))))))))
