@@ -205,7 +205,7 @@ __device__ __forceinline__ void copy_channels(Element* to, const Element* __rest
     for (int image = 0; image < kImages; ++image) {
       const int first = first_of(tile, image);
       const int count = last_of(tile, image, batch) - first;
-      if (!P::flat || count > 0) {
+      if ((image == 0 && (!P::flat || kFirstColumn <= 0)) || count > 0) {  // a strip begins before its image ends
         bulk_load(to + channel * kChannelPitch + first,
                   x + (image * P::in_channels + channel) * in_plane + (first - image_column(tile, image)),
                   count * kBytes, full);
@@ -298,7 +298,9 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Eleme
       }
     }
     wgmma_commit();
-    wgmma_wait(1);  // the other run may be overwritten
+    if (kChunks > 1 || (step > 0 && step < kSteps - 1)) {
+      wgmma_wait(1);  // the other run may be overwritten
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "f33343d88e61c3f9e3493625642f68c65194c8570c4b3f5144f5b6a65bf4c4f5")
+  (digest "5c083fbfb6ed8083b1cf2e9ca589878c934fdbb7d11a1475dbe86f03bc3eb4e5")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -466,8 +466,9 @@
       (for @13 unrolled (declare @13 int image 0) (< image kImages) (++ image)
         (declare @14 (const int) first (call first_of tile image))
         (declare @15 (const int) count (- (call last_of tile image batch) first))
-        (if @16 (|| (! P::flat) (> count 0))
+        (if @16 (|| (&& (== image 0) (|| (! P::flat) (<= kFirstColumn 0))) (> count 0))
           (then
+            (comment @16 "a strip begins before its image ends")
             (do @17 (call bulk_load (+ (+ to (* channel kChannelPitch)) first) (+ (+ x (* (+ (* image P::in_channels) channel) in_plane)) (- first (call image_column tile image))) (* count kBytes) full)))))))
   (function @218 device void load_run
     (comment "Takes a thread's run of a staged row to registers, for one step. `row` is its first position of its first channel.")
@@ -546,25 +547,27 @@
           (do @18 (call wgmma_rs P::type kWgmmaMajorK (at sums tile) (at (at runs (% step 2)) (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights (* (+ (* kw kSteps) step) kProductBytes)) 1)
             (trail "kernel column {kw}"))))
       (do @22 (call wgmma_commit))
-      (do @23 (call wgmma_wait 1)
-        (trail "the other run may be overwritten"))))
-  (function @306 device void roll
+      (if @23 (|| (> kChunks 1) (&& (> step 0) (< step (- kSteps 1))))
+        (then
+          (do @24 (call wgmma_wait 1)
+            (trail "the other run may be overwritten"))))))
+  (function @308 device void roll
     (comment "Moves the sums of all output rows up by one, behind the first; those of a new row begin.")
     (attributes "__forceinline__")
     (argument (reference (array Sums kTiles)) sums)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (= (at (at sums tile) i) (? (< (+ i kRowSums) (/ kColumns 2)) (at (at sums tile) (+ i kRowSums)) 0))))))
-  (function @317 device float finish
+  (function @319 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (alias @323 Shifts (array float (? P::has_bias (/ P::columns 4) 1))
+  (alias @325 Shifts (array float (? P::has_bias (/ P::columns 4) 1))
     (comment "The biases of a thread's channels, all read before the first output is stored: behind a store they would wait."))
-  (function @324 device void load_shifts
+  (function @326 device void load_shifts
     (attributes "__forceinline__")
     (argument (reference Shifts) shifts)
     (argument (restrict (pointer (const Element))) bias)
@@ -574,7 +577,7 @@
         (for @3 (pragma "unroll") (declare @3 int i 0) (< i (/ P::columns 4)) (++ i)
           (declare @4 (const int) channel (+ (+ co (* (/ i 2) 8)) (% i 2)))
           (do @5 (= (at shifts i) (? (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels)) (call widen (at bias channel)) 0)))))))
-  (function @336 device void store_row
+  (function @338 device void store_row
     (comment "Stores a thread's outputs of the finished row. `to` is its first position of its first channel, `co`; `left` counts")
     (comment "the positions from there to the row's end.")
     (attributes "__forceinline__")
@@ -599,7 +602,7 @@
                   (declare @15 (const int) position (+ first v))
                   (do @16 (= (at values v) (call finish (at (at sums (/ position 2)) (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2))) (? P::has_bias (at shifts i) 0)))))
                 (do @18 (call store_together (+ row first) values)))))))))
-  (function @362 device void put_row
+  (function @364 device void put_row
     (comment "Writes a thread's outputs of the finished row to the exchange. `to` is its first position of its first channel, `co`.")
     (attributes "__forceinline__")
     (argument (reference (array (const Sums) kTiles)) sums)
@@ -626,7 +629,7 @@
                   (do @17 (= (* (reinterpret_cast (pointer uint2) row)) (call make_uint2 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3))))))
                 (else
                   (do @19 (= (* (reinterpret_cast (pointer "unsigned int") row)) (call pair (at values 0) (at values 1))))))))))))
-  (function @388 device void take_row
+  (function @390 device void take_row
     (comment "Stores what the exchange holds of a thread's piece of the row, in every channel that is its own: adjacent threads")
     (comment "have adjacent pieces. `from` and `to` are the piece in the first of these channels, of which `left` follow.")
     (attributes "__forceinline__")
@@ -653,7 +656,7 @@
                       (do @12 (call store_streaming_4 row (* (reinterpret_cast (pointer (const "unsigned int")) piece)))))
                     (else
                       (do @14 (= (* row) (* piece)))))))))))))
-  (function @408 kernel void roll_gemm
+  (function @410 kernel void roll_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
