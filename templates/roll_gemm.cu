@@ -177,7 +177,6 @@ __device__ __forceinline__ void clear_gaps(Element* to, const Tile& tile, int ch
     const int channel = i / kUnits;
     const int column = i % kUnits * kPack;
     bool is_copied = false;
-    CONVTGEN_UNROLL
     for (int image = 0; image < kImages; ++image) {
       is_copied = is_copied || (column >= first_of(tile, image) && column < last_of(tile, image, batch));
     }
@@ -193,7 +192,6 @@ __device__ __forceinline__ void copy_channels(Element* to, const Element* __rest
                                               int channels, int warp, int batch, const int in_h,
                                               unsigned long long* full) {
   int elements = 0;  // of a channel
-  CONVTGEN_UNROLL
   for (int image = 0; image < kImages; ++image) {
     elements += max(0, last_of(tile, image, batch) - first_of(tile, image));
   }
@@ -201,11 +199,10 @@ __device__ __forceinline__ void copy_channels(Element* to, const Element* __rest
   const long long in_plane = static_cast<long long>(in_h) * P::width;
 #pragma unroll 4
   for (int channel = warp; channel < channels; channel += kProducerWarps) {
-    CONVTGEN_UNROLL
     for (int image = 0; image < kImages; ++image) {
       const int first = first_of(tile, image);
       const int count = last_of(tile, image, batch) - first;
-      if ((image == 0 && (!P::flat || kFirstColumn <= 0)) || count > 0) {  // a strip begins before its image ends
+      if (!P::flat || count > 0) {
         bulk_load(to + channel * kChannelPitch + first,
                   x + (image * P::in_channels + channel) * in_plane + (first - image_column(tile, image)),
                   count * kBytes, full);

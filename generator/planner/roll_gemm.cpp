@@ -175,13 +175,19 @@ void choose_rows(const Facts& f, Block& b) {
   }
 }
 
-/// Output channels of a block: numbers that share all of them evenly.
+/// Output channels of a block: numbers that share all of them evenly, and whose weights leave room for stages.
 std::vector<std::int64_t> column_choices(const Facts& f) {
   const std::int64_t out = f.layer.out_channels;
+  const auto fits = [&](std::int64_t columns) {
+    Block least;
+    least.columns = columns;
+    least.chunk = f.depth;
+    return columns * f.layer.kernel.h <= kMostColumns && shared_bytes(f, least) <= f.target.max_shared_bytes;
+  };
   std::vector<std::int64_t> choices;
   for (std::int64_t parts = 1; parts <= ceil_div(out, 8) && choices.size() < 3; ++parts) {
     const std::int64_t columns = round_up(ceil_div(out, parts), 8);
-    if (columns * f.layer.kernel.h <= kMostColumns && (choices.empty() || choices.back() != columns)) {
+    if (fits(columns) && (choices.empty() || choices.back() != columns)) {
       choices.push_back(columns);
     }
   }

@@ -8,6 +8,7 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/halo_gemm.h"
+#include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
 #include "generator/specializer/kernel_source.h"
 
@@ -19,7 +20,9 @@ KernelSource source_of(std::string_view template_name, std::string_view layer) {
   EXPECT_TRUE(parsed) << layer;
   const Problem problem{*parsed, Direction::kForward, *target_named("sm_90a")};
   // The template's own first: which plan is the layer's first depends on what was measured.
-  const std::vector<Plan> plans = template_name == "halo_gemm" ? plans_halo_gemm(problem) : plans_shift_gemm(problem);
+  const std::vector<Plan> plans = template_name == "halo_gemm"   ? plans_halo_gemm(problem)
+                                  : template_name == "roll_gemm" ? plans_roll_gemm(problem)
+                                                                 : plans_shift_gemm(problem);
   if (plans.empty()) {
     ADD_FAILURE() << "no plan for " << layer;
     return {};

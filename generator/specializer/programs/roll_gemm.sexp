@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "5c083fbfb6ed8083b1cf2e9ca589878c934fdbb7d11a1475dbe86f03bc3eb4e5")
+  (digest "a92a5b03230fe60e4a53aa347e45046174addc61648f91a3c21d2a238536a599")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -439,12 +439,12 @@
       (declare @3 (const int) channel (/ i kUnits))
       (declare @4 (const int) column (* (% i kUnits) kPack))
       (declare @5 bool is_copied false)
-      (for @7 unrolled (declare @7 int image 0) (< image kImages) (++ image)
-        (do @8 (= is_copied (|| is_copied (&& (>= column (call first_of tile image)) (< column (call last_of tile image batch)))))))
-      (if @10 (|| (! is_copied) (&& (!= (% P::in_channels P::chunk) 0) (>= channel channels)))
+      (for @6 plain (declare @6 int image 0) (< image kImages) (++ image)
+        (do @7 (= is_copied (|| is_copied (&& (>= column (call first_of tile image)) (< column (call last_of tile image batch)))))))
+      (if @9 (|| (! is_copied) (&& (!= (% P::in_channels P::chunk) 0) (>= channel channels)))
         (then
-          (do @11 (= (* (reinterpret_cast (pointer uint4) (+ (+ to (* channel kChannelPitch)) column))) (call make_uint4 0 0 0 0)))))))
-  (function @192 device void copy_channels
+          (do @10 (= (* (reinterpret_cast (pointer uint4) (+ (+ to (* channel kChannelPitch)) column))) (call make_uint4 0 0 0 0)))))))
+  (function @191 device void copy_channels
     (comment "Asks for a warp's share of a stage: every fourth channel. `x` is the tile's first image, at the row and the first")
     (comment "channel.")
     (attributes "__forceinline__")
@@ -458,19 +458,18 @@
     (argument (pointer "unsigned long long") full)
     (declare @3 int elements 0
       (trail "of a channel"))
-    (for @5 unrolled (declare @5 int image 0) (< image kImages) (++ image)
-      (do @6 (+= elements (call max 0 (- (call last_of tile image batch) (call first_of tile image))))))
-    (do @8 (call mbarrier_arrive_expect full (* (* (/ (+ (- channels warp) (- kProducerWarps 1)) kProducerWarps) elements) kBytes)))
-    (declare @9 (const "long long") in_plane (* (static_cast "long long" in_h) P::width))
-    (for @11 (pragma "unroll 4") (declare @11 int channel warp) (< channel channels) (+= channel kProducerWarps)
-      (for @13 unrolled (declare @13 int image 0) (< image kImages) (++ image)
-        (declare @14 (const int) first (call first_of tile image))
-        (declare @15 (const int) count (- (call last_of tile image batch) first))
-        (if @16 (|| (&& (== image 0) (|| (! P::flat) (<= kFirstColumn 0))) (> count 0))
+    (for @4 plain (declare @4 int image 0) (< image kImages) (++ image)
+      (do @5 (+= elements (call max 0 (- (call last_of tile image batch) (call first_of tile image))))))
+    (do @7 (call mbarrier_arrive_expect full (* (* (/ (+ (- channels warp) (- kProducerWarps 1)) kProducerWarps) elements) kBytes)))
+    (declare @8 (const "long long") in_plane (* (static_cast "long long" in_h) P::width))
+    (for @10 (pragma "unroll 4") (declare @10 int channel warp) (< channel channels) (+= channel kProducerWarps)
+      (for @11 plain (declare @11 int image 0) (< image kImages) (++ image)
+        (declare @12 (const int) first (call first_of tile image))
+        (declare @13 (const int) count (- (call last_of tile image batch) first))
+        (if @14 (|| (! P::flat) (> count 0))
           (then
-            (comment @16 "a strip begins before its image ends")
-            (do @17 (call bulk_load (+ (+ to (* channel kChannelPitch)) first) (+ (+ x (* (+ (* image P::in_channels) channel) in_plane)) (- first (call image_column tile image))) (* count kBytes) full)))))))
-  (function @218 device void load_run
+            (do @15 (call bulk_load (+ (+ to (* channel kChannelPitch)) first) (+ (+ x (* (+ (* image P::in_channels) channel) in_plane)) (- first (call image_column tile image))) (* count kBytes) full)))))))
+  (function @215 device void load_run
     (comment "Takes a thread's run of a staged row to registers, for one step. `row` is its first position of its first channel.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
@@ -516,14 +515,14 @@
       (do @41 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @42 (= (at (at run i) 2) (at (at words 1) i)))
       (do @43 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (function @266 device void pin
+  (function @263 device void pin
     (comment "Keeps the compiler from moving the sums across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Sums kTiles)) sums)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (call wgmma_pin (at (at sums tile) i))))))
-  (function @278 device void multiply_chunk
+  (function @275 device void multiply_chunk
     (comment "All products of one chunk of an input row. `row` is the thread's first position in the stage, which is given back")
     (comment "when it lies in registers.")
     (attributes "__forceinline__")
@@ -551,23 +550,23 @@
         (then
           (do @24 (call wgmma_wait 1)
             (trail "the other run may be overwritten"))))))
-  (function @308 device void roll
+  (function @305 device void roll
     (comment "Moves the sums of all output rows up by one, behind the first; those of a new row begin.")
     (attributes "__forceinline__")
     (argument (reference (array Sums kTiles)) sums)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (= (at (at sums tile) i) (? (< (+ i kRowSums) (/ kColumns 2)) (at (at sums tile) (+ i kRowSums)) 0))))))
-  (function @319 device float finish
+  (function @316 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (alias @325 Shifts (array float (? P::has_bias (/ P::columns 4) 1))
+  (alias @322 Shifts (array float (? P::has_bias (/ P::columns 4) 1))
     (comment "The biases of a thread's channels, all read before the first output is stored: behind a store they would wait."))
-  (function @326 device void load_shifts
+  (function @323 device void load_shifts
     (attributes "__forceinline__")
     (argument (reference Shifts) shifts)
     (argument (restrict (pointer (const Element))) bias)
@@ -577,7 +576,7 @@
         (for @3 (pragma "unroll") (declare @3 int i 0) (< i (/ P::columns 4)) (++ i)
           (declare @4 (const int) channel (+ (+ co (* (/ i 2) 8)) (% i 2)))
           (do @5 (= (at shifts i) (? (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels)) (call widen (at bias channel)) 0)))))))
-  (function @338 device void store_row
+  (function @335 device void store_row
     (comment "Stores a thread's outputs of the finished row. `to` is its first position of its first channel, `co`; `left` counts")
     (comment "the positions from there to the row's end.")
     (attributes "__forceinline__")
@@ -602,7 +601,7 @@
                   (declare @15 (const int) position (+ first v))
                   (do @16 (= (at values v) (call finish (at (at sums (/ position 2)) (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2))) (? P::has_bias (at shifts i) 0)))))
                 (do @18 (call store_together (+ row first) values)))))))))
-  (function @364 device void put_row
+  (function @361 device void put_row
     (comment "Writes a thread's outputs of the finished row to the exchange. `to` is its first position of its first channel, `co`.")
     (attributes "__forceinline__")
     (argument (reference (array (const Sums) kTiles)) sums)
@@ -629,7 +628,7 @@
                   (do @17 (= (* (reinterpret_cast (pointer uint2) row)) (call make_uint2 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3))))))
                 (else
                   (do @19 (= (* (reinterpret_cast (pointer "unsigned int") row)) (call pair (at values 0) (at values 1))))))))))))
-  (function @390 device void take_row
+  (function @387 device void take_row
     (comment "Stores what the exchange holds of a thread's piece of the row, in every channel that is its own: adjacent threads")
     (comment "have adjacent pieces. `from` and `to` are the piece in the first of these channels, of which `left` follow.")
     (attributes "__forceinline__")
@@ -656,7 +655,7 @@
                       (do @12 (call store_streaming_4 row (* (reinterpret_cast (pointer (const "unsigned int")) piece)))))
                     (else
                       (do @14 (= (* row) (* piece)))))))))))))
-  (function @410 kernel void roll_gemm
+  (function @407 kernel void roll_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
