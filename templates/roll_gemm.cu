@@ -186,27 +186,31 @@ __device__ __forceinline__ void clear_gaps(Element* to, const Tile& tile, int ch
   }
 }
 
-// Asks for a warp's share of a stage: every fourth channel. `x` is the tile's first image, at the row and the first
-// channel.
+// Asks for a warp's share of a stage: every fourth channel. Each lane asks for a copy of its own; one says how many
+// bytes come, which may be behind the first of them. `x` is the tile's first image, at the row and the first channel.
 __device__ __forceinline__ void copy_channels(Element* to, const Element* __restrict__ x, const Tile& tile,
-                                              int channels, int warp, int batch, const int in_h,
+                                              int channels, int thread, int batch, const int in_h,
                                               unsigned long long* full) {
-  int elements = 0;  // of a channel
-  for (int image = 0; image < kImages; ++image) {
-    elements += max(0, last_of(tile, image, batch) - first_of(tile, image));
-  }
-  mbarrier_arrive_expect(full, (channels - warp + (kProducerWarps - 1)) / kProducerWarps * elements * kBytes);
-  const long long in_plane = static_cast<long long>(in_h) * P::width;
-#pragma unroll 4
-  for (int channel = warp; channel < channels; channel += kProducerWarps) {
+  const int warp = thread / 32;
+  const int lane = thread % 32;
+  const int own = (channels - warp + (kProducerWarps - 1)) / kProducerWarps;
+  if (lane == 0) {
+    int elements = 0;  // of a channel
     for (int image = 0; image < kImages; ++image) {
-      const int first = first_of(tile, image);
-      const int count = last_of(tile, image, batch) - first;
-      if (!P::flat || count > 0) {
-        bulk_load(to + channel * kChannelPitch + first,
-                  x + (image * P::in_channels + channel) * in_plane + (first - image_column(tile, image)),
-                  count * kBytes, full);
-      }
+      elements += max(0, last_of(tile, image, batch) - first_of(tile, image));
+    }
+    mbarrier_arrive_expect(full, own * elements * kBytes);
+  }
+  for (int i = lane; i < own * kImages; i += 32) {
+    const int channel = i / kImages * kProducerWarps + warp;
+    const int image = i % kImages;
+    const int first = first_of(tile, image);
+    const int count = last_of(tile, image, batch) - first;
+    if (!P::flat || count > 0) {
+      const long long plane = static_cast<long long>(in_h) * P::width;
+      bulk_load(to + channel * kChannelPitch + first,
+                x + (image * P::in_channels + channel) * plane + (first - image_column(tile, image)), count * kBytes,
+                full);
     }
   }
 }
@@ -461,10 +465,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             --uncleared;
           }
           __syncwarp();
-          if (thread % 32 == 0) {
-            copy_channels(to, image + (chunk * P::chunk * static_cast<long long>(in_h) + iy) * P::width, tile, channels,
-                          thread / 32, batch, in_h, &full[stage]);
-          }
+          copy_channels(to, image + (chunk * P::chunk * static_cast<long long>(in_h) + iy) * P::width, tile, channels,
+                        thread, batch, in_h, &full[stage]);
           ++stage;
           if (stage == P::stages) {
             stage = 0;

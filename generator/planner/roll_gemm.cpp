@@ -28,6 +28,7 @@ constexpr double kClock = 1.7e9;
 constexpr double kL2BytesPerCycle = 24;  // that an SM gets while all of them ask
 constexpr double kRowCycles = 250;       // behind an input row: its outputs are stored, the sums move up
 constexpr double kExchangeCycles = 100;  // of them through shared memory
+constexpr double kAloneCycles = 500;     // of storing that no products hide, where a row is staged and not two
 constexpr double kPartCycles = 5;        // in which the cache takes a part of a sector of 32 bytes; a whole one: 1
 constexpr double kTileCycles = 1500;     // until the first row has come
 constexpr double kLaunchSeconds = 3e-6;
@@ -136,7 +137,11 @@ double cycles_of(const Facts& f, const Block& b) {
                                                : 0;
   const std::int64_t read = b.rows + layer.kernel.h - 1 - std::max<std::int64_t>(0, outside);
   const double row = row_cycles(f, b);
-  const double stored = std::max(0.0, store_cycles(f, b) - row) + kRowCycles + (b.exchange ? kExchangeCycles : 0.0);
+  // Where few rows are staged, a warpgroup can't go on to the next while the other stores.
+  const double staged = number(b.stages * b.chunk) / number(f.layer.in_channels);
+  const double alone = kAloneCycles * std::max(0.0, 2 - staged);
+  const double stored =
+      std::max(0.0, store_cycles(f, b) - row) + kRowCycles + alone + (b.exchange ? kExchangeCycles : 0.0);
   return number(rounds) * (number(read) * row + number(b.rows) * stored + kTileCycles);
 }
 
@@ -345,12 +350,15 @@ std::vector<Plan> plans_roll_gemm(const Problem& problem) {
 
 Grid roll_gemm_grid(const Problem& problem, const Plan& plan) {
   const std::int64_t columns = ceil_div(problem.layer.out_channels, integer(plan, "columns"));
-  // Strips of a sequence begin anywhere in an image: there may be some more or fewer than this says, which is made up
-  // for by blocks that stay for several tiles.
-  return {.tile_rows = integer(plan, "rows"),
-          .tile_columns = 64 * integer(plan, "run"),
-          .blocks_per_tile = columns,
-          .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};
+  Grid grid{.tile_rows = integer(plan, "rows"),
+            .tile_columns = 64 * integer(plan, "run"),
+            .blocks_per_tile = columns,
+            .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};
+  if (const std::optional<Facts> facts = facts_of(problem); facts && std::get<bool>(plan.parameters.at("flat"))) {
+    // In the sequence an image takes more than its outputs: as many blocks as its share of the strips, or some more.
+    grid.tile_columns = grid.tile_columns * facts->shape.out_width / facts->image_pitch();
+  }
+  return grid;
 }
 
 }  // namespace convtgen

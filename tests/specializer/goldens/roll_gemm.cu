@@ -323,15 +323,20 @@ __device__ __forceinline__ void clear_gaps(float* to, const Tile& tile, int thre
   }
 }
 
-// Asks for a warp's share of a stage: every fourth channel. `x` is the tile's first image, at the row and the first
-// channel.
+// Asks for a warp's share of a stage: every fourth channel. Each lane asks for a copy of its own; one says how many
+// bytes come, which may be behind the first of them. `x` is the tile's first image, at the row and the first channel.
 __device__ __forceinline__ void copy_channels(float* to, const float* __restrict__ x, const Tile& tile, int channels,
-                                              int warp, unsigned long long* full) {
-  int elements = 0;  // of a channel
-  elements += max(0, last_of(tile) - first_of(tile));
-  mbarrier_arrive_expect(full, (channels - warp + 3) / 4 * elements * 4);
-#pragma unroll 4
-  for (int channel = warp; channel < channels; channel += 4) {
+                                              int thread, unsigned long long* full) {
+  const int warp = thread / 32;
+  const int lane = thread % 32;
+  const int own = (channels - warp + 3) / 4;
+  if (lane == 0) {
+    int elements = 0;  // of a channel
+    elements += max(0, last_of(tile) - first_of(tile));
+    mbarrier_arrive_expect(full, own * elements * 4);
+  }
+  for (int i = lane; i < own; i += 32) {
+    const int channel = i * 4 + warp;
     const int first = first_of(tile);
     const int count = last_of(tile) - first;
     bulk_load(to + channel * 136 + first, x + channel * 524288ll + (first - image_column(tile)), count * 4, full);
@@ -522,9 +527,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
           --uncleared;
         }
         __syncwarp();
-        if (thread % 32 == 0) {
-          copy_channels(to, image + static_cast<long long>(iy) * 1024, tile, 32, thread / 32, &full[stage]);
-        }
+        copy_channels(to, image + static_cast<long long>(iy) * 1024, tile, 32, thread, &full[stage]);
         ++stage;
         if (stage == 8) {
           stage = 0;
