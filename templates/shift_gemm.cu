@@ -7,6 +7,10 @@
 // operands of products with the weights. These lie in shared memory as B operands; pack_weights() has put them into
 // that order, so that they come in one piece. A thread's positions are adjacent in memory, so taps along a row take the
 // same registers, shifted by one.
+//
+// f32x3 makes fp32 products of pairs of f16 (device/split.h): high * high in one set of sums, high * low and low * high
+// in another. The scale of the input is that of a stage's largest magnitude, which the producers look for; that of the
+// weights belongs to a chunk of an output channel. So each chunk's sums are begun anew, and added up in fp32.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "shift_gemm.parameters.h"
 #endif
@@ -16,6 +20,7 @@
 #include "device/barrier.h"
 #include "device/element.h"
 #include "device/printed.h"
+#include "device/split.h"
 #include "device/template.h"
 #include "device/tensor_copy.h"
 #include "device/warp.h"
@@ -29,8 +34,11 @@ constexpr int kProducers = 128;
 constexpr int kThreads = kConsumers + kProducers;
 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
-constexpr int kDepth = 32 / kBytes;                    // channels of one product
-constexpr int kPack = 16 / kBytes;                     // elements of 16 bytes
+constexpr int kOperandBytes = P::split ? 2 : kBytes;   // of one in a product
+constexpr int kProductType = P::split ? kWgmmaF16 : P::type;
+constexpr int kParts = P::split ? 2 : 1;    // operands that an element makes, sets of sums
+constexpr int kDepth = 32 / kOperandBytes;  // channels of one product
+constexpr int kPack = 16 / kOperandBytes;   // operands of 16 bytes
 constexpr int kSteps = P::chunk / kDepth;
 constexpr int kChunks = ceil_div(P::in_channels, P::chunk);
 constexpr int kTaps = P::kernel_h * P::kernel_w;
@@ -63,27 +71,39 @@ constexpr int kStagedColumns = ceil_div(P::tile_w + kMostOffsetW - kFirstColumn,
 // Pitches in elements that keep the consumers' reads free of bank conflicts: (thread in four) * pitch + 8 words each.
 constexpr int kImagePlane = kStagedRows * kStagedColumns;
 constexpr int kPlane = P::tile_n * kImagePlane;
-constexpr int kChannelPitch =
-    kBytes == 4 ? kPlane + floor_mod(8 - kPlane, 32) : 2 * (kPlane / 2 + floor_mod(4 - kPlane / 2, 16));
+constexpr int kChannelPitch = P::split      ? kPlane + floor_mod(4 - kPlane, 16)
+                              : kBytes == 4 ? kPlane + floor_mod(8 - kPlane, 32)
+                                            : 2 * (kPlane / 2 + floor_mod(4 - kPlane / 2, 16));
 constexpr int kPixelWords = P::chunk * kBytes / 4;
-constexpr int kPixelPitch = (kPixelWords + floor_mod(4 - kPixelWords, 16 / (P::run > 2 ? 2 : 1))) * 4 / kBytes;
+constexpr int kPixelPitch =
+    P::split ? kPixelWords + (P::run > 2 ? floor_mod(4 - kPixelWords, 8) : floor_mod(8 - kPixelWords, 16))
+             : (kPixelWords + floor_mod(4 - kPixelWords, 16 / (P::run > 2 ? 2 : 1))) * 4 / kBytes;
 constexpr int kInputBytes = (P::channels_last ? kPlane * kPixelPitch : P::chunk * kChannelPitch) * kBytes;
 
-// Weights: for each product and step a K-major B operand without swizzle, two columns of 16-byte rows.
+// Weights: for each product and step a K-major B operand without swizzle, two columns of 16-byte rows; f32x3 has one of
+// high and one of low parts, and behind a chunk's the exponents of its columns' scales.
 constexpr int kProducts = kBlockTaps / kMerged;
-constexpr int kProductBytes = kProductColumns * 32;
-constexpr int kChunkWeightBytes = kProducts * kSteps * kProductBytes;
+constexpr int kOperandSize = kProductColumns * 32;
+constexpr int kProductBytes = kParts * kOperandSize;
+constexpr int kExponentOffset = kProducts * kSteps * kProductBytes;
+constexpr int kChunkWeightBytes = kExponentOffset + (P::split ? P::columns * 4 : 0);
 constexpr int kAllWeightBytes = kChunks * kChunkWeightBytes;  // of a block
 constexpr int kResidentBytes = P::resident ? kAllWeightBytes : 0;
-constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);
-constexpr int kBarrierOffset = kResidentBytes + P::stages * kStageBytes;
+constexpr int kLargestOffset = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);  // what each producer warp found
+constexpr int kStageBytes = kLargestOffset + (P::split ? kProducers / 32 * 4 : 0);
+constexpr int kTotalsOffset = kResidentBytes + P::stages * kStageBytes;
+constexpr int kTotalsBytes =
+    P::split && kChunks > 1 ? kPhases* kTiles* P::columns / 2 * 4 * kConsumers : 0;  // what the chunks add up to
+constexpr int kBarrierOffset = kTotalsOffset + kTotalsBytes;
 
 // A thread's run of positions, with the halo of its row: whole vectors.
 constexpr int kRunStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kVector * kVector;
 constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, kVector) * kVector;
 
 static_assert(P::tile_n * P::tile_h * P::tile_w == 64 * P::run && P::tile_w % P::run == 0, "eight warps make the tile");
-static_assert(kPhases * kTiles * P::columns <= 256, "the sums fit the registers");
+static_assert(kParts * kPhases * kTiles * P::columns <= 256, "the sums fit the registers");
+static_assert(!P::split || kBytes == 4, "what is split is fp32");
+static_assert(P::split || P::ahead, "two turns are of two rows or of two parts");
 static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted one by one, and only where each has as many kernel rows");
 static_assert(!P::bulk || (!P::channels_last && P::copy_bytes == 16 && P::width >= 0 && P::width * kBytes % 16 == 0 &&
@@ -91,11 +111,14 @@ static_assert(!P::bulk || (!P::channels_last && P::copy_bytes == 16 && P::width 
               "rows are whole pieces of 16 bytes");
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
 
-// One thread's sums for one tile, in phases that one product makes.
+// One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
+// products with low parts.
 using Sums = float[kProductColumns / 2];
-constexpr int kSums = kPhases / kMerged;
+constexpr int kPhaseSums = kPhases / kMerged;
+constexpr int kSums = kParts * kPhaseSums;
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[kRun - 1][4];
+using Words = unsigned int[2][kRun];  // for the halves of a product's depth
 
 // Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.
 __host__ __device__ constexpr bool is_used(int offset) {
@@ -113,7 +136,7 @@ __host__ __device__ constexpr int used_before(int offset) {
   return count;
 }
 
-static_assert(kSteps * used_before(kOffsetsH) % 2 == 0, "each chunk begins with the same run");
+static_assert(P::split || kSteps * used_before(kOffsetsH) % 2 == 0, "each chunk begins with the same run");
 
 // Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.
 __host__ __device__ constexpr bool is_first(int kh, int kw) {
@@ -152,56 +175,20 @@ __host__ __device__ constexpr bool all_have_taps() {
 }
 constexpr bool kAllHaveTaps = all_have_taps();
 
-// The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
-__device__ __forceinline__ int out_channel_at(int n) {
-  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
-  const int thread = n / 2 % 4;
-  return i / P::channel_run * (4 * P::channel_run) + thread * P::channel_run + i % P::channel_run;
-}
-
-// The weight of an input and an output channel, zero where there is none.
-__device__ __forceinline__ Element weight_at(const Element* __restrict__ weight, int ci, int co, int tap) {
-  Element value = 0;
-  if ((P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
-      (P::out_channels % P::columns == 0 || co < P::out_channels)) {
-    value = weight[(static_cast<long long>(ci) * P::out_channels + co) * kTaps + tap];
-  }
-  return value;
-}
+#include "shift_gemm.weights.h"
 
 // Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
-// input channels, tap and step the two columns of a B operand. A thread makes 16 bytes, adjacent threads read adjacent
-// taps. What a consumer reads of x in one piece goes to one thread, so with channels last a product's depth is another
-// order of them.
+// input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
+// thread, so with channels last a product's depth is another order of them.
 extern "C" __global__ void __launch_bounds__(256)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
-  const int index = blockIdx.x * 256 + threadIdx.x;
-  const int tap = index % kBlockTaps;
-  const int n = index / kBlockTaps % P::columns;
-  const int half = index / (kBlockTaps * P::columns) % 2;
-  const int step = index / (kBlockTaps * P::columns * 2) % kSteps;
-  const int chunk = index / (kBlockTaps * P::columns * 2 * kSteps) % kChunks;
-  const int column_tile = index / (kBlockTaps * P::columns * 2 * kSteps * kChunks);
-  if (column_tile < kColumnTiles) {
-    const int co = column_tile % kChannelTiles * P::columns + out_channel_at(n);
-    const int ci = chunk * P::chunk + step * kDepth + (P::channels_last ? half * (kPack / 4) : half * kPack);
-    const int first_row = kPhaseGroups == 1 ? 0 : (column_tile / kChannelTiles + P::padding_h) % P::stride_h;
-    const int kh = first_row + tap / P::kernel_w * kPhaseGroups;
-    const int place = kh * P::kernel_w + tap % P::kernel_w;
-    unsigned int words[4];
-    CONVTGEN_UNROLL
-    for (int word = 0; word < 4; ++word) {
-      if (P::type == kWgmmaTf32) {
-        words[word] = float_to_tf32(weight_at(weight, ci + (P::channels_last ? 2 : 1) * word, co, place));
-      } else {
-        const int pair = (P::channels_last ? 4 : 2) * word;
-        words[word] = static_cast<unsigned int>(weight_at(weight, ci + pair, co, place)) |
-                      static_cast<unsigned int>(weight_at(weight, ci + pair + 1, co, place)) << 16;
-      }
+  if constexpr (P::split) {
+    const int warps = gridDim.x * 8;
+    for (int index = blockIdx.x * 8 + threadIdx.x / 32; index < kColumnTiles * kChunks * P::columns; index += warps) {
+      pack_split(weight, packed, index, threadIdx.x % 32);
     }
-    unsigned char* chunk_weights = packed + (static_cast<long long>(column_tile) * kChunks + chunk) * kChunkWeightBytes;
-    const int row = ((tap / kMerged * kSteps + step) * 2 + half) * kProductColumns + tap % kMerged * P::columns + n;
-    *reinterpret_cast<uint4*>(chunk_weights + row * 16) = make_uint4(words[0], words[1], words[2], words[3]);
+  } else {
+    pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
   }
 }
 
@@ -262,6 +249,7 @@ __device__ __forceinline__ void stage_rows(Element* to, const Element* __restric
                                            const int in_h, const int in_w) {
   const int begin = max(first_column, 0);
   const int end = min(first_column + kStagedColumns, in_w);
+  constexpr int kStore = 16 / kBytes;  // elements
   // A warp asks for one copy after the other: so all warps do.
   for (int i = thread % 32 * (kProducers / 32) + thread / 32; i < P::chunk * P::tile_n * kStagedRows; i += kProducers) {
     const int row = i % kStagedRows;
@@ -279,7 +267,7 @@ __device__ __forceinline__ void stage_rows(Element* to, const Element* __restric
                 (end - begin) * kBytes, full);
     }
     if (!inside || end - begin < kStagedColumns) {
-      for (int column = 0; column < kStagedColumns; column += kPack) {
+      for (int column = 0; column < kStagedColumns; column += kStore) {
         if (!inside || first_column + column < begin || first_column + column >= end) {
           *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
         }
@@ -290,9 +278,20 @@ __device__ __forceinline__ void stage_rows(Element* to, const Element* __restric
   mbarrier_arrive(full);
 }
 
+// Puts a run's words where the products take them from. A word stands in two places, in one of them with `zero` added:
+// the compiler doesn't know that it is zero. Of registers that it knows to be copies, it makes more for each product.
+__device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
+#pragma unroll
+  for (int i = 0; i < kRun - 1; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = words[0][i + 1] | zero;
+    run[i][2] = words[1][i];
+    run[i][3] = words[1][i + 1] | zero;
+  }
+}
+
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
-__device__ __forceinline__ void load_run(Run& run, const Element* row) {
-  unsigned int words[2][kRun];  // for the halves of a product's depth
+__device__ __forceinline__ void load_whole(Words& words, const Element* row) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
@@ -318,12 +317,15 @@ __device__ __forceinline__ void load_run(Run& run, const Element* row) {
       }
     }
   }
-#pragma unroll
-  for (int i = 0; i < kRun - 1; ++i) {
-    run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1];
-    run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1];
+}
+
+#include "shift_gemm.split.h"
+
+__device__ __forceinline__ void load_words(Words (&words)[kParts], const Element* row, float scale) {
+  if constexpr (P::split) {
+    load_split(words, row, scale);
+  } else {
+    load_whole(words[0], row);
   }
 }
 
@@ -349,48 +351,74 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
   }
 }
 
-// All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first
-// chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
-// as soon as its products are done.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows,
-                                               unsigned long long weights, int later, unsigned long long* previous) {
+// All products of one chunk. `rows` is the thread's first position in the staged input; `scale` is of f32x3. `later` is
+// 0 in a tile's first chunk, whose first products begin the sums; those of f32x3 begin with each. `previous` is where
+// to say, in later ones, that the stage before is free, as soon as its products are done.
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows, float scale,
+                                               unsigned long long weights, int later, unsigned long long* previous,
+                                               unsigned int zero) {
   Run runs[2];
   CONVTGEN_UNROLL
   for (int step = 0; step < kSteps; ++step) {
     CONVTGEN_UNROLL
     for (int offset = 0; offset < kOffsetsH; ++offset) {
       if (is_used(offset)) {
-        const int at = (step * used_before(kOffsetsH) + used_before(offset)) % 2;
         const int row = P::channels_last ? (offset * kStagedColumns + kRunStart) * kPixelPitch + step * kDepth
                                          : step * kDepth * kChannelPitch + offset * kStagedColumns + kRunStart;
-        load_run(runs[at], rows + row);
-        wgmma_fence();
+        Words words[kParts];
+        load_words(words, rows + row, scale);
         CONVTGEN_UNROLL
-        for (int kh = 0; kh < kBlockTapRows; ++kh) {
-          const int from = kPhaseGroups > 1
-                               ? kBlockTapRows - 1 - kh
-                               : offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
-          if (from == offset) {
-            const int phase_h = kPhaseGroups > 1 ? 0 : phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
-            CONVTGEN_UNROLL
-            for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-              const int phase = phase_h * P::stride_w + phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
-              const int shift = offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) - kFirstColumn - kRunStart;
-              const int product = (kh * P::kernel_w + kw) / kMerged;
-              const int first = step == 0 && is_first(kh, kw) ? 1 : 0;
+        for (int part = 0; part < kParts; ++part) {
+          const int at = P::split ? part : (step * used_before(kOffsetsH) + used_before(offset)) % 2;
+          if (P::ahead) {
+            arrange(runs[at], words[part], zero);
+            wgmma_fence();
+          } else if (part == 0) {
+            arrange(runs[0], words[0], zero);
+            arrange(runs[1], words[kParts - 1], zero);
+            wgmma_fence();
+          }
+          CONVTGEN_UNROLL
+          for (int kh = 0; kh < kBlockTapRows; ++kh) {
+            const int from = kPhaseGroups > 1
+                                 ? kBlockTapRows - 1 - kh
+                                 : offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
+            if (from == offset) {
+              const int phase_h = kPhaseGroups > 1 ? 0 : phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
               CONVTGEN_UNROLL
-              for (int tile = 0; tile < kTiles; ++tile) {
-                wgmma_rs(P::type, kWgmmaMajorK, sums[phase / kMerged][tile], runs[at][2 * tile + shift],
-                         wgmma_descriptor_move(weights, (product * kSteps + step) * kProductBytes),
-                         first == 1 ? later : 1);  // tap ({kh}, {kw})
+              for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
+                const int phase = phase_h * P::stride_w + phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
+                const int shift =
+                    offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) - kFirstColumn - kRunStart;
+                const int product = (kh * P::kernel_w + kw) / kMerged;
+                const int first = step == 0 && part == 0 && is_first(kh, kw) ? 1 : 0;
+                const int operand = (product * kSteps + step) * kProductBytes;
+                if (P::split && part == 0) {
+                  multiply_high(sums, phase / kMerged, runs[at], shift, wgmma_descriptor_move(weights, operand),
+                                1 - first);  // tap ({kh}, {kw})
+                } else if (P::split) {
+                  multiply_low(sums, phase / kMerged, runs[at], shift,
+                               wgmma_descriptor_move(weights, operand));  // tap ({kh}, {kw})
+                } else {
+                  CONVTGEN_UNROLL
+                  for (int tile = 0; tile < kTiles; ++tile) {
+                    wgmma_rs(kProductType, kWgmmaMajorK, sums[phase / kMerged][tile], runs[at][2 * tile + shift],
+                             wgmma_descriptor_move(weights, operand), first == 1 ? later : 1);  // tap ({kh}, {kw})
+                  }
+                }
               }
             }
           }
-        }
-        wgmma_commit();
-        wgmma_wait(1);  // the other run may be overwritten
-        if (!P::resident && step == 0 && used_before(offset) == 0) {
-          release(previous, later == 1);
+          if (P::ahead) {
+            wgmma_commit();
+            wgmma_wait(1);  // the other run may be overwritten
+          } else if (part == kParts - 1) {
+            wgmma_commit();
+            wgmma_wait(0);
+          }
+          if (!P::split && !P::resident && step == 0 && used_before(offset) == 0) {
+            release(previous, later == 1);
+          }
         }
       }
     }
@@ -403,10 +431,27 @@ __device__ __forceinline__ float finish(float sum, float shift) {
   return P::fuse_count > 0 ? activate(value) : value;
 }
 
+// The thread's i-th channel, whose first is `co`.
+__device__ __forceinline__ int own_channel(int co, int i) {
+  return co + i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
+}
+
+// The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait.
+using Shifts = float[P::has_bias ? P::columns / 4 : 1];
+__device__ __forceinline__ void load_shifts(Shifts& shifts, const Element* __restrict__ bias, int co) {
+  if (P::has_bias) {
+#pragma unroll
+    for (int i = 0; i < P::columns / 4; ++i) {
+      const int channel = own_channel(co, i);
+      shifts[i] = P::out_channels % P::columns == 0 || channel < P::out_channels ? widen(bias[channel]) : 0;
+    }
+  }
+}
+
 // Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
 // channel, `y` the image.
 __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], Element* __restrict__ y,
-                                           const Element* __restrict__ bias, int co, int m_y, int m_x, int phase_row,
+                                           const Shifts& shifts, int co, int m_y, int m_x, int phase_row,
                                            const int out_h, const int out_w) {
 #pragma unroll
   for (int row = 0; row < P::phase_rows; ++row) {
@@ -415,13 +460,8 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
       if (P::channels_last) {
 #pragma unroll
         for (int first = 0; first < P::columns / 4; first += P::store) {
-          const int channel = co + first / P::channel_run * (4 * P::channel_run) + first % P::channel_run;
+          const int channel = own_channel(co, first);
           if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
-            float shifts[P::store];
-#pragma unroll
-            for (int i = 0; i < P::store; ++i) {
-              shifts[i] = P::has_bias ? widen(bias[channel + i]) : 0;
-            }
 #pragma unroll
             for (int position = 0; position < P::run; ++position) {
 #pragma unroll
@@ -436,7 +476,7 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
                     values[i] = finish(kAllHaveTaps || has_taps(phase)
                                            ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) + d]
                                            : 0,
-                                       shifts[i]);
+                                       P::has_bias ? shifts[first + i] : 0);
                   }
                   store_together(y + (static_cast<long long>(oy) * out_w + ox) * P::out_channels + channel, values);
                 }
@@ -447,9 +487,8 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
       } else {
 #pragma unroll
         for (int i = 0; i < P::columns / 4; ++i) {
-          const int channel = co + i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
+          const int channel = own_channel(co, i);
           if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
-            const float shift = P::has_bias ? widen(bias[channel]) : 0;
             Element* to = y + (static_cast<long long>(channel) * out_h + oy) * out_w;
 #pragma unroll
             for (int first = 0; first < P::run * P::stride_w; first += P::store) {
@@ -464,7 +503,7 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
                   values[v] = finish(kAllHaveTaps || has_taps(phase)
                                          ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) + d]
                                          : 0,
-                                     shift);
+                                     P::has_bias ? shifts[i] : 0);
                 }
                 store_together(to + ox, values);
               }
@@ -532,7 +571,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(72);
+    setmaxnreg_decrease(P::split ? 72 : 56);
     const int thread = threadIdx.x - kConsumers;
     const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
     if (P::resident && thread == 0) {
@@ -541,6 +580,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     int stage = 0;
     unsigned int parity = 1;
+    int unfinished = -1;  // a stage of f32x3 whose copies are under way
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       const Element* image = x + tile.image * in_image;
@@ -557,7 +597,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         } else {
           stage_input(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
                       tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
-          async_copy_arrive(&full[stage]);
+          if (!P::split) {
+            async_copy_arrive(&full[stage]);
+          } else {
+            async_copy_commit();
+            if (P::stages == 2) {
+              unfinished = stage;
+            }
+            if (unfinished >= 0) {
+              async_copy_wait(P::stages == 2 ? 0 : 1);
+              finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
+            }
+            unfinished = stage;
+          }
         }
         ++stage;
         if (stage == P::stages) {
@@ -566,8 +618,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
       }
     }
+    if (P::split && P::stages > 2 && unfinished >= 0) {
+      async_copy_wait(0);
+      finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
+    }
   } else {
-    setmaxnreg_increase(216);
+    setmaxnreg_increase(P::split ? 216 : 224);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
@@ -576,10 +632,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int row = run / (P::tile_w / P::run) % P::tile_h;
     const int column = run % (P::tile_w / P::run) * P::run;
     const int position = (image * kStagedRows + row) * kStagedColumns + column;
-    const int own = P::channels_last ? position * kPixelPitch + quarter * (8 / kBytes)
-                                     : quarter * (4 / kBytes) * kChannelPitch + position;
+    const int own = P::channels_last ? position * kPixelPitch + quarter * (8 / kOperandBytes)
+                                     : quarter * (4 / kOperandBytes) * kChannelPitch + position;
     const int co = first_out + quarter * P::channel_run;
+    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[kSums][kTiles] = {};
+    float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x;
     if (P::resident) {
       mbarrier_wait(resident, 0);
     }
@@ -591,11 +649,27 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         mbarrier_wait(&full[stage], parity);
         const unsigned char* from = stages + stage * kStageBytes;
         const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
-        multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
+        int exponent = 0;
+        if (P::split) {
+          const float4 largest = *reinterpret_cast<const float4*>(from + kLargestOffset);
+          exponent = scale_exponent(fmaxf(fmaxf(largest.x, largest.y), fmaxf(largest.z, largest.w)));
+        }
+        const float scale = power_of_two(exponent);
+        multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own, scale,
                        wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
-                       &empty[stage == 0 ? P::stages - 1 : stage - 1]);
+                       &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
         if (P::resident) {
           release(&empty[stage], true);
+        }
+        if constexpr (P::split) {
+          wgmma_wait(0);
+          pin(sums);
+          add_up(sums, totals, exponent, reinterpret_cast<const int*>(weights + kExponentOffset) + quarter * 2,
+                 chunk == 0);
+          if (!P::resident) {
+            release(&empty[stage], true);
+          }
+          pin(sums);
         }
         ++stage;
         if (stage == P::stages) {
@@ -603,14 +677,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           parity ^= 1;
         }
       }
-      wgmma_wait(0);
-      pin(sums);
-      if (!P::resident) {
-        release(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);
+      Shifts shifts;
+      load_shifts(shifts, bias, co);
+      if (!P::split) {
+        wgmma_wait(0);
+        pin(sums);
+        if (!P::resident) {
+          release(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);
+        }
       }
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       if (P::tile_n == 1 || tile.image + image < batch) {
-        store_tile(sums, y + (tile.image + image) * out_image, bias, co, tile.m_y + row, tile.m_x + column, phase_row,
+        store_tile(sums, y + (tile.image + image) * out_image, shifts, co, tile.m_y + row, tile.m_x + column, phase_row,
                    out_h, out_w);
       }
     }

@@ -27,7 +27,8 @@ struct Parameters {
   // Types. Element is what memory holds (f16 and bf16 as bits in an unsigned short).
   using Element = float;
   using Sum = float;
-  static constexpr int type = 2;  // WgmmaType of the products
+  static constexpr int type = 2;        // WgmmaType of Element, and of the products
+  static constexpr bool split = false;  // f32x3: fp32 in memory, products of f16
 
   // Steps of the fuse chain; the arrays below hold their kinds and arguments.
   static constexpr int fuse_count = 0;
@@ -50,6 +51,9 @@ struct Parameters {
   static constexpr int copy_bytes = 16;
   static constexpr bool bulk = false;
   static constexpr bool resident = false;
+
+  // Whether a consumer gets operands ready while products of others are under way, which takes more registers.
+  static constexpr bool ahead = true;
 };
 
 // ActivationKind and arguments of each step of the fuse chain.

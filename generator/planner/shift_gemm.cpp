@@ -25,6 +25,7 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"type", std::int64_t{l.dtype == Dtype::kF16    ? 0
                             : l.dtype == Dtype::kBf16 ? 1
                                                       : 2}},
+      {"split", l.compute == Compute::kF32x3},
       {"tile_n", b.tile_n},
       {"tile_h", b.tile_h},
       {"tile_w", b.tile_w},
@@ -38,6 +39,7 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"copy_bytes", b.copy_bytes},
       {"bulk", b.bulk},
       {"resident", b.resident},
+      {"ahead", b.ahead},
   });
   return p;
 }
@@ -58,17 +60,20 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
                              layer.kernel.h * layer.kernel.w, static_cast<double>(plan.shared_bytes) / 1024.0);
   const std::int64_t merged = shift_gemm::merged_phases(layer);
   plan.reason = fmt::format(
-      "tensor cores: products of 64 positions x {} columns, {} a warpgroup, {} stages of {} input channels{}, weights "
+      "tensor cores: {}products of 64 positions x {} columns, {} a warpgroup, {} stages of {} input channels{}, "
+      "weights "
       "{}",
-      merged * b.columns, b.run / 2 * b.phase_rows * layer.stride.w / merged, b.stages, b.chunk,
-      b.bulk ? " by rows" : "", b.resident ? "resident" : "with each stage");
+      f.split ? "three f16 for each of fp32; " : "", merged * b.columns,
+      b.run / 2 * b.phase_rows * layer.stride.w / merged, b.stages, b.chunk, b.bulk ? " by rows" : "",
+      b.resident ? "resident" : "with each stage");
   return plan;
 }
 
 bool applies(const Problem& problem) {
   const Layer& layer = problem.layer;
   return problem.target.architecture == "sm_90a" && layer.groups == 1 &&
-         (layer.compute == Compute::kTf32 || layer.compute == Compute::kF16 || layer.compute == Compute::kBf16);
+         (layer.compute == Compute::kTf32 || layer.compute == Compute::kF32x3 || layer.compute == Compute::kF16 ||
+          layer.compute == Compute::kBf16);
 }
 
 std::int64_t integer(const Plan& plan, std::string_view name) {

@@ -9,9 +9,11 @@
 namespace convtgen::shift_gemm {
 namespace {
 
-constexpr std::int64_t kMostSums = 256;  // of a thread: phases * tiles of 64 positions * columns
+constexpr std::int64_t kMostSums = 256;  // of a thread: phases * tiles of 64 positions * columns * sets
 constexpr std::int64_t kMostRegisters = 152;
+constexpr std::int64_t kMostSplitRegisters = 168;
 constexpr std::int64_t kMostProducts = 1024;                      // in the unrolled body
+constexpr std::int64_t kMostTerms = 32;                           // products of f32x3 that are added up in one place
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the weights of a block
 constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
 
@@ -48,7 +50,7 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
       out.push_back(b);
     }
   }
-  if (!f.channels_last && !out.empty() && out.front().copy_bytes == 16) {
+  if (!f.channels_last && !f.split && !out.empty() && out.front().copy_bytes == 16) {
     out.push_back(out.front());
     out.back().bulk = true;
   }
@@ -76,16 +78,20 @@ void choose_store(const Facts& f, Block& b) {
 }
 
 /// Registers of a consumer that hold sums and, in two turns, the operands of a run: products of more than these are
-/// serialised by the assembler (C7512).
-bool registers_suffice(const Facts& f, const Block& b) {
-  const std::int64_t sums = b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2;
+/// serialised by the assembler (C7512). Of f32x3, the turns are a run's high and low parts; what the low ones are made
+/// from waits meanwhile, unless the consumer does. Chooses that, and tells whether the registers suffice.
+bool choose_ahead(const Facts& f, Block& b) {
+  const std::int64_t sums = f.parts * b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2;
   const std::int64_t operands = b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns);
-  return sums + 2 * 4 * operands <= kMostRegisters;
+  const std::int64_t waiting = f.split ? 2 * (operands + 3) : 0;
+  const std::int64_t most = f.split ? kMostSplitRegisters : kMostRegisters;
+  b.ahead = sums + 2 * 4 * operands + waiting <= most;
+  return sums + 2 * 4 * operands <= most;
 }
 
-/// The tile of 64 * run positions that is predicted to take least; false where none fits.
+/// The tile of 64 * run positions that is predicted to take least, with the least halo; false where none fits.
 bool choose_tile(const Facts& f, Block& b) {
-  double best = std::numeric_limits<double>::infinity();
+  std::pair<double, std::int64_t> best = {std::numeric_limits<double>::infinity(), 0};
   Block chosen = b;
   const std::int64_t least = std::max(b.run, f.channels_last ? 1 : b.copy_bytes / f.bytes);
   for (std::int64_t n = 1; n <= 64; n *= 2) {
@@ -97,8 +103,8 @@ bool choose_tile(const Facts& f, Block& b) {
       if (!choose_stages(f, tried)) {
         continue;
       }
-      if (const double seconds = predicted_seconds(f, tried); seconds < best) {
-        best = seconds;
+      if (const std::pair cost(predicted_seconds(f, tried), staging_of(f, tried).input_bytes); cost < best) {
+        best = cost;
         chosen = tried;
       }
     }
@@ -111,9 +117,8 @@ bool choose_tile(const Facts& f, Block& b) {
 std::optional<Block> completed(const Facts& f, Block b) {
   const Layer& layer = f.layer;
   const std::int64_t products = layer.kernel.h * layer.kernel.w / merged_phases(layer) * b.phase_rows / layer.stride.h *
-                                (b.chunk / f.depth) * (b.run / 2);
-  if ((b.chunk > 2 * f.depth && b.chunk >= 2 * layer.in_channels) || products > kMostProducts ||
-      !registers_suffice(f, b) || packed_bytes(f, b) > kMostPackedBytes ||
+                                (b.chunk / f.depth) * (b.run / 2) * (f.split ? 3 : 1);
+  if (products > kMostProducts || !choose_ahead(f, b) || packed_bytes(f, b) > kMostPackedBytes ||
       packed_bytes(f, b) / column_tiles(f, b) > kMostBlockBytes) {
     return std::nullopt;
   }
@@ -124,7 +129,7 @@ std::optional<Block> completed(const Facts& f, Block b) {
 /// Output channels of a block: as many as the registers hold, or a half or a quarter of them.
 std::set<std::int64_t> column_counts(const Facts& f, const Block& b) {
   std::set<std::int64_t> counts;
-  const std::int64_t all = kMostSums / (b.phase_rows * f.layer.stride.w * (b.run / 2)) / 8 * 8;
+  const std::int64_t all = kMostSums / (f.parts * b.phase_rows * f.layer.stride.w * (b.run / 2)) / 8 * 8;
   for (std::int64_t most = all; most >= 8 && most >= all / 4; most = most / 2 / 8 * 8) {
     const std::int64_t out = f.layer.out_channels;
     std::int64_t columns = round_up(ceil_div(out, ceil_div(out, most)), 8);
@@ -136,19 +141,37 @@ std::set<std::int64_t> column_counts(const Facts& f, const Block& b) {
   return counts;
 }
 
+/// Input channels of a stage. Those of f32x3 are added up in sums of their own (add_up() in the template), which costs
+/// time, but few terms of each sum are truncated together.
+std::vector<std::int64_t> chunk_sizes(const Facts& f) {
+  const Layer& layer = f.layer;
+  if (!f.split) {
+    return layer.in_channels > 2 * f.depth ? std::vector{2 * f.depth, 4 * f.depth} : std::vector{2 * f.depth};
+  }
+  const std::int64_t taps = ceil_div(layer.kernel.h, layer.stride.h) * ceil_div(layer.kernel.w, layer.stride.w);
+  std::vector<std::int64_t> sizes = {f.depth};
+  while (sizes.back() < layer.in_channels && 2 * sizes.back() / f.depth * taps <= kMostTerms) {
+    sizes.push_back(2 * sizes.back());
+  }
+  return sizes;
+}
+
 }  // namespace
 
 Facts facts_of(const Problem& problem) {
   const Layer& layer = problem.layer;
   const std::int64_t bytes = layer.dtype == Dtype::kF32 ? 4 : 2;
+  const bool split = layer.compute == Compute::kF32x3;
   return {.layer = layer,
           .target = problem.target,
           .rows = {layer.kernel.h, layer.stride.h, layer.padding.h, layer.dilation.h},
           .columns = {layer.kernel.w, layer.stride.w, layer.padding.w, layer.dilation.w},
           .bytes = bytes,
-          .depth = 32 / bytes,
+          .depth = split ? 16 : 32 / bytes,
           .pack = 16 / bytes,
-          .channels_last = layer.layout == Layout::kNhwc};
+          .channels_last = layer.layout == Layout::kNhwc,
+          .split = split,
+          .parts = split ? 2 : 1};
 }
 
 std::vector<Block> blocks(const Facts& f) {
@@ -162,8 +185,8 @@ std::vector<Block> blocks(const Facts& f) {
       block.phase_rows = phase_rows;
       for (const std::int64_t columns : column_counts(f, block)) {
         block.columns = columns;
-        for (const std::int64_t steps : {2, 4}) {
-          block.chunk = steps * f.depth;
+        for (const std::int64_t chunk : chunk_sizes(f)) {
+          block.chunk = chunk;
           for (const Block& copied : with_copies(f, block)) {
             if (const std::optional<Block> fitting = completed(f, copied)) {
               all.push_back(*fitting);
@@ -191,13 +214,22 @@ Staging staging_of(const Facts& f, const Block& b) {
   const std::int64_t plane = b.tile_n * out.image_rows * out.columns;
   if (f.channels_last) {
     const std::int64_t words = b.chunk * f.bytes / 4;
-    out.input_bytes = plane * (words + floor_mod(4 - words, b.run > 2 ? 8 : 16)) * 4;
+    out.input_bytes = plane * 4 *
+                      (words + (b.run > 2 ? floor_mod(4 - words, 8)
+                                : f.split ? floor_mod(8 - words, 16)
+                                          : floor_mod(4 - words, 16)));
   } else {
-    const std::int64_t pitch =
-        f.bytes == 4 ? plane + floor_mod(8 - plane, 32) : 2 * (plane / 2 + floor_mod(4 - plane / 2, 16));
+    const std::int64_t pitch = f.split        ? plane + floor_mod(4 - plane, 16)
+                               : f.bytes == 4 ? plane + floor_mod(8 - plane, 32)
+                                              : 2 * (plane / 2 + floor_mod(4 - plane / 2, 16));
     out.input_bytes = b.chunk * pitch * f.bytes;
   }
-  out.weight_bytes = f.layer.kernel.h * f.layer.kernel.w / groups * (b.chunk / f.depth) * b.columns * 32;
+  out.weight_bytes = f.layer.kernel.h * f.layer.kernel.w / groups * (b.chunk / f.depth) * b.columns * 32 * f.parts;
+  if (f.split) {
+    out.weight_bytes += b.columns * 4;
+    out.largest_bytes = 16;
+    out.total_bytes = chunks(f, b) > 1 ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512 : 0;
+  }
   return out;
 }
 
@@ -210,15 +242,18 @@ std::int64_t column_tiles(const Facts& f, const Block& b) {
   return ceil_div(f.layer.out_channels, b.columns) * (f.layer.stride.h / b.phase_rows);
 }
 
+std::int64_t chunks(const Facts& f, const Block& b) {
+  return ceil_div(f.layer.in_channels, b.chunk);
+}
+
 std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
-  const std::int64_t chunks = ceil_div(f.layer.in_channels, b.chunk);
-  const std::int64_t stage = staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + 16;
-  return (b.resident ? chunks * staging.weight_bytes + 8 : 0) + b.stages * stage;
+  const std::int64_t stage = staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + staging.largest_bytes + 16;
+  return (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage + staging.total_bytes;
 }
 
 std::int64_t packed_bytes(const Facts& f, const Block& b) {
-  return column_tiles(f, b) * ceil_div(f.layer.in_channels, b.chunk) * staging_of(f, b).weight_bytes;
+  return column_tiles(f, b) * chunks(f, b) * staging_of(f, b).weight_bytes;
 }
 
 }  // namespace convtgen::shift_gemm

@@ -18,7 +18,7 @@ struct Block {
   std::int64_t tile_n = 1, tile_h = 0, tile_w = 0, run = 2;
   std::int64_t columns = 8, channel_run = 2, store = 1, phase_rows = 1;
   std::int64_t chunk = 16, stages = 2, copy_bytes = 16;
-  bool bulk = false, resident = false;
+  bool bulk = false, resident = false, ahead = true;
 };
 
 /// What the choice depends on.
@@ -30,6 +30,8 @@ struct Facts {
   std::int64_t depth;  // channels of a product
   std::int64_t pack;   // elements of 16 bytes
   bool channels_last;
+  bool split;          // f32x3
+  std::int64_t parts;  // operands that an element makes, and sets of sums: 2 of f32x3, else 1
 };
 /// Refers to the problem.
 [[nodiscard]] Facts facts_of(const Problem& problem);
@@ -46,6 +48,9 @@ struct Staging {
   std::int64_t vector = 1;        // that come together
   std::int64_t input_bytes = 0;   // of a stage
   std::int64_t weight_bytes = 0;  // of a chunk
+  // Of f32x3: what tells the scale of a stage, and what the chunks add up to.
+  std::int64_t largest_bytes = 0;
+  std::int64_t total_bytes = 0;
 };
 [[nodiscard]] Staging staging_of(const Facts& facts, const Block& block);
 
@@ -54,6 +59,9 @@ struct Staging {
 
 /// Blocks of output channels and phase rows.
 [[nodiscard]] std::int64_t column_tiles(const Facts& facts, const Block& block);
+
+/// Chunks of input channels.
+[[nodiscard]] std::int64_t chunks(const Facts& facts, const Block& block);
 
 /// Shared memory of a block, and the packed weights of the layer, in bytes.
 [[nodiscard]] std::int64_t shared_bytes(const Facts& facts, const Block& block);

@@ -11,7 +11,14 @@ constexpr double kL2BytesPerCycle = 24;  // that an SM gets while all of them as
 constexpr double kBulkCycles = 8;        // of one bulk copy, however small
 constexpr double kLaunchSeconds = 3e-6;  // and the first loads
 constexpr double kPackBytesPerSecond = 1e12;
-constexpr double kEpilogueInstructions = 4;   // for an output: bias, address, store
+constexpr double kEpilogueInstructions = 4;  // for an output: bias, address, store
+// Of f32x3: for a pair of values that is split, a copy whose values are looked at, a sum that is added to its total.
+constexpr double kSplitInstructions = 10;
+constexpr double kScanInstructions = 16;
+constexpr double kAddUpInstructions = 7;
+// Of a warpgroup that waits for its products before it gets the next ones ready.
+constexpr double kStall = 1.3;  // cycles of an instruction
+constexpr double kWaitCycles = 150;
 constexpr std::int64_t kUnknownExtent = 256;  // what an open size is planned for
 constexpr std::int64_t kUnknownBatch = 16;
 
@@ -32,17 +39,18 @@ double tile_cycles(const Facts& f, const Block& b) {
   const auto number = [](std::int64_t value) { return static_cast<double>(value); };
   const double groups = number(f.layer.stride.h / b.phase_rows);
   const double steps = number(b.chunk / f.depth);
-  const double chunks = number(ceil_div(f.layer.in_channels, b.chunk));
+  const double stages = number(chunks(f, b));
   const std::int64_t merged = merged_phases(f.layer);
-  const double products = number(f.layer.kernel.h * f.layer.kernel.w / merged) / groups * steps * number(b.run);
+  const double products =
+      number(f.layer.kernel.h * f.layer.kernel.w / merged) / groups * steps * number(b.run) * (f.split ? 3 : 1);
   const double tensor = products * product_cycles(merged * b.columns);
 
   // Instructions of a scheduler: two warps of consumers and one of producers.
   const double words = number(staging.run_words);
   const double operands = number(b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns));
-  const double read = 2 * words / number(staging.vector) + 4 * words + 4 * operands + 8;
+  const double split = f.split ? 2 * words * kSplitInstructions + 4 * operands + 2 * words / number(staging.vector) : 0;
+  const double read = 2 * words / number(staging.vector) + 4 * words + 4 * operands + 8 + split;
   const double copies = b.bulk ? 0.0 : number(staging.input_bytes / b.copy_bytes) / 128;
-  const double issue = 2 * (steps * number(staging.offsets_h) * read + products / 2 * 4) + copies * 14;
 
   // Shared memory gives or takes 128 bytes a cycle, but 16 of an asynchronous copy: weights, runs, and what arrives.
   const double runs = 8 * steps * number(staging.offsets_h) * 2 * words * (f.channels_last ? 2 : 1);
@@ -52,7 +60,12 @@ double tile_cycles(const Facts& f, const Block& b) {
 
   const double bytes = number(staging.input_bytes + (b.resident ? 0 : staging.weight_bytes));
   const double outputs = number(b.phase_rows * f.layer.stride.w * b.run * b.columns) / 4;  // of a thread
-  return chunks * std::max({tensor, issue, shared, rows, bytes / kL2BytesPerCycle}) +
+  const double issue = 2 * (steps * number(staging.offsets_h) * read + products / 2 * 4) +
+                       copies * (f.split ? 14 + kScanInstructions : 14) +
+                       (f.split ? 2 * outputs * kAddUpInstructions : 0);
+  // A warpgroup that gets nothing ready ahead leaves the tensor cores to the other one meanwhile.
+  const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
+  return stages * std::max({tensor, issue, alone, shared, rows, bytes / kL2BytesPerCycle}) +
          2 * outputs * kEpilogueInstructions;
 }
 

@@ -110,6 +110,10 @@ INSTANTIATE_TEST_SUITE_P(FromRegisters, PlanForPtxas,
                          ::testing::ValuesIn(cases("shift_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
                                                    {"kb57", "kb65", "kb78", "unet4", "dcgan4", "hifi1", "pose1"})),
                          kName);
+INSTANTIATE_TEST_SUITE_P(OfHalves, TensorCorePlan,
+                         ::testing::ValuesIn(cases("shift_gemm",
+                                                   {"f32x3", Dtype::kF32, Compute::kF32x3, Layout::kNchw})),
+                         kName);
 
 }  // namespace
 }  // namespace convtgen

@@ -1,0 +1,65 @@
+// fp32 values as two f16 each, whose products on tensor cores make those of fp32: with a scale that is a power of two,
+// x * scale = high + low / kLowScale. Where scale brings the largest magnitude of some values to at least 2^14, those
+// down to 2^-28 of it keep 22 bits; below, what is lost is at most 2^-51 of it. The scale is 2^exponent.
+#pragma once
+
+#include "device/convert.h"
+#include "device/template.h"
+
+// Low parts are kept larger, so that they are normal numbers wherever the high parts are.
+constexpr float kLowScale = 2048;
+
+// The larger of `most` and |value|; infinities and NaN don't count.
+__device__ __forceinline__ float larger_finite(float most, float value) {
+  return fmaxf(most, fabsf(fmaf(value, 0, value)));
+}
+
+// The largest of a warp's values, none of them negative. Collective.
+__device__ __forceinline__ float largest_of_warp(float value) {
+  for (int distance = 16; distance > 0; distance /= 2) {
+    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, distance));
+  }
+  return value;
+}
+
+// The exponent of the scale that takes `most` to at least 2^14 and below 2^15; of denormals as far as floats go.
+__device__ __forceinline__ int scale_exponent(float most) {
+  return min(126, 141 - __float_as_int(most) / (1 << 23));
+}
+
+// 2^exponent, -126 to 127.
+__device__ __forceinline__ float power_of_two(int exponent) {
+  return __int_as_float((exponent + 127) * (1 << 23));
+}
+
+// Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.
+struct SplitPair {
+  unsigned int high;
+  unsigned int low;
+};
+__device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int high) {
+  return floats_to_half2((a - half_to_float(static_cast<unsigned short>(high & 0xffffu))) * kLowScale,
+                         (b - half_to_float(static_cast<unsigned short>(high >> 16))) * kLowScale);
+}
+__device__ __forceinline__ SplitPair split_pair(float a, float b, float scale) {
+  SplitPair pair;
+  pair.high = floats_to_half2(a * scale, b * scale);
+  pair.low = low_parts(a * scale, b * scale, pair.high);
+  return pair;
+}
+
+// The same, where no value but zero has a high part of zero: its product with an infinity is then one.
+__device__ __forceinline__ SplitPair split_pair_nonzero(float a, float b, float scale) {
+  SplitPair pair;
+  pair.high = floats_to_half2(a * scale, b * scale);
+  pair.high |= a != 0 && (pair.high & 0x7fffu) == 0 ? 1u : 0u;
+  pair.high |= b != 0 && (pair.high & 0x7fff0000u) == 0 ? 0x10000u : 0u;
+  pair.low = low_parts(a * scale, b * scale, pair.high);
+  return pair;
+}
+
+// A sum of products from that of the high parts and that of a high and a low part each. Where the first is no finite
+// number it is the sum: the low parts of infinities mean nothing.
+__device__ __forceinline__ float join_sums(float high, float low) {
+  return fabsf(high) <= 3.402823466e38f ? fmaf(low, 1 / kLowScale, high) : high;
+}
