@@ -39,6 +39,7 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"copy_bytes", b.copy_bytes},
       {"resident", b.resident},
       {"ahead", b.ahead},
+      {"add_rows", b.add_rows},
   });
   return p;
 }

@@ -59,6 +59,11 @@ __device__ __forceinline__ void wgmma_pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }
 
+// The same of a register of A: computed before wgmma_fence().
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& value) {
+  asm volatile("" : "+r"(value)::"memory");
+}
+
 // Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,
 // below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major
 // operand (rows are of A or columns of B) has its byte at

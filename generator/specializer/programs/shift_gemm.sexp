@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "e5200da182fefa80d892ce4def98ef8500afbb4f3e8cf93d709f1dc436637a60")
+  (digest "768b71cdaa6b2dc8f339635b510ecae690aed089a3bf6097350450cf17ea42e7")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -34,6 +34,7 @@
   (parameter int copy_bytes 16)
   (parameter bool resident false)
   (parameter bool ahead true)
+  (parameter bool add_rows false)
   (parameter (array int) fuse_kind (init 0))
   (parameter (array double) fuse_a (init 0))
   (parameter (array double) fuse_b (init 0))
@@ -370,8 +371,9 @@
   (primitive @20 void wgmma_commit (uses) "// Closes a group: all products of this warpgroup since the last one.\n__device__ __forceinline__ void wgmma_commit() {\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}")
   (primitive @25 void wgmma_wait (uses) "// Waits until at most the `pending` (a constant, 0 to 7) newest groups are still under way.\n__device__ __forceinline__ void wgmma_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"wgmma.wait_group.sync.aligned 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"wgmma.wait_group.sync.aligned 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"wgmma.wait_group.sync.aligned 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"wgmma.wait_group.sync.aligned 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"wgmma.wait_group.sync.aligned 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"wgmma.wait_group.sync.aligned 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @58 void wgmma_pin (uses) "// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait() over all of them.\n// No instruction.\n__device__ __forceinline__ void wgmma_pin(float& value) {\n  asm volatile(\"\" : \"+f\"(value)::\"memory\");\n}")
-  (primitive @74 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,\n// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major\n// operand (rows are of A or columns of B) has its byte at\n//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size\n//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)\n// and of an MN-major one (16-bit types only):\n//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading\n//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride\n// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed\n// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole\n// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same\n// formula. base_offset is 0. The whole operand must lie in the block's shared memory.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,\n                                                               unsigned int stride, unsigned int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |\n         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |\n         mode << 62;\n}")
-  (primitive @83 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
+  (primitive @63 void wgmma_pin_operand (uses) "// The same of a register of A: computed before wgmma_fence().\n__device__ __forceinline__ void wgmma_pin_operand(unsigned int& value) {\n  asm volatile(\"\" : \"+r\"(value)::\"memory\");\n}")
+  (primitive @79 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,\n// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major\n// operand (rows are of A or columns of B) has its byte at\n//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size\n//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)\n// and of an MN-major one (16-bit types only):\n//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading\n//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride\n// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed\n// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole\n// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same\n// formula. base_offset is 0. The whole operand must lie in the block's shared memory.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,\n                                                               unsigned int stride, unsigned int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |\n         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |\n         mode << 62;\n}")
+  (primitive @88 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "shift_gemm.cu")
   (alias @30 Element P::Element)
   (constant @32 int kConsumers 256)
@@ -422,39 +424,40 @@
   (constant @92 int kLargestOffset (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
   (constant @93 int kStageBytes (+ kLargestOffset (? P::split (* (/ kProducers 32) 4) 0)))
   (constant @94 int kTotalsOffset (+ kResidentBytes (* P::stages kStageBytes)))
-  (constant @95 int kTotalsBytes (? (&& P::split (> kChunks 1)) (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
-  (constant @97 int kBarrierOffset (+ kTotalsOffset kTotalsBytes))
-  (constant @100 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
-  (constant @101 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
-  (static_assert @103 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* 64 P::run)) (== (% P::tile_w P::run) 0)) "eight warps make the tile")
-  (static_assert @104 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
-  (static_assert @105 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
-  (static_assert @106 (|| P::split P::ahead) "two turns are of two rows or of two parts")
-  (static_assert @107 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
-  (static_assert @109 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
-  (alias @113 Sums (array float (/ kProductColumns 2))
+  (constant @95 bool kHasTotals (&& P::split (|| P::add_rows (> kChunks 1))))
+  (constant @96 int kTotalsBytes (? kHasTotals (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
+  (constant @98 int kBarrierOffset (+ kTotalsOffset kTotalsBytes))
+  (constant @101 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
+  (constant @102 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
+  (static_assert @104 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* 64 P::run)) (== (% P::tile_w P::run) 0)) "eight warps make the tile")
+  (static_assert @105 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
+  (static_assert @106 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
+  (static_assert @107 (|| P::split (&& P::ahead (! P::add_rows))) "what only f32x3 has")
+  (static_assert @108 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
+  (static_assert @110 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
+  (alias @114 Sums (array float (/ kProductColumns 2))
     (comment "One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of")
     (comment "products with low parts."))
-  (constant @114 int kPhaseSums (/ kPhases kMerged))
-  (constant @115 int kSums (* kParts kPhaseSums))
-  (alias @117 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @115 int kPhaseSums (/ kPhases kMerged))
+  (constant @116 int kSums (* kParts kPhaseSums))
+  (alias @118 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (alias @118 Words (array (array "unsigned int" kRun) 2))
-  (function @121 constexpr bool is_used
+  (alias @119 Words (array (array "unsigned int" kRun) 2))
+  (function @122 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
     (argument int offset)
     (declare @1 bool used (> kPhaseGroups 1))
     (for @2 plain (declare @2 int kh 0) (< kh P::kernel_h) (++ kh)
       (do @3 (= used (|| used (== (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH) offset)))))
     (return @5 used))
-  (function @128 constexpr int used_before
+  (function @129 constexpr int used_before
     (argument int offset)
     (declare @1 int count 0)
     (for @2 plain (declare @2 int i 0) (< i offset) (++ i)
       (do @3 (+= count (? (call is_used i) 1 0))))
     (return @5 count))
-  (static_assert @136 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
-  (function @139 constexpr bool is_first
+  (static_assert @137 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
+  (function @140 constexpr bool is_first
     (comment "Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.")
     (argument int kh)
     (argument int kw)
@@ -464,7 +467,29 @@
     (for @7 plain (declare @7 int k 0) (< k kw) (++ k)
       (do @8 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
     (return @11 first))
-  (function @154 constexpr bool has_taps
+  (function @155 constexpr int offset_of_row
+    (comment "Of a tap: the staged rows that it reads, the sums of its phase, its place in a run, its operand in a chunk's weights.")
+    (argument int kh)
+    (return @1 (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH))))
+  (function @159 constexpr int sums_of_tap
+    (argument int kh)
+    (argument int kw)
+    (declare @1 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
+    (return @2 (/ (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)) kMerged)))
+  (function @163 constexpr int shift_of_tap
+    (argument int kw)
+    (return @1 (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart)))
+  (function @166 constexpr int operand_of_tap
+    (argument int kh)
+    (argument int kw)
+    (argument int step)
+    (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
+  (function @171 constexpr int staged_row
+    (comment "Where a thread reads of the staged input, from its own first position and channel.")
+    (argument int step)
+    (argument int offset)
+    (return @1 (? P::channels_last (+ (* (+ (* offset kStagedColumns) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kStagedColumns)) kRunStart))))
+  (function @177 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -474,12 +499,12 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @166 constexpr bool all_have_taps
+  (function @189 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @173 bool kAllHaveTaps (call all_have_taps))
+  (constant @196 bool kAllHaveTaps (call all_have_taps))
   (file "shift_gemm.weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
@@ -578,7 +603,7 @@
       (do @31 (= (at row 0) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
       (do @32 (= (at row (* 2 kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))
   (file "shift_gemm.cu")
-  (function @180 kernel void pack_weights
+  (function @203 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one")
     (comment "thread, so with channels last a product's depth is another order of them.")
@@ -592,7 +617,7 @@
           (do @5 (call pack_split weight packed index (% (. threadIdx x) 32)))))
       (else
         (do @8 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))))
-  (function @193 device void copy
+  (function @216 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -607,7 +632,7 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (function @205 device void stage_input
+  (function @228 device void stage_input
     (comment "Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the")
     (comment "tile's first image, of `images` that are left.")
     (attributes "__forceinline__")
@@ -650,7 +675,7 @@
           (declare @29 (const bool) inside (&& (&& (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)) (>= ix 0)) (< ix in_w)))
           (declare @31 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) P::in_channels) ci) in_h) iy) in_w)) ix))
           (do @32 (call copy (+ (+ (+ to (* channel kChannelPitch)) (* (+ (* image kStagedRows) row) kStagedColumns)) column) (? inside from x) (? inside (* (call min (- in_w ix) kCopy) kBytes) 0)))))))
-  (function @245 device void arrange
+  (function @268 device void arrange
     (comment "Puts a run's words where the products take them from. A word stands in two places, in one of them with `zero` added:")
     (comment "the compiler doesn't know that it is zero. Of registers that it knows to be copies, it makes more for each product.")
     (attributes "__forceinline__")
@@ -661,37 +686,92 @@
       (do @3 (= (at (at run i) 0) (at (at words 0) i)))
       (do @4 (= (at (at run i) 1) (| (at (at words 0) (+ i 1)) zero)))
       (do @5 (= (at (at run i) 2) (at (at words 1) i)))
-      (do @6 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) zero)))))
-  (function @256 device void load_whole
+      (do @6 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) zero)))
+      (for @8 (pragma "unroll") (declare @8 int word 0) (< word 4) (++ word)
+        (do @9 (call wgmma_pin_operand (at (at run i) word))))))
+  (function @283 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (attributes "__forceinline__")
-    (argument (reference Words) words)
+    (argument (reference Run) run)
     (argument (pointer (const Element)) row)
-    (for @2 (pragma "unroll") (declare @2 int half 0) (< half 2) (++ half)
-      (for @4 (pragma "unroll") (declare @4 int i 0) (< i kRun) (+= i kVector)
-        (if @5 P::channels_last
+    (argument "unsigned int" zero)
+    (declare @1 Words words)
+    (for @3 (pragma "unroll") (declare @3 int half 0) (< half 2) (++ half)
+      (for @5 (pragma "unroll") (declare @5 int i 0) (< i kRun) (+= i kVector)
+        (if @6 P::channels_last
           (then
-            (do @6 (= (at (at words half) i) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* i kPixelPitch)) (* half (/ 4 kBytes)))))))))
+            (do @7 (= (at (at words half) i) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* i kPixelPitch)) (* half (/ 4 kBytes)))))))))
           (else
-            (if @7 (&& (== P::type kWgmmaTf32) (== kVector 4))
+            (if @8 (&& (== P::type kWgmmaTf32) (== kVector 4))
               (then
-                (declare @8 (const uint4) v (* (reinterpret_cast (pointer (const uint4)) (+ (+ row (* (* half 4) kChannelPitch)) i))))
-                (do @9 (= (at (at words half) i) (call operand (. v x))))
-                (do @10 (= (at (at words half) (+ i 1)) (call operand (. v y))))
-                (do @11 (= (at (at words half) (+ i 2)) (call operand (. v z))))
-                (do @12 (= (at (at words half) (+ i 3)) (call operand (. v w)))))
+                (declare @9 (const uint4) v (* (reinterpret_cast (pointer (const uint4)) (+ (+ row (* (* half 4) kChannelPitch)) i))))
+                (do @10 (= (at (at words half) i) (call operand (. v x))))
+                (do @11 (= (at (at words half) (+ i 1)) (call operand (. v y))))
+                (do @12 (= (at (at words half) (+ i 2)) (call operand (. v z))))
+                (do @13 (= (at (at words half) (+ i 3)) (call operand (. v w)))))
               (else
-                (if @13 (== P::type kWgmmaTf32)
+                (if @14 (== P::type kWgmmaTf32)
                   (then
-                    (declare @14 (const uint2) v (* (reinterpret_cast (pointer (const uint2)) (+ (+ row (* (* half 4) kChannelPitch)) i))))
-                    (do @15 (= (at (at words half) i) (call operand (. v x))))
-                    (do @16 (= (at (at words half) (+ i 1)) (call operand (. v y)))))
+                    (declare @15 (const uint2) v (* (reinterpret_cast (pointer (const uint2)) (+ (+ row (* (* half 4) kChannelPitch)) i))))
+                    (do @16 (= (at (at words half) i) (call operand (. v x))))
+                    (do @17 (= (at (at words half) (+ i 1)) (call operand (. v y)))))
                   (else
-                    (comment @18 "Two channels, position by position.")
-                    (declare @19 (const "unsigned int") low (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (* half 8) kChannelPitch)) i))))
-                    (declare @20 (const "unsigned int") high (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (+ (* half 8) 1) kChannelPitch)) i))))
-                    (do @21 (= (at (at words half) i) (| (& low 65535u) (<< high 16))))
-                    (do @22 (= (at (at words half) (+ i 1)) (| (>> low 16) (& high 4294901760u)))))))))))))
+                    (comment @19 "Two channels, position by position.")
+                    (declare @20 (const "unsigned int") low (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (* half 8) kChannelPitch)) i))))
+                    (declare @21 (const "unsigned int") high (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (+ (* half 8) 1) kChannelPitch)) i))))
+                    (do @22 (= (at (at words half) i) (| (& low 65535u) (<< high 16))))
+                    (do @23 (= (at (at words half) (+ i 1)) (| (>> low 16) (& high 4294901760u))))))))))))
+    (do @27 (call arrange run words zero)))
+  (function @314 device void pin
+    (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
+      (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
+        (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
+          (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
+  (function @328 device void release
+    (comment "Says for a warp that it has read a stage, if that is so.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") empty)
+    (argument bool is_read)
+    (do @1 (call __syncwarp))
+    (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
+      (then
+        (do @3 (call mbarrier_arrive empty)))))
+  (function @338 device void multiply_chunk
+    (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
+    (comment "chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,")
+    (comment "as soon as its products are done.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument (pointer (const Element)) rows)
+    (argument "unsigned long long" weights)
+    (argument int later)
+    (argument (pointer "unsigned long long") previous)
+    (argument "unsigned int" zero)
+    (declare @3 (array Run 2) runs)
+    (for @5 unrolled (declare @5 int step 0) (< step kSteps) (++ step)
+      (for @7 unrolled (declare @7 int offset 0) (< offset kOffsetsH) (++ offset)
+        (if @8 (call is_used offset)
+          (then
+            (declare @9 (const int) at (% (+ (* step (call used_before kOffsetsH)) (call used_before offset)) 2))
+            (do @10 (call load_run (at runs at) (+ rows (call staged_row step offset)) zero))
+            (do @11 (call wgmma_fence))
+            (for @13 unrolled (declare @13 int kh 0) (< kh kBlockTapRows) (++ kh)
+              (if @14 (== (call offset_of_row kh) offset)
+                (then
+                  (for @16 unrolled (declare @16 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+                    (declare @17 (const int) first (? (&& (== step 0) (call is_first kh kw)) 1 0))
+                    (for @19 unrolled (declare @19 int tile 0) (< tile kTiles) (++ tile)
+                      (do @20 (call wgmma_rs P::type kWgmmaMajorK (at (at sums (call sums_of_tap kh kw)) tile) (at (at runs at) (+ (* 2 tile) (call shift_of_tap kw))) (call wgmma_descriptor_move weights (call operand_of_tap kh kw step)) (? (== first 1) later 1))
+                        (trail "tap ({kh}, {kw})")))))))
+            (do @27 (call wgmma_commit))
+            (do @28 (call wgmma_wait 1)
+              (trail "the other run may be overwritten"))
+            (if @29 (&& (&& (! P::resident) (== step 0)) (== (call used_before offset) 0))
+              (then
+                (do @30 (call release previous (== later 1))))))))))
   (file "shift_gemm.split.h")
   (function @5 device float largest_staged
     (comment "The largest finite magnitude of what a producer has copied of a stage: stage_input()'s own order.")
@@ -731,7 +811,7 @@
     (comment "Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels")
     (comment "of each half, with channels last all four in one piece.")
     (attributes "__forceinline__")
-    (argument (reference (array Words kParts)) words)
+    (argument (reference (array Words 2)) words)
     (argument (pointer (const float)) row)
     (argument float scale)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i kRun) (+= i kVector)
@@ -761,7 +841,7 @@
         (for @30 (pragma "unroll") (declare @30 int half 0) (< half 2) (++ half)
           (declare @31 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) v) (at (at values (+ (* 2 half) 1)) v) scale))
           (do @32 (= (at (at (at words 0) half) (+ i v)) (. pair high)))
-          (do @33 (= (at (at (at words (- kParts 1)) half) (+ i v)) (. pair low)))))))
+          (do @33 (= (at (at (at words 1) half) (+ i v)) (. pair low)))))))
   (function @76 device void multiply_high
     (comment "A tap's products of the high parts of x with the high and the low parts of the weights, the first of the sums of")
     (comment "their phase or not.")
@@ -786,9 +866,9 @@
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights 1))))
   (function @98 device void add_up
-    (comment "Adds a chunk's sums to the totals of the chunks before, in units of the result, and puts what that makes into their")
-    (comment "place. `totals` are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first")
-    (comment "column and those behind.")
+    (comment "Adds sums to the totals of those before, in units of the result, and puts what that makes into their place. `totals`")
+    (comment "are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first column and those")
+    (comment "behind.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (pointer float4) totals)
@@ -810,7 +890,7 @@
             (declare @20 (const int) place (+ (* (+ (* (+ (* part kMerged) merged) kTiles) tile) (/ P::columns 8)) columns))
             (declare @21 (pointer float4) total (+ totals (* place kConsumers)))
             (declare @22 (array float 4) values (init))
-            (if @23 (&& (> kChunks 1) (! begins))
+            (if @23 (&& kHasTotals (! begins))
               (then
                 (declare @24 (const float4) before (* total))
                 (do @25 (= (at values 0) (. before x)))
@@ -821,114 +901,92 @@
               (declare @32 (const float) sum (call join_sums (at (at (at sums part) tile) (+ first i)) (at (at (at sums (+ kPhaseSums part)) tile) (+ first i))))
               (do @33 (= (at values i) (call fmaf (* sum (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at values i))))
               (do @34 (= (at (at (at sums part) tile) (+ first i)) (at values i))))
-            (if @36 (> kChunks 1)
+            (if @36 kHasTotals
               (then
                 (do @37 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (file "shift_gemm.cu")
-  (function @286 device void load_words
-    (attributes "__forceinline__")
-    (argument (reference (array Words kParts)) words)
-    (argument (pointer (const Element)) row)
-    (argument float scale)
-    (if_constexpr @1 P::split
-      (then
-        (do @2 (call load_split words row scale)))
-      (else
-        (do @4 (call load_whole (at words 0) row)))))
-  (function @295 device void pin
-    (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
+  (function @143 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
-          (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @309 device void release
-    (comment "Says for a warp that it has read a stage, if that is so.")
-    (attributes "__forceinline__")
-    (argument (pointer "unsigned long long") empty)
-    (argument bool is_read)
-    (do @1 (call __syncwarp))
-    (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
-      (then
-        (do @3 (call mbarrier_arrive empty)))))
-  (function @319 device void multiply_chunk
-    (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `scale` is of f32x3. `later` is")
-    (comment "0 in a tile's first chunk, whose first products begin the sums; those of f32x3 begin with each. `previous` is where")
-    (comment "to say, in later ones, that the stage before is free, as soon as its products are done.")
+          (do @7 (= (at (at (at sums part) tile) i) 0))))))
+  (function @159 device void multiply_split
+    (comment "All products of one chunk, added to those of the chunks before. `rows` is the thread's first position in the staged")
+    (comment "input, whose scale `exponent` tells; `begins` is true in a tile's first chunk. Says at `empty` that the stage has")
+    (comment "been read.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (argument (pointer (const Element)) rows)
-    (argument float scale)
-    (argument "unsigned long long" weights)
-    (argument int later)
-    (argument (pointer "unsigned long long") previous)
+    (argument (pointer (const float)) rows)
+    (argument int exponent)
+    (argument (pointer (const "unsigned char")) weights)
+    (argument (pointer float4) totals)
+    (argument int quarter)
+    (argument bool begins)
+    (argument (pointer "unsigned long long") empty)
     (argument "unsigned int" zero)
-    (declare @3 (array Run 2) runs)
-    (for @5 unrolled (declare @5 int step 0) (< step kSteps) (++ step)
-      (for @7 unrolled (declare @7 int offset 0) (< offset kOffsetsH) (++ offset)
-        (if @8 (call is_used offset)
+    (declare @3 (const "unsigned long long") operands (call wgmma_descriptor weights (* kProductColumns 16) 128 0))
+    (declare @4 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ weights kExponentOffset)) (* quarter 2)))
+    (declare @5 (const float) scale (call power_of_two exponent))
+    (declare @6 (array Run 2) runs
+      (trail "of high and of low parts"))
+    (for @8 unrolled (declare @8 int step 0) (< step kSteps) (++ step)
+      (for @10 unrolled (declare @10 int offset 0) (< offset kOffsetsH) (++ offset)
+        (if @11 (call is_used offset)
           (then
-            (declare @9 (const int) row (? P::channels_last (+ (* (+ (* offset kStagedColumns) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kStagedColumns)) kRunStart)))
-            (declare @11 (array Words kParts) words)
-            (do @12 (call load_words words (+ rows row) scale))
-            (for @14 unrolled (declare @14 int part 0) (< part kParts) (++ part)
-              (declare @15 (const int) at (? P::split part (% (+ (* step (call used_before kOffsetsH)) (call used_before offset)) 2)))
-              (if @16 P::ahead
+            (declare @12 (const int) last (? (&& (== step (- kSteps 1)) (== (call used_before offset) (- (call used_before kOffsetsH) 1))) 1 0))
+            (if @13 P::add_rows
+              (then
+                (do @14 (call clear sums))
+                (do @15 (call pin sums))))
+            (declare @17 (array Words 2) words)
+            (do @18 (call load_split words (+ rows (call staged_row step offset)) scale))
+            (if @19 (&& P::resident (== last 1))
+              (then
+                (do @20 (call release empty true))))
+            (for @23 unrolled (declare @23 int part 0) (< part 2) (++ part)
+              (if @24 (|| P::ahead (== part 0))
                 (then
-                  (do @17 (call arrange (at runs at) (at words part) zero))
-                  (do @18 (call wgmma_fence)))
-                (else
-                  (if @19 (== part 0)
+                  (do @25 (call arrange (at runs part) (at words part) zero))
+                  (if @26 (! P::ahead)
                     (then
-                      (do @20 (call arrange (at runs 0) (at words 0) zero))
-                      (do @21 (call arrange (at runs 1) (at words (- kParts 1)) zero))
-                      (do @22 (call wgmma_fence))))))
-              (for @25 unrolled (declare @25 int kh 0) (< kh kBlockTapRows) (++ kh)
-                (declare @26 (const int) from (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH)))
-                (if @29 (== from offset)
+                      (do @27 (call arrange (at runs 1) (at words 1) zero))))
+                  (do @29 (call wgmma_fence))))
+              (for @32 unrolled (declare @32 int kh 0) (< kh kBlockTapRows) (++ kh)
+                (if @33 (== (call offset_of_row kh) offset)
                   (then
-                    (declare @30 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
-                    (for @32 unrolled (declare @32 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                      (declare @33 (const int) phase (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)))
-                      (declare @34 (const int) shift (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart))
-                      (declare @36 (const int) product (/ (+ (* kh P::kernel_w) kw) kMerged))
-                      (declare @37 (const int) first (? (&& (&& (== step 0) (== part 0)) (call is_first kh kw)) 1 0))
-                      (declare @38 (const int) operand (* (+ (* product kSteps) step) kProductBytes))
-                      (if @39 (&& P::split (== part 0))
+                    (for @35 unrolled (declare @35 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+                      (if @36 (== part 0)
                         (then
-                          (do @40 (call multiply_high sums (/ phase kMerged) (at runs at) shift (call wgmma_descriptor_move weights operand) (- 1 first))
+                          (declare @37 (const int) first (? (&& (&& (! P::add_rows) (== step 0)) (call is_first kh kw)) 1 0))
+                          (do @38 (call multiply_high sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (- 1 first))
                             (trail "tap ({kh}, {kw})")))
                         (else
-                          (if @42 P::split
-                            (then
-                              (do @43 (call multiply_low sums (/ phase kMerged) (at runs at) shift (call wgmma_descriptor_move weights operand))
-                                (trail "tap ({kh}, {kw})")))
-                            (else
-                              (for @47 unrolled (declare @47 int tile 0) (< tile kTiles) (++ tile)
-                                (do @48 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (/ phase kMerged)) tile) (at (at runs at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights operand) (? (== first 1) later 1))
-                                  (trail "tap ({kh}, {kw})")))))))))))
-              (if @55 P::ahead
+                          (do @42 (call multiply_low sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)))
+                            (trail "tap ({kh}, {kw})"))))))))
+              (if @48 (|| P::ahead (== part 1))
                 (then
-                  (do @56 (call wgmma_commit))
-                  (do @57 (call wgmma_wait 1)
-                    (trail "the other run may be overwritten")))
-                (else
-                  (if @58 (== part (- kParts 1))
-                    (then
-                      (do @59 (call wgmma_commit))
-                      (do @60 (call wgmma_wait 0))))))
-              (if @62 (&& (&& (&& (! P::split) (! P::resident)) (== step 0)) (== (call used_before offset) 0))
-                (then
-                  (do @63 (call release previous (== later 1)))))))))))
-  (function @391 device float finish
+                  (do @49 (call wgmma_commit))
+                  (do @50 (call wgmma_wait (? P::ahead 1 0))
+                    (trail "the run of the other part may be overwritten")))))
+            (if @53 (|| P::add_rows (== last 1))
+              (then
+                (do @54 (call wgmma_wait 0))
+                (do @55 (call pin sums))
+                (do @56 (call add_up sums totals exponent exponents (&& (|| (! P::add_rows) (&& (== step 0) (== (call used_before offset) 0))) begins)))
+                (do @58 (call pin sums))))))))
+    (if @63 (! P::resident)
+      (then
+        (do @64 (call release empty true)))))
+  (file "shift_gemm.cu")
+  (function @378 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @398 device void store_tile
+  (function @385 device void store_tile
     (comment "Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first")
     (comment "channel, `y` the image.")
     (attributes "__forceinline__")
@@ -983,12 +1041,12 @@
                             (declare @55 (const int) d (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2)))
                             (do @56 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) shift))))
                           (do @61 (call store_together (+ to ox) values))))))))))))))
-  (record @470 Tile
+  (record @457 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @475 device Tile tile_at
+  (function @462 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -998,7 +1056,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @483 kernel void shift_gemm
+  (function @470 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1104,7 +1162,7 @@
         (declare @101 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
         (declare @102 (array (array Sums kTiles) kSums) sums (init))
-        (declare @103 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x)))
+        (declare @103 (pointer float4) totals (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)))
         (if @104 P::resident
           (then
             (do @105 (call mbarrier_wait resident 0))))
@@ -1116,38 +1174,29 @@
             (do @112 (call mbarrier_wait (& (at full stage)) parity))
             (declare @113 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
             (declare @114 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (declare @115 int exponent 0)
-            (if @116 P::split
+            (if_constexpr @115 P::split
               (then
-                (declare @117 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ from kLargestOffset))))
-                (do @118 (= exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w))))))))
-            (declare @120 (const float) scale (call power_of_two exponent))
-            (do @121 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) scale (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero))
-            (if @124 P::resident
-              (then
-                (do @125 (call release (& (at empty stage)) true))))
-            (if_constexpr @127 P::split
-              (then
-                (do @128 (call wgmma_wait 0))
-                (do @129 (call pin sums))
-                (do @130 (call add_up sums totals exponent (+ (reinterpret_cast (pointer (const int)) (+ weights kExponentOffset)) (* quarter 2)) (== chunk 0)))
-                (if @132 (! P::resident)
+                (declare @116 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ from kLargestOffset))))
+                (declare @117 (const int) exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w)))))
+                (do @118 (call multiply_split sums (+ (reinterpret_cast (pointer (const float)) from) own) exponent weights (+ totals (. threadIdx x)) quarter (== chunk 0) (& (at empty stage)) zero)))
+              (else
+                (do @121 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero))
+                (if @124 P::resident
                   (then
-                    (do @133 (call release (& (at empty stage)) true))))
-                (do @135 (call pin sums))))
-            (do @137 (++ stage))
-            (if @138 (== stage P::stages)
+                    (do @125 (call release (& (at empty stage)) true))))))
+            (do @128 (++ stage))
+            (if @129 (== stage P::stages)
               (then
-                (do @139 (= stage 0))
-                (do @140 (^= parity 1)))))
-          (if @143 (! P::split)
+                (do @130 (= stage 0))
+                (do @131 (^= parity 1)))))
+          (if @134 (! P::split)
             (then
-              (do @144 (call wgmma_wait 0))
-              (do @145 (call pin sums))
-              (if @146 (! P::resident)
+              (do @135 (call wgmma_wait 0))
+              (do @136 (call pin sums))
+              (if @137 (! P::resident)
                 (then
-                  (do @147 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))))
-          (declare @150 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @151 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+                  (do @138 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))))
+          (declare @141 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @142 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (do @152 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) bias co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))
+              (do @143 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) bias co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))
