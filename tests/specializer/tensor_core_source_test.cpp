@@ -28,22 +28,25 @@ KernelSource source_of(std::string_view template_name, std::string_view layer) {
 }
 
 struct Golden {
+  const char* name;
   const char* template_name;
   const char* layer;
 };
 constexpr Golden kGoldens[] = {
-    {"halo_gemm",
+    {"halo_gemm", "halo_gemm",
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc; bias; "
      "fuse relu"},
-    {"shift_gemm",
+    {"shift_gemm", "shift_gemm",
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute tf32; bias; fuse "
-     "relu"}};
+     "relu"},
+    {"shift_gemm_f32x3", "shift_gemm",
+     "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; compute f32x3"}};
 
 class TensorCoreSource : public ::testing::TestWithParam<Golden> {};
 
 // CONVTGEN_UPDATE_GOLDENS=1 writes the file anew: read the difference before it is committed.
 TEST_P(TensorCoreSource, IsTheCommittedOne) {
-  const std::string path = std::string(CONVTGEN_GOLDENS) + "/" + GetParam().template_name + ".cu";
+  const std::string path = std::string(CONVTGEN_GOLDENS) + "/" + GetParam().name + ".cu";
   const std::string text = source_of(GetParam().template_name, GetParam().layer).text;
   if (std::getenv("CONVTGEN_UPDATE_GOLDENS") != nullptr) {
     std::ofstream(path) << text;
@@ -72,14 +75,17 @@ TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
   const KernelSource source = source_of(GetParam().template_name, GetParam().layer);
   ASSERT_TRUE(source.packing);
   const Layer layer = parse_layer(GetParam().layer).value();
-  EXPECT_EQ(source.packing->bytes, 128 * 64 * 16 * bytes_of(layer.dtype));  // no channel and no tap is padded
-  EXPECT_EQ(source.packing->blocks * source.packing->threads, source.packing->bytes / 16);
+  // No channel and no tap is padded; f32x3 has a scale of each output channel in both chunks besides.
+  const std::int64_t weights = layer.in_channels * layer.out_channels * layer.kernel.h * layer.kernel.w;
+  const std::int64_t scales = layer.compute == Compute::kF32x3 ? 2 * layer.out_channels * 4 : 0;
+  EXPECT_EQ(source.packing->bytes, weights * bytes_of(layer.dtype) + scales);
+  EXPECT_GE(source.packing->blocks * source.packing->threads, source.packing->bytes / 16);
   EXPECT_TRUE(std::ranges::any_of(source.parameters, [](const auto& each) { return each.name == "packed"; }));
   EXPECT_FALSE(std::ranges::any_of(source.parameters, [](const auto& each) { return each.name == "weight"; }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Templates, TensorCoreSource, ::testing::ValuesIn(kGoldens),
-                         [](const auto& info) { return std::string(info.param.template_name); });
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace convtgen

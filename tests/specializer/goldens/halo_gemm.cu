@@ -20,6 +20,11 @@ __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
   return address;
 }
 
+// The same of 8 bytes, aligned to 8.
+__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {
+  asm volatile("st.global.cs.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
+}
+
 // The same of 16 bytes, `bytes` 0 to 16, aligned to 16; through L2 only.
 __device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
@@ -262,9 +267,9 @@ __device__ __forceinline__ unsigned int pair(float low, float high) {
   return floats_to_half2(low, high);
 }
 
-// Stores adjacent elements, aligned to all of them.
+// Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
 __device__ __forceinline__ void store_together(unsigned short* to, const float (&values)[4]) {
-  *reinterpret_cast<uint2*>(to) = make_uint2(pair(values[0], values[1]), pair(values[2], values[3]));
+  store_streaming_8(to, make_uint2(pair(values[0], values[1]), pair(values[2], values[3])));
 }
 
 // One thread's sums for one part, of all phases or of one.
@@ -452,6 +457,11 @@ __device__ __forceinline__ float sum_of(const Sums (&sums)[1], int phase, int i,
   return sums[0][phase * 8 + column];
 }
 
+// The block's channel that is the thread's i-th, whose first is `channel`.
+__device__ __forceinline__ int own_channel(int channel, int i) {
+  return channel + i / 4 * 16 + i % 4;
+}
+
 // A sum as memory holds it, after bias and fuse chain where the layer has them.
 __device__ __forceinline__ float finish(float sum, float shift) {
   const float value = sum + shift;
@@ -462,6 +472,11 @@ __device__ __forceinline__ float finish(float sum, float shift) {
 // block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
 __device__ __forceinline__ void store_parts(const Sums (&sums)[2][1], unsigned short* __restrict__ y, const float* bias,
                                             const Tile& tile, int first_part, int row, int channel, int batch) {
+  float ahead[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    ahead[i] = bias[own_channel(channel, i)];
+  }
 #pragma unroll
   for (int part = 0; part < 2; ++part) {
 #pragma unroll
@@ -478,12 +493,13 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[2][1], unsigned s
         const int ox = m_x * 2 + phase % 2 - 1;
         if (oy >= 0 && oy < 32 && ox >= 0 && ox < 32 && image < batch) {
           unsigned short* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
+          const int own = own_channel(channel, 0);
           float values[4];
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
-            values[i] = finish(sum_of(sums[part], phase, i, half), bias[channel + i]);
+            values[i] = finish(sum_of(sums[part], phase, i, half), ahead[i]);
           }
-          store_together(to + channel, values);
+          store_together(to + own, values);
         }
       }
     }

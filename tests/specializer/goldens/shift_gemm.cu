@@ -20,6 +20,13 @@ __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
   return address;
 }
 
+// The same of 16 bytes, aligned to 16.
+__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
+  asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
+}
+
 // The same of 16 bytes, `bytes` 0 to 16, aligned to 16; through L2 only.
 __device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
@@ -147,6 +154,11 @@ __device__ __forceinline__ void wgmma_pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }
 
+// The same of a register of A: computed before wgmma_fence().
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& value) {
+  asm volatile("" : "+r"(value)::"memory");
+}
+
 // Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,
 // below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major
 // operand (rows are of A or columns of B) has its byte at
@@ -208,16 +220,27 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
-// One thread's sums for one tile, in phases that one product makes.
+// A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads;
+// it ignores the 13 lowest. Infinities and NaNs stay. Half as many instructions as float_to_tf32().
+__device__ __forceinline__ unsigned int operand(unsigned int word) {
+  return fabsf(__uint_as_float(word)) <= 3.4028235e+38f ? word + 4096 : word;
+}
+
+// Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
+__device__ __forceinline__ void store_together(float* to, const float (&values)[4]) {
+  store_streaming_16(to,
+                     make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
+                                __float_as_uint(values[3])));
+}
+
+// One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
+// products with low parts.
 using Sums = float[16];
 
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[11][4];
 
-// A staged word as a product takes it.
-__device__ __forceinline__ unsigned int operand(unsigned int word) {
-  return float_to_tf32(__uint_as_float(word));
-}
+using Words = unsigned int[2][12];
 
 // The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
 __device__ __forceinline__ int out_channel_at(int n) {
@@ -232,14 +255,19 @@ __device__ __forceinline__ float weight_at(const float* __restrict__ weight, int
   return value;
 }
 
-// Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
-// input channels, tap and step the two columns of a B operand. A thread makes 16 bytes, adjacent threads read adjacent
-// taps. What a consumer reads of x in one piece goes to one thread, so with channels last a product's depth is another
-// order of them.
-extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_cb9ddbd5a91545e0_pack(const float* __restrict__ weight,
-                                                      unsigned char* __restrict__ packed) {
-  const int index = blockIdx.x * 256 + threadIdx.x;
+// Where a tap of a block stands among all taps of the kernel.
+__device__ __forceinline__ int place_of_tap(int tap, int column_tile) {
+  const int first_row = (column_tile / 2 + 1) % 2;
+  return (first_row + tap / 4 * 2) * 4 + tap % 4;
+}
+
+// The row of 16 bytes that a column has in one half of a tap's operand.
+__device__ __forceinline__ int operand_row(int tap, int step, int half, int n) {
+  return (tap * 2 + step) * 64 + half * 32 + n;
+}
+
+// Makes 16 bytes of the packed weights; adjacent threads read adjacent taps.
+__device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned char* __restrict__ packed, int index) {
   const int tap = index % 8;
   const int n = index / 8 % 32;
   const int half = index / 256 % 2;
@@ -249,18 +277,25 @@ extern "C" __global__ void __launch_bounds__(256)
   if (column_tile < 4) {
     const int co = column_tile % 2 * 32 + out_channel_at(n);
     const int ci = chunk * 16 + step * 8 + half * 4;
-    const int first_row = (column_tile / 2 + 1) % 2;
-    const int kh = first_row + tap / 4 * 2;
-    const int place = kh * 4 + tap % 4;
+    const int place = place_of_tap(tap, column_tile);
     unsigned int words[4];
     words[0] = float_to_tf32(weight_at(weight, ci, co, place));
     words[1] = float_to_tf32(weight_at(weight, ci + 1, co, place));
     words[2] = float_to_tf32(weight_at(weight, ci + 2, co, place));
     words[3] = float_to_tf32(weight_at(weight, ci + 3, co, place));
     unsigned char* chunk_weights = packed + (static_cast<long long>(column_tile) * 8 + chunk) * 16384;
-    const int row = ((tap * 2 + step) * 2 + half) * 32 + n;
-    *reinterpret_cast<uint4*>(chunk_weights + row * 16) = make_uint4(words[0], words[1], words[2], words[3]);
+    *reinterpret_cast<uint4*>(chunk_weights + operand_row(tap, step, half, n) * 16) =
+        make_uint4(words[0], words[1], words[2], words[3]);
   }
+}
+
+// Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
+// input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
+// thread, so with channels last a product's depth is another order of them.
+extern "C" __global__ void __launch_bounds__(256)
+    convtgen_shift_gemm_forward_a55c19c48119b53c_pack(const float* __restrict__ weight,
+                                                      unsigned char* __restrict__ packed) {
+  pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
 }
 
 // One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
@@ -285,9 +320,25 @@ __device__ __forceinline__ void stage_input(float* to, const float* __restrict__
   }
 }
 
+// Puts a run's words where the products take them from. A word stands in two places, in one of them with `zero` added:
+// the compiler doesn't know that it is zero. Of registers that it knows to be copies, it makes more for each product.
+__device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
+#pragma unroll
+  for (int i = 0; i < 11; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = (words[0][i + 1] | zero);
+    run[i][2] = words[1][i];
+    run[i][3] = (words[1][i + 1] | zero);
+#pragma unroll
+    for (int word = 0; word < 4; ++word) {
+      wgmma_pin_operand(run[i][word]);
+    }
+  }
+}
+
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
-__device__ __forceinline__ void load_run(Run& run, const float* row) {
-  unsigned int words[2][12];  // for the halves of a product's depth
+__device__ __forceinline__ void load_run(Run& run, const float* row, unsigned int zero) {
+  Words words;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
@@ -299,13 +350,7 @@ __device__ __forceinline__ void load_run(Run& run, const float* row) {
       words[half][i + 3] = operand(v.w);
     }
   }
-#pragma unroll
-  for (int i = 0; i < 11; ++i) {
-    run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1];
-    run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1];
-  }
+  arrange(run, words, zero);
 }
 
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
@@ -334,9 +379,9 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
 // chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
 // as soon as its products are done.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2][2], const float* rows, unsigned long long weights,
-                                               int later) {
+                                               int later, unsigned int zero) {
   Run runs[2];
-  load_run(runs[0], rows);
+  load_run(runs[0], rows, zero);
   wgmma_fence();
   wgmma_m64n32k8_tf32_rs(sums[1][0], runs[0][5], wgmma_descriptor_move(weights, 8192), later);   // tap (1, 0)
   wgmma_m64n32k8_tf32_rs(sums[1][1], runs[0][7], wgmma_descriptor_move(weights, 8192), later);   // tap (1, 0)
@@ -348,7 +393,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2][2], const float* 
   wgmma_m64n32k8_tf32_rs(sums[0][1], runs[0][5], wgmma_descriptor_move(weights, 14336), 1);      // tap (1, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[1], rows + 24);
+  load_run(runs[1], rows + 24, zero);
   wgmma_fence();
   wgmma_m64n32k8_tf32_rs(sums[1][0], runs[1][5], wgmma_descriptor_move(weights, 0), 1);     // tap (0, 0)
   wgmma_m64n32k8_tf32_rs(sums[1][1], runs[1][7], wgmma_descriptor_move(weights, 0), 1);     // tap (0, 0)
@@ -360,7 +405,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2][2], const float* 
   wgmma_m64n32k8_tf32_rs(sums[0][1], runs[1][5], wgmma_descriptor_move(weights, 6144), 1);  // tap (0, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[0], rows + 3392);
+  load_run(runs[0], rows + 3392, zero);
   wgmma_fence();
   wgmma_m64n32k8_tf32_rs(sums[1][0], runs[0][5], wgmma_descriptor_move(weights, 9216), 1);   // tap (1, 0)
   wgmma_m64n32k8_tf32_rs(sums[1][1], runs[0][7], wgmma_descriptor_move(weights, 9216), 1);   // tap (1, 0)
@@ -372,7 +417,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2][2], const float* 
   wgmma_m64n32k8_tf32_rs(sums[0][1], runs[0][5], wgmma_descriptor_move(weights, 15360), 1);  // tap (1, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[1], rows + 3416);
+  load_run(runs[1], rows + 3416, zero);
   wgmma_fence();
   wgmma_m64n32k8_tf32_rs(sums[1][0], runs[1][5], wgmma_descriptor_move(weights, 1024), 1);  // tap (0, 0)
   wgmma_m64n32k8_tf32_rs(sums[1][1], runs[1][7], wgmma_descriptor_move(weights, 1024), 1);  // tap (0, 0)
@@ -390,11 +435,6 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2][2], const float* 
 __device__ __forceinline__ float finish(float sum, float shift) {
   const float value = sum + shift;
   return activate(value);
-}
-
-// Stores adjacent elements, aligned to all of them.
-__device__ __forceinline__ void store_together(float* to, const float (&values)[4]) {
-  *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
 }
 
 // Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
@@ -443,7 +483,7 @@ __device__ __forceinline__ Tile tile_at(int index) {
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_cb9ddbd5a91545e0(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_a55c19c48119b53c(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  const float* __restrict__ bias, float* __restrict__ y, int batch) {
   // The block's output channels and phase rows; blocks that read the same input run together.
   const int column_tile = blockIdx.x % 4;
@@ -506,6 +546,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int position = (image * 17 + row) * 24 + column;
     const int own = quarter * 424 + position;
     const int co = first_out + quarter * 2;
+    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[2][2] = {};
     mbarrier_wait(resident, 0);
     int stage = 0;
@@ -517,7 +558,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         const unsigned char* from = stages + stage * 27136;
         const unsigned char* weights = shared + chunk * 16384;
         multiply_chunk(sums, reinterpret_cast<const float*>(from) + own, wgmma_descriptor(weights, 512, 128, 0),
-                       chunk > 0 ? 1 : 0);
+                       chunk > 0 ? 1 : 0, zero);
         release(&empty[stage], true);
         ++stage;
         if (stage == 3) {
