@@ -65,7 +65,8 @@ std::string registers_text(const KernelSource& source, const std::string& archit
                      usage->spill_bytes == 0 ? "none spilled" : fmt::format("{} bytes spilled", usage->spill_bytes));
 }
 
-/// What else could run, with what the cost model says of it and what tuning has measured here, by chip.
+/// What could run, with what the cost model says of it, what was measured before convtgen shipped, and what tuning has
+/// measured here, by chip.
 void print_candidates(const Problem& problem, const std::vector<TuningRecord>& records) {
   const Result<std::vector<Plan>> plans = plan(problem);
   if (!plans || plans->size() < 2) {
@@ -76,6 +77,9 @@ void print_candidates(const Problem& problem, const std::vector<TuningRecord>& r
     std::string times;
     if (each.predicted_seconds) {
       times += fmt::format("{} predicted; ", seconds_text(*each.predicted_seconds));
+    }
+    if (each.recorded) {
+      times += fmt::format("{} on {}, as shipped; ", seconds_text(each.recorded->seconds), each.recorded->chip);
     }
     for (const TuningRecord& record : records) {
       if (record_key(record).hex() != record_key(problem, record.chip).hex()) {

@@ -26,7 +26,7 @@ struct TuneVerb {
   std::size_t candidates = 8;
   int repeats = 20;
   std::uint64_t seed = 1;
-  bool again = false;
+  bool again = false, best = false;
   std::string import_file, export_file, chip;
   std::string json;
   std::size_t jobs = 0;
@@ -66,6 +66,11 @@ Exit export_records(const TuneVerb& options, Store& store) {
   std::vector<TuningRecord> records = stored_records(store);
   if (!options.chip.empty()) {
     std::erase_if(records, [&](const TuningRecord& record) { return record.chip != options.chip; });
+  }
+  for (TuningRecord& record : records) {
+    if (const Measurement* best = best_of(record); options.best && best != nullptr) {
+      record.measured = {*best};
+    }
   }
   if (auto written = write_file(options.export_file, print_records(records)); !written) {
     print_error(written.error().message);
@@ -284,6 +289,7 @@ void add_tune(CLI::App& app, Exit& exit) {
   verb->add_option("--export", options->export_file, "At the end writes all records to this file, as JSON.")
       ->type_name("FILE");
   verb->add_option("--chip", options->chip, "Exports only the records of the chip of this name.")->type_name("NAME");
+  verb->add_flag("--best", options->best, "Exports of each record the fastest plan alone.");
   CLI::Option* json =
       verb->add_option("--json", options->json, "At the end writes all candidates with their times to this file.")
           ->type_name("FILE");
@@ -299,8 +305,8 @@ void add_tune(CLI::App& app, Exit& exit) {
   verb->footer(R"(
 Each plan's results are verified before its time counts. What was measured is kept at once beside the compiled
 kernels, and so are the plans' binaries: a run that was ended goes on where it was. The runtime (the C and C++ API)
-makes a layer's kernel by its record from the next process on; emit, compile, explain and run go by the layer alone, so
-that they give the same everywhere. Binaries of --compile-only serve machines with the same NVRTC, or with none.
+makes a layer's kernel by its record from the next process on; emit, compile, explain and run go by the layer and the
+records that ship with convtgen, so that they give the same everywhere. Binaries of --compile-only serve machines with the same NVRTC, or with none.
 Examples:
   convtgen tune layers.convt
   convtgen tune layers.convt --layer up --input 8x64x64 --repeat 100

@@ -107,6 +107,9 @@ static_assert(!P::split || kBytes == 4, "what is split is fp32");
 static_assert(P::split || (P::ahead && !P::add_rows), "what only f32x3 has");
 static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted one by one, and only where each has as many kernel rows");
+static_assert(!P::bulk || (!P::channels_last && P::copy_bytes == 16 && P::width >= 0 && P::width * kBytes % 16 == 0 &&
+                           P::tile_w * kBytes % 16 == 0),
+              "rows are whole pieces of 16 bytes");
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
 
 // One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
@@ -263,6 +266,41 @@ __device__ __forceinline__ void stage_input(Element* to, const Element* __restri
   }
 }
 
+// The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.
+__device__ __forceinline__ void stage_rows(Element* to, const Element* __restrict__ x, int first_channel, int first_row,
+                                           int first_column, int thread, int images, unsigned long long* full,
+                                           const int in_h, const int in_w) {
+  const int begin = max(first_column, 0);
+  const int end = min(first_column + kStagedColumns, in_w);
+  constexpr int kStore = 16 / kBytes;  // elements
+  // A warp asks for one copy after the other: so all warps do.
+  for (int i = thread % 32 * (kProducers / 32) + thread / 32; i < P::chunk * P::tile_n * kStagedRows; i += kProducers) {
+    const int row = i % kStagedRows;
+    const int image = i / kStagedRows % P::tile_n;
+    const int channel = i / (kStagedRows * P::tile_n);
+    const int ci = first_channel + channel;
+    const int iy = first_row + row;
+    const bool inside = (P::in_channels % P::chunk == 0 || ci < P::in_channels) && (P::tile_n == 1 || image < images) &&
+                        iy >= 0 && iy < in_h && begin < end;
+    Element* staged = to + channel * kChannelPitch + (image * kStagedRows + row) * kStagedColumns;
+    if (inside) {
+      mbarrier_expect(full, (end - begin) * kBytes);
+      bulk_load(staged + (begin - first_column),
+                x + ((static_cast<long long>(image) * P::in_channels + ci) * in_h + iy) * in_w + begin,
+                (end - begin) * kBytes, full);
+    }
+    if (!inside || end - begin < kStagedColumns) {
+      for (int column = 0; column < kStagedColumns; column += kStore) {
+        if (!inside || first_column + column < begin || first_column + column >= end) {
+          *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
+        }
+      }
+      fence_proxy_async();  // the next bulk copy to this place comes behind it
+    }
+  }
+  mbarrier_arrive(full);
+}
+
 // Puts a run's words where the products take them from. A word stands in two places, in one of them with `zero` added:
 // the compiler doesn't know that it is zero. Of registers that it knows to be copies, it makes more for each product.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
@@ -380,10 +418,27 @@ __device__ __forceinline__ float finish(float sum, float shift) {
   return P::fuse_count > 0 ? activate(value) : value;
 }
 
+// The thread's i-th channel, whose first is `co`.
+__device__ __forceinline__ int own_channel(int co, int i) {
+  return co + i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
+}
+
+// The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait.
+using Shifts = float[P::has_bias ? P::columns / 4 : 1];
+__device__ __forceinline__ void load_shifts(Shifts& shifts, const Element* __restrict__ bias, int co) {
+  if (P::has_bias) {
+#pragma unroll
+    for (int i = 0; i < P::columns / 4; ++i) {
+      const int channel = own_channel(co, i);
+      shifts[i] = P::out_channels % P::columns == 0 || channel < P::out_channels ? widen(bias[channel]) : 0;
+    }
+  }
+}
+
 // Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
 // channel, `y` the image.
 __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], Element* __restrict__ y,
-                                           const Element* __restrict__ bias, int co, int m_y, int m_x, int phase_row,
+                                           const Shifts& shifts, int co, int m_y, int m_x, int phase_row,
                                            const int out_h, const int out_w) {
 #pragma unroll
   for (int row = 0; row < P::phase_rows; ++row) {
@@ -392,13 +447,8 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
       if (P::channels_last) {
 #pragma unroll
         for (int first = 0; first < P::columns / 4; first += P::store) {
-          const int channel = co + first / P::channel_run * (4 * P::channel_run) + first % P::channel_run;
+          const int channel = own_channel(co, first);
           if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
-            float shifts[P::store];
-#pragma unroll
-            for (int i = 0; i < P::store; ++i) {
-              shifts[i] = P::has_bias ? widen(bias[channel + i]) : 0;
-            }
 #pragma unroll
             for (int position = 0; position < P::run; ++position) {
 #pragma unroll
@@ -413,7 +463,7 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
                     values[i] = finish(kAllHaveTaps || has_taps(phase)
                                            ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) + d]
                                            : 0,
-                                       shifts[i]);
+                                       P::has_bias ? shifts[first + i] : 0);
                   }
                   store_together(y + (static_cast<long long>(oy) * out_w + ox) * P::out_channels + channel, values);
                 }
@@ -424,9 +474,8 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
       } else {
 #pragma unroll
         for (int i = 0; i < P::columns / 4; ++i) {
-          const int channel = co + i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
+          const int channel = own_channel(co, i);
           if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
-            const float shift = P::has_bias ? widen(bias[channel]) : 0;
             Element* to = y + (static_cast<long long>(channel) * out_h + oy) * out_w;
 #pragma unroll
             for (int first = 0; first < P::run * P::stride_w; first += P::store) {
@@ -441,7 +490,7 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
                   values[v] = finish(kAllHaveTaps || has_taps(phase)
                                          ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) + d]
                                          : 0,
-                                     shift);
+                                     P::has_bias ? shifts[i] : 0);
                 }
                 store_together(to + ox, values);
               }
@@ -529,20 +578,25 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           mbarrier_arrive_expect(&full[stage], kChunkWeightBytes);
           bulk_load(to + kInputBytes, block_weights + chunk * kChunkWeightBytes, kChunkWeightBytes, &full[stage]);
         }
-        stage_input(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
-                    thread, batch - tile.image, in_h, in_w);
-        if (!P::split) {
-          async_copy_arrive(&full[stage]);
+        if (P::bulk) {
+          stage_rows(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
+                     thread, batch - tile.image, &full[stage], in_h, in_w);
         } else {
-          async_copy_commit();
-          if (P::stages == 2) {
+          stage_input(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
+                      tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
+          if (!P::split) {
+            async_copy_arrive(&full[stage]);
+          } else {
+            async_copy_commit();
+            if (P::stages == 2) {
+              unfinished = stage;
+            }
+            if (unfinished >= 0) {
+              async_copy_wait(P::stages == 2 ? 0 : 1);
+              finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
+            }
             unfinished = stage;
           }
-          if (unfinished >= 0) {
-            async_copy_wait(P::stages == 2 ? 0 : 1);
-            finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
-          }
-          unfinished = stage;
         }
         ++stage;
         if (stage == P::stages) {
@@ -601,6 +655,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           parity ^= 1;
         }
       }
+      Shifts shifts;
+      load_shifts(shifts, bias, co);
       if (!P::split) {
         wgmma_wait(0);
         pin(sums);
@@ -610,7 +666,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       if (P::tile_n == 1 || tile.image + image < batch) {
-        store_tile(sums, y + (tile.image + image) * out_image, bias, co, tile.m_y + row, tile.m_x + column, phase_row,
+        store_tile(sums, y + (tile.image + image) * out_image, shifts, co, tile.m_y + row, tile.m_x + column, phase_row,
                    out_h, out_w);
       }
     }

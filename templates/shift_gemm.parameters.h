@@ -43,11 +43,13 @@ struct Parameters {
   static constexpr int store = 4;        // elements that are stored together, 1 to 16 bytes of them
   static constexpr int phase_rows = 2;   // of the stride_h: all, or 1 where the kernel is a multiple of the stride
 
-  // The pipeline: input channels of a stage, stages, bytes of one copy (4, 8 or 16), and whether the weights of all
-  // channels lie in shared memory for the block's life or come with each stage.
+  // The pipeline: input channels of a stage, stages, bytes of one copy (4, 8 or 16), whether whole rows are brought by
+  // bulk copies instead (NCHW whose rows are whole pieces of 16 bytes), and whether the weights of all channels lie in
+  // shared memory for the block's life or come with each stage.
   static constexpr int chunk = 16;
   static constexpr int stages = 3;
   static constexpr int copy_bytes = 16;
+  static constexpr bool bulk = false;
   static constexpr bool resident = false;
 
   // Whether a consumer gets operands ready while products of others are under way, which takes more registers.

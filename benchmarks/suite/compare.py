@@ -4,8 +4,9 @@
 
 Modes: f32 (strict), f32x3 (against cuDNN's strict fp32), tf32, f16, bf16; layouts: nchw, nhwc (PyTorch's channels_last).
 Every result is checked against fp64 before its time counts. Times are medians by CUDA events, the L2 cache flushed
-before each run, on random inputs; where a kernel of ours packs the weights, it does so in every run. Exits 1 if a
-result of ours is wrong.
+before each run, on random inputs; where a kernel of ours packs the weights, it does so in every run, and the column
+"packed" has its time without that, as where the weights stay the same. Exits 1 if a result of ours is wrong.
+plot.py draws the pictures of such a JSON file, wherever matplotlib is; so does --pictures at once.
 """
 
 import argparse
@@ -17,7 +18,8 @@ import sys
 import torch
 
 from convtgen_api import ConvtgenError, Library
-from layer import DTYPES, MODES, Layer, names_in, with_mode
+from layer import MODES, Layer, names_in, with_mode
+from pytorch_layer import convolve, set_precision, tensors
 from verify import Reference
 
 FLUSH_BYTES = 256 << 20  # some times the L2 cache
@@ -37,32 +39,14 @@ def median_ms(call, flush, repeats):
     return statistics.median(times)
 
 
-def tensors(layer, mode, layout):
-    """Random x, weight, bias. Weights are scaled so that outputs have about the size of inputs."""
-    dtype = DTYPES[MODES[mode]]
-    form = torch.channels_last if layout == "nhwc" else torch.contiguous_format
-    x = torch.randn(layer.batch, layer.in_channels, layer.height, layer.width, device="cuda").to(dtype)
-    weight = torch.randn(layer.in_channels, layer.out_channels // layer.groups, *layer.kernel, device="cuda")
-    weight = (weight / math.sqrt(layer.terms_of_an_output())).to(dtype)
-    bias = torch.randn(layer.out_channels, device="cuda").to(dtype) if layer.bias else None
-    return x.to(memory_format=form), weight, bias
-
-
-def set_precision(mode):
-    torch.backends.cudnn.benchmark = True
-    torch.backends.cudnn.allow_tf32 = mode == "tf32"
-    torch.backends.cuda.matmul.allow_tf32 = mode == "tf32"
-
-
 class Measurement:
     def __init__(self, library, device, options):
         self.library, self.device, self.options = library, device, options
         self.flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
 
-    def measure(self, name, canonical, mode, layout):
+    def measure(self, layer, canonical, mode, layout):
         """A row of the table, as it goes into the JSON file."""
-        layer = Layer.of(name, canonical)
-        row = {"layer": name, "mode": mode, "layout": layout, "gflop": layer.flops() / 1e9,
+        row = {"layer": layer.name, "mode": mode, "layout": layout, "gflop": layer.flops() / 1e9,
                "gbyte": layer.bytes(mode) / 1e9, "floor_ms": layer.floor_ms(mode)}
         set_precision(mode)
         x, weight, bias = tensors(layer, mode, layout)
@@ -75,11 +59,11 @@ class Measurement:
     def cudnn(self, layer, mode, layout, x, weight, bias, reference):
         if layout == "nhwc":
             weight = weight.to(memory_format=torch.channels_last)
-        y = layer.convolve(x, weight, bias)
+        y = convolve(layer, x, weight, bias)
         relative, wrong = reference.check(y, mode)
         del y
         return {"relative_l2": relative, "wrong": wrong,
-                "ms": median_ms(lambda: layer.convolve(x, weight, bias), self.flush, self.options.repeats)}
+                "ms": median_ms(lambda: convolve(layer, x, weight, bias), self.flush, self.options.repeats)}
 
     def ours(self, layer, text, mode, layout, x, weight, bias, reference):
         y = torch.full((layer.batch, layer.out_channels, layer.out_height, layer.out_width), math.nan, dtype=x.dtype,
@@ -91,21 +75,29 @@ class Measurement:
                 self.library.tune(self.device, handle)
             kernel = self.library.prepare(self.device, handle)
         except ConvtgenError as error:
-            return {"wrong": str(error), "ms": math.nan, "relative_l2": math.nan, "template": ""}
+            return {"wrong": str(error), "ms": math.nan, "ms_packed": math.nan, "relative_l2": math.nan, "template": ""}
         stream = torch.cuda.current_stream().cuda_stream
         workspace = torch.full((self.library.workspace(kernel),), 255, dtype=torch.uint8, device="cuda")  # NaNs
 
-        def call():  # with the weights as they are: packing them, where the kernel does, is part of its time
-            self.library.launch(kernel, x.data_ptr(), weight.data_ptr(), bias.data_ptr() if layer.bias else 0,
+        def call(weight_address=weight.data_ptr()):
+            self.library.launch(kernel, x.data_ptr(), weight_address, bias.data_ptr() if layer.bias else 0,
                                 y.data_ptr(), workspace.data_ptr(), stream)
 
-        call()
-        torch.cuda.synchronize()
-        relative, wrong = reference.check(y, mode)
-        repeats = self.options.repeats
+        def timed(way):
+            """(relative L2, what is wrong, milliseconds): the time of a right result alone."""
+            y.fill_(math.nan)
+            way()
+            torch.cuda.synchronize()
+            relative, wrong = reference.check(y, mode)
+            return relative, wrong, math.nan if wrong else median_ms(way, self.flush, self.options.repeats)
+
+        relative, wrong, ms = timed(call)
+        ms_packed = ms
+        if workspace.numel() and not wrong:
+            _, wrong, ms_packed = timed(lambda: call(0))  # by the copy that the calls before have left
+            wrong = wrong and f"with weights packed before: {wrong}"
         row = {"relative_l2": relative, "wrong": wrong, "template": self.library.template(kernel),
-               "workspace_bytes": workspace.numel(),
-               "ms": math.nan if wrong else median_ms(call, self.flush, repeats)}
+               "workspace_bytes": workspace.numel(), "ms": ms, "ms_packed": ms_packed}
         self.library.destroy_kernel(kernel)
         return row
 
@@ -115,19 +107,30 @@ def geometric_mean(values):
 
 
 def print_table(rows):
+    width = max(len("layer"), *(len(row["layer"]) for row in rows)) + 1
     for mode, layout in dict.fromkeys((row["mode"], row["layout"]) for row in rows):
         part = [row for row in rows if (row["mode"], row["layout"]) == (mode, layout)]
-        print(f"\n{mode} {layout}\n{'layer':<10}{'cuDNN ms':>10}{'ours ms':>10}{'ratio':>8}{'floor ms':>10}"
-              f"{'% floor':>9}{'rel. L2':>10}{'cuDNN L2':>10}  template")
+        print(f"\n{mode} {layout}\n{'layer':<{width}}{'cuDNN ms':>10}{'ours ms':>10}{'packed':>10}{'ratio':>8}"
+              f"{'floor ms':>10}{'% floor':>9}{'rel. L2':>10}{'cuDNN L2':>10}  template")
         for row in part:
             ours, cudnn = row["convtgen"], row["cudnn"]
-            print(f"{row['layer']:<10}{cudnn['ms']:>10.4f}{ours['ms']:>10.4f}{cudnn['ms'] / ours['ms']:>8.2f}"
-                  f"{row['floor_ms']:>10.4f}{100 * row['floor_ms'] / ours['ms']:>9.1f}{ours['relative_l2']:>10.1e}"
-                  f"{cudnn['relative_l2']:>10.1e}  {ours['template']}{'  WRONG: ' + ours['wrong'] if ours['wrong'] else ''}")
+            print(f"{row['layer']:<{width}}{cudnn['ms']:>10.4f}{ours['ms']:>10.4f}{ours['ms_packed']:>10.4f}"
+                  f"{cudnn['ms'] / ours['ms']:>8.2f}{row['floor_ms']:>10.4f}{100 * row['floor_ms'] / ours['ms']:>9.1f}"
+                  f"{ours['relative_l2']:>10.1e}{cudnn['relative_l2']:>10.1e}  {ours['template']}"
+                  f"{'  WRONG: ' + ours['wrong'] if ours['wrong'] else ''}")
         right = [row for row in part if not row["convtgen"]["wrong"]]
         print(f"geometric means over {len(right)}: {geometric_mean([r['cudnn']['ms'] / r['convtgen']['ms'] for r in right]):.2f}"
               f" times cuDNN, {100 * geometric_mean([r['floor_ms'] / r['convtgen']['ms'] for r in right]):.1f} % of the floor"
               f" (cuDNN {100 * geometric_mean([r['floor_ms'] / r['cudnn']['ms'] for r in right]):.1f} %)")
+
+
+def with_nulls(value):
+    """For JSON, which has no NaN."""
+    if isinstance(value, dict):
+        return {key: with_nulls(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [with_nulls(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def options_of(words):
@@ -141,6 +144,7 @@ def options_of(words):
     parser.add_argument("--tune", action="store_true", help="measure the planner's candidates first")
     parser.add_argument("--commit", default="", help="goes into the JSON file")
     parser.add_argument("--json", help="where the numbers go")
+    parser.add_argument("--pictures", metavar="FOLDER", help="where plot.py's pictures go")
     return parser.parse_args(words)
 
 
@@ -154,6 +158,8 @@ def main(words):
     unknown = set(options.layer or []) - set(names)
     if unknown:
         sys.exit(f"compare.py: {options.file} has no layer {', '.join(sorted(unknown))}; it has {', '.join(names)}")
+    if options.pictures:
+        import plot  # now: what it lacks is to be told before the measuring
     library = Library(options.library)
     measurement = Measurement(library, library.device(), options)
     rows = []
@@ -161,7 +167,11 @@ def main(words):
         for layout in options.layout or ["nchw"]:
             for name in options.layer or names:
                 canonical = library.canonical(library.layer(text, name))
-                rows.append(measurement.measure(name, canonical, mode, layout))
+                try:
+                    layer = Layer.of(name, canonical)
+                except ValueError as error:
+                    sys.exit(f"compare.py: {options.file}: {error}")
+                rows.append(measurement.measure(layer, canonical, mode, layout))
                 torch.cuda.empty_cache()
     head = {"gpu": torch.cuda.get_device_name(), "pytorch": torch.__version__, "cudnn": torch.backends.cudnn.version(),
             "convtgen": library.version(), "commit": options.commit, "repeats": options.repeats,
@@ -170,7 +180,9 @@ def main(words):
     print_table(rows)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(head | {"rows": rows}, file, indent=1)
+            json.dump(with_nulls(head | {"rows": rows}), file, indent=1, allow_nan=False)
+    if options.pictures:
+        plot.draw(with_nulls(head | {"rows": rows}), options.pictures)
     return 1 if any(row["convtgen"]["wrong"] for row in rows) else 0
 
 

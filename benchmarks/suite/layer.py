@@ -1,13 +1,11 @@
-"""A layer of the benchmark: from its canonical form to what PyTorch takes, and to the least that it costs."""
+"""A layer of the benchmark: from its canonical form to its sizes, and to the least that it costs."""
 
 import dataclasses
 import re
 
-import torch
-
-DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 # The compute modes and the dtype of their arrays.
 MODES = {"f32": "f32", "f32x3": "f32", "tf32": "f32", "f16": "f16", "bf16": "bf16"}
+BYTES = {"f32": 4, "f16": 2, "bf16": 2}
 
 # An H200's ceilings, measured through PyTorch: a large copy, large matrix products (flop/s).
 COPY_BYTES_PER_SECOND = 4.2e12
@@ -25,14 +23,9 @@ def with_mode(canonical, mode, layout):
     return "; ".join(kept + [f"dtype {MODES[mode]}", f"compute {mode}", f"layout {layout}"])
 
 
-def _pair(word):
-    numbers = [int(n) for n in word.split("x")]
-    return numbers if len(numbers) == 2 else [1, *numbers]
-
-
 @dataclasses.dataclass
 class Layer:
-    """All fields as torch.nn.functional.conv_transpose2d has them; a 1-D layer is one of height 1."""
+    """All fields as torch.nn.functional.conv_transpose2d has them, (height, width); a 1-D layer is one of height 1."""
 
     name: str
     in_channels: int
@@ -58,13 +51,15 @@ class Layer:
         def pair(word, neutral):
             if word not in of:
                 return [neutral, neutral]
-            return [neutral, int(of[word])] if flat else _pair(of[word])
+            return [neutral, int(of[word])] if flat else [int(n) for n in of[word].split("x")]
 
+        if "fuse" in of:
+            raise ValueError(f"layer {name}: fuse: PyTorch's convolution has no such chain; leave it out")
+        if "?" in of.get("input", "?"):
+            raise ValueError(f"layer {name}: input: a size is open; fixed ones are measured, as in 8x64x64")
         sizes = [int(n) for n in of["input"].split("x")]
         if flat:
             sizes.insert(1, 1)
-        if "fuse" in of:
-            raise ValueError(f"layer {name}: a fuse chain has no counterpart in PyTorch's convolution")
         return Layer(name, int(channels[0]), int(channels[1]), pair("kernel", 1), pair("stride", 1), pair("padding", 0),
                      pair("output_padding", 0), pair("dilation", 1), int(of.get("groups", 1)), "bias" in of, *sizes)
 
@@ -79,10 +74,6 @@ class Layer:
     def _out(self, axis, size):
         return ((size - 1) * self.stride[axis] - 2 * self.padding[axis]
                 + self.dilation[axis] * (self.kernel[axis] - 1) + self.output_padding[axis] + 1)
-
-    def convolve(self, x, weight, bias):
-        return torch.nn.functional.conv_transpose2d(x, weight, bias, self.stride, self.padding, self.output_padding,
-                                                    self.groups, self.dilation)
 
     def terms_of_an_output(self):
         """The most products that one output sums."""
@@ -113,7 +104,7 @@ class Layer:
                     + self.in_channels * self.out_channels // self.groups * self.kernel[0] * self.kernel[1]
                     + self.batch * self.out_channels * self.out_height * self.out_width
                     + (self.out_channels if self.bias else 0))
-        return elements * DTYPES[MODES[mode]].itemsize
+        return elements * BYTES[MODES[mode]]
 
     def floor_ms(self, mode):
         return 1e3 * max(self.bytes(mode) / COPY_BYTES_PER_SECOND, self.flops() / FLOPS[mode])

@@ -4,6 +4,8 @@ import math
 
 import torch
 
+from pytorch_layer import convolve
+
 RELATIVE_L2 = {"f32": 2e-6, "f32x3": 2e-6, "tf32": 1e-3, "f16": 1e-3, "bf16": 8e-3}
 # Unit roundoff of what a product or a sum loses; and of the output's dtype.
 _EPS = {"f32": 2.0**-24, "f32x3": 2.0**-22, "tf32": 2.0**-10, "f16": 2.0**-24, "bf16": 2.0**-24}
@@ -20,8 +22,8 @@ class Reference:
         with torch.backends.cudnn.flags(enabled=False):
             x, weight = x[self.images].double().contiguous(), weight.double()
             bias = bias.double() if bias is not None else None
-            self.want = layer.convolve(x, weight, bias)
-            self._magnitude = layer.convolve(x.abs(), weight.abs(), bias.abs() if bias is not None else None)
+            self.want = convolve(layer, x, weight, bias)
+            self._magnitude = convolve(layer, x.abs(), weight.abs(), bias.abs() if bias is not None else None)
 
     def check(self, y, mode):
         """(relative L2, "" or what is wrong). `y` is all of the result; where it was poisoned NaN must be gone."""

@@ -26,6 +26,8 @@ constexpr std::size_t kMostPlans = 8;
 constexpr double kClock = 1.7e9;
 constexpr double kCacheBytes = 40;     // from L2
 constexpr double kRegisterBytes = 25;  // from there through registers
+constexpr double kSharedBytes = 128;   // of shared memory
+constexpr double kCopiedBytes = 16;    // of it that an asynchronous copy fills
 constexpr double kChunkCycles = 40;    // of barriers, between chunks
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -204,15 +206,17 @@ double store_factor(const Facts& f, const Block& b) {
   return std::max(1.0, 32 / adjacent) * (b.store < std::min(f.layer.stride.w, f.pack) ? 1.5 : 1.0);
 }
 
-/// The time of a call, in seconds. Products take N / 2 cycles, or as long as shared memory takes to give both operands;
-/// weights and input come from L2 beside them; what is stored is made ready while no products run, unless warpgroups
-/// take turns.
+/// The time of a call, in seconds. Products take N / 2 cycles, or as long as shared memory takes to give both operands
+/// and to take what is staged; weights and input come from L2 beside them; what is stored is made ready while no
+/// products run, unless warpgroups take turns.
 double predicted(const Facts& f, const Block& b) {
   const Bytes bytes = bytes_of(f, b);
   const auto number = [](std::int64_t n) { return static_cast<double>(n); };
   const double n = number(f.product_columns(b));
   const double chunks = number(f.chunks(b));
-  const double products = number(f.taps(b) * (b.chunk / f.depth) * positions(b) / 64) * std::max(n / 2, 16 + n / 4);
+  const double count = number(f.taps(b) * (b.chunk / f.depth) * positions(b) / 64);
+  const double staging = number(bytes.input) / (b.copy_bytes > 0 ? kCopiedBytes : kSharedBytes);
+  const double products = std::max(count * n / 2, count * (16 + n / 4) + staging);
   const double arriving = number(bytes.input) / (b.copy_bytes > 0 ? kCacheBytes : kRegisterBytes) +
                           (b.resident ? 0 : number(bytes.weights) / kCacheBytes);
   const double epilogue = 300 + 6 * number(positions(b) * f.phases(b) * b.columns) / 256;

@@ -8,18 +8,24 @@
 
 #include "generator/planner/direct.h"
 #include "generator/planner/halo_gemm.h"
+#include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
+#include "generator/planner/shipped_records.h"
 
 namespace convtgen {
 namespace {
 
-/// One of `a`, one of `b`, and so on.
-std::vector<Plan> in_turn(std::vector<Plan> a, std::vector<Plan> b) {
+/// The first of each list, then the second of each, and so on.
+std::vector<Plan> in_turn(std::vector<std::vector<Plan>> lists) {
+  std::size_t longest = 0;
+  for (const std::vector<Plan>& plans : lists) {
+    longest = std::max(longest, plans.size());
+  }
   std::vector<Plan> out;
-  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
-    for (std::vector<Plan>* plans : {&a, &b}) {
-      if (i < plans->size()) {
-        out.push_back(std::move((*plans)[i]));
+  for (std::size_t i = 0; i < longest; ++i) {
+    for (std::vector<Plan>& plans : lists) {
+      if (i < plans.size()) {
+        out.push_back(std::move(plans[i]));
       }
     }
   }
@@ -41,8 +47,11 @@ Result<std::vector<Plan>> plan(const Problem& problem) {
     return plans;
   }
   // For tuning to measure among the first: which layers tensor cores are the better choice for is not known yet.
-  std::vector<Plan> tensor = in_turn(plans_halo_gemm(problem), plans_shift_gemm(problem));
+  std::vector<Plan> tensor = in_turn({plans_halo_gemm(problem), plans_shift_gemm(problem), plans_roll_gemm(problem)});
   plans->insert(plans->begin() + 1, std::move_iterator(tensor.begin()), std::move_iterator(tensor.end()));
+  if (const auto record = shipped_record(problem)) {
+    prefer_recorded(*plans, *record);  // a stale one changes nothing
+  }
   return plans;
 }
 
@@ -55,6 +64,7 @@ Result<std::int64_t> grid_blocks(const Problem& problem, const Plan& plan, const
 
 Grid grid_of(const Problem& problem, const Plan& plan) {
   return plan.template_name == "halo_gemm"    ? halo_gemm_grid(problem, plan)
+         : plan.template_name == "roll_gemm"  ? roll_gemm_grid(problem, plan)
          : plan.template_name == "shift_gemm" ? shift_gemm_grid(problem, plan)
                                               : direct_grid(problem.layer, plan);
 }

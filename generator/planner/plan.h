@@ -36,6 +36,13 @@ using ParameterValue =
 /// By the name of the member of the template's parameter struct; ordered, so that equal plans print alike.
 using Parameters = std::map<std::string, ParameterValue, std::less<>>;
 
+/// What was measured of a plan (tuning_record.h).
+struct RecordedTime {
+  double seconds = 0;
+  std::string chip;  // "NVIDIA H200"
+  bool operator==(const RecordedTime&) const = default;
+};
+
 struct Plan {
   std::string template_name;  // "direct"
   Parameters parameters;
@@ -44,11 +51,13 @@ struct Plan {
   std::int64_t alignment = 0;     // bytes that the addresses of x and y are multiples of; 0: those of an element
   std::int64_t packed_bytes = 0;  // of the packed copy of the weights that the kernel reads in their place; 0: none
   std::optional<double> predicted_seconds = {};  // of a call at the layer's sizes, middling ones where they are open
+  std::optional<RecordedTime> recorded = {};     // by a record that ships: it was the layer's fastest there
   std::string summary;  // "a block makes 16x64 pixels of 16 channels; 21 taps; 26.1 KiB shared"
   std::string reason;   // why this plan
 };
 
-/// Plans for the problem, best first; at least one.
+/// Plans for the problem, best first; at least one. The first is the one that a record which ships says was the fastest
+/// (shipped_records.h), if there is one of this very layer for the target, else what cost models suggest.
 /// Errors: the direction has no kernels yet, the layer breaks a limit, or nothing fits the target.
 [[nodiscard]] Result<std::vector<Plan>> plan(const Problem& problem);
 

@@ -37,6 +37,7 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"chunk", b.chunk},
       {"stages", b.stages},
       {"copy_bytes", b.copy_bytes},
+      {"bulk", b.bulk},
       {"resident", b.resident},
       {"ahead", b.ahead},
       {"add_rows", b.add_rows},
@@ -53,17 +54,18 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   plan.threads = kThreads;
   plan.shared_bytes = shared_bytes(f, b);
   plan.packed_bytes = packed_bytes(f, b);
-  plan.alignment = std::max(b.copy_bytes, b.store * f.bytes);
+  plan.alignment = std::max(b.copy_bytes == 0 ? 16 : b.copy_bytes, b.store * f.bytes);
   plan.summary = fmt::format("a block makes {}{}x{} outputs of {} channels; {} taps; {:.1f} KiB shared",
                              b.tile_n > 1 ? fmt::format("{}x", b.tile_n) : "", b.tile_h * b.phase_rows,
                              b.tile_w * layer.stride.w, std::min(b.columns, layer.out_channels),
                              layer.kernel.h * layer.kernel.w, static_cast<double>(plan.shared_bytes) / 1024.0);
   const std::int64_t merged = shift_gemm::merged_phases(layer);
   plan.reason = fmt::format(
-      "tensor cores: {}products of 64 positions x {} columns, {} a warpgroup, {} stages of {} input channels, weights "
+      "tensor cores: {}products of 64 positions x {} columns, {} a warpgroup, {} stages of {} input channels{}, "
+      "weights "
       "{}",
       f.split ? "three f16 for each of fp32; " : "", merged * b.columns,
-      b.run / 2 * b.phase_rows * layer.stride.w / merged, b.stages, b.chunk,
+      b.run / 2 * b.phase_rows * layer.stride.w / merged, b.stages, b.chunk, b.bulk ? " by rows" : "",
       b.resident ? "resident" : "with each stage");
   return plan;
 }

@@ -27,11 +27,11 @@ std::int64_t round_down(std::int64_t a, std::int64_t b) {
   return a - floor_mod(a, b);
 }
 
-/// As many stages as fit, of at most four; false where not even two do.
+/// As many stages as fit, of at most six; false where not even two do.
 bool choose_stages(const Facts& f, Block& b) {
   for (const bool resident : {true, false}) {
     b.resident = resident;
-    for (b.stages = 4; b.stages >= 2; --b.stages) {
+    for (b.stages = 6; b.stages >= 2; --b.stages) {
       if (shared_bytes(f, b) <= f.target.max_shared_bytes) {
         return true;
       }
@@ -40,15 +40,21 @@ bool choose_stages(const Facts& f, Block& b) {
   return false;
 }
 
-/// The largest copy that rows (or pixels, with channels last) of this many elements allow; 0 where none does.
-std::int64_t choose_copy(const Facts& f) {
+/// How input is brought: by the largest copies that rows (or pixels, with channels last) of this many elements allow,
+/// and rows also by bulk copies.
+std::vector<Block> with_copies(const Facts& f, Block b) {
   const Size extent = f.channels_last ? Size(f.layer.in_channels) : f.layer.width;
-  for (std::int64_t bytes = 16; bytes >= 4; bytes /= 2) {
-    if (extent ? *extent * f.bytes % bytes == 0 : f.bytes == 4 && bytes == 4) {
-      return bytes;
+  std::vector<Block> out;
+  for (b.copy_bytes = 16; b.copy_bytes >= 4 && out.empty(); b.copy_bytes /= 2) {
+    if (extent ? *extent * f.bytes % b.copy_bytes == 0 : f.bytes == 4 && b.copy_bytes == 4) {
+      out.push_back(b);
     }
   }
-  return 0;
+  if (!f.channels_last && !f.split && !out.empty() && out.front().copy_bytes == 16) {
+    out.push_back(out.front());
+    out.back().bulk = true;
+  }
+  return out;
 }
 
 void choose_store(const Facts& f, Block& b) {
@@ -107,13 +113,12 @@ bool choose_tile(const Facts& f, Block& b) {
   return b.tile_h > 0;
 }
 
-/// The rest of a block whose run, phase rows and columns are chosen; nothing where nothing fits.
+/// The rest of a block whose run, phase rows, columns, chunk and copies are chosen; nothing where nothing fits.
 std::optional<Block> completed(const Facts& f, Block b) {
   const Layer& layer = f.layer;
-  b.copy_bytes = choose_copy(f);
   const std::int64_t products = layer.kernel.h * layer.kernel.w / merged_phases(layer) * b.phase_rows / layer.stride.h *
                                 (b.chunk / f.depth) * (b.run / 2) * (f.split ? 3 : 1);
-  if (b.copy_bytes == 0 || products > kMostProducts || !choose_ahead(f, b) || packed_bytes(f, b) > kMostPackedBytes ||
+  if (products > kMostProducts || !choose_ahead(f, b) || packed_bytes(f, b) > kMostPackedBytes ||
       packed_bytes(f, b) / column_tiles(f, b) > kMostBlockBytes) {
     return std::nullopt;
   }
@@ -143,10 +148,10 @@ std::int64_t taps_of_phase(const Layer& layer) {
 
 /// Input channels of a stage. Those of f32x3 have sums of their own, which are added up; the larger, the less often.
 std::vector<std::int64_t> chunk_sizes(const Facts& f) {
-  if (!f.split) {
-    return {2 * f.depth};
-  }
   const Layer& layer = f.layer;
+  if (!f.split) {
+    return layer.in_channels > 2 * f.depth ? std::vector{2 * f.depth, 4 * f.depth} : std::vector{2 * f.depth};
+  }
   const std::int64_t taps = taps_of_phase(layer);
   std::vector<std::int64_t> sizes = {f.depth};
   while (sizes.back() < layer.in_channels && 2 * sizes.back() / f.depth * taps <= kMostTerms) {
@@ -187,8 +192,10 @@ std::vector<Block> blocks(const Facts& f) {
         for (const std::int64_t chunk : chunk_sizes(f)) {
           block.chunk = chunk;
           block.add_rows = f.split && taps_of_phase(layer) > kMostTerms;
-          if (const std::optional<Block> fitting = completed(f, block)) {
-            all.push_back(*fitting);
+          for (const Block& copied : with_copies(f, block)) {
+            if (const std::optional<Block> fitting = completed(f, copied)) {
+              all.push_back(*fitting);
+            }
           }
         }
       }

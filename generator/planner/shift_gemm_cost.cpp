@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kClock = 1.7e9;         // under load
 constexpr double kL2BytesPerCycle = 24;  // that an SM gets while all of them ask
+constexpr double kBulkCycles = 8;        // of one bulk copy, however small
 constexpr double kLaunchSeconds = 3e-6;  // and the first loads
 constexpr double kPackBytesPerSecond = 1e12;
 constexpr double kEpilogueInstructions = 4;  // for an output: bias, address, store
@@ -48,8 +49,14 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double words = number(staging.run_words);
   const double operands = number(b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns));
   const double split = f.split ? 2 * words * kSplitInstructions + 4 * operands + 2 * words / number(staging.vector) : 0;
-  const double read = 2 * words / number(staging.vector) + 2 * words + 4 * operands + 8 + split;
-  const double copies = number(staging.input_bytes / b.copy_bytes) / 128;
+  const double read = 2 * words / number(staging.vector) + 4 * words + 4 * operands + 8 + split;
+  const double copies = b.bulk ? 0.0 : number(staging.input_bytes / b.copy_bytes) / 128;
+
+  // Shared memory gives or takes 128 bytes a cycle, but 16 of an asynchronous copy: weights, runs, and what arrives.
+  const double runs = 8 * steps * number(staging.offsets_h) * 2 * words * (f.channels_last ? 2 : 1);
+  const double arriving = number(staging.input_bytes) / (b.bulk ? 128 : 16);
+  const double rows = b.bulk ? number(b.chunk * b.tile_n * staging.image_rows) * kBulkCycles : 0.0;
+  const double shared = products * number(merged * b.columns) / 4 + runs + arriving;
 
   const double bytes = number(staging.input_bytes + (b.resident ? 0 : staging.weight_bytes));
   const double outputs = number(b.phase_rows * f.layer.stride.w * b.run * b.columns) / 4;  // of a thread
@@ -58,7 +65,8 @@ double tile_cycles(const Facts& f, const Block& b) {
                        (f.split ? 2 * outputs * kAddUpInstructions * (b.add_rows ? number(staging.offsets_h) : 1) : 0);
   // A warpgroup that gets nothing ready ahead leaves the tensor cores to the other one meanwhile.
   const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
-  return stages * std::max({tensor, issue, alone, bytes / kL2BytesPerCycle}) + 2 * outputs * kEpilogueInstructions;
+  return stages * std::max({tensor, issue, alone, shared, rows, bytes / kL2BytesPerCycle}) +
+         2 * outputs * kEpilogueInstructions;
 }
 
 /// Sectors of 32 bytes that rows of `elements` adjacent ones touch, over those that they would fill.
@@ -90,8 +98,10 @@ double predicted_seconds(const Facts& f, const Block& b) {
                        static_cast<double>(shape.weight_elements) +
                        static_cast<double>(shape.output_elements) * write_waste * (in_pieces ? 2.0 : 1.0);
   const double memory = moved * static_cast<double>(f.bytes) / f.target.bytes_per_second;
-  return kLaunchSeconds + static_cast<double>(packed_bytes(f, b)) / kPackBytesPerSecond +
-         std::max(cycles / kClock, memory);
+  // What is limited by both is slower than either limit.
+  const double seconds = cycles / kClock;
+  return kLaunchSeconds + static_cast<double>(packed_bytes(f, b)) / kPackBytesPerSecond + std::max(seconds, memory) +
+         0.2 * std::min(seconds, memory);
 }
 
 }  // namespace convtgen::shift_gemm

@@ -84,6 +84,7 @@ struct Template {
 };
 constexpr std::array kTemplates = {Template{"direct", programs::direct, program_of<programs::direct>},
                                    Template{"halo_gemm", programs::halo_gemm, program_of<programs::halo_gemm>},
+                                   Template{"roll_gemm", programs::roll_gemm, program_of<programs::roll_gemm>},
                                    Template{"shift_gemm", programs::shift_gemm, program_of<programs::shift_gemm>}};
 
 Result<Template> template_named(std::string_view name) {

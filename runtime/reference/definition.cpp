@@ -136,7 +136,7 @@ Definition define_at(const Layer& layer, const Shape& shape, const LayerInputs& 
   const std::int64_t group_out = layer.out_channels / layer.groups;
   Definition result{std::vector<double>(outputs.size()), std::vector<double>(outputs.size()),
                     std::vector<std::int64_t>(outputs.size())};
-  parallel_for(static_cast<std::int64_t>(outputs.size()), 256, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(static_cast<std::int64_t>(outputs.size()), 64, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
       const OutputPosition at = output_position(layer, shape, outputs[i]);
       double sum = inputs.bias ? inputs.bias->at(at.c) : 0.0;

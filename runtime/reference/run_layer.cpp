@@ -8,8 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/reference/definition.h"
-
 namespace convtgen {
 namespace {
 
@@ -37,8 +35,8 @@ Result<std::unique_ptr<Buffer>> upload_array(Device& device, const char* name, c
 
 /// The slot of one kernel parameter, by its name.
 Result<std::uint64_t> bind(const KernelParameter& parameter, const LayerCall& call) {
-  const auto address = [&](const std::unique_ptr<Buffer>& buffer) -> Result<std::uint64_t> {
-    if (!buffer) {
+  const auto address = [&](const Buffer* buffer) -> Result<std::uint64_t> {
+    if (buffer == nullptr) {
       return fail(fmt::format("the kernel reads '{}', and the layer has none", parameter.name));
     }
     return buffer->address();
@@ -51,19 +49,19 @@ Result<std::uint64_t> bind(const KernelParameter& parameter, const LayerCall& ca
     return static_cast<std::uint64_t>(value);
   };
   if (parameter.name == "x") {
-    return address(call.x);
+    return address(call.x.get());
   }
   if (parameter.name == "weight") {
-    return address(call.weight);
+    return address(call.weight.get());
   }
   if (parameter.name == "packed") {
-    return address(call.workspace);
+    return address(call.workspace.get());
   }
   if (parameter.name == "bias") {
-    return address(call.bias);
+    return address(call.bias.get());
   }
   if (parameter.name == "y") {
-    return address(call.y);
+    return address(call.y.get());
   }
   if (parameter.name == "batch") {
     return integer(call.sizes.batch);
@@ -113,36 +111,10 @@ std::vector<KernelLaunch> launches_of(LoadedLayer& layer, const LayerCall& call)
   return launches;
 }
 
-Result<Verification> verify_all(Device& device, const Layer& layer, const LayerCall& call, const LayerInputs& inputs) {
-  const Result<HostArray> y = read_output(device, layer, call);
-  if (!y) {
-    return std::unexpected(y.error());
-  }
-  return Verification{compare(layer, call.shape, define_all(layer, call.shape, inputs), *y), false, true};
-}
-
-Result<Verification> verify_samples(Device& device, const Layer& layer, const LayerCall& call,
-                                    const LayerInputs& inputs, const VerifyOptions& options) {
-  const Samples samples = choose_samples(layer, call.shape, options.samples);
-  const Result<HostArray> got = read_samples(device, layer, call, samples.outputs);
-  if (!got) {
-    return std::unexpected(got.error());
-  }
-  // Slices, so that progress can be told between them.
-  Definition definition;
-  const std::size_t count = samples.outputs.size();
-  const std::size_t slice = std::max<std::size_t>(count / 50, 4096);
-  for (std::size_t begin = 0; begin < count; begin += slice) {
-    const std::span<const std::int64_t> outputs(&samples.outputs[begin], std::min(slice, count - begin));
-    const Definition part = define_at(layer, call.shape, inputs, outputs);
-    definition.sum.insert(definition.sum.end(), part.sum.begin(), part.sum.end());
-    definition.magnitude.insert(definition.magnitude.end(), part.magnitude.begin(), part.magnitude.end());
-    definition.terms.insert(definition.terms.end(), part.terms.begin(), part.terms.end());
-    if (options.progress) {
-      options.progress(static_cast<double>(definition.sum.size()) / static_cast<double>(count));
-    }
-  }
-  return Verification{compare(layer, call.shape, definition, *got, samples.outputs), true, samples.all_borders};
+void append(Definition& to, const Definition& part) {
+  to.sum.insert(to.sum.end(), part.sum.begin(), part.sum.end());
+  to.magnitude.insert(to.magnitude.end(), part.magnitude.begin(), part.magnitude.end());
+  to.terms.insert(to.terms.end(), part.terms.begin(), part.terms.end());
 }
 
 }  // namespace
@@ -181,29 +153,17 @@ Result<LoadedLayer> load_binary(Device& device, const Problem& problem, const Pl
   return layer;
 }
 
-Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, const InputSizes& sizes,
-                            const LayerInputs& inputs) {
-  const Layer& described = layer.problem.layer;
-  auto shape = shape_of(described, sizes);
+Result<UploadedInputs> upload_inputs(Device& device, const Layer& layer, const InputSizes& sizes,
+                                     const LayerInputs& inputs) {
+  auto shape = shape_of(layer, sizes);
   if (!shape) {
     return std::unexpected(shape.error());
   }
-  if (auto checked = check_inputs(described, *shape, inputs); !checked) {
+  if (auto checked = check_inputs(layer, *shape, inputs); !checked) {
     return std::unexpected(checked.error());
   }
-  LayerCall call;
-  call.sizes = sizes;
-  call.shape = *shape;
-  std::int64_t blocks = 0;
-  if (shape->output_elements > 0) {
-    auto counted = grid_blocks(layer.problem, layer.plan, *shape);
-    if (!counted) {
-      return std::unexpected(counted.error());
-    }
-    blocks = *counted;
-  }
-
-  const auto put = [&](const char* name, const HostArray& array, std::unique_ptr<Buffer>& into) -> Result<void> {
+  UploadedInputs uploaded{sizes, *shape, nullptr, nullptr, nullptr};
+  const auto put = [&](const char* name, const HostArray& array, std::shared_ptr<Buffer>& into) -> Result<void> {
     auto buffer = upload_array(device, name, array);
     if (!buffer) {
       return std::unexpected(buffer.error());
@@ -211,18 +171,40 @@ Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, const Inpu
     into = *std::move(buffer);
     return {};
   };
-  if (auto done = put("x", inputs.x, call.x); !done) {
+  if (auto done = put("x", inputs.x, uploaded.x); !done) {
     return std::unexpected(done.error());
   }
-  if (auto done = put("weight", inputs.weight, call.weight); !done) {
+  if (auto done = put("weight", inputs.weight, uploaded.weight); !done) {
     return std::unexpected(done.error());
   }
   if (inputs.bias) {
-    if (auto done = put("bias", *inputs.bias, call.bias); !done) {
+    if (auto done = put("bias", *inputs.bias, uploaded.bias); !done) {
       return std::unexpected(done.error());
     }
   }
-  auto y = poisoned_array(device, "y", shape->output_elements * bytes_of(described.dtype));
+  return uploaded;
+}
+
+Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, const InputSizes& sizes,
+                            const LayerInputs& inputs) {
+  auto uploaded = upload_inputs(device, layer.problem.layer, sizes, inputs);
+  if (!uploaded) {
+    return std::unexpected(uploaded.error());
+  }
+  return make_call(device, layer, *std::move(uploaded));
+}
+
+Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedInputs inputs) {
+  LayerCall call{std::move(inputs), nullptr, nullptr, std::nullopt, {}};
+  std::int64_t blocks = 0;
+  if (call.shape.output_elements > 0) {
+    auto counted = grid_blocks(layer.problem, layer.plan, call.shape);
+    if (!counted) {
+      return std::unexpected(counted.error());
+    }
+    blocks = *counted;
+  }
+  auto y = poisoned_array(device, "y", call.shape.output_elements * bytes_of(layer.problem.layer.dtype));
   if (!y) {
     return std::unexpected(y.error());
   }
@@ -298,11 +280,41 @@ Result<HostArray> read_samples(Device& device, const Layer& layer, const LayerCa
   return samples;
 }
 
+Reference make_reference(const Layer& layer, const Shape& shape, const LayerInputs& inputs,
+                         const VerifyOptions& options) {
+  if (multiply_adds(layer, shape) <= options.most_for_all && shape.output_elements <= options.most_outputs_for_all) {
+    return {define_all(layer, shape, inputs), std::nullopt};
+  }
+  Reference reference{{}, choose_samples(layer, shape, options.samples)};
+  // Slices, so that progress can be told between them.
+  const std::span<const std::int64_t> outputs = reference.samples->outputs;
+  const std::size_t slice = std::max<std::size_t>(outputs.size() / 50, 4096);
+  for (std::size_t begin = 0; begin < outputs.size(); begin += slice) {
+    const std::size_t count = std::min(slice, outputs.size() - begin);
+    append(reference.definition, define_at(layer, shape, inputs, outputs.subspan(begin, count)));
+    if (options.progress) {
+      options.progress(static_cast<double>(begin + count) / static_cast<double>(outputs.size()));
+    }
+  }
+  return reference;
+}
+
+Result<Verification> verify_call(Device& device, const Layer& layer, const LayerCall& call,
+                                 const Reference& reference) {
+  const auto& samples = reference.samples;
+  const Result<HostArray> got =
+      samples ? read_samples(device, layer, call, samples->outputs) : read_output(device, layer, call);
+  if (!got) {
+    return std::unexpected(got.error());
+  }
+  const std::span<const std::int64_t> outputs = samples ? samples->outputs : std::span<const std::int64_t>();
+  return Verification{compare(layer, call.shape, reference.definition, *got, outputs), samples.has_value(),
+                      !samples || samples->all_borders};
+}
+
 Result<Verification> verify_call(Device& device, const Layer& layer, const LayerCall& call, const LayerInputs& inputs,
                                  const VerifyOptions& options) {
-  const bool all = multiply_adds(layer, call.shape) <= options.most_for_all &&
-                   call.shape.output_elements <= options.most_outputs_for_all;
-  return all ? verify_all(device, layer, call, inputs) : verify_samples(device, layer, call, inputs, options);
+  return verify_call(device, layer, call, make_reference(layer, call.shape, inputs, options));
 }
 
 Result<LayerRun> run_layer(Device& device, const Problem& problem, const Plan& plan, const InputSizes& sizes,

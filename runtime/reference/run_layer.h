@@ -12,6 +12,7 @@
 #include "generator/specializer/kernel_source.h"
 #include "runtime/device/device.h"
 #include "runtime/reference/compare.h"
+#include "runtime/reference/definition.h"
 #include "runtime/reference/host_array.h"
 #include "runtime/reference/samples.h"
 
@@ -36,18 +37,30 @@ struct LoadedLayer {
 [[nodiscard]] Result<LoadedLayer> load_binary(Device& device, const Problem& problem, const Plan& plan,
                                               KernelSource source, Binary binary);
 
-/// One call of a layer: its arrays on the device and the launches that bind them. It must not outlive the device.
-struct LayerCall {
+/// What a layer's calls read, on a device, for any number of them. It must not outlive the device.
+struct UploadedInputs {
   InputSizes sizes;
   Shape shape;
-  std::unique_ptr<Buffer> x, weight, bias, y;
+  std::shared_ptr<Buffer> x, weight, bias;  // bias: null where the layer has none
+};
+
+/// Errors: sizes or arrays that don't go with the layer, memory.
+[[nodiscard]] Result<UploadedInputs> upload_inputs(Device& device, const Layer& layer, const InputSizes& sizes,
+                                                   const LayerInputs& inputs);
+
+/// One call of a layer: its arrays on the device and the launches that bind them. It must not outlive the device.
+struct LayerCall : UploadedInputs {
+  std::unique_ptr<Buffer> y;
   std::unique_ptr<Buffer> workspace;  // for the packed weights; null where the kernel reads them as they are
   std::optional<Launch> packing;      // that packs them; runs first
   Launch launch;                      // zero blocks where there is nothing to compute
 };
 
-/// Allocates and uploads; y and the workspace are poisoned, so that an output which is never written is NaN.
-/// Errors: sizes or arrays that don't go with the layer, memory, or a kernel parameter that nobody knows how to bind.
+/// A call with inputs of this layer. Its y and workspace are its own, and poisoned, so that an output which is never
+/// written is NaN.
+/// Errors: memory, or a kernel parameter that nobody knows how to bind.
+[[nodiscard]] Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedInputs inputs);
+/// With inputs of its own. Errors: also those of uploading them.
 [[nodiscard]] Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, const InputSizes& sizes,
                                           const LayerInputs& inputs);
 
@@ -76,13 +89,25 @@ struct VerifyOptions {
   std::function<void(double)> progress;
 };
 
+/// What the results of a layer are held to: the definition of all outputs, or of samples. It depends on the layer and
+/// its inputs alone, so it serves any number of calls.
+struct Reference {
+  Definition definition;
+  std::optional<Samples> samples;  // that the definition is of; nothing where it is of all outputs
+};
+[[nodiscard]] Reference make_reference(const Layer& layer, const Shape& shape, const LayerInputs& inputs,
+                                       const VerifyOptions& options = {});
+
 struct Verification {
   Comparison comparison;
   bool sampled = false;
   bool all_borders = true;  // where sampled: every border output was among the samples
 };
 
-/// Compares y on the device with the definition.
+/// Compares y on the device with the definition. Errors: those of reading y.
+[[nodiscard]] Result<Verification> verify_call(Device& device, const Layer& layer, const LayerCall& call,
+                                               const Reference& reference);
+/// With a reference of its own.
 [[nodiscard]] Result<Verification> verify_call(Device& device, const Layer& layer, const LayerCall& call,
                                                const LayerInputs& inputs, const VerifyOptions& options = {});
 

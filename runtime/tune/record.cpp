@@ -2,96 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <tuple>
-
-#include "generator/language/language.h"
-
 namespace convtgen {
 namespace {
-
-using Json = nlohmann::json;  // members in alphabetical order
-
-constexpr int kFormat = 1;
-
-struct ValueJson {
-  Json operator()(const TypeName& type) const { return type.spelling; }
-  template <typename T>
-  Json operator()(const T& value) const {
-    return value;
-  }
-};
-
-Json to_json(const TuningRecord& record) {
-  Json measured = Json::array();
-  for (const Measurement& each : record.measured) {
-    measured.push_back({{"plan", Json::parse(each.plan)}, {"milliseconds", each.milliseconds}});
-  }
-  return {{"layer", record.layer},
-          {"direction", name_of(record.direction)},
-          {"chip", record.chip},
-          {"architecture", record.architecture},
-          {"sizes", {{"batch", record.sizes.batch}, {"height", record.sizes.height}, {"width", record.sizes.width}}},
-          {"versions", {{"convtgen", record.version}, {"format", kFormat}}},
-          {"measured", std::move(measured)}};
-}
-
-Result<Direction> direction_named(const std::string& name) {
-  for (const Direction direction : {Direction::kForward, Direction::kGradInput, Direction::kGradWeight}) {
-    if (name == name_of(direction)) {
-      return direction;
-    }
-  }
-  return fail(fmt::format("there is no direction '{}'", name));
-}
-
-// Throws nlohmann's exceptions where members are missing or of another type.
-Result<TuningRecord> from_json(const Json& json) {
-  if (const int format = json.at("versions").at("format").get<int>(); format != kFormat) {
-    return fail(fmt::format("a record of format {}; this convtgen reads format {}", format, kFormat));
-  }
-  TuningRecord record;
-  record.layer = json.at("layer").get<std::string>();
-  const auto direction = direction_named(json.at("direction").get<std::string>());
-  if (!direction) {
-    return std::unexpected(direction.error());
-  }
-  record.direction = *direction;
-  const auto layer = parse_layer(record.layer);
-  if (!layer) {
-    return fail(fmt::format("'{}' is no layer: {}", record.layer, layer.error().front().message));
-  }
-  if (record_layer(*layer, *direction) != record.layer) {
-    return fail(fmt::format("the layer '{}' is not in the form of records, '{}'", record.layer,
-                            record_layer(*layer, *direction)));
-  }
-  record.chip = json.at("chip").get<std::string>();
-  record.architecture = json.at("architecture").get<std::string>();
-  const Json& sizes = json.at("sizes");
-  record.sizes = {sizes.at("batch").get<std::int64_t>(), sizes.at("height").get<std::int64_t>(),
-                  sizes.at("width").get<std::int64_t>()};
-  record.version = json.at("versions").at("convtgen").get<std::string>();
-  for (const Json& each : json.at("measured")) {
-    const double milliseconds = each.at("milliseconds").get<double>();
-    if (!(milliseconds > 0) || !std::isfinite(milliseconds)) {
-      return fail(fmt::format("a time of {} ms; it must be more than 0", milliseconds));
-    }
-    record.measured.push_back({each.at("plan").dump(), milliseconds});
-  }
-  return record;
-}
-
-// `read` may throw what nlohmann does.
-template <typename Read>
-auto guarded(const Read& read) -> decltype(read()) {
-  try {
-    return read();
-  } catch (const Json::exception& error) {
-    return fail(error.what());
-  }
-}
 
 Key key_of(std::string layer, Direction direction, std::string_view chip, std::string_view architecture) {
   return {EntryKind::kTuningRecord,
@@ -103,69 +15,12 @@ Key key_of(std::string layer, Direction direction, std::string_view chip, std::s
 
 }  // namespace
 
-std::string plan_json(const Plan& plan) {
-  Json parameters = Json::object();
-  for (const auto& [name, value] : plan.parameters) {
-    parameters[name] = std::visit(ValueJson{}, value);
-  }
-  return Json{{"template", plan.template_name}, {"parameters", std::move(parameters)}}.dump();
-}
-
-std::string record_layer(const Layer& layer, Direction direction) {
-  Layer one = layer;
-  one.directions = {direction};
-  return canonical_form(one);
-}
-
 Key record_key(const Problem& problem, std::string_view chip) {
   return key_of(record_layer(problem.layer, problem.direction), problem.direction, chip, problem.target.architecture);
 }
 
 Key record_key(const TuningRecord& record) {
   return key_of(record.layer, record.direction, record.chip, record.architecture);
-}
-
-const Measurement* best_of(const TuningRecord& record) {
-  const auto best = std::ranges::min_element(record.measured, {}, &Measurement::milliseconds);
-  return best == record.measured.end() ? nullptr : &*best;
-}
-
-std::string print_record(const TuningRecord& record) {
-  return to_json(record).dump();
-}
-
-Result<TuningRecord> parse_record(std::string_view text) {
-  return guarded([&] { return from_json(Json::parse(text)); });
-}
-
-std::string print_records(std::span<const TuningRecord> records) {
-  std::vector<const TuningRecord*> sorted;
-  for (const TuningRecord& record : records) {
-    sorted.push_back(&record);
-  }
-  std::ranges::sort(sorted, {}, [](const TuningRecord* record) {
-    return std::tuple(record->chip, record->architecture, record->layer, record->direction, print_record(*record));
-  });
-  Json list = Json::array();
-  for (const TuningRecord* record : sorted) {
-    list.push_back(to_json(*record));
-  }
-  return Json{{"records", std::move(list)}}.dump(1) + "\n";
-}
-
-Result<std::vector<TuningRecord>> parse_records(std::string_view text) {
-  return guarded([&]() -> Result<std::vector<TuningRecord>> {
-    const Json file = Json::parse(text);
-    std::vector<TuningRecord> records;
-    for (const Json& each : file.at("records")) {
-      auto record = guarded([&] { return from_json(each); });
-      if (!record) {
-        return fail(fmt::format("record {}: {}", records.size() + 1, record.error().message));
-      }
-      records.push_back(*std::move(record));
-    }
-    return records;
-  });
 }
 
 RecordedChoice choose_recorded(std::span<const Plan> candidates, std::string_view record) {
@@ -177,10 +32,8 @@ RecordedChoice choose_recorded(std::span<const Plan> candidates, std::string_vie
   if (best == nullptr) {
     return {0, "the tuning record is empty"};
   }
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (plan_json(candidates[i]) == best->plan) {
-      return {i, ""};
-    }
+  if (const auto index = find_plan(candidates, best->plan)) {
+    return {*index, ""};
   }
   return {0, fmt::format("the tuning record is of convtgen {}, and its plan is no longer offered", parsed->version)};
 }

@@ -1,13 +1,11 @@
-// What was measured of the planner's candidates for a layer on one chip: JSON in the store, and in files that ship it.
+// Tuning records in the store: under which key, and which plan the engine takes by one.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "generator/planner/plan.h"
-#include "generator/support/error.h"
+#include "generator/planner/tuning_record.h"
 #include "runtime/store/key.h"
 
 namespace convtgen {
@@ -15,47 +13,9 @@ namespace convtgen {
 /// The chip of records that were made on the host device: their times say which plan costs a CPU less, no more.
 inline constexpr std::string_view kHostChip = "host";
 
-/// A candidate that gave right results, and its time.
-struct Measurement {
-  std::string plan;  // plan_json()
-  double milliseconds = 0;
-  bool operator==(const Measurement&) const = default;
-};
-
-struct TuningRecord {
-  std::string layer;  // its canonical form, with no other direction than this
-  Direction direction = Direction::kForward;
-  std::string chip;          // "NVIDIA H200"
-  std::string architecture;  // "sm_90a"
-  InputSizes sizes;          // of the calls that were measured
-  std::string version;       // of convtgen
-  std::vector<Measurement> measured;
-  bool operator==(const TuningRecord&) const = default;
-};
-
-/// The template and its parameters as compact JSON. Equal for equal kernels; words for people are no part of it.
-[[nodiscard]] std::string plan_json(const Plan& plan);
-
-/// The layer as records name it.
-[[nodiscard]] std::string record_layer(const Layer& layer, Direction direction);
-
 /// Where the store keeps the record of a problem on a chip.
 [[nodiscard]] Key record_key(const Problem& problem, std::string_view chip);
 [[nodiscard]] Key record_key(const TuningRecord& record);
-
-/// The fastest, or null where nothing was measured.
-[[nodiscard]] const Measurement* best_of(const TuningRecord& record);
-
-/// What the store holds of a record. The same record gives the same bytes.
-[[nodiscard]] std::string print_record(const TuningRecord& record);
-/// Errors: no JSON, a member that is missing or of another type, a layer that is none or not in canonical form, another
-/// version of the format.
-[[nodiscard]] Result<TuningRecord> parse_record(std::string_view text);
-
-/// A file of records, sorted by chip and layer: the same records give the same bytes in whichever order they come.
-[[nodiscard]] std::string print_records(std::span<const TuningRecord> records);
-/// Errors: those of parse_record(), with the place of the record in the file.
-[[nodiscard]] Result<std::vector<TuningRecord>> parse_records(std::string_view text);
 
 /// The fastest of the candidates that were measured, if the record's fastest is still among them.
 struct RecordedChoice {

@@ -12,21 +12,37 @@
 namespace convtgen {
 namespace {
 
+/// What a job's candidates are given and held to, the same for all of them.
+struct Trial {
+  UploadedInputs inputs;
+  Reference reference;
+};
+
+Result<Trial> make_trial(Device& device, const TuneJob& job, const Shape& shape, const TuneOptions& options) {
+  const Layer& layer = job.problem.layer;
+  const LayerInputs inputs = random_inputs(layer, shape, options.seed);
+  auto uploaded = upload_inputs(device, layer, job.sizes, inputs);
+  if (!uploaded) {
+    return std::unexpected(uploaded.error());
+  }
+  return Trial{*std::move(uploaded), make_reference(layer, shape, inputs, options.verify)};
+}
+
 /// Milliseconds of one call. Errors: those of its steps, and a result that is wrong.
 Result<double> measure(Device& device, const Problem& problem, const Plan& plan, CompiledPlan compiled,
-                       const InputSizes& sizes, const LayerInputs& inputs, const TuneOptions& options) {
+                       const Trial& trial, const TuneOptions& options) {
   auto layer = load_binary(device, problem, plan, std::move(compiled.source), std::move(compiled.binary));
   if (!layer) {
     return std::unexpected(layer.error());
   }
-  auto call = make_call(device, *layer, sizes, inputs);
+  auto call = make_call(device, *layer, trial.inputs);
   if (!call) {
     return std::unexpected(call.error());
   }
   if (auto done = run_call(device, *layer, *call); !done) {
     return std::unexpected(done.error());
   }
-  const auto verification = verify_call(device, problem.layer, *call, inputs, options.verify);
+  const auto verification = verify_call(device, problem.layer, *call, trial.reference);
   if (!verification) {
     return std::unexpected(verification.error());
   }
@@ -110,7 +126,7 @@ Result<Tuned> measure_all(Run& run, std::size_t place, const TuneJob& job, const
     return std::unexpected(begun.error());
   }
   Tuned& tuned = begun->tuned;
-  std::optional<LayerInputs> inputs;  // made where something is to be measured
+  std::optional<Trial> trial;  // made where something is to be measured
   const std::size_t count = tuned.candidates.size();
   for (std::size_t i = 0; i < count; ++i) {
     Candidate& candidate = tuned.candidates[i];
@@ -136,12 +152,16 @@ Result<Tuned> measure_all(Run& run, std::size_t place, const TuneJob& job, const
       continue;
     }
     tell(TuneStep::Kind::kMeasure);
-    if (!inputs) {
-      inputs = random_inputs(job.problem.layer, begun->shape, options.seed);
-    }
     ++run.done;
+    if (!trial) {
+      auto made = make_trial(run.device, job, begun->shape, options);
+      if (!made) {
+        return std::unexpected(made.error());
+      }
+      trial = *std::move(made);
+    }
     const Result<double> milliseconds =
-        measure(run.device, job.problem, candidate.plan, *std::move(compiled), job.sizes, *inputs, options);
+        measure(run.device, job.problem, candidate.plan, *std::move(compiled), *trial, options);
     if (!milliseconds) {
       candidate.problem = milliseconds.error().message;
       continue;

@@ -76,8 +76,8 @@ struct TuneJob {
 /// later jobs too, on other threads. What is measured is stored at once, so that a run that was ended goes on in the
 /// next; a record of other sizes or of another version of convtgen is begun anew. The engine takes the fastest from
 /// then on (runtime/jit/choose.h). `told` gets each job's outcome when that is known.
-/// Errors: no plan, sizes that don't go with the layer or leave nothing to compute, no candidate that could be
-/// measured, a stop; what was measured before stays stored.
+/// Errors: no plan, sizes that don't go with the layer or leave nothing to compute, inputs that the device can't hold,
+/// no candidate that could be measured, a stop; what was measured before stays stored.
 void tune_all(Device& device, Store& store, const PlanCompiler& compile, std::span<const TuneJob> jobs,
               const TuneOptions& options, const std::function<void(std::size_t job, const Result<Tuned>& tuned)>& told);
 

@@ -59,9 +59,9 @@ __device__ __forceinline__ void wgmma_pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }
 
-// The same of a register of A: computed before wgmma_fence().
-__device__ __forceinline__ void wgmma_pin_operand(unsigned int& value) {
-  asm volatile("" : "+r"(value)::"memory");
+// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
+  asm volatile("" : "+r"(word)::"memory");
 }
 
 // Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,

@@ -67,7 +67,18 @@ TEST_F(TuneVerbTest, RecordsGoToAFileAndIntoAnotherStore) {
   EXPECT_THAT(tune({"--import", "a.json"}, "other").out, HasSubstr("0 of 2 records taken; there were"));
   EXPECT_THAT(tune({"--import", "a.json", "--again"}, "other").out, HasSubstr("2 of 2"));
   EXPECT_THAT(tune({"--export", "c.json", "--chip", "NVIDIA H200"}).out, HasSubstr("c.json: 0 records"));
-  EXPECT_EQ(read(folder_ / "c.json"), "{\n \"records\": []\n}\n");
+  EXPECT_EQ(read(folder_ / "c.json"), "{\"records\":[\n]}\n");
+
+  EXPECT_EQ(tune({"--export", "best.json", "--best"}, "other").exit, 0);
+  const nlohmann::json best = nlohmann::json::parse(read(folder_ / "best.json")).at("records");
+  ASSERT_EQ(best.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(best[i].at("layer"), records[i].at("layer"));
+    ASSERT_EQ(best[i].at("measured").size(), 1u);
+    for (const nlohmann::json& each : records[i].at("measured")) {
+      EXPECT_LE(best[i]["measured"][0].at("milliseconds"), each.at("milliseconds"));
+    }
+  }
 }
 
 TEST_F(TuneVerbTest, TellsAllCandidatesToPeopleAndToPrograms) {

@@ -1,5 +1,6 @@
-// Plans for tensor cores, as ptxas sees them: it tells what it makes slow, registers that it keeps in memory and
-// products that it runs one by one.
+// Plans for tensor cores and those that records ship, as ptxas sees them: it tells what it makes slow, registers that
+// it keeps in memory and products that it runs one by one.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <sstream>
 
 #include "generator/language/language.h"
+#include "generator/planner/shipped_records.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
 
@@ -37,10 +39,26 @@ struct Case {
 };
 
 void PrintTo(const Case& one, std::ostream* out) {
-  *out << one.name << ": " << one.plan.reason;
+  *out << one.name << ": " << canonical_form(one.problem.layer) << "; " << one.plan.template_name << ", "
+       << one.plan.reason;
 }
 
-/// The template's first plan for each of the benchmarks' layers, or those that are named.
+/// Every plan that a record ships.
+std::vector<Case> shipped_cases() {
+  std::vector<Case> out;
+  for (const std::string_view file : shipped_files()) {
+    const std::vector<TuningRecord> records = parse_records(file).value();
+    for (const TuningRecord& record : records) {
+      Problem problem{parse_layer(record.layer).value(), record.direction, target_named(record.architecture).value()};
+      Plan first = plan(problem).value().front();
+      out.push_back({fmt::format("number_{}", out.size() + 1), std::move(problem), std::move(first)});
+    }
+  }
+  return out;
+}
+
+/// The template's first plan for each of the benchmarks' layers, or those that are named; but for layers of which a
+/// record ships.
 std::vector<Case> cases(std::string_view template_name, const Mode& mode, const std::vector<std::string>& names = {}) {
   std::vector<Case> out;
   for (const NamedLayer& named : benchmark_layers()) {
@@ -51,6 +69,9 @@ std::vector<Case> cases(std::string_view template_name, const Mode& mode, const 
     problem.layer.dtype = mode.dtype;
     problem.layer.compute = mode.compute;
     problem.layer.layout = mode.layout;
+    if (shipped_record(problem)) {
+      continue;
+    }
     const std::vector<Plan> plans = plan(problem).value();
     const auto found = std::ranges::find(plans, template_name, &Plan::template_name);
     if (found != plans.end()) {
@@ -60,34 +81,36 @@ std::vector<Case> cases(std::string_view template_name, const Mode& mode, const 
   return out;
 }
 
-class TensorCorePlan : public ::testing::TestWithParam<Case> {};
+class PlanForPtxas : public ::testing::TestWithParam<Case> {};
 
-TEST_P(TensorCorePlan, IsNeitherSpilledNorSerialised) {
+TEST_P(PlanForPtxas, IsNeitherSpilledNorSerialised) {
   const Result<KernelSource> source = specialize(GetParam().problem, GetParam().plan);
   ASSERT_TRUE(source) << source.error().message;
-  const Result<Binary> binary = compile_with_nvrtc(*source, "sm_90a", BinaryKind::kCubin);
+  const Result<Binary> binary = compile_with_nvrtc(*source, GetParam().problem.target.architecture, BinaryKind::kCubin);
   ASSERT_TRUE(binary) << binary.error().message;
   const std::optional<ResourceUsage> usage = resource_usage(*binary);
   ASSERT_TRUE(usage);
   EXPECT_EQ(usage->spill_bytes, 0);
-  for (const char* bad : {"serialized", "C7510", "C7511", "C7512", "C7517", "C7519", "C7520"}) {
+  EXPECT_EQ(usage->stack_bytes, 0);
+  for (const char* bad : {"serialized", "is injected", "C7510", "C7511", "C7512", "C7517", "C7519", "C7520"}) {
     EXPECT_EQ(binary->log.find(bad), std::string::npos) << binary->log;
   }
 }
 
 const auto kName = [](const ::testing::TestParamInfo<Case>& info) { return info.param.name; };
-INSTANTIATE_TEST_SUITE_P(ChannelsLast, TensorCorePlan,
+INSTANTIATE_TEST_SUITE_P(Shipped, PlanForPtxas, ::testing::ValuesIn(shipped_cases()), kName);
+INSTANTIATE_TEST_SUITE_P(ChannelsLast, PlanForPtxas,
                          ::testing::ValuesIn(cases("halo_gemm", {"f16", Dtype::kF16, Compute::kF16, Layout::kNhwc})),
                          kName);
-INSTANTIATE_TEST_SUITE_P(ThroughRegisters, TensorCorePlan,
+INSTANTIATE_TEST_SUITE_P(ThroughRegisters, PlanForPtxas,
                          ::testing::ValuesIn(cases("halo_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
                                                    {"kb65", "kb78", "unet4", "dcgan4", "hifi1"})),
                          kName);
-INSTANTIATE_TEST_SUITE_P(FromRegisters, TensorCorePlan,
+INSTANTIATE_TEST_SUITE_P(FromRegisters, PlanForPtxas,
                          ::testing::ValuesIn(cases("shift_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
                                                    {"kb57", "kb65", "kb78", "unet4", "dcgan4", "hifi1", "pose1"})),
                          kName);
-INSTANTIATE_TEST_SUITE_P(OfHalves, TensorCorePlan,
+INSTANTIATE_TEST_SUITE_P(OfHalves, PlanForPtxas,
                          ::testing::ValuesIn(cases("shift_gemm", {"f32x3", Dtype::kF32, Compute::kF32x3, Layout::kNchw},
                                                    {"kb57", "kb65", "kb71", "kb78", "unet4", "dcgan4", "hifi1",
                                                     "pose1"})),

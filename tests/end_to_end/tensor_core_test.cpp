@@ -72,6 +72,30 @@ void share_input(RandomLayer& drawn, std::mt19937_64& random, std::uint64_t numb
   }
 }
 
+/// Makes the layer one that `roll_gemm` takes: rows that are whole bulk copies and, where `number` says so, wide or
+/// of many images.
+void let_rows_roll(RandomLayer& drawn, std::mt19937_64& random, std::uint64_t number) {
+  Layer& layer = drawn.layer;
+  const auto any = [&](std::int64_t least, std::int64_t most) {
+    return least + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - least + 1));
+  };
+  layer.dimensions = 2;
+  layer.layout = Layout::kNchw;
+  layer.kernel = {any(2, 5), any(1, 7)};
+  layer.stride = {1, 1};
+  layer.dilation = {1, any(1, 6) == 1 ? any(2, 4) : 1};
+  layer.output_padding = {0, 0};
+  layer.padding = {any(0, layer.kernel.h), any(0, layer.kernel.w + 1)};
+  const std::int64_t unit = layer.dtype == Dtype::kF32 ? 4 : 8;
+  const bool is_wide = number % 3 == 0;
+  drawn.sizes.batch = is_wide ? any(1, 2) : any(1, 9);
+  drawn.sizes.height = any(1, is_wide ? 7 : 24);
+  drawn.sizes.width = unit * (is_wide ? any(100, 600) / unit : any(1, 64 / unit));
+  layer.batch = layer.batch ? Size(drawn.sizes.batch) : layer.batch;
+  layer.height = layer.height ? Size(drawn.sizes.height) : layer.height;
+  layer.width = drawn.sizes.width;
+}
+
 /// A random layer with one group, a compute mode of tensor cores and more channels.
 RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64_t number,
                        std::string_view template_name) {
@@ -88,7 +112,9 @@ RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64
     layer.in_channels = kIn[random() % kIn.size()];
     layer.out_channels = kOut[random() % kOut.size()];
     std::tie(layer.dtype, layer.compute) = kModes[random() % (template_name == "shift_gemm" ? 4 : 3)];
-    if (number % 4 == 3) {
+    if (template_name == "roll_gemm") {
+      let_rows_roll(drawn, random, number);
+    } else if (number % 4 == 3) {
       fill_with_weights(drawn, random);
     } else if (number % 4 == 1 && layer.dimensions == 2) {  // whose phase rows can be parted
       layer.stride = {4, 2 + 2 * static_cast<std::int64_t>(random() % 2)};
@@ -230,6 +256,35 @@ TEST(TensorCores, RandomLayersWithSharedInputMatchTheDefinition) {
     kinds.count("tf32 rounded with channels last",
                 layer.compute == Compute::kTf32 && layer.layout == Layout::kNhwc && integer(plan, "copy_bytes") == 0);
     kinds.count("several column tiles", integer(plan, "columns") < layer.out_channels);
+  });
+  kinds.expect_all();
+}
+
+TEST(TensorCores, RandomLayersWhoseRowsRollMatchTheDefinition) {
+  Kinds kinds({"tf32", "f16", "bf16", "runs of 4", "one sequence", "strips of one image", "open sizes",
+               "several chunks", "several column tiles", "several segments", "padding beyond the kernel",
+               "rows below the input", "fewer rows than the kernel's", "dilation", "single stores", "stores of a run",
+               "channels beyond", "bias"});
+  run_layers("roll_gemm", [&](const Layer& layer, const Plan& plan) {
+    kinds.count("tf32", layer.compute == Compute::kTf32);
+    kinds.count("f16", layer.compute == Compute::kF16);
+    kinds.count("bf16", layer.compute == Compute::kBf16);
+    kinds.count("runs of 4", integer(plan, "run") == 4);
+    kinds.count("one sequence", flag(plan, "flat"));
+    kinds.count("strips of one image", !flag(plan, "flat"));
+    kinds.count("open sizes", !layer.height || !layer.batch);
+    kinds.count("several chunks", integer(plan, "chunk") < layer.in_channels);
+    kinds.count("several column tiles", integer(plan, "columns") < layer.out_channels);
+    kinds.count("several segments", layer.height && integer(plan, "rows") < *layer.height);
+    kinds.count("padding beyond the kernel",
+                layer.padding.h >= layer.kernel.h || layer.padding.w > layer.dilation.w * (layer.kernel.w - 1));
+    kinds.count("rows below the input", layer.padding.h < layer.kernel.h - 1);
+    kinds.count("fewer rows than the kernel's", layer.height && *layer.height < layer.kernel.h);
+    kinds.count("dilation", layer.dilation.w > 1);
+    kinds.count("single stores", integer(plan, "store") == 1);
+    kinds.count("stores of a run", integer(plan, "store") == integer(plan, "run"));
+    kinds.count("channels beyond", layer.in_channels % integer(plan, "chunk") != 0);
+    kinds.count("bias", layer.bias);
   });
   kinds.expect_all();
 }

@@ -194,6 +194,38 @@ TEST(RunLayer, LargeLayersAreSampled) {
   EXPECT_EQ(wrong->verification.comparison.worst->at, (OutputPosition{0, 0, 5, 0}));
 }
 
+TEST(RunLayer, CallsMayShareInputsAndAReference) {
+  for (const std::int64_t most_for_all : {std::int64_t{1} << 30, std::int64_t{100}}) {
+    MemoryDevice device;
+    const Setting s = setting_of(kStatic, {2, 9, 11});
+    const Layer& layer = s.problem.layer;
+    auto loaded = load_layer(device, s.problem, s.plan);
+    ASSERT_TRUE(loaded);
+    const auto inputs = upload_inputs(device, layer, s.sizes, s.inputs);
+    ASSERT_TRUE(inputs) << inputs.error().message;
+    VerifyOptions options;
+    options.most_for_all = most_for_all;
+    const Reference reference = make_reference(layer, s.shape, s.inputs, options);
+    EXPECT_EQ(reference.samples.has_value(), most_for_all == 100);
+    for (const bool idle : {false, true, false}) {  // what one call wrote is no result of the next
+      device.kernel = [&](const Launch& launch) {
+        if (!idle) {
+          compute(device, s, launch);
+        }
+      };
+      const auto call = make_call(device, *loaded, *inputs);
+      ASSERT_TRUE(call) << call.error().message;
+      EXPECT_EQ(call->x, inputs->x);
+      ASSERT_TRUE(run_call(device, *loaded, *call));
+      const auto verified = verify_call(device, layer, *call, reference);
+      ASSERT_TRUE(verified) << verified.error().message;
+      EXPECT_EQ(verified->sampled, reference.samples.has_value());
+      EXPECT_EQ(verified->comparison.wrong, idle ? verified->comparison.checked : 0);
+      EXPECT_EQ(verified->comparison.passed(), !idle);
+    }
+  }
+}
+
 TEST(RunLayer, SamplesAreReadInPieces) {
   MemoryDevice device;
   const Setting s = setting_of(kStatic, {2, 9, 11});

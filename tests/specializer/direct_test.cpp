@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "generator/language/language.h"
+#include "generator/planner/direct.h"
 #include "generator/specializer/kernel_source.h"
 
 namespace convtgen {
@@ -41,11 +42,11 @@ KernelSource source_of(std::string_view layer, std::string_view architecture) {
   const auto parsed = parse_layer(layer);
   EXPECT_TRUE(parsed) << layer;
   const Problem problem{*parsed, Direction::kForward, *target_named(architecture)};
-  const Result<std::vector<Plan>> plans = plan(problem);
-  EXPECT_TRUE(plans) << plans.error().message;
-  Result<KernelSource> source = specialize(problem, plans->front());
+  const Result<Plan> plan = plan_direct(problem);
+  EXPECT_TRUE(plan) << plan.error().message;
+  Result<KernelSource> source = specialize(problem, *plan);
   EXPECT_TRUE(source) << source.error().message;
-  EXPECT_EQ(source->threads, plans->front().threads);
+  EXPECT_EQ(source->threads, plan->threads);
   return source.value_or(KernelSource{});
 }
 

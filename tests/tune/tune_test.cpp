@@ -35,6 +35,7 @@ class FakeGpu : public Device {
   std::map<int, double> times;  // milliseconds; 1 where there is none
   int wrong = -1, broken = -1;  // the plan whose output is wrong; the one that does not compile
   std::atomic<int> compiled = 0;
+  int uploads = 0;
   std::vector<std::size_t> timed;  // launches of each kernel's call
 
   explicit FakeGpu(const Problem& problem = tiny()) {
@@ -60,6 +61,7 @@ class FakeGpu : public Device {
   }
   [[nodiscard]] Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override { return host_->allocate(bytes); }
   [[nodiscard]] Result<void> upload(Buffer& to, std::span<const std::byte> from) override {
+    ++uploads;
     return host_->upload(to, from);
   }
   [[nodiscard]] Result<void> download(std::span<std::byte> to, const Buffer& from) override {
@@ -123,6 +125,17 @@ TEST_F(TuneTest, TheFastestOfTheRightOnesIsStored) {
   EXPECT_EQ(record->measured.size(), 3u);
   EXPECT_EQ(best_of(*record)->plan, plan_json(tuned->candidates[3].plan));
   EXPECT_EQ(record->sizes, kSizes);
+}
+
+TEST_F(TuneTest, CandidatesShareTheirInputs) {
+  FakeGpu gpu;
+  Store store = open();
+  const auto tuned = tune_on(gpu, store, tiny(), kSizes, {.candidates = 4});
+  ASSERT_TRUE(tuned) << tuned.error().message;
+  EXPECT_EQ(tuned->record.measured.size(), 4u);
+  EXPECT_EQ(gpu.uploads, 3) << "x, weight and bias";
+  ASSERT_TRUE(tune_on(gpu, store, tiny(), kSizes, {.candidates = 4}));
+  EXPECT_EQ(gpu.uploads, 3) << "there was nothing to measure";
 }
 
 TEST_F(TuneTest, PackingTheWeightsIsPartOfAPlansTime) {

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "768b71cdaa6b2dc8f339635b510ecae690aed089a3bf6097350450cf17ea42e7")
+  (digest "a865cefb59ad077ab9fe5904c0cb36577dd5efd4ca81c989fa72d79901690ef3")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -32,6 +32,7 @@
   (parameter int chunk 16)
   (parameter int stages 3)
   (parameter int copy_bytes 16)
+  (parameter bool bulk false)
   (parameter bool resident false)
   (parameter bool ahead true)
   (parameter bool add_rows false)
@@ -371,7 +372,7 @@
   (primitive @20 void wgmma_commit (uses) "// Closes a group: all products of this warpgroup since the last one.\n__device__ __forceinline__ void wgmma_commit() {\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}")
   (primitive @25 void wgmma_wait (uses) "// Waits until at most the `pending` (a constant, 0 to 7) newest groups are still under way.\n__device__ __forceinline__ void wgmma_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"wgmma.wait_group.sync.aligned 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"wgmma.wait_group.sync.aligned 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"wgmma.wait_group.sync.aligned 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"wgmma.wait_group.sync.aligned 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"wgmma.wait_group.sync.aligned 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"wgmma.wait_group.sync.aligned 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @58 void wgmma_pin (uses) "// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait() over all of them.\n// No instruction.\n__device__ __forceinline__ void wgmma_pin(float& value) {\n  asm volatile(\"\" : \"+f\"(value)::\"memory\");\n}")
-  (primitive @63 void wgmma_pin_operand (uses) "// The same of a register of A: computed before wgmma_fence().\n__device__ __forceinline__ void wgmma_pin_operand(unsigned int& value) {\n  asm volatile(\"\" : \"+r\"(value)::\"memory\");\n}")
+  (primitive @63 void wgmma_pin_operand (uses) "// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.\n__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {\n  asm volatile(\"\" : \"+r\"(word)::\"memory\");\n}")
   (primitive @79 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,\n// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major\n// operand (rows are of A or columns of B) has its byte at\n//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size\n//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)\n// and of an MN-major one (16-bit types only):\n//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading\n//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride\n// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed\n// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole\n// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same\n// formula. base_offset is 0. The whole operand must lie in the block's shared memory.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,\n                                                               unsigned int stride, unsigned int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |\n         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |\n         mode << 62;\n}")
   (primitive @88 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "shift_gemm.cu")
@@ -434,30 +435,31 @@
   (static_assert @106 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
   (static_assert @107 (|| P::split (&& P::ahead (! P::add_rows))) "what only f32x3 has")
   (static_assert @108 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
-  (static_assert @110 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
-  (alias @114 Sums (array float (/ kProductColumns 2))
+  (static_assert @110 (|| (! P::bulk) (&& (&& (&& (&& (! P::channels_last) (== P::copy_bytes 16)) (>= P::width 0)) (== (% (* P::width kBytes) 16) 0)) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
+  (static_assert @113 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
+  (alias @117 Sums (array float (/ kProductColumns 2))
     (comment "One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of")
     (comment "products with low parts."))
-  (constant @115 int kPhaseSums (/ kPhases kMerged))
-  (constant @116 int kSums (* kParts kPhaseSums))
-  (alias @118 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @118 int kPhaseSums (/ kPhases kMerged))
+  (constant @119 int kSums (* kParts kPhaseSums))
+  (alias @121 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (alias @119 Words (array (array "unsigned int" kRun) 2))
-  (function @122 constexpr bool is_used
+  (alias @122 Words (array (array "unsigned int" kRun) 2))
+  (function @125 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
     (argument int offset)
     (declare @1 bool used (> kPhaseGroups 1))
     (for @2 plain (declare @2 int kh 0) (< kh P::kernel_h) (++ kh)
       (do @3 (= used (|| used (== (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH) offset)))))
     (return @5 used))
-  (function @129 constexpr int used_before
+  (function @132 constexpr int used_before
     (argument int offset)
     (declare @1 int count 0)
     (for @2 plain (declare @2 int i 0) (< i offset) (++ i)
       (do @3 (+= count (? (call is_used i) 1 0))))
     (return @5 count))
-  (static_assert @137 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
-  (function @140 constexpr bool is_first
+  (static_assert @140 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
+  (function @143 constexpr bool is_first
     (comment "Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.")
     (argument int kh)
     (argument int kw)
@@ -467,29 +469,29 @@
     (for @7 plain (declare @7 int k 0) (< k kw) (++ k)
       (do @8 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
     (return @11 first))
-  (function @155 constexpr int offset_of_row
+  (function @158 constexpr int offset_of_row
     (comment "Of a tap: the staged rows that it reads, the sums of its phase, its place in a run, its operand in a chunk's weights.")
     (argument int kh)
     (return @1 (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH))))
-  (function @159 constexpr int sums_of_tap
+  (function @162 constexpr int sums_of_tap
     (argument int kh)
     (argument int kw)
     (declare @1 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
     (return @2 (/ (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)) kMerged)))
-  (function @163 constexpr int shift_of_tap
+  (function @166 constexpr int shift_of_tap
     (argument int kw)
     (return @1 (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart)))
-  (function @166 constexpr int operand_of_tap
+  (function @169 constexpr int operand_of_tap
     (argument int kh)
     (argument int kw)
     (argument int step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
-  (function @171 constexpr int staged_row
+  (function @174 constexpr int staged_row
     (comment "Where a thread reads of the staged input, from its own first position and channel.")
     (argument int step)
     (argument int offset)
     (return @1 (? P::channels_last (+ (* (+ (* offset kStagedColumns) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kStagedColumns)) kRunStart))))
-  (function @177 constexpr bool has_taps
+  (function @180 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -499,12 +501,12 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @189 constexpr bool all_have_taps
+  (function @192 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @196 bool kAllHaveTaps (call all_have_taps))
+  (constant @199 bool kAllHaveTaps (call all_have_taps))
   (file "shift_gemm.weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
@@ -603,7 +605,7 @@
       (do @31 (= (at row 0) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
       (do @32 (= (at row (* 2 kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))
   (file "shift_gemm.cu")
-  (function @203 kernel void pack_weights
+  (function @206 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one")
     (comment "thread, so with channels last a product's depth is another order of them.")
@@ -617,7 +619,7 @@
           (do @5 (call pack_split weight packed index (% (. threadIdx x) 32)))))
       (else
         (do @8 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))))
-  (function @216 device void copy
+  (function @219 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -632,7 +634,7 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (function @228 device void stage_input
+  (function @231 device void stage_input
     (comment "Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the")
     (comment "tile's first image, of `images` that are left.")
     (attributes "__forceinline__")
@@ -675,7 +677,46 @@
           (declare @29 (const bool) inside (&& (&& (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)) (>= ix 0)) (< ix in_w)))
           (declare @31 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) P::in_channels) ci) in_h) iy) in_w)) ix))
           (do @32 (call copy (+ (+ (+ to (* channel kChannelPitch)) (* (+ (* image kStagedRows) row) kStagedColumns)) column) (? inside from x) (? inside (* (call min (- in_w ix) kCopy) kBytes) 0)))))))
-  (function @268 device void arrange
+  (function @270 device void stage_rows
+    (comment "The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.")
+    (attributes "__forceinline__")
+    (argument (pointer Element) to)
+    (argument (restrict (pointer (const Element))) x)
+    (argument int first_channel)
+    (argument int first_row)
+    (argument int first_column)
+    (argument int thread)
+    (argument int images)
+    (argument (pointer "unsigned long long") full)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (declare @3 (const int) begin (call max first_column 0))
+    (declare @4 (const int) end (call min (+ first_column kStagedColumns) in_w))
+    (declare_constexpr @5 int kStore (/ 16 kBytes)
+      (trail "elements"))
+    (comment @6 "A warp asks for one copy after the other: so all warps do.")
+    (for @7 plain (declare @7 int i (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) (< i (* (* P::chunk P::tile_n) kStagedRows)) (+= i kProducers)
+      (declare @8 (const int) row (% i kStagedRows))
+      (declare @9 (const int) image (% (/ i kStagedRows) P::tile_n))
+      (declare @10 (const int) channel (/ i (* kStagedRows P::tile_n)))
+      (declare @11 (const int) ci (+ first_channel channel))
+      (declare @12 (const int) iy (+ first_row row))
+      (declare @13 (const bool) inside (&& (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)) (< begin end)))
+      (declare @15 (pointer Element) staged (+ (+ to (* channel kChannelPitch)) (* (+ (* image kStagedRows) row) kStagedColumns)))
+      (if @16 inside
+        (then
+          (do @17 (call mbarrier_expect full (* (- end begin) kBytes)))
+          (do @18 (call bulk_load (+ staged (- begin first_column)) (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) P::in_channels) ci) in_h) iy) in_w)) begin) (* (- end begin) kBytes) full))))
+      (if @22 (|| (! inside) (< (- end begin) kStagedColumns))
+        (then
+          (for @23 plain (declare @23 int column 0) (< column kStagedColumns) (+= column kStore)
+            (if @24 (|| (|| (! inside) (< (+ first_column column) begin)) (>= (+ first_column column) end))
+              (then
+                (do @25 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0))))))
+          (do @28 (call fence_proxy_async)
+            (trail "the next bulk copy to this place comes behind it")))))
+    (do @31 (call mbarrier_arrive full)))
+  (function @306 device void arrange
     (comment "Puts a run's words where the products take them from. A word stands in two places, in one of them with `zero` added:")
     (comment "the compiler doesn't know that it is zero. Of registers that it knows to be copies, it makes more for each product.")
     (attributes "__forceinline__")
@@ -689,7 +730,7 @@
       (do @6 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) zero)))
       (for @8 (pragma "unroll") (declare @8 int word 0) (< word 4) (++ word)
         (do @9 (call wgmma_pin_operand (at (at run i) word))))))
-  (function @283 device void load_run
+  (function @321 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
@@ -722,7 +763,7 @@
                     (do @22 (= (at (at words half) i) (| (& low 65535u) (<< high 16))))
                     (do @23 (= (at (at words half) (+ i 1)) (| (>> low 16) (& high 4294901760u))))))))))))
     (do @27 (call arrange run words zero)))
-  (function @314 device void pin
+  (function @352 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -730,7 +771,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @328 device void release
+  (function @366 device void release
     (comment "Says for a warp that it has read a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") empty)
@@ -739,7 +780,7 @@
     (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive empty)))))
-  (function @338 device void multiply_chunk
+  (function @376 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,")
     (comment "as soon as its products are done.")
@@ -979,20 +1020,38 @@
       (then
         (do @64 (call release empty true)))))
   (file "shift_gemm.cu")
-  (function @378 device float finish
+  (function @416 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @385 device void store_tile
+  (function @422 device int own_channel
+    (comment "The thread's i-th channel, whose first is `co`.")
+    (attributes "__forceinline__")
+    (argument int co)
+    (argument int i)
+    (return @1 (+ (+ co (* (/ i P::channel_run) (* 4 P::channel_run))) (% i P::channel_run))))
+  (alias @427 Shifts (array float (? P::has_bias (/ P::columns 4) 1))
+    (comment "The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait."))
+  (function @428 device void load_shifts
+    (attributes "__forceinline__")
+    (argument (reference Shifts) shifts)
+    (argument (restrict (pointer (const Element))) bias)
+    (argument int co)
+    (if @1 P::has_bias
+      (then
+        (for @3 (pragma "unroll") (declare @3 int i 0) (< i (/ P::columns 4)) (++ i)
+          (declare @4 (const int) channel (call own_channel co i))
+          (do @5 (= (at shifts i) (? (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels)) (call widen (at bias channel)) 0)))))))
+  (function @440 device void store_tile
     (comment "Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first")
     (comment "channel, `y` the image.")
     (attributes "__forceinline__")
     (argument (reference (array (array (const Sums) kTiles) kSums)) sums)
     (argument (restrict (pointer Element)) y)
-    (argument (restrict (pointer (const Element))) bias)
+    (argument (reference (const Shifts)) shifts)
     (argument int co)
     (argument int m_y)
     (argument int m_x)
@@ -1006,47 +1065,43 @@
           (if @7 P::channels_last
             (then
               (for @9 (pragma "unroll") (declare @9 int first 0) (< first (/ P::columns 4)) (+= first P::store)
-                (declare @10 (const int) channel (+ (+ co (* (/ first P::channel_run) (* 4 P::channel_run))) (% first P::channel_run)))
+                (declare @10 (const int) channel (call own_channel co first))
                 (if @11 (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels))
                   (then
-                    (declare @12 (array float P::store) shifts)
-                    (for @14 (pragma "unroll") (declare @14 int i 0) (< i P::store) (++ i)
-                      (do @15 (= (at shifts i) (? P::has_bias (call widen (at bias (+ channel i))) 0))))
-                    (for @18 (pragma "unroll") (declare @18 int position 0) (< position P::run) (++ position)
-                      (for @20 (pragma "unroll") (declare @20 int phase_w 0) (< phase_w P::stride_w) (++ phase_w)
-                        (declare @21 (const int) phase (+ (* row P::stride_w) phase_w))
-                        (declare @22 (const int) ox (+ (* (+ m_x position) P::stride_w) phase_w))
-                        (if @23 (< ox out_w)
+                    (for @13 (pragma "unroll") (declare @13 int position 0) (< position P::run) (++ position)
+                      (for @15 (pragma "unroll") (declare @15 int phase_w 0) (< phase_w P::stride_w) (++ phase_w)
+                        (declare @16 (const int) phase (+ (* row P::stride_w) phase_w))
+                        (declare @17 (const int) ox (+ (* (+ m_x position) P::stride_w) phase_w))
+                        (if @18 (< ox out_w)
                           (then
-                            (declare @24 (array float P::store) values)
-                            (for @26 (pragma "unroll") (declare @26 int i 0) (< i P::store) (++ i)
-                              (declare @27 (const int) d (+ (+ (* (/ (+ first i) 2) 4) (* (% position 2) 2)) (% (+ first i) 2)))
-                              (do @28 (= (at values i) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) (at shifts i)))))
-                            (do @33 (call store_together (+ (+ y (* (+ (* (static_cast "long long" oy) out_w) ox) P::out_channels)) channel) values))))))))))
+                            (declare @19 (array float P::store) values)
+                            (for @21 (pragma "unroll") (declare @21 int i 0) (< i P::store) (++ i)
+                              (declare @22 (const int) d (+ (+ (* (/ (+ first i) 2) 4) (* (% position 2) 2)) (% (+ first i) 2)))
+                              (do @23 (= (at values i) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) (? P::has_bias (at shifts (+ first i)) 0)))))
+                            (do @28 (call store_together (+ (+ y (* (+ (* (static_cast "long long" oy) out_w) ox) P::out_channels)) channel) values))))))))))
             (else
-              (for @41 (pragma "unroll") (declare @41 int i 0) (< i (/ P::columns 4)) (++ i)
-                (declare @42 (const int) channel (+ (+ co (* (/ i P::channel_run) (* 4 P::channel_run))) (% i P::channel_run)))
-                (if @43 (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels))
+              (for @36 (pragma "unroll") (declare @36 int i 0) (< i (/ P::columns 4)) (++ i)
+                (declare @37 (const int) channel (call own_channel co i))
+                (if @38 (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels))
                   (then
-                    (declare @44 (const float) shift (? P::has_bias (call widen (at bias channel)) 0))
-                    (declare @45 (pointer Element) to (+ y (* (+ (* (static_cast "long long" channel) out_h) oy) out_w)))
-                    (for @47 (pragma "unroll") (declare @47 int first 0) (< first (* P::run P::stride_w)) (+= first P::store)
-                      (declare @48 (const int) ox (+ (* m_x P::stride_w) first))
-                      (if @49 (< ox out_w)
+                    (declare @39 (pointer Element) to (+ y (* (+ (* (static_cast "long long" channel) out_h) oy) out_w)))
+                    (for @41 (pragma "unroll") (declare @41 int first 0) (< first (* P::run P::stride_w)) (+= first P::store)
+                      (declare @42 (const int) ox (+ (* m_x P::stride_w) first))
+                      (if @43 (< ox out_w)
                         (then
-                          (declare @50 (array float P::store) values)
-                          (for @52 (pragma "unroll") (declare @52 int v 0) (< v P::store) (++ v)
-                            (declare @53 (const int) position (/ (+ first v) P::stride_w))
-                            (declare @54 (const int) phase (+ (* row P::stride_w) (% (+ first v) P::stride_w)))
-                            (declare @55 (const int) d (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2)))
-                            (do @56 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) shift))))
-                          (do @61 (call store_together (+ to ox) values))))))))))))))
-  (record @457 Tile
+                          (declare @44 (array float P::store) values)
+                          (for @46 (pragma "unroll") (declare @46 int v 0) (< v P::store) (++ v)
+                            (declare @47 (const int) position (/ (+ first v) P::stride_w))
+                            (declare @48 (const int) phase (+ (* row P::stride_w) (% (+ first v) P::stride_w)))
+                            (declare @49 (const int) d (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2)))
+                            (do @50 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) (? P::has_bias (at shifts i) 0)))))
+                          (do @55 (call store_together (+ to ox) values))))))))))))))
+  (record @506 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @462 device Tile tile_at
+  (function @511 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -1056,7 +1111,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @470 kernel void shift_gemm
+  (function @519 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1124,79 +1179,85 @@
               (then
                 (do @59 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
                 (do @60 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (do @62 (call stage_input (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))
-            (if @64 (! P::split)
+            (if @62 P::bulk
               (then
-                (do @65 (call async_copy_arrive (& (at full stage)))))
+                (do @63 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
               (else
-                (do @67 (call async_copy_commit))
-                (if @68 (== P::stages 2)
+                (do @66 (call stage_input (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))
+                (if @68 (! P::split)
                   (then
-                    (do @69 (= unfinished stage))))
-                (if @71 (>= unfinished 0)
-                  (then
-                    (do @72 (call async_copy_wait (? (== P::stages 2) 0 1)))
-                    (do @73 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread))))
-                (do @75 (= unfinished stage))))
-            (do @77 (++ stage))
-            (if @78 (== stage P::stages)
+                    (do @69 (call async_copy_arrive (& (at full stage)))))
+                  (else
+                    (do @71 (call async_copy_commit))
+                    (if @72 (== P::stages 2)
+                      (then
+                        (do @73 (= unfinished stage))))
+                    (if @75 (>= unfinished 0)
+                      (then
+                        (do @76 (call async_copy_wait (? (== P::stages 2) 0 1)))
+                        (do @77 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread))))
+                    (do @79 (= unfinished stage))))))
+            (do @82 (++ stage))
+            (if @83 (== stage P::stages)
               (then
-                (do @79 (= stage 0))
-                (do @80 (^= parity 1))))))
-        (if @84 (&& (&& P::split (> P::stages 2)) (>= unfinished 0))
+                (do @84 (= stage 0))
+                (do @85 (^= parity 1))))))
+        (if @89 (&& (&& P::split (> P::stages 2)) (>= unfinished 0))
           (then
-            (do @85 (call async_copy_wait 0))
-            (do @86 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread)))))
+            (do @90 (call async_copy_wait 0))
+            (do @91 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread)))))
       (else
-        (do @89 (call setmaxnreg_increase (? P::split 216 224)))
-        (comment @90 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @91 (const int) lane (% (. threadIdx x) 32))
-        (declare @92 (const int) quarter (% lane 4))
-        (declare @93 (const int) run (+ (* warp 8) (/ lane 4)))
-        (declare @94 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @95 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @96 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @97 (const int) position (+ (* (+ (* image kStagedRows) row) kStagedColumns) column))
-        (declare @98 (const int) own (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position)))
-        (declare @100 (const int) co (+ first_out (* quarter P::channel_run)))
-        (declare @101 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @94 (call setmaxnreg_increase (? P::split 216 224)))
+        (comment @95 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @96 (const int) lane (% (. threadIdx x) 32))
+        (declare @97 (const int) quarter (% lane 4))
+        (declare @98 (const int) run (+ (* warp 8) (/ lane 4)))
+        (declare @99 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @100 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @101 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @102 (const int) position (+ (* (+ (* image kStagedRows) row) kStagedColumns) column))
+        (declare @103 (const int) own (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position)))
+        (declare @105 (const int) co (+ first_out (* quarter P::channel_run)))
+        (declare @106 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
-        (declare @102 (array (array Sums kTiles) kSums) sums (init))
-        (declare @103 (pointer float4) totals (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)))
-        (if @104 P::resident
+        (declare @107 (array (array Sums kTiles) kSums) sums (init))
+        (declare @108 (pointer float4) totals (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)))
+        (if @109 P::resident
           (then
-            (do @105 (call mbarrier_wait resident 0))))
-        (declare @107 int stage 0)
-        (declare @108 "unsigned int" parity 0)
-        (for @109 plain (declare @109 int index first_tile) (< index tiles) (+= index next_tile)
-          (do @110 (call pin sums))
-          (for @111 plain (declare @111 int chunk 0) (< chunk kChunks) (++ chunk)
-            (do @112 (call mbarrier_wait (& (at full stage)) parity))
-            (declare @113 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @114 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @115 P::split
+            (do @110 (call mbarrier_wait resident 0))))
+        (declare @112 int stage 0)
+        (declare @113 "unsigned int" parity 0)
+        (for @114 plain (declare @114 int index first_tile) (< index tiles) (+= index next_tile)
+          (do @115 (call pin sums))
+          (for @116 plain (declare @116 int chunk 0) (< chunk kChunks) (++ chunk)
+            (do @117 (call mbarrier_wait (& (at full stage)) parity))
+            (declare @118 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @119 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @120 P::split
               (then
-                (declare @116 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ from kLargestOffset))))
-                (declare @117 (const int) exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w)))))
-                (do @118 (call multiply_split sums (+ (reinterpret_cast (pointer (const float)) from) own) exponent weights (+ totals (. threadIdx x)) quarter (== chunk 0) (& (at empty stage)) zero)))
+                (declare @121 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ from kLargestOffset))))
+                (declare @122 (const int) exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w)))))
+                (do @123 (call multiply_split sums (+ (reinterpret_cast (pointer (const float)) from) own) exponent weights (+ totals (. threadIdx x)) quarter (== chunk 0) (& (at empty stage)) zero)))
               (else
-                (do @121 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero))
-                (if @124 P::resident
+                (do @126 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero))
+                (if @129 P::resident
                   (then
-                    (do @125 (call release (& (at empty stage)) true))))))
-            (do @128 (++ stage))
-            (if @129 (== stage P::stages)
+                    (do @130 (call release (& (at empty stage)) true))))))
+            (do @133 (++ stage))
+            (if @134 (== stage P::stages)
               (then
-                (do @130 (= stage 0))
-                (do @131 (^= parity 1)))))
-          (if @134 (! P::split)
+                (do @135 (= stage 0))
+                (do @136 (^= parity 1)))))
+          (declare @139 Shifts shifts)
+          (do @140 (call load_shifts shifts bias co))
+          (if @141 (! P::split)
             (then
-              (do @135 (call wgmma_wait 0))
-              (do @136 (call pin sums))
-              (if @137 (! P::resident)
+              (do @142 (call wgmma_wait 0))
+              (do @143 (call pin sums))
+              (if @144 (! P::resident)
                 (then
-                  (do @138 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))))
-          (declare @141 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @142 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+                  (do @145 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))))
+          (declare @148 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @149 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (do @143 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) bias co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))
+              (do @150 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))

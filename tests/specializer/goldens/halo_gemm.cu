@@ -1,6 +1,6 @@
 // conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; bias; fuse relu; dtype f16; compute f16; layout nhwc
-// forward for sm_90a. Template halo_gemm: a block makes 512 outputs of 16 channels; 16 taps; 178.9 KiB shared.
-// Launch: 384 threads and 183208 bytes of dynamic shared memory a block.
+// forward for sm_90a. Template halo_gemm: a block makes 256 outputs of 32 channels; 16 taps; 195.0 KiB shared.
+// Launch: 384 threads and 199656 bytes of dynamic shared memory a block.
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
@@ -20,53 +20,20 @@ __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
   return address;
 }
 
-// The same of 8 bytes, aligned to 8.
-__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {
-  asm volatile("st.global.cs.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
+// The same of 16 bytes, aligned to 16.
+__device__ __forceinline__ uint4 load_constant_16(const void* from) {
+  uint4 value;
+  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(from));
+  return value;
 }
 
-// The same of 16 bytes, `bytes` 0 to 16, aligned to 16; through L2 only.
-__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+// The same of 16 bytes, aligned to 16.
+__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
+  asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
                : "memory");
-}
-
-// Closes a group: all copies of this thread since the last one. An empty group is legal.
-__device__ __forceinline__ void async_copy_commit() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-// Waits until at most the `pending` newest groups of this thread are still under way. `pending` is a constant, 0 to 7.
-// Copies that are in no group yet are not waited for.
-__device__ __forceinline__ void async_copy_wait(int pending) {
-  switch (pending) {
-    case 0:
-      asm volatile("cp.async.wait_group 0;" ::: "memory");
-      break;
-    case 1:
-      asm volatile("cp.async.wait_group 1;" ::: "memory");
-      break;
-    case 2:
-      asm volatile("cp.async.wait_group 2;" ::: "memory");
-      break;
-    case 3:
-      asm volatile("cp.async.wait_group 3;" ::: "memory");
-      break;
-    case 4:
-      asm volatile("cp.async.wait_group 4;" ::: "memory");
-      break;
-    case 5:
-      asm volatile("cp.async.wait_group 5;" ::: "memory");
-      break;
-    case 6:
-      asm volatile("cp.async.wait_group 6;" ::: "memory");
-      break;
-    case 7:
-      asm volatile("cp.async.wait_group 7;" ::: "memory");
-      break;
-    default:
-      __trap();
-  }
 }
 
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase. One thread does it; others see it after a block
@@ -230,19 +197,23 @@ __device__ __forceinline__ void setmaxnreg_increase_208() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 208;" ::: "memory");
 }
 
-// d (64x64, f32) = a (64x16) * b (16x64), added to d where `accumulate` is not 0: f16, A K-major in shared memory, B K-major.
+// d (64x128, f32) = a (64x16) * b (16x128), added to d where `accumulate` is not 0: f16, A K-major in shared memory, B K-major.
 // By a warpgroup, beside its threads until wgmma_wait().
-__device__ __forceinline__ void wgmma_m64n64k16_f16_ss(float (&d)[32], unsigned long long a, unsigned long long b,
+__device__ __forceinline__ void wgmma_m64n128k16_f16_ss(float (&d)[64], unsigned long long a, unsigned long long b,
     int accumulate) {
   asm volatile(
       "{\n\t.reg .pred accumulate;\n\t"
-      "setp.ne.b32 accumulate, %34, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+      "setp.ne.b32 accumulate, %66, 0;\n\t"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, "
       "%8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, "
-      "%24, %25, %26, %27, %28, %29, %30, %31}, "
-      "%32, %33, accumulate, 1, 1, 0, 0;\n\t}"
+      "%24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, "
+      "%40, %41, %42, %43, %44, %45, %46, %47, "
+      "%48, %49, %50, %51, %52, %53, %54, %55, "
+      "%56, %57, %58, %59, %60, %61, %62, %63}, "
+      "%64, %65, accumulate, 1, 1, 0, 0;\n\t}"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]),
         "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
         "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
@@ -250,7 +221,15 @@ __device__ __forceinline__ void wgmma_m64n64k16_f16_ss(float (&d)[32], unsigned 
         "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]),
         "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
         "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+        "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
+        "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+        "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]),
+        "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+        "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]),
+        "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
+        "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
       : "l"(a), "l"(b), "r"(accumulate)
       : "memory");
 }
@@ -268,23 +247,25 @@ __device__ __forceinline__ unsigned int pair(float low, float high) {
 }
 
 // Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
-__device__ __forceinline__ void store_together(unsigned short* to, const float (&values)[4]) {
-  store_streaming_8(to, make_uint2(pair(values[0], values[1]), pair(values[2], values[3])));
+__device__ __forceinline__ void store_together(unsigned short* to, const float (&values)[8]) {
+  store_streaming_16(to,
+                     make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
+                                pair(values[6], values[7])));
 }
 
 // One thread's sums for one part, of all phases or of one.
-using Sums = float[32];
+using Sums = float[64];
 
 // The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.
 __device__ __forceinline__ int column_of(int channel) {
-  const int i = channel / 16 * 4 + channel % 4;  // among the thread's own
-  const int thread = channel / 4 % 4;
+  const int i = channel / 32 * 8 + channel % 8;  // among the thread's own
+  const int thread = channel / 8 % 4;
   return i / 2 * 8 + thread * 2 + i % 2;
 }
 
 // Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_halo_gemm_forward_83088cf70cc36918_pack(const unsigned short* __restrict__ weight,
+    convtgen_halo_gemm_forward_8bcaf074ada6d76e_pack(const unsigned short* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
@@ -354,12 +335,12 @@ extern "C" __global__ void __launch_bounds__(256)
     const int group = kh % 2 / 2;
     const int row = kh % 2 % 2;
     int place = 0;  // of the tap among the block's
-    int column = column_of(co % 16);
+    int column = column_of(co % 32);
     place = kh / 2 * 2 + kw / 2;
-    column += (row * 2 + kw % 2) * 16;
-    const int column_tile = group * 4 + co / 16;
-    unsigned char* chunk = packed + (static_cast<long long>(column_tile) * 2 + unit / 8) * 32768;
-    *reinterpret_cast<uint4*>(chunk + (place * 4 + unit % 8 / 2) * 2048 + (unit % 2 * 64 + column) * 16) =
+    column += (row * 2 + kw % 2) * 32;
+    const int column_tile = group * 2 + co / 32;
+    unsigned char* chunk = packed + (static_cast<long long>(column_tile) * 2 + unit / 8) * 65536;
+    *reinterpret_cast<uint4*>(chunk + (place * 4 + unit % 8 / 2) * 4096 + (unit % 2 * 128 + column) * 16) =
         make_uint4(words[0], words[1], words[2], words[3]);
   }
 }
@@ -373,7 +354,7 @@ struct Tile {
 
 // Of the sequence, the place so many positions before the tile's.
 __device__ __forceinline__ Tile flat_tile(int index, int before) {
-  const long long at = static_cast<long long>(index) * 128 - before;
+  const long long at = static_cast<long long>(index) * 64 - before;
   const long long image = at < 0 ? -((288 - at) / 289) : at / 289;
   Tile tile;
   tile.image = static_cast<int>(image);
@@ -389,63 +370,73 @@ __device__ __forceinline__ Tile staged_tile(int index) {
   return tile;
 }
 
-// One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
-__device__ __forceinline__ void copy(void* to, const unsigned short* from, int bytes) {
-  async_copy_16(to, from, bytes);
-}
+using Words = unsigned int[8][4];
 
-// Asks for a chunk of input channels of a tile with its halo: zeros where the image or the channels end. `tile` is that
-// of the first pixel.
-__device__ __forceinline__ void stage_input(unsigned char* to, const unsigned short* __restrict__ x, const Tile& tile,
-                                            int first_channel, int thread, int batch) {
-#pragma unroll 4
-  for (int i = thread; i < 1168; i += 128) {
-    const int channel = i % 8 * 8;
+// Loads a batch of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.
+__device__ __forceinline__ void load_batch(Words& words, const unsigned short* __restrict__ x, const Tile& tile,
+                                           int first_channel, int batch_index, int thread, int batch) {
+#pragma unroll
+  for (int item = 0; item < 8; ++item) {
+    const int i = (batch_index * 8 + item) * 128 + thread;
+    const int unit = i % 8;
     const int pixel = i / 8;
     const int at = tile.m_x + pixel;  // in the sequence
     const int image = tile.image + at / 289;
     const int iy = at / 17 % 17;
     const int ix = at % 17;
-    const bool inside = image >= 0 && image < batch && iy < 16 && ix < 16;
-    const int ci = first_channel + channel;
+    const bool inside = i < 656 && (image >= 0 && image < batch && iy < 16 && ix < 16);
+    const int ci = first_channel + unit * 8;
     const unsigned short* from = x + ((static_cast<long long>(image) * 16 + iy) * 16 + ix) * 128 + ci;
-    copy(to + channel / 8 * 2448 + pixel * 16 + channel % 8 * 2, inside ? from : x, inside ? 16 : 0);
+    uint4 loaded = make_uint4(0, 0, 0, 0);
+    if (inside) {
+      loaded = load_constant_16(from);
+    }
+    words[item][0] = loaded.x;
+    words[item][1] = loaded.y;
+    words[item][2] = loaded.z;
+    words[item][3] = loaded.w;
+  }
+}
+
+// Writes a batch to its stage.
+__device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, int batch_index, int thread) {
+#pragma unroll
+  for (int item = 0; item < 8; ++item) {
+    const int i = (batch_index * 8 + item) * 128 + thread;
+    if (i < 656) {
+      const int unit = i % 8;
+      const int pixel = i / 8;
+      uint4* place = reinterpret_cast<uint4*>(to + unit * 1424 + pixel * 16);
+      *place = make_uint4(words[item][0], words[item][1], words[item][2], words[item][3]);
+    }
   }
 }
 
 // Keeps the compiler from moving sums across the waits for their products, or the fences before them.
-__device__ __forceinline__ void pin(Sums (&sums)[2][1]) {
+__device__ __forceinline__ void pin(Sums (&sums)[1][1]) {
 #pragma unroll
-  for (int part = 0; part < 2; ++part) {
-#pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      wgmma_pin(sums[part][0][i]);
-    }
+  for (int i = 0; i < 64; ++i) {
+    wgmma_pin(sums[0][0][i]);
   }
 }
 
 // Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first
 // chunk, whose first products begin the sums.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[2][1], const unsigned char* input,
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[1][1], const unsigned char* input,
                                                unsigned long long weights, int first_part, int later) {
+  const int first = first_part * 65;
+  const unsigned long long a = wgmma_descriptor(input + first * 16, 1424, 128, 0);
 #pragma unroll
-  for (int part = 0; part < 2; ++part) {
-    const int of_tile = first_part + part;
-    const int first = of_tile / 2 * 129 + of_tile % 2 * 64;
-    const unsigned long long a = wgmma_descriptor(input + first * 16, 2448, 128, 0);
+  for (int t_y = 0; t_y < 2; ++t_y) {
 #pragma unroll
-    for (int t_y = 0; t_y < 2; ++t_y) {
+    for (int t_x = 0; t_x < 2; ++t_x) {
+      const int pixel = (1 - t_y) * 17 + (1 - t_x);
 #pragma unroll
-      for (int t_x = 0; t_x < 2; ++t_x) {
-        const int pixel = (1 - t_y) * 17 + (1 - t_x);
-#pragma unroll
-        for (int step = 0; step < 4; ++step) {
-          const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + step * 4896);
-          const int accumulate = t_y + t_x + step > 0 ? 1 : later;
-          const int tap = t_y * 2 + t_x;
-          wgmma_m64n64k16_f16_ss(sums[part][0], moved, wgmma_descriptor_move(weights, (tap * 4 + step) * 2048),
-                                 accumulate);
-        }
+      for (int step = 0; step < 4; ++step) {
+        const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + step * 2848);
+        const int accumulate = t_y + t_x + step > 0 ? 1 : later;
+        const int tap = t_y * 2 + t_x;
+        wgmma_m64n128k16_f16_ss(sums[0][0], moved, wgmma_descriptor_move(weights, (tap * 4 + step) * 4096), accumulate);
       }
     }
   }
@@ -454,12 +445,12 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2][1], const unsigne
 // A part's sum of a phase and the thread's i-th channel, for its row of that half.
 __device__ __forceinline__ float sum_of(const Sums (&sums)[1], int phase, int i, int half) {
   const int column = i / 2 * 4 + half * 2 + i % 2;
-  return sums[0][phase * 8 + column];
+  return sums[0][phase * 16 + column];
 }
 
 // The block's channel that is the thread's i-th, whose first is `channel`.
 __device__ __forceinline__ int own_channel(int channel, int i) {
-  return channel + i / 4 * 16 + i % 4;
+  return channel + i / 8 * 32 + i % 8;
 }
 
 // A sum as memory holds it, after bias and fuse chain where the layer has them.
@@ -470,60 +461,56 @@ __device__ __forceinline__ float finish(float sum, float shift) {
 
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
 // block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
-__device__ __forceinline__ void store_parts(const Sums (&sums)[2][1], unsigned short* __restrict__ y, const float* bias,
+__device__ __forceinline__ void store_parts(const Sums (&sums)[1][1], unsigned short* __restrict__ y, const float* bias,
                                             const Tile& tile, int first_part, int row, int channel, int batch) {
-  float ahead[4];
+  float ahead[8];
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 8; ++i) {
     ahead[i] = bias[own_channel(channel, i)];
   }
 #pragma unroll
-  for (int part = 0; part < 2; ++part) {
+  for (int half = 0; half < 2; ++half) {
+    const int place = row + 8 * half;                   // in the part
+    const int at = tile.m_x + first_part * 64 + place;  // in the sequence
+    const int image = tile.image + at / 289;
+    const int m_y = at / 17 % 17;
+    const int m_x = at % 17;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int of_tile = first_part + part;
-      const int place = row + 8 * half;                // in the part
-      const int at = tile.m_x + of_tile * 64 + place;  // in the sequence
-      const int image = tile.image + at / 289;
-      const int m_y = at / 17 % 17;
-      const int m_x = at % 17;
+    for (int phase = 0; phase < 4; ++phase) {
+      const int oy = m_y * 2 + phase / 2 - 1;
+      const int ox = m_x * 2 + phase % 2 - 1;
+      if (oy >= 0 && oy < 32 && ox >= 0 && ox < 32 && image < batch) {
+        unsigned short* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
+        const int own = own_channel(channel, 0);
+        float values[8];
 #pragma unroll
-      for (int phase = 0; phase < 4; ++phase) {
-        const int oy = m_y * 2 + phase / 2 - 1;
-        const int ox = m_x * 2 + phase % 2 - 1;
-        if (oy >= 0 && oy < 32 && ox >= 0 && ox < 32 && image < batch) {
-          unsigned short* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
-          const int own = own_channel(channel, 0);
-          float values[4];
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            values[i] = finish(sum_of(sums[part], phase, i, half), ahead[i]);
-          }
-          store_together(to + own, values);
+        for (int i = 0; i < 8; ++i) {
+          values[i] = finish(sum_of(sums[0], phase, i, half), ahead[i]);
         }
+        store_together(to + own, values);
       }
     }
   }
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_halo_gemm_forward_83088cf70cc36918(const unsigned short* __restrict__ x,
+    convtgen_halo_gemm_forward_8bcaf074ada6d76e(const unsigned short* __restrict__ x,
                                                 const unsigned char* __restrict__ packed,
                                                 const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
                                                 int batch) {
-  const int tiles = static_cast<int>((static_cast<long long>(batch) * 289 + 127) / 128);
+  const int tiles = static_cast<int>((static_cast<long long>(batch) * 289 + 63) / 64);
 
   // The block's output channels and phase rows; blocks that read the same input run together.
-  const int column_tile = blockIdx.x % 4;
-  const int first_tile = blockIdx.x / 4;
-  const int next_tile = gridDim.x / 4;
-  const int first_out = column_tile % 4 * 16;
-  const unsigned char* own_weights = packed + static_cast<long long>(column_tile) * 65536;
+  const int column_tile = blockIdx.x % 2;
+  const int first_tile = blockIdx.x / 2;
+  const int next_tile = gridDim.x / 2;
+  const int first_out = column_tile % 2 * 32;
+  const unsigned char* own_weights = packed + static_cast<long long>(column_tile) * 131072;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
-  unsigned char* stages = shared + 65536;
-  float* shifts = reinterpret_cast<float*>(shared + 183040);
-  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 183104);
+  unsigned char* stages = shared + 131072;
+  float* shifts = reinterpret_cast<float*>(shared + 199424);
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 199552);
   unsigned long long* empty = full + 6;
   unsigned long long* packed_here = empty + 6;
   if (threadIdx.x == 0) {
@@ -534,7 +521,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     mbarrier_init(packed_here, 1);
     fence_mbarrier_init();
   }
-  for (int i = threadIdx.x; i < 16; i += 384) {
+  for (int i = threadIdx.x; i < 32; i += 384) {
     shifts[i] = half_to_float(bias[first_out + i]);
   }
   __syncthreads();
@@ -544,34 +531,45 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     setmaxnreg_decrease_88();
     const int thread = threadIdx.x - 256;
     if (thread == 0) {
-      mbarrier_arrive_expect(packed_here, 65536);
+      mbarrier_arrive_expect(packed_here, 131072);
       for (int chunk = 0; chunk < 2; ++chunk) {
-        bulk_load(shared + chunk * 32768, own_weights + chunk * 32768, 32768, packed_here);
+        bulk_load(shared + chunk * 65536, own_weights + chunk * 65536, 65536, packed_here);
       }
     }
     int asked = 0;  // stages
+    Words words;
     // Through registers: what is loaded next, a batch ahead of what is written.
     Tile next = staged_tile(first_tile);
+    int next_index = first_tile;
+    int next_chunk = 0;
+    int next_batch = 0;
+    if (first_tile < tiles) {
+      load_batch(words, x, next, 0, 0, thread, batch);
+    }
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = staged_tile(index);
       for (int chunk = 0; chunk < 2; ++chunk) {
         const int stage = asked % 6;
         mbarrier_wait(&empty[stage], (asked / 6 % 2) ^ 1);
-        unsigned char* to = stages + stage * 19584;
+        unsigned char* to = stages + stage * 11392;
         ++asked;
-        stage_input(to, x, tile, chunk * 64, thread, batch);
-        async_copy_commit();
-        if (asked > 2) {
-          async_copy_wait(2);
-          fence_proxy_async();
-          mbarrier_arrive(&full[(asked - 3) % 6]);
+        store_batch(to, words, 0, thread);
+        ++next_batch;
+        if (next_batch == 1) {
+          next_batch = 0;
+          ++next_chunk;
         }
+        if (next_chunk == 2) {
+          next_chunk = 0;
+          next_index += next_tile;
+          next = staged_tile(next_index);
+        }
+        if (next_index < tiles) {
+          load_batch(words, x, next, next_chunk * 64, next_batch, thread, batch);
+        }
+        fence_proxy_async();
+        mbarrier_arrive(&full[stage]);
       }
-    }
-    async_copy_wait(0);
-    fence_proxy_async();
-    for (int i = max(0, asked - 2); i < asked; ++i) {
-      mbarrier_arrive(&full[i % 6]);
     }
   } else {
     setmaxnreg_increase_208();
@@ -579,8 +577,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int warpgroup = warp / 4;
     const int lane = threadIdx.x % 32;
     const int row = warp % 4 * 16 + lane / 4;
-    const int channel = lane % 4 * 4;
-    Sums sums[2][1] = {};
+    const int channel = lane % 4 * 8;
+    Sums sums[1][1] = {};
     int taken = warpgroup * 2;  // stages
     mbarrier_wait(packed_here, 0);
     for (int index = first_tile + warpgroup * next_tile; index < tiles; index += 2 * next_tile) {
@@ -588,10 +586,10 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       for (int chunk = 0; chunk < 2; ++chunk) {
         const int stage = taken % 6;
         mbarrier_wait(&full[stage], taken / 6 % 2);
-        const unsigned char* from = stages + stage * 19584;
-        const unsigned char* weights = shared + chunk * 32768;
+        const unsigned char* from = stages + stage * 11392;
+        const unsigned char* weights = shared + chunk * 65536;
         wgmma_fence();
-        multiply_chunk(sums, from, wgmma_descriptor(weights, 1024, 128, 0), 0, chunk > 0 ? 1 : 0);
+        multiply_chunk(sums, from, wgmma_descriptor(weights, 2048, 128, 0), 0, chunk > 0 ? 1 : 0);
         wgmma_commit();
         if (chunk > 0) {
           wgmma_wait(1);  // the chunk before

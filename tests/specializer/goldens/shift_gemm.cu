@@ -1,6 +1,6 @@
 // conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; bias; fuse relu; dtype f32; compute tf32; layout nchw
-// forward for sm_90a. Template shift_gemm: a block makes 16x32 outputs of 32 channels; 16 taps; 207.6 KiB shared.
-// Launch: 384 threads and 212536 bytes of dynamic shared memory a block.
+// forward for sm_90a. Template shift_gemm: a block makes 16x32 outputs of 64 channels; 16 taps; 161.0 KiB shared.
+// Launch: 384 threads and 164896 bytes of dynamic shared memory a block.
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
@@ -154,9 +154,9 @@ __device__ __forceinline__ void wgmma_pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }
 
-// The same of a register of A: computed before wgmma_fence().
-__device__ __forceinline__ void wgmma_pin_operand(unsigned int& value) {
-  asm volatile("" : "+r"(value)::"memory");
+// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
+  asm volatile("" : "+r"(word)::"memory");
 }
 
 // Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,
@@ -194,21 +194,27 @@ __device__ __forceinline__ void setmaxnreg_increase_224() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 224;" ::: "memory");
 }
 
-// d (64x32, f32) = a (64x8) * b (8x32), added to d where `accumulate` is not 0: tf32, A in registers, B K-major.
+// d (64x64, f32) = a (64x8) * b (8x64), added to d where `accumulate` is not 0: tf32, A in registers, B K-major.
 // By a warpgroup, beside its threads until wgmma_wait().
-__device__ __forceinline__ void wgmma_m64n32k8_tf32_rs(float (&d)[16], const unsigned int (&a)[4], unsigned long long b,
+__device__ __forceinline__ void wgmma_m64n64k8_tf32_rs(float (&d)[32], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
   asm volatile(
       "{\n\t.reg .pred accumulate;\n\t"
-      "setp.ne.b32 accumulate, %21, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 "
+      "setp.ne.b32 accumulate, %37, 0;\n\t"
+      "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, "
-      "%8, %9, %10, %11, %12, %13, %14, %15}, "
-      "{%16, %17, %18, %19}, %20, accumulate, 1, 1;\n\t}"
+      "%8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, "
+      "%24, %25, %26, %27, %28, %29, %30, %31}, "
+      "{%32, %33, %34, %35}, %36, accumulate, 1, 1;\n\t}"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]),
         "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
         "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-        "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+        "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]),
+        "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
+        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate)
       : "memory");
 }
@@ -235,12 +241,12 @@ __device__ __forceinline__ void store_together(float* to, const float (&values)[
 
 // One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
 // products with low parts.
-using Sums = float[16];
+using Sums = float[32];
 
 // The registers of a run: the A operands of products whose first position is each of the run's.
-using Run = unsigned int[11][4];
+using Run = unsigned int[5][4];
 
-using Words = unsigned int[2][12];
+using Words = unsigned int[2][6];
 
 // The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
 __device__ __forceinline__ int out_channel_at(int n) {
@@ -256,34 +262,33 @@ __device__ __forceinline__ float weight_at(const float* __restrict__ weight, int
 }
 
 // Where a tap of a block stands among all taps of the kernel.
-__device__ __forceinline__ int place_of_tap(int tap, int column_tile) {
-  const int first_row = (column_tile / 2 + 1) % 2;
-  return (first_row + tap / 4 * 2) * 4 + tap % 4;
+__device__ __forceinline__ int place_of_tap(int tap) {
+  return tap / 4 * 4 + tap % 4;
 }
 
 // The row of 16 bytes that a column has in one half of a tap's operand.
 __device__ __forceinline__ int operand_row(int tap, int step, int half, int n) {
-  return (tap * 2 + step) * 64 + half * 32 + n;
+  return (tap * 2 + step) * 128 + half * 64 + n;
 }
 
 // Makes 16 bytes of the packed weights; adjacent threads read adjacent taps.
 __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned char* __restrict__ packed, int index) {
-  const int tap = index % 8;
-  const int n = index / 8 % 32;
-  const int half = index / 256 % 2;
-  const int step = index / 512 % 2;
-  const int chunk = index / 1024 % 8;
-  const int column_tile = index / 8192;
-  if (column_tile < 4) {
-    const int co = column_tile % 2 * 32 + out_channel_at(n);
+  const int tap = index % 16;
+  const int n = index / 16 % 64;
+  const int half = index / 1024 % 2;
+  const int step = index / 2048 % 2;
+  const int chunk = index / 4096 % 8;
+  const int column_tile = index / 32768;
+  if (column_tile < 1) {
+    const int co = out_channel_at(n);
     const int ci = chunk * 16 + step * 8 + half * 4;
-    const int place = place_of_tap(tap, column_tile);
+    const int place = place_of_tap(tap);
     unsigned int words[4];
     words[0] = float_to_tf32(weight_at(weight, ci, co, place));
     words[1] = float_to_tf32(weight_at(weight, ci + 1, co, place));
     words[2] = float_to_tf32(weight_at(weight, ci + 2, co, place));
     words[3] = float_to_tf32(weight_at(weight, ci + 3, co, place));
-    unsigned char* chunk_weights = packed + (static_cast<long long>(column_tile) * 8 + chunk) * 16384;
+    unsigned char* chunk_weights = packed + (static_cast<long long>(column_tile) * 8 + chunk) * 65536;
     *reinterpret_cast<uint4*>(chunk_weights + operand_row(tap, step, half, n) * 16) =
         make_uint4(words[0], words[1], words[2], words[3]);
   }
@@ -293,7 +298,7 @@ __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned 
 // input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
 // thread, so with channels last a product's depth is another order of them.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_a55c19c48119b53c_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_ab00ed3aa18832b6_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
 }
@@ -307,16 +312,16 @@ __device__ __forceinline__ void copy(float* to, const float* from, int bytes) {
 // tile's first image, of `images` that are left.
 __device__ __forceinline__ void stage_input(float* to, const float* __restrict__ x, int first_channel, int first_row,
                                             int first_column, int thread) {
-  for (int i = thread; i < 1632; i += 128) {
+  for (int i = thread; i < 960; i += 128) {
     const int column = i % 6 * 4;
-    const int row = i / 6 % 17;
-    const int channel = i / 102;
+    const int row = i / 6 % 10;
+    const int channel = i / 60;
     const int ci = first_channel + channel;
     const int iy = first_row + row;
     const int ix = first_column + column;
     const bool inside = iy >= 0 && iy < 16 && ix >= 0 && ix < 16;
     const float* from = x + (static_cast<long long>(ci) * 16 + iy) * 16 + ix;
-    copy(to + channel * 424 + row * 24 + column, inside ? from : x, inside ? min(16 - ix, 4) * 4 : 0);
+    copy(to + channel * 264 + row * 24 + column, inside ? from : x, inside ? min(16 - ix, 4) * 4 : 0);
   }
 }
 
@@ -324,7 +329,7 @@ __device__ __forceinline__ void stage_input(float* to, const float* __restrict__
 // the compiler doesn't know that it is zero. Of registers that it knows to be copies, it makes more for each product.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
 #pragma unroll
-  for (int i = 0; i < 11; ++i) {
+  for (int i = 0; i < 5; ++i) {
     run[i][0] = words[0][i];
     run[i][1] = (words[0][i + 1] | zero);
     run[i][2] = words[1][i];
@@ -342,27 +347,22 @@ __device__ __forceinline__ void load_run(Run& run, const float* row, unsigned in
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
-    for (int i = 0; i < 12; i += 4) {
-      const uint4 v = *reinterpret_cast<const uint4*>(row + half * 1696 + i);
+    for (int i = 0; i < 6; i += 2) {
+      const uint2 v = *reinterpret_cast<const uint2*>(row + half * 1056 + i);
       words[half][i] = operand(v.x);
       words[half][i + 1] = operand(v.y);
-      words[half][i + 2] = operand(v.z);
-      words[half][i + 3] = operand(v.w);
     }
   }
   arrange(run, words, zero);
 }
 
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
-__device__ __forceinline__ void pin(Sums (&sums)[2][2]) {
+__device__ __forceinline__ void pin(Sums (&sums)[4][1]) {
 #pragma unroll
-  for (int part = 0; part < 2; ++part) {
+  for (int part = 0; part < 4; ++part) {
 #pragma unroll
-    for (int tile = 0; tile < 2; ++tile) {
-#pragma unroll
-      for (int i = 0; i < 16; ++i) {
-        wgmma_pin(sums[part][tile][i]);
-      }
+    for (int i = 0; i < 32; ++i) {
+      wgmma_pin(sums[part][0][i]);
     }
   }
 }
@@ -378,55 +378,64 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
 // All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first
 // chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
 // as soon as its products are done.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[2][2], const float* rows, unsigned long long weights,
-                                               int later, unsigned int zero) {
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* rows, unsigned long long weights,
+                                               int later, unsigned long long* previous, unsigned int zero) {
   Run runs[2];
-  load_run(runs[0], rows, zero);
+  load_run(runs[0], rows + 2, zero);
   wgmma_fence();
-  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[0][5], wgmma_descriptor_move(weights, 8192), later);   // tap (1, 0)
-  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[0][7], wgmma_descriptor_move(weights, 8192), later);   // tap (1, 0)
-  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[0][4], wgmma_descriptor_move(weights, 10240), later);  // tap (1, 1)
-  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[0][6], wgmma_descriptor_move(weights, 10240), later);  // tap (1, 1)
-  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[0][4], wgmma_descriptor_move(weights, 12288), 1);      // tap (1, 2)
-  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[0][6], wgmma_descriptor_move(weights, 12288), 1);      // tap (1, 2)
-  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[0][3], wgmma_descriptor_move(weights, 14336), 1);      // tap (1, 3)
-  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[0][5], wgmma_descriptor_move(weights, 14336), 1);      // tap (1, 3)
+  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[0][3], wgmma_descriptor_move(weights, 49152), later);  // tap (3, 0)
+  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[0][2], wgmma_descriptor_move(weights, 53248), later);  // tap (3, 1)
+  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[0][2], wgmma_descriptor_move(weights, 57344), 1);      // tap (3, 2)
+  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[0][1], wgmma_descriptor_move(weights, 61440), 1);      // tap (3, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[1], rows + 24, zero);
+  release(previous, later == 1);
+  load_run(runs[1], rows + 26, zero);
   wgmma_fence();
-  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[1][5], wgmma_descriptor_move(weights, 0), 1);     // tap (0, 0)
-  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[1][7], wgmma_descriptor_move(weights, 0), 1);     // tap (0, 0)
-  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[1][4], wgmma_descriptor_move(weights, 2048), 1);  // tap (0, 1)
-  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[1][6], wgmma_descriptor_move(weights, 2048), 1);  // tap (0, 1)
-  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[1][4], wgmma_descriptor_move(weights, 4096), 1);  // tap (0, 2)
-  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[1][6], wgmma_descriptor_move(weights, 4096), 1);  // tap (0, 2)
-  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[1][3], wgmma_descriptor_move(weights, 6144), 1);  // tap (0, 3)
-  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[1][5], wgmma_descriptor_move(weights, 6144), 1);  // tap (0, 3)
+  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[1][3], wgmma_descriptor_move(weights, 16384), 1);      // tap (1, 0)
+  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[1][2], wgmma_descriptor_move(weights, 20480), 1);      // tap (1, 1)
+  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[1][2], wgmma_descriptor_move(weights, 24576), 1);      // tap (1, 2)
+  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[1][1], wgmma_descriptor_move(weights, 28672), 1);      // tap (1, 3)
+  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[1][3], wgmma_descriptor_move(weights, 32768), later);  // tap (2, 0)
+  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[1][2], wgmma_descriptor_move(weights, 36864), later);  // tap (2, 1)
+  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[1][2], wgmma_descriptor_move(weights, 40960), 1);      // tap (2, 2)
+  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[1][1], wgmma_descriptor_move(weights, 45056), 1);      // tap (2, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[0], rows + 3392, zero);
+  load_run(runs[0], rows + 50, zero);
   wgmma_fence();
-  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[0][5], wgmma_descriptor_move(weights, 9216), 1);   // tap (1, 0)
-  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[0][7], wgmma_descriptor_move(weights, 9216), 1);   // tap (1, 0)
-  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[0][4], wgmma_descriptor_move(weights, 11264), 1);  // tap (1, 1)
-  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[0][6], wgmma_descriptor_move(weights, 11264), 1);  // tap (1, 1)
-  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[0][4], wgmma_descriptor_move(weights, 13312), 1);  // tap (1, 2)
-  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[0][6], wgmma_descriptor_move(weights, 13312), 1);  // tap (1, 2)
-  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[0][3], wgmma_descriptor_move(weights, 15360), 1);  // tap (1, 3)
-  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[0][5], wgmma_descriptor_move(weights, 15360), 1);  // tap (1, 3)
+  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[0][3], wgmma_descriptor_move(weights, 0), 1);      // tap (0, 0)
+  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[0][2], wgmma_descriptor_move(weights, 4096), 1);   // tap (0, 1)
+  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[0][2], wgmma_descriptor_move(weights, 8192), 1);   // tap (0, 2)
+  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[0][1], wgmma_descriptor_move(weights, 12288), 1);  // tap (0, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[1], rows + 3416, zero);
+  load_run(runs[1], rows + 2114, zero);
   wgmma_fence();
-  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[1][5], wgmma_descriptor_move(weights, 1024), 1);  // tap (0, 0)
-  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[1][7], wgmma_descriptor_move(weights, 1024), 1);  // tap (0, 0)
-  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[1][4], wgmma_descriptor_move(weights, 3072), 1);  // tap (0, 1)
-  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[1][6], wgmma_descriptor_move(weights, 3072), 1);  // tap (0, 1)
-  wgmma_m64n32k8_tf32_rs(sums[1][0], runs[1][4], wgmma_descriptor_move(weights, 5120), 1);  // tap (0, 2)
-  wgmma_m64n32k8_tf32_rs(sums[1][1], runs[1][6], wgmma_descriptor_move(weights, 5120), 1);  // tap (0, 2)
-  wgmma_m64n32k8_tf32_rs(sums[0][0], runs[1][3], wgmma_descriptor_move(weights, 7168), 1);  // tap (0, 3)
-  wgmma_m64n32k8_tf32_rs(sums[0][1], runs[1][5], wgmma_descriptor_move(weights, 7168), 1);  // tap (0, 3)
+  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[1][3], wgmma_descriptor_move(weights, 51200), 1);  // tap (3, 0)
+  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[1][2], wgmma_descriptor_move(weights, 55296), 1);  // tap (3, 1)
+  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[1][2], wgmma_descriptor_move(weights, 59392), 1);  // tap (3, 2)
+  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[1][1], wgmma_descriptor_move(weights, 63488), 1);  // tap (3, 3)
+  wgmma_commit();
+  wgmma_wait(1);  // the other run may be overwritten
+  load_run(runs[0], rows + 2138, zero);
+  wgmma_fence();
+  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[0][3], wgmma_descriptor_move(weights, 18432), 1);  // tap (1, 0)
+  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[0][2], wgmma_descriptor_move(weights, 22528), 1);  // tap (1, 1)
+  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[0][2], wgmma_descriptor_move(weights, 26624), 1);  // tap (1, 2)
+  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[0][1], wgmma_descriptor_move(weights, 30720), 1);  // tap (1, 3)
+  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[0][3], wgmma_descriptor_move(weights, 34816), 1);  // tap (2, 0)
+  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[0][2], wgmma_descriptor_move(weights, 38912), 1);  // tap (2, 1)
+  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[0][2], wgmma_descriptor_move(weights, 43008), 1);  // tap (2, 2)
+  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[0][1], wgmma_descriptor_move(weights, 47104), 1);  // tap (2, 3)
+  wgmma_commit();
+  wgmma_wait(1);  // the other run may be overwritten
+  load_run(runs[1], rows + 2162, zero);
+  wgmma_fence();
+  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[1][3], wgmma_descriptor_move(weights, 2048), 1);   // tap (0, 0)
+  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[1][2], wgmma_descriptor_move(weights, 6144), 1);   // tap (0, 1)
+  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[1][2], wgmma_descriptor_move(weights, 10240), 1);  // tap (0, 2)
+  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[1][1], wgmma_descriptor_move(weights, 14336), 1);  // tap (0, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
 }
@@ -437,28 +446,43 @@ __device__ __forceinline__ float finish(float sum, float shift) {
   return activate(value);
 }
 
+// The thread's i-th channel, whose first is `co`.
+__device__ __forceinline__ int own_channel(int co, int i) {
+  return co + i / 2 * 8 + i % 2;
+}
+
+// The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait.
+using Shifts = float[16];
+
+__device__ __forceinline__ void load_shifts(Shifts& shifts, const float* __restrict__ bias, int co) {
+#pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    const int channel = own_channel(co, i);
+    shifts[i] = bias[channel];
+  }
+}
+
 // Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
 // channel, `y` the image.
-__device__ __forceinline__ void store_tile(const Sums (&sums)[2][2], float* __restrict__ y,
-                                           const float* __restrict__ bias, int co, int m_y, int m_x, int phase_row) {
-  const int oy = m_y * 2 + phase_row;
-  if (oy < 32) {
+__device__ __forceinline__ void store_tile(const Sums (&sums)[4][1], float* __restrict__ y, const Shifts& shifts,
+                                           int co, int m_y, int m_x, int phase_row) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const int channel = co + i / 2 * 8 + i % 2;
-      const float shift = bias[channel];
-      float* to = y + (static_cast<long long>(channel) * 32 + oy) * 32;
+  for (int row = 0; row < 2; ++row) {
+    const int oy = m_y * 2 + phase_row + row;
+    if (oy < 32) {
 #pragma unroll
-      for (int first = 0; first < 8; first += 4) {
-        const int ox = m_x * 2 + first;
+      for (int i = 0; i < 16; ++i) {
+        const int channel = own_channel(co, i);
+        float* to = y + (static_cast<long long>(channel) * 32 + oy) * 32;
+        const int ox = m_x * 2;
         if (ox < 32) {
           float values[4];
 #pragma unroll
           for (int v = 0; v < 4; ++v) {
-            const int position = (first + v) / 2;
-            const int phase = (first + v) % 2;
+            const int position = v / 2;
+            const int phase = row * 2 + v % 2;
             const int d = i / 2 * 4 + position % 2 * 2 + i % 2;
-            values[v] = finish(sums[phase][position / 2][d], shift);
+            values[v] = finish(sums[phase][position / 2][d], shifts[i]);
           }
           store_together(to + ox, values);
         }
@@ -476,34 +500,29 @@ struct Tile {
 
 __device__ __forceinline__ Tile tile_at(int index) {
   Tile tile;
-  tile.image = index;
-  tile.m_y = 0;
+  tile.image = index / 2;
+  tile.m_y = index % 2 * 8;
   tile.m_x = 0;
   return tile;
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_a55c19c48119b53c(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_ab00ed3aa18832b6(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  const float* __restrict__ bias, float* __restrict__ y, int batch) {
+  const int tiles = batch * 2;
+
   // The block's output channels and phase rows; blocks that read the same input run together.
-  const int column_tile = blockIdx.x % 4;
-  const int first_tile = blockIdx.x / 4;
-  const int next_tile = gridDim.x / 4;
-  const int first_out = column_tile % 2 * 32;
-  const int phase_row = column_tile / 2;
-  const unsigned char* block_weights = packed + static_cast<long long>(column_tile) * 131072;
+  const int first_tile = blockIdx.x;
+  const int next_tile = gridDim.x;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
-  unsigned char* stages = shared + 131072;
-  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 212480);
-  unsigned long long* empty = full + 3;
-  unsigned long long* resident = empty + 3;  // of the weights, where they are
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 164864);
+  unsigned long long* empty = full + 2;
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < 3; ++stage) {
-      mbarrier_init(&full[stage], 128);
+    for (int stage = 0; stage < 2; ++stage) {
+      mbarrier_init(&full[stage], 129);
       mbarrier_init(&empty[stage], 8);
     }
-    mbarrier_init(resident, 1);
     fence_mbarrier_init();
   }
   __syncthreads();
@@ -512,23 +531,22 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   if (warp >= 8) {
     setmaxnreg_decrease_56();
     const int thread = threadIdx.x - 256;
-    const int above = (phase_row + 1) / 2 - 1;
-    if (thread == 0) {
-      mbarrier_arrive_expect(resident, 131072);
-      bulk_load(shared, block_weights, 131072, resident);
-    }
     int stage = 0;
     unsigned int parity = 1;
-    for (int index = first_tile; index < batch; index += next_tile) {
+    for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
       const float* image = x + tile.image * 32768ll;
       for (int chunk = 0; chunk < 8; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
-        unsigned char* to = stages + stage * 27136;
-        stage_input(reinterpret_cast<float*>(to), image, chunk * 16, tile.m_y + above, tile.m_x - 4, thread);
+        unsigned char* to = shared + stage * 82432;
+        if (thread == 0) {
+          mbarrier_arrive_expect(&full[stage], 65536);
+          bulk_load(to + 16896, packed + chunk * 65536, 65536, &full[stage]);
+        }
+        stage_input(reinterpret_cast<float*>(to), image, chunk * 16, tile.m_y - 1, tile.m_x - 4, thread);
         async_copy_arrive(&full[stage]);
         ++stage;
-        if (stage == 3) {
+        if (stage == 2) {
           stage = 0;
           parity ^= 1;
         }
@@ -541,35 +559,36 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int quarter = lane % 4;
     const int run = warp * 8 + lane / 4;
     const int image = run / 64;
-    const int row = run / 4 % 16;
-    const int column = run % 4 * 4;
-    const int position = (image * 17 + row) * 24 + column;
-    const int own = quarter * 424 + position;
-    const int co = first_out + quarter * 2;
+    const int row = run / 8 % 8;
+    const int column = run % 8 * 2;
+    const int position = (image * 10 + row) * 24 + column;
+    const int own = quarter * 264 + position;
+    const int co = quarter * 2;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
-    Sums sums[2][2] = {};
-    mbarrier_wait(resident, 0);
+    Sums sums[4][1] = {};
     int stage = 0;
     unsigned int parity = 0;
-    for (int index = first_tile; index < batch; index += next_tile) {
+    for (int index = first_tile; index < tiles; index += next_tile) {
       pin(sums);
       for (int chunk = 0; chunk < 8; ++chunk) {
         mbarrier_wait(&full[stage], parity);
-        const unsigned char* from = stages + stage * 27136;
-        const unsigned char* weights = shared + chunk * 16384;
-        multiply_chunk(sums, reinterpret_cast<const float*>(from) + own, wgmma_descriptor(weights, 512, 128, 0),
-                       chunk > 0 ? 1 : 0, zero);
-        release(&empty[stage], true);
+        const unsigned char* from = shared + stage * 82432;
+        const unsigned char* weights = from + 16896;
+        multiply_chunk(sums, reinterpret_cast<const float*>(from) + own, wgmma_descriptor(weights, 1024, 128, 0),
+                       chunk > 0 ? 1 : 0, &empty[stage == 0 ? 1 : stage - 1], zero);
         ++stage;
-        if (stage == 3) {
+        if (stage == 2) {
           stage = 0;
           parity ^= 1;
         }
       }
+      Shifts shifts;
+      load_shifts(shifts, bias, co);
       wgmma_wait(0);
       pin(sums);
+      release(&empty[stage == 0 ? 1 : stage - 1], true);
       const Tile tile = tile_at(index);
-      store_tile(sums, y + (tile.image + image) * 65536ll, bias, co, tile.m_y + row, tile.m_x + column, phase_row);
+      store_tile(sums, y + (tile.image + image) * 65536ll, shifts, co, tile.m_y + row, tile.m_x + column, 0);
     }
   }
 }

@@ -191,9 +191,9 @@ __device__ __forceinline__ void wgmma_pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }
 
-// The same of a register of A: computed before wgmma_fence().
-__device__ __forceinline__ void wgmma_pin_operand(unsigned int& value) {
-  asm volatile("" : "+r"(value)::"memory");
+// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
+  asm volatile("" : "+r"(word)::"memory");
 }
 
 // Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,
@@ -394,7 +394,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 // input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
 // thread, so with channels last a product's depth is another order of them.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_cd6c85969f542b4c_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_2e17ca5f0d652ef9_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   const int warps = gridDim.x * 8;
   for (int index = blockIdx.x * 8 + threadIdx.x / 32; index < 64; index += warps) {
@@ -665,6 +665,14 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], const float* 
   }
 }
 
+// The thread's i-th channel, whose first is `co`.
+__device__ __forceinline__ int own_channel(int co, int i) {
+  return co + i / 2 * 8 + i % 2;
+}
+
+__device__ __forceinline__ void load_shifts() {
+}
+
 // Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
 // channel, `y` the image.
 __device__ __forceinline__ void store_tile(const Sums (&sums)[2][2], float* __restrict__ y, int co, int m_y, int m_x,
@@ -673,7 +681,7 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[2][2], float* __re
   if (oy < 512) {
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      const int channel = co + i / 2 * 8 + i % 2;
+      const int channel = own_channel(co, i);
       float* to = y + (static_cast<long long>(channel) * 512 + oy) * 1024;
       if (m_x < 1024) {
         float values[4];
@@ -705,7 +713,7 @@ __device__ __forceinline__ Tile tile_at(int index) {
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_cd6c85969f542b4c(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_2e17ca5f0d652ef9(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  float* __restrict__ y, int batch) {
   const int tiles = batch * 2048;
 
@@ -798,6 +806,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
           parity ^= 1;
         }
       }
+      load_shifts();
       const Tile tile = tile_at(index);
       store_tile(sums, y + (tile.image + image) * 16777216ll, co, tile.m_y + row, tile.m_x + column, 0);
     }

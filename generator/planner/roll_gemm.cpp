@@ -1,0 +1,327 @@
+#include "generator/planner/roll_gemm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "generator/planner/layer_parameters.h"
+
+namespace convtgen {
+namespace {
+
+constexpr int kThreads = 384;
+constexpr std::int64_t kMostColumns = 256;    // of a product
+constexpr std::int64_t kMostRegisters = 152;  // of sums and operands: beyond, products are serialised (C7512)
+constexpr std::int64_t kMostReach = 24;       // of a row's taps, whose words a thread reads
+constexpr std::int64_t kMostProducts = 256;   // in the unrolled body
+constexpr std::int64_t kMostStages = 8;
+constexpr std::int64_t kMostSegments = 64;    // of an image's rows
+constexpr std::int64_t kUnknownExtent = 256;  // what open sizes are planned for
+constexpr std::int64_t kUnknownBatch = 16;
+constexpr std::size_t kMostPlans = 8;
+
+// What an SM of an H200 does, in cycles. The rates are measured ones (docs/kernel-notes.md).
+constexpr double kClock = 1.7e9;
+constexpr double kL2BytesPerCycle = 24;  // that an SM gets while all of them ask
+constexpr double kRowCycles = 250;       // behind an input row: its outputs are stored, the sums move up
+constexpr double kTileCycles = 1500;     // until the first row has come
+constexpr double kLaunchSeconds = 3e-6;
+constexpr double kPackBytesPerSecond = 1e12;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+std::int64_t round_up(std::int64_t a, std::int64_t b) {
+  return ceil_div(a, b) * b;
+}
+std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
+  return (a % b + b) % b;
+}
+double number(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+/// The block, as the template's parameters of the same names.
+struct Block {
+  std::int64_t run = 2, rows = 1, columns = 8, store = 1;
+  std::int64_t chunk = 16, stages = 2;
+  bool flat = false;
+};
+
+/// What the choice depends on.
+struct Facts {
+  const Layer& layer;
+  const Target& target;
+  Shape shape;         // with what open sizes are planned for
+  std::int64_t bytes;  // of an element
+  std::int64_t depth;  // channels of a product
+  std::int64_t pack;   // elements of 16 bytes
+  std::int64_t reach;  // from a row's first tap to its last
+
+  [[nodiscard]] std::int64_t strip(const Block& b) const { return 64 * b.run; }
+  [[nodiscard]] std::int64_t chunks(const Block& b) const { return ceil_div(layer.in_channels, b.chunk); }
+  [[nodiscard]] std::int64_t column_tiles(const Block& b) const { return ceil_div(layer.out_channels, b.columns); }
+  [[nodiscard]] std::int64_t image_pitch() const {
+    return round_up(shape.in_width + std::max<std::int64_t>(0, reach - layer.padding.w), pack);
+  }
+  [[nodiscard]] std::int64_t strips(const Block& b) const {
+    return b.flat ? ceil_div(shape.batch * image_pitch(), strip(b)) : shape.batch * ceil_div(shape.out_width, strip(b));
+  }
+};
+
+std::int64_t stage_bytes(const Facts& f, const Block& b) {
+  const std::int64_t before = round_up(f.reach - f.layer.padding.w + f.reach * f.pack, f.pack) - f.reach * f.pack;
+  const std::int64_t columns = round_up(f.strip(b) + f.layer.padding.w + before, f.pack);
+  return b.chunk * (columns + floor_mod(8 - columns, 32)) * f.bytes;
+}
+/// The packed weights of a block, which stay in its shared memory.
+std::int64_t weight_bytes(const Facts& f, const Block& b) {
+  return f.chunks(b) * b.chunk / f.depth * f.layer.kernel.w * f.layer.kernel.h * b.columns * 32;
+}
+std::int64_t shared_bytes(const Facts& f, const Block& b) {
+  return weight_bytes(f, b) + b.stages * (stage_bytes(f, b) + 16) + 8;
+}
+
+/// Sectors of 32 bytes that rows of strips touch, over those that they would fill.
+double row_waste(const Facts& f, const Block& b, std::int64_t extent) {
+  const std::int64_t bytes = std::min(f.strip(b), extent) * f.bytes;
+  return number(round_up(bytes, 32) + (extent * f.bytes % 32 == 0 && bytes % 32 == 0 ? 0 : 32)) / number(bytes);
+}
+
+/// Cycles of one input row while the next ones keep coming.
+double row_cycles(const Facts& f, const Block& b) {
+  const std::int64_t columns = f.layer.kernel.h * b.columns;
+  const double product = std::max(17.0, number(columns) / 2 + (columns < 64 ? 2.0 : 0.5));
+  const double steps = number(f.chunks(b) * b.chunk / f.depth);
+  const double tensor = number(f.layer.kernel.w * b.run) * steps * product;
+  // Instructions of a scheduler, which has a warp of each warpgroup: a run's words are read, rounded or paired, and
+  // copied for each operand.
+  const double words = number(2 * (b.run + f.reach));
+  const double operands = number(4 * std::min(b.run - 1 + f.reach, b.run / 2 * f.layer.kernel.w));
+  const double issue = 2 * steps * (words / number(b.run) + 2 * words + operands + 10);
+  return std::max({tensor, issue, number(f.chunks(b) * stage_bytes(f, b)) / kL2BytesPerCycle});
+}
+
+/// Of all tiles, in rounds of as many as there are blocks.
+double cycles_of(const Facts& f, const Block& b) {
+  const Layer& layer = f.layer;
+  const std::int64_t segments = ceil_div(f.shape.out_height, b.rows);
+  const std::int64_t tiles = f.strips(b) * segments;
+  const std::int64_t sms = f.target.multiprocessors;
+  const std::int64_t at_once = std::max<std::int64_t>(1, std::min(tiles, sms / f.column_tiles(b)));
+  const std::int64_t rounds = ceil_div(tiles, at_once) * ceil_div(f.column_tiles(b) * at_once, sms);
+  // Input rows of a tile: those of its outputs and the halo, but for what lies outside.
+  const std::int64_t outside = segments == 1   ? 2 * (layer.kernel.h - 1 - layer.padding.h)
+                               : segments == 2 ? layer.kernel.h - 1 - layer.padding.h
+                                               : 0;
+  const std::int64_t read = b.rows + layer.kernel.h - 1 - std::max<std::int64_t>(0, outside);
+  return number(rounds) * (number(read) * row_cycles(f, b) + number(b.rows) * kRowCycles + kTileCycles);
+}
+
+double predicted_seconds(const Facts& f, const Block& b) {
+  const double halo = 1 + number(f.layer.kernel.h - 1) / number(b.rows);
+  const double moved = number(f.shape.input_elements) * row_waste(f, b, f.shape.in_width) * halo +
+                       number(f.shape.weight_elements) +
+                       number(f.shape.output_elements) * row_waste(f, b, f.shape.out_width) *
+                           (b.store < b.run ? 2.0 : 1.0);  // pieces with gaps between them
+  const double memory = moved * number(f.bytes) / f.target.bytes_per_second;
+  const double packing = number(f.column_tiles(b) * weight_bytes(f, b)) / kPackBytesPerSecond;
+  return kLaunchSeconds + packing + std::max(cycles_of(f, b) / kClock, memory);
+}
+
+/// As many stages as fit; false where not even two do, or where channels that the layer lacks would move from stage to
+/// stage.
+bool choose_stages(const Facts& f, Block& b) {
+  const std::int64_t unit = f.layer.in_channels % b.chunk == 0 ? 1 : f.chunks(b);
+  for (b.stages = kMostStages; b.stages >= 2; --b.stages) {
+    if (b.stages % unit == 0 && shared_bytes(f, b) <= f.target.max_shared_bytes) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The rows of a tile for which the whole takes least.
+void choose_rows(const Facts& f, Block& b) {
+  double best = std::numeric_limits<double>::infinity();
+  Block tried = b;
+  for (std::int64_t segments = 1; segments <= std::min(f.shape.out_height, kMostSegments); ++segments) {
+    tried.rows = ceil_div(f.shape.out_height, segments);
+    if (const double cycles = cycles_of(f, tried); cycles < best) {
+      best = cycles;
+      b.rows = tried.rows;
+    }
+  }
+}
+
+/// Output channels of a block: numbers that share all of them evenly.
+std::vector<std::int64_t> column_choices(const Facts& f) {
+  const std::int64_t out = f.layer.out_channels;
+  std::vector<std::int64_t> choices;
+  for (std::int64_t parts = 1; parts <= ceil_div(out, 8) && choices.size() < 3; ++parts) {
+    const std::int64_t columns = round_up(ceil_div(out, parts), 8);
+    if (columns * f.layer.kernel.h <= kMostColumns && (choices.empty() || choices.back() != columns)) {
+      choices.push_back(columns);
+    }
+  }
+  return choices;
+}
+
+bool registers_suffice(const Facts& f, const Block& b) {
+  const std::int64_t sums = b.run / 2 * f.layer.kernel.h * b.columns / 2;
+  const std::int64_t operands = 4 * std::min(b.run - 1 + f.reach, b.run / 2 * f.layer.kernel.w);
+  return sums + 2 * operands <= kMostRegisters;
+}
+
+/// The block with the stages that are predicted to take least; nothing where none fits.
+std::optional<Block> with_pipeline(const Facts& f, const Block& b) {
+  std::optional<Block> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::int64_t depths : {4, 2, 1}) {
+    Block tried = b;
+    tried.chunk = depths * f.depth;
+    const bool is_wider = depths > 1 && tried.chunk >= 2 * f.layer.in_channels;
+    const bool is_odd = depths == 1 && f.chunks(tried) > 1;
+    if (is_wider || is_odd || depths * f.layer.kernel.w * b.run / 2 > kMostProducts || !choose_stages(f, tried)) {
+      continue;
+    }
+    choose_rows(f, tried);
+    if (const double seconds = predicted_seconds(f, tried); seconds < least) {
+      least = seconds;
+      best = tried;
+    }
+  }
+  return best;
+}
+
+struct Candidate {
+  Block block;
+  double seconds = 0;
+};
+
+std::vector<Candidate> candidates(const Facts& f) {
+  std::vector<Candidate> out;
+  for (const std::int64_t run : {2, 4}) {
+    for (const std::int64_t columns : column_choices(f)) {
+      for (const bool flat : {false, true}) {
+        Block block;
+        block.run = run;
+        block.columns = columns;
+        block.flat = flat;
+        block.store = run;
+        while (f.shape.out_width % block.store != 0) {
+          block.store /= 2;
+        }
+        if (!registers_suffice(f, block)) {
+          continue;
+        }
+        if (const std::optional<Block> whole = with_pipeline(f, block)) {
+          out.push_back({*whole, predicted_seconds(f, *whole)});
+        }
+      }
+    }
+  }
+  return out;
+}
+
+Parameters parameters_of(const Layer& l, const Block& b) {
+  Parameters p = layer_parameters(l);
+  p.insert({
+      {"Element", TypeName{l.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
+      {"Sum", TypeName{"float"}},
+      {"type", std::int64_t{l.dtype == Dtype::kF16    ? 0
+                            : l.dtype == Dtype::kBf16 ? 1
+                                                      : 2}},
+      {"run", b.run},
+      {"rows", b.rows},
+      {"columns", b.columns},
+      {"store", b.store},
+      {"flat", b.flat},
+      {"chunk", b.chunk},
+      {"stages", b.stages},
+  });
+  return p;
+}
+
+Plan plan_of(const Facts& f, const Candidate& candidate) {
+  const Layer& layer = f.layer;
+  const Block& b = candidate.block;
+  Plan plan;
+  plan.template_name = "roll_gemm";
+  plan.predicted_seconds = candidate.seconds;
+  plan.parameters = parameters_of(layer, b);
+  plan.threads = kThreads;
+  plan.shared_bytes = shared_bytes(f, b);
+  plan.packed_bytes = f.column_tiles(b) * weight_bytes(f, b);
+  plan.alignment = 16;
+  plan.summary = fmt::format("a block makes {}x{} outputs of {} channels; {} taps; {:.1f} KiB shared", b.rows,
+                             f.strip(b), std::min(b.columns, layer.out_channels), layer.kernel.h * layer.kernel.w,
+                             number(plan.shared_bytes) / 1024.0);
+  plan.reason = fmt::format(
+      "tensor cores: products of 64 positions x {} kernel rows of {} channels, rows roll down; {} stages of {} input "
+      "channels, weights resident{}",
+      layer.kernel.h, b.columns, b.stages, b.chunk, b.flat ? ", images in one sequence" : "");
+  return plan;
+}
+
+/// Nothing where the template has no kernel for the layer.
+std::optional<Facts> facts_of(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  const std::int64_t bytes = layer.dtype == Dtype::kF32 ? 4 : 2;
+  const bool applies =
+      problem.target.architecture == "sm_90a" && layer.groups == 1 &&
+      (layer.compute == Compute::kTf32 || layer.compute == Compute::kF16 || layer.compute == Compute::kBf16) &&
+      layer.layout == Layout::kNchw && layer.stride.h == 1 && layer.stride.w == 1 && layer.dilation.h == 1 &&
+      layer.kernel.h >= 2 && layer.dilation.w * (layer.kernel.w - 1) <= kMostReach && layer.padding.w <= kMostReach;
+  if (!applies || !layer.width || *layer.width * bytes % 16 != 0) {
+    return std::nullopt;
+  }
+  const auto shape =
+      shape_of(layer, {layer.batch.value_or(kUnknownBatch), layer.height.value_or(kUnknownExtent), *layer.width});
+  if (!shape || shape->output_elements == 0) {
+    return std::nullopt;
+  }
+  return Facts{.layer = layer,
+               .target = problem.target,
+               .shape = *shape,
+               .bytes = bytes,
+               .depth = 32 / bytes,
+               .pack = 16 / bytes,
+               .reach = layer.dilation.w * (layer.kernel.w - 1)};
+}
+
+std::int64_t integer(const Plan& plan, std::string_view name) {
+  return std::get<std::int64_t>(plan.parameters.find(name)->second);
+}
+
+}  // namespace
+
+std::vector<Plan> plans_roll_gemm(const Problem& problem) {
+  const std::optional<Facts> facts = facts_of(problem);
+  if (!facts) {
+    return {};
+  }
+  std::vector<Candidate> found = candidates(*facts);
+  std::ranges::stable_sort(found, {}, &Candidate::seconds);
+  found.resize(std::min(found.size(), kMostPlans));
+  std::vector<Plan> plans;
+  for (const Candidate& candidate : found) {
+    plans.push_back(plan_of(*facts, candidate));
+  }
+  return plans;
+}
+
+Grid roll_gemm_grid(const Problem& problem, const Plan& plan) {
+  const std::int64_t columns = ceil_div(problem.layer.out_channels, integer(plan, "columns"));
+  // Strips of a sequence begin anywhere in an image: there may be some more or fewer than this says, which is made up
+  // for by blocks that stay for several tiles.
+  return {.tile_rows = integer(plan, "rows"),
+          .tile_columns = 64 * integer(plan, "run"),
+          .blocks_per_tile = columns,
+          .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};
+}
+
+}  // namespace convtgen

@@ -1,0 +1,14 @@
+// Plans for the template `roll_gemm` (templates/roll_gemm.cu): blocks of tensor-core products that walk down the image.
+#pragma once
+
+#include "generator/planner/plan.h"
+
+namespace convtgen {
+
+/// Plans of `roll_gemm` for a forward problem, best first; none where it has no kernel for the layer or the target.
+[[nodiscard]] std::vector<Plan> plans_roll_gemm(const Problem& problem);
+
+/// The numbers of a launch of that plan.
+[[nodiscard]] Grid roll_gemm_grid(const Problem& problem, const Plan& plan);
+
+}  // namespace convtgen

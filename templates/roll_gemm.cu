@@ -1,0 +1,456 @@
+// Forward transposed convolution of stride 1 on tensor cores (wgmma): blocks walk down the image, and each input row is
+// multiplied once with the weights of all kernel rows.
+//
+// A block makes a strip of positions, `rows` rows of it, for some output channels. The columns of a product are those
+// channels, once for each kernel row: a thread has the sums of as many output rows under way. Behind an input row the
+// first of these is finished and stored, and the others move up by one. The weights of a kernel column are the B
+// operand, in shared memory for the block's life; pack_weights() has put them into that order. A stage is one input row
+// of the strip with its halo, for some channels, as it lies in memory: bulk copies bring it. The consumers take it into
+// registers, as A operands. A thread's positions are adjacent, so all kernel columns take the same words.
+#ifndef CONVTGEN_PARAMETERS
+#define CONVTGEN_PARAMETERS "roll_gemm.parameters.h"
+#endif
+#include CONVTGEN_PARAMETERS
+#include "device/activation.h"
+#include "device/barrier.h"
+#include "device/element.h"
+#include "device/memory.h"
+#include "device/printed.h"
+#include "device/template.h"
+#include "device/tensor_copy.h"
+#include "device/warp.h"
+#include "device/warpgroup.h"
+
+using P = Parameters;
+using Element = P::Element;
+
+constexpr int kConsumers = 256;
+constexpr int kProducers = 128;
+constexpr int kProducerWarps = kProducers / 32;
+constexpr int kThreads = kConsumers + kProducers;
+
+constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
+constexpr int kDepth = 32 / kBytes;                    // channels of one product
+constexpr int kPack = 16 / kBytes;                     // elements of 16 bytes
+constexpr int kSteps = P::chunk / kDepth;
+constexpr int kChunks = ceil_div(P::in_channels, P::chunk);
+constexpr int kTiles = P::run / 2;  // of 64 positions, that a warpgroup makes
+constexpr int kStrip = 64 * P::run;
+constexpr int kColumns = P::kernel_h * P::columns;  // of a product
+constexpr int kColumnTiles = ceil_div(P::out_channels, P::columns);
+constexpr int kTaps = P::kernel_h * P::kernel_w;
+
+// The halo. Staged columns begin and end with whole 16 bytes.
+constexpr int kReach = P::dilation_w * (P::kernel_w - 1);  // from a row's last tap to its first
+constexpr int kLeastOffset = P::padding_w - kReach;
+constexpr int kFirstColumn = floor_div(kLeastOffset, kPack) * kPack;
+constexpr int kStagedColumns = ceil_div(kStrip + P::padding_w - kFirstColumn, kPack) * kPack;
+constexpr int kOutWidth = P::width + kReach - 2 * P::padding_w;
+constexpr int kStrips = ceil_div(kOutWidth, kStrip);  // of an image, where they are not of a sequence
+
+// In the sequence: from a position to the same of the next image. As many zeros lie between as taps reach. A strip has
+// positions of some images.
+constexpr int kImagePitch = ceil_div(P::width + (kLeastOffset < 0 ? -kLeastOffset : 0), kPack) * kPack;
+constexpr int kImages = P::flat ? ceil_div(kImagePitch - kPack + kFirstColumn + kStagedColumns, kImagePitch) : 1;
+
+// The pitch in elements keeps the consumers' reads free of bank conflicts: (thread in four) * pitch + 8 words each.
+constexpr int kChannelPitch = kStagedColumns + floor_mod(8 - kStagedColumns, 32);
+constexpr int kStageBytes = P::chunk * kChannelPitch * kBytes;
+
+// Weights: for each kernel column and step a K-major B operand without swizzle, two columns of 16-byte rows.
+constexpr int kProductBytes = kColumns * 32;
+constexpr int kChunkWeightBytes = P::kernel_w * kSteps * kProductBytes;
+constexpr int kWeightBytes = kChunks * kChunkWeightBytes;  // of a block
+constexpr int kBarrierOffset = kWeightBytes + P::stages * kStageBytes;
+
+// A thread's run of positions, with the halo of its row: whole vectors, of which it uses the words from the first one
+// on.
+constexpr int kRunStart = (kLeastOffset - kFirstColumn) / P::run * P::run;
+constexpr int kFirstWord = kLeastOffset - kFirstColumn - kRunStart;
+constexpr int kRun = ceil_div(P::run + P::padding_w - kFirstColumn - kRunStart, P::run) * P::run;
+
+static_assert(P::stride_h == 1 && P::stride_w == 1 && P::dilation_h == 1 && !P::channels_last,
+              "rows follow one another");
+static_assert(P::width > 0 && P::width % kPack == 0, "rows are whole bulk copies");
+static_assert(kColumns <= 256 && kTiles * kColumns <= 256, "the sums fit the registers");
+static_assert(kChunks == 1 || kSteps % 2 == 0, "each chunk begins with the same run");
+static_assert(P::in_channels % P::chunk == 0 || P::stages % kChunks == 0, "a stage always lacks the same channels");
+
+// One thread's sums for one tile: those of each kernel row, which are of one output row each.
+constexpr int kRowSums = P::columns / 2;
+using Sums = float[kColumns / 2];
+// The registers of a run: the A operands of products whose first position is each of the run's.
+using Run = unsigned int[kRun - 1][4];
+
+// Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
+// column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
+// 16 bytes, adjacent threads read adjacent taps.
+extern "C" __global__ void __launch_bounds__(256)
+    pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
+  const int index = blockIdx.x * 256 + threadIdx.x;
+  const int tap = index % kTaps;
+  const int n = index / kTaps % P::columns;
+  const int half = index / (kTaps * P::columns) % 2;
+  const int step = index / (kTaps * P::columns * 2) % (kSteps * kChunks);
+  const int column_tile = index / (kTaps * P::columns * 2 * kSteps * kChunks);
+  if (column_tile < kColumnTiles) {
+    const int co = column_tile * P::columns + n;
+    unsigned int words[4];
+    CONVTGEN_UNROLL
+    for (int word = 0; word < 4; ++word) {
+      unsigned int parts[2];
+      CONVTGEN_UNROLL
+      for (int part = 0; part < 4 / kBytes; ++part) {
+        const int ci = step * kDepth + half * kPack + word * (4 / kBytes) + part;
+        Element value = 0;
+        if ((P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
+            (P::out_channels % P::columns == 0 || co < P::out_channels)) {
+          value = weight[(static_cast<long long>(ci) * P::out_channels + co) * kTaps + tap];
+        }
+        parts[part] = bits_of(value);
+      }
+      words[word] = P::type == kWgmmaTf32 ? float_to_tf32(__uint_as_float(parts[0])) : low_halves(parts[0], parts[1]);
+    }
+    const int product = (step / kSteps * P::kernel_w + tap % P::kernel_w) * kSteps + step % kSteps;
+    unsigned char* to = packed + static_cast<long long>(column_tile) * kWeightBytes + product * kProductBytes;
+    const int row = half * kColumns + tap / P::kernel_w * P::columns + n;
+    *reinterpret_cast<uint4*>(to + row * 16) = make_uint4(words[0], words[1], words[2], words[3]);
+  }
+}
+
+// A tile's place: its first image, its first position in a row there, and its first row of outputs.
+struct Tile {
+  int image;
+  int column;
+  int row;
+};
+__device__ __forceinline__ Tile tile_at(int index, const int segments) {
+  const int strip = index / segments;
+  Tile tile;
+  if (P::flat) {
+    const long long position = static_cast<long long>(strip) * kStrip;
+    tile.image = static_cast<int>(position / kImagePitch);
+    tile.column = static_cast<int>(position % kImagePitch);
+  } else {
+    tile.image = strip / kStrips;
+    tile.column = strip % kStrips * kStrip;
+  }
+  tile.row = index % segments * P::rows;
+  return tile;
+}
+
+// The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.
+__device__ __forceinline__ int first_input_row(const Tile& tile) {
+  return max(0, tile.row + (P::padding_h - (P::kernel_h - 1)));
+}
+__device__ __forceinline__ int last_input_row(const Tile& tile, const int out_h) {
+  return min(tile.row + P::rows, out_h) + P::padding_h;
+}
+
+// Staged columns that hold a row of the tile's image of this number: from `first_of` to before `last_of`, which is not
+// above it where there are none.
+__device__ __forceinline__ int image_column(const Tile& tile, const int image) {
+  return image * kImagePitch - tile.column - kFirstColumn;
+}
+__device__ __forceinline__ int first_of(const Tile& tile, const int image) {
+  return max(0, image_column(tile, image));
+}
+__device__ __forceinline__ int last_of(const Tile& tile, const int image, int batch) {
+  return tile.image + image < batch ? min(kStagedColumns, image_column(tile, image) + P::width) : 0;
+}
+
+// Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels
+// that the layer lacks.
+__device__ __forceinline__ void clear_gaps(Element* to, const Tile& tile, int channels, int thread, int batch) {
+  constexpr int kUnits = kStagedColumns / kPack;
+  for (int i = thread; i < P::chunk * kUnits; i += kProducers) {
+    const int channel = i / kUnits;
+    const int column = i % kUnits * kPack;
+    bool is_copied = false;
+    CONVTGEN_UNROLL
+    for (int image = 0; image < kImages; ++image) {
+      is_copied = is_copied || (column >= first_of(tile, image) && column < last_of(tile, image, batch));
+    }
+    if (!is_copied || (P::in_channels % P::chunk != 0 && channel >= channels)) {
+      *reinterpret_cast<uint4*>(to + channel * kChannelPitch + column) = make_uint4(0, 0, 0, 0);
+    }
+  }
+}
+
+// Asks for a warp's share of a stage: every fourth channel. `x` is the tile's first image, at the row and the first
+// channel.
+__device__ __forceinline__ void copy_channels(Element* to, const Element* __restrict__ x, const Tile& tile,
+                                              int channels, int warp, int batch, const int in_h,
+                                              unsigned long long* full) {
+  int elements = 0;  // of a channel
+  CONVTGEN_UNROLL
+  for (int image = 0; image < kImages; ++image) {
+    elements += max(0, last_of(tile, image, batch) - first_of(tile, image));
+  }
+  mbarrier_arrive_expect(full, (channels - warp + (kProducerWarps - 1)) / kProducerWarps * elements * kBytes);
+  const long long in_plane = static_cast<long long>(in_h) * P::width;
+#pragma unroll 4
+  for (int channel = warp; channel < channels; channel += kProducerWarps) {
+    CONVTGEN_UNROLL
+    for (int image = 0; image < kImages; ++image) {
+      const int first = first_of(tile, image);
+      const int count = last_of(tile, image, batch) - first;
+      if (count > 0) {
+        bulk_load(to + channel * kChannelPitch + first,
+                  x + (image * P::in_channels + channel) * in_plane + (first - image_column(tile, image)),
+                  count * kBytes, full);
+      }
+    }
+  }
+}
+
+// Takes a thread's run of a staged row to registers, for one step. `row` is its first position of its first channel.
+__device__ __forceinline__ void load_run(Run& run, const Element* row) {
+  unsigned int words[2][kRun];  // for the halves of a product's depth
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const Element* from = row + half * kPack * kChannelPitch;
+#pragma unroll
+    for (int i = 0; i < kRun; i += P::run) {
+      if (P::type == kWgmmaTf32 && P::run == 4) {
+        const uint4 v = *reinterpret_cast<const uint4*>(from + i);
+        words[half][i] = operand(v.x);
+        words[half][i + 1] = operand(v.y);
+        words[half][i + 2] = operand(v.z);
+        words[half][i + 3] = operand(v.w);
+      } else if (P::type == kWgmmaTf32) {
+        const uint2 v = *reinterpret_cast<const uint2*>(from + i);
+        words[half][i] = operand(v.x);
+        words[half][i + 1] = operand(v.y);
+      } else if (P::run == 4) {
+        // Two channels, position by position.
+        const uint2 a = *reinterpret_cast<const uint2*>(from + i);
+        const uint2 b = *reinterpret_cast<const uint2*>(from + kChannelPitch + i);
+        words[half][i] = low_halves(a.x, b.x);
+        words[half][i + 1] = high_halves(a.x, b.x);
+        words[half][i + 2] = low_halves(a.y, b.y);
+        words[half][i + 3] = high_halves(a.y, b.y);
+      } else {
+        const unsigned int a = *reinterpret_cast<const unsigned int*>(from + i);
+        const unsigned int b = *reinterpret_cast<const unsigned int*>(from + kChannelPitch + i);
+        words[half][i] = low_halves(a, b);
+        words[half][i + 1] = high_halves(a, b);
+      }
+    }
+  }
+#pragma unroll
+  for (int i = kFirstWord; i < kFirstWord + P::run + kReach; ++i) {
+    wgmma_pin_operand(words[0][i]);
+    wgmma_pin_operand(words[1][i]);
+  }
+#pragma unroll
+  for (int i = 0; i < kRun - 1; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = words[0][i + 1];
+    run[i][2] = words[1][i];
+    run[i][3] = words[1][i + 1];
+  }
+}
+
+// Keeps the compiler from moving the sums across the waits for their products, or the fences before them.
+__device__ __forceinline__ void pin(Sums (&sums)[kTiles]) {
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+    for (int i = 0; i < kColumns / 2; ++i) {
+      wgmma_pin(sums[tile][i]);
+    }
+  }
+}
+
+// All products of one chunk of an input row. `row` is the thread's first position in the stage, which is given back
+// when it lies in registers.
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Element* row, unsigned long long weights,
+                                               unsigned long long* empty) {
+  Run runs[2];
+  CONVTGEN_UNROLL
+  for (int step = 0; step < kSteps; ++step) {
+    load_run(runs[step % 2], row + step * kDepth * kChannelPitch + kRunStart);
+    if (step == kSteps - 1) {
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) {
+        mbarrier_arrive(empty);
+      }
+    }
+    wgmma_fence();
+    CONVTGEN_UNROLL
+    for (int kw = 0; kw < P::kernel_w; ++kw) {
+      const int shift = P::padding_w - P::dilation_w * kw - kFirstColumn - kRunStart;
+      CONVTGEN_UNROLL
+      for (int tile = 0; tile < kTiles; ++tile) {
+        wgmma_rs(P::type, kWgmmaMajorK, sums[tile], runs[step % 2][2 * tile + shift],
+                 wgmma_descriptor_move(weights, (kw * kSteps + step) * kProductBytes), 1);  // kernel column {kw}
+      }
+    }
+    wgmma_commit();
+    wgmma_wait(1);  // the other run may be overwritten
+  }
+}
+
+// Moves the sums of all output rows up by one, behind the first; those of a new row begin.
+__device__ __forceinline__ void roll(Sums (&sums)[kTiles]) {
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+    for (int i = 0; i < kColumns / 2; ++i) {
+      sums[tile][i] = i + kRowSums < kColumns / 2 ? sums[tile][i + kRowSums] : 0;
+    }
+  }
+}
+
+// A sum as memory holds it, after bias and fuse chain where the layer has them.
+__device__ __forceinline__ float finish(float sum, float shift) {
+  const float value = P::has_bias ? sum + shift : sum;
+  return P::fuse_count > 0 ? activate(value) : value;
+}
+
+// Stores a thread's outputs of the finished row. `to` is its first position of its first channel, `co`; `left` counts
+// the positions from there to the row's end.
+__device__ __forceinline__ void store_row(const Sums (&sums)[kTiles], Element* __restrict__ to,
+                                          const Element* __restrict__ bias, int co, int left, const int out_h) {
+#pragma unroll
+  for (int i = 0; i < P::columns / 4; ++i) {
+    const int channel = i / 2 * 8 + i % 2;
+    if (P::out_channels % P::columns == 0 || co + channel < P::out_channels) {
+      const float shift = P::has_bias ? widen(bias[co + channel]) : 0;
+      Element* row = to + channel * static_cast<long long>(out_h) * kOutWidth;
+#pragma unroll
+      for (int first = 0; first < P::run; first += P::store) {
+        if (first < left) {
+          float values[P::store];
+#pragma unroll
+          for (int v = 0; v < P::store; ++v) {
+            const int position = first + v;
+            values[v] = finish(sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], shift);
+          }
+          store_together(row + first, values);
+        }
+      }
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    roll_gemm(const Element* __restrict__ x, const unsigned char* __restrict__ packed, const Element* __restrict__ bias,
+              Element* __restrict__ y, int batch, int height, int width) {
+  const int in_h = P::height >= 0 ? P::height : height;
+  const int out_h = in_h + (P::kernel_h - 1 - 2 * P::padding_h);
+  const int segments = (out_h + (P::rows - 1)) / P::rows;
+  const int strips = P::flat ? static_cast<int>((static_cast<long long>(batch) * kImagePitch + (kStrip - 1)) / kStrip)
+                             : batch * kStrips;
+  const int tiles = strips * segments;
+
+  // The block's output channels; blocks that read the same input run together.
+  const int column_tile = blockIdx.x % kColumnTiles;
+  const int first_tile = blockIdx.x / kColumnTiles;
+  const int next_tile = gridDim.x / kColumnTiles;
+
+  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned char* stages = shared + kWeightBytes;
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
+  unsigned long long* empty = full + P::stages;
+  unsigned long long* resident = empty + P::stages;  // of the weights
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < P::stages; ++stage) {
+      mbarrier_init(&full[stage], kProducerWarps);
+      mbarrier_init(&empty[stage], kConsumers / 32);
+    }
+    mbarrier_init(resident, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  const int warp = warp_uniform(threadIdx.x / 32);
+  int stage = 0;
+  unsigned int parity = warp >= kConsumers / 32 ? 1 : 0;
+  if (warp >= kConsumers / 32) {
+    setmaxnreg_decrease(88);
+    const int thread = threadIdx.x - kConsumers;
+    if (thread == 0) {
+      mbarrier_arrive_expect(resident, kWeightBytes);
+      bulk_load(shared, packed + static_cast<long long>(column_tile) * kWeightBytes, kWeightBytes, resident);
+    }
+    for (int index = first_tile; index < tiles; index += next_tile) {
+      const Tile tile = tile_at(index, segments);
+      const long long in_plane = static_cast<long long>(in_h) * P::width;
+      const Element* image = x + tile.image * P::in_channels * in_plane;
+      const int last = min(in_h, last_input_row(tile, out_h));
+      int cleared = 0;  // stages
+      for (int iy = first_input_row(tile); iy < last; ++iy) {
+        for (int chunk = 0; chunk < kChunks; ++chunk) {
+          const int channels = min(P::chunk, P::in_channels - chunk * P::chunk);
+          Element* to = reinterpret_cast<Element*>(stages + stage * kStageBytes);
+          mbarrier_wait(&empty[stage], parity);
+          if (cleared < P::stages) {
+            clear_gaps(to, tile, channels, thread, batch);
+            fence_proxy_async();
+            ++cleared;
+          }
+          __syncwarp();
+          if (thread % 32 == 0) {
+            copy_channels(to, image + chunk * P::chunk * in_plane + iy * P::width, tile, channels, thread / 32, batch,
+                          in_h, &full[stage]);
+          }
+          ++stage;
+          if (stage == P::stages) {
+            stage = 0;
+            parity ^= 1;
+          }
+        }
+      }
+    }
+  } else {
+    setmaxnreg_increase(208);
+    // The thread's place in the strip, and the first of its channels.
+    const int lane = threadIdx.x % 32;
+    const int quarter = lane % 4;
+    const int column = (warp * 8 + lane / 4) * P::run;
+    const int own = quarter * (4 / kBytes) * kChannelPitch + column;
+    const int co = column_tile * P::columns + quarter * 2;
+    Sums sums[kTiles] = {};
+    mbarrier_wait(resident, 0);
+    for (int index = first_tile; index < tiles; index += next_tile) {
+      const Tile tile = tile_at(index, segments);
+      const int image = P::flat ? tile.image + (tile.column + column) / kImagePitch : tile.image;
+      const int ox = P::flat ? (tile.column + column) % kImagePitch : tile.column + column;
+      const int left = image < batch ? kOutWidth - ox : 0;
+      Element* to = y + (static_cast<long long>(image) * P::out_channels + co) * out_h * kOutWidth + ox;
+      const int last = last_input_row(tile, out_h);
+      for (int iy = first_input_row(tile); iy < last; ++iy) {
+        if (iy < in_h) {
+          pin(sums);
+          for (int chunk = 0; chunk < kChunks; ++chunk) {
+            mbarrier_wait(&full[stage], parity);
+            multiply_chunk(sums, reinterpret_cast<const Element*>(stages + stage * kStageBytes) + own,
+                           wgmma_descriptor(shared + chunk * kChunkWeightBytes, kColumns * 16, 128, 0), &empty[stage]);
+            ++stage;
+            if (stage == P::stages) {
+              stage = 0;
+              parity ^= 1;
+            }
+          }
+          wgmma_wait(0);
+          pin(sums);
+        }
+        const int oy = iy - P::padding_h;
+        if (oy >= tile.row && left > 0) {
+          store_row(sums, to + static_cast<long long>(oy) * kOutWidth, bias, co, left, out_h);
+        }
+        roll(sums);
+      }
+      // What was begun for the rows behind the tile.
+#pragma unroll
+      for (int part = 0; part < kTiles; ++part) {
+#pragma unroll
+        for (int i = 0; i < kColumns / 2; ++i) {
+          sums[part][i] = 0;
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,50 @@
+// Static parameters of the template `roll_gemm`, with the values that it has when compiled as it stands: the 3x7 kernel
+// of KernelBench's layer 78 in tf32. A plan names a value for each of them (generator/planner/roll_gemm.cpp says how
+// they are chosen).
+#pragma once
+
+struct Parameters {
+  // The layer.
+  static constexpr int kernel_h = 3;  // 2 or more
+  static constexpr int kernel_w = 7;
+  static constexpr int stride_h = 1;  // strides are 1, and rows are not dilated
+  static constexpr int stride_w = 1;
+  static constexpr int padding_h = 1;
+  static constexpr int padding_w = 3;
+  static constexpr int output_padding_h = 0;
+  static constexpr int output_padding_w = 0;
+  static constexpr int dilation_h = 1;
+  static constexpr int dilation_w = 1;
+  static constexpr int in_channels = 32;
+  static constexpr int out_channels = 32;
+  static constexpr bool has_bias = false;
+  static constexpr bool channels_last = false;  // never
+
+  // Rows and columns of the input; -1: an argument of the kernel. The columns are known, and fill whole 16 bytes.
+  static constexpr int height = 512;
+  static constexpr int width = 1024;
+
+  // Types. Element is what memory holds (f16 and bf16 as bits in an unsigned short).
+  using Element = float;
+  using Sum = float;
+  static constexpr int type = 2;  // WgmmaType of the products
+
+  // Steps of the fuse chain; the arrays below hold their kinds and arguments.
+  static constexpr int fuse_count = 0;
+
+  // The block: a strip of 64 * run adjacent positions, some of its rows, and output channels.
+  static constexpr int run = 2;        // adjacent positions of a thread, 2 or 4
+  static constexpr int rows = 256;     // of outputs
+  static constexpr int columns = 32;   // output channels of a block, a multiple of 8
+  static constexpr int store = 2;      // elements that are stored together, at most a run
+  static constexpr bool flat = false;  // the rows of all images lie in one sequence of positions, which strips cut
+
+  // The pipeline: input channels of a stage, which is of one row, and stages.
+  static constexpr int chunk = 32;
+  static constexpr int stages = 4;
+};
+
+// ActivationKind and arguments of each step of the fuse chain.
+__constant__ constexpr int fuse_kind[] = {0};
+__constant__ constexpr double fuse_a[] = {0};
+__constant__ constexpr double fuse_b[] = {0};

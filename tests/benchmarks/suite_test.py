@@ -1,0 +1,114 @@
+"""benchmarks/suite without a GPU, PyTorch or matplotlib: what it computes of layers, and what it tells."""
+
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SUITE = os.path.join(ROOT, "benchmarks", "suite")
+sys.path.insert(0, SUITE)
+
+from convtgen_api import Library
+from layer import Layer, names_in, with_mode
+
+REST = "; dtype f32; compute f32; layout nchw"
+FORMS = [
+    "conv_transpose2d 2 -> 3; kernel 3x2; stride 2x3; padding 1x0; output_padding 1x2; dilation 2x1; input 2x4x5; bias",
+    "conv_transpose2d 4 -> 6; kernel 2x4; stride 2x2; padding 0x1; groups 2; input 3x3x5",
+    "conv_transpose2d 1 -> 1; kernel 2x2; stride 3x3; input 1x2x2",
+    "conv_transpose1d 3 -> 2; kernel 5; stride 2; padding 2; output_padding 1; dilation 3; input 2x7; bias",
+    "conv_transpose1d 2 -> 4; kernel 3; groups 2; input 1x6",
+]
+
+
+def axis_pairs(layer, axis):
+    """The output that each (input, tap) of an axis reaches, where it lies inside."""
+    size, out = ((layer.height, layer.out_height), (layer.width, layer.out_width))[axis]
+    reached = (i * layer.stride[axis] - layer.padding[axis] + k * layer.dilation[axis]
+               for i, k in itertools.product(range(size), range(layer.kernel[axis])))
+    return [o for o in reached if 0 <= o < out]
+
+
+class LayerTest(unittest.TestCase):
+    def test_a_layer_of_one_dimension_has_height_1(self):
+        layer = Layer.of("up", FORMS[3] + REST)
+        self.assertEqual((layer.height, layer.out_height), (1, 1))
+        self.assertEqual((layer.kernel, layer.stride, layer.padding), ([1, 5], [1, 2], [0, 2]))
+        self.assertEqual((layer.output_padding, layer.dilation), ([0, 1], [1, 3]))
+        self.assertEqual((layer.batch, layer.width, layer.bias, layer.groups), (2, 7, True, 1))
+        self.assertEqual(layer.out_width, (7 - 1) * 2 - 2 * 2 + 3 * (5 - 1) + 1 + 1)
+
+    def test_work_is_what_counting_gives(self):
+        for form in FORMS:
+            layer = Layer.of("up", form + REST)
+            rows, columns = axis_pairs(layer, 0), axis_pairs(layer, 1)
+            per_pair = layer.batch * layer.in_channels * layer.out_channels // layer.groups
+            self.assertEqual(layer.flops(), 2 * per_pair * len(rows) * len(columns), form)
+            most = max(rows.count(o) for o in rows) * max(columns.count(o) for o in columns)
+            self.assertGreaterEqual(layer.terms_of_an_output(), layer.in_channels // layer.groups * most, form)
+            weights = layer.in_channels * layer.out_channels // layer.groups * layer.kernel[0] * layer.kernel[1]
+            arrays = (layer.batch * layer.in_channels * layer.height * layer.width + weights
+                      + layer.batch * layer.out_channels * layer.out_height * layer.out_width
+                      + layer.bias * layer.out_channels)
+            self.assertEqual([layer.bytes(mode) / arrays for mode in ("f32", "f32x3", "tf32", "f16", "bf16")],
+                             [4, 4, 4, 2, 2], form)
+
+    def test_a_mode_takes_the_place_of_the_layers_own(self):
+        self.assertEqual(with_mode(FORMS[2] + "; dtype bf16; compute bf16; layout nhwc", "f32x3", "nchw"),
+                         FORMS[2] + "; dtype f32; compute f32x3; layout nchw")
+
+    def test_what_can_not_be_measured_is_told(self):
+        for form, word in ((FORMS[2] + "; fuse relu", "fuse"), ("conv_transpose2d 1 -> 1; kernel 2x2", "input"),
+                           ("conv_transpose2d 1 -> 1; kernel 2x2; input ?x2x2", "input")):
+            with self.assertRaisesRegex(ValueError, f"layer up: {word}: "):
+                Layer.of("up", form + REST)
+
+
+class FilesTest(unittest.TestCase):
+    def test_every_layer_of_the_files_is_taken(self):
+        if "CONVTGEN_LIBRARY" not in os.environ:
+            self.skipTest("CONVTGEN_LIBRARY names no libconvtgen that this interpreter could load")
+        library = Library(os.environ["CONVTGEN_LIBRARY"])
+        for file, count in (("layers", 25), ("outside", 10)):
+            with open(os.path.join(ROOT, "benchmarks", f"{file}.convt"), encoding="utf-8") as stream:
+                text = stream.read()
+            names = names_in(text)
+            self.assertEqual(len(names), count)
+            for name in names:
+                canonical = library.canonical(library.layer(text, name))
+                layer = Layer.of(name, canonical)
+                self.assertGreater(min(layer.out_height, layer.out_width), 0)
+                for mode, layout in (("f32x3", "nchw"), ("f16", "nhwc")):
+                    again = library.canonical(library.layer(with_mode(canonical, mode, layout)))
+                    self.assertEqual(Layer.of(name, again), layer)
+                    self.assertIn(f"compute {mode}; layout {layout}", again)
+
+
+class PlotTest(unittest.TestCase):
+    def plot(self, arguments, before="pass"):
+        """What it says where it ends with an error."""
+        program = f"import sys; {before}; sys.argv[1:] = {arguments!r}; sys.path.insert(0, {SUITE!r}); import plot; " \
+                  "plot.main(sys.argv[1:])"
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        return ended.stderr
+
+    def test_that_matplotlib_is_missing_is_told(self):
+        self.assertIn("need matplotlib, which is not here", self.plot(["a", "b"], "sys.modules['matplotlib'] = None"))
+
+    def test_results_that_can_not_be_read_are_told(self):
+        stand_in = "from unittest import mock; [sys.modules.__setitem__(m, mock.MagicMock()) for m in " \
+                   "('matplotlib', 'matplotlib.pyplot', 'matplotlib.ticker')]"
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "results.json")
+            self.assertIn(f"plot.py: {path}: ", self.plot([path, folder], stand_in))
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("{}")
+            self.assertIn("no rows", self.plot([path, folder], stand_in))
+
+
+if __name__ == "__main__":
+    unittest.main()
