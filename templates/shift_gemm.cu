@@ -605,7 +605,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
       }
     }
-    if (P::split && P::stages > 2 && unfinished >= 0) {
+    if (P::split && P::stages > 2) {
       async_copy_wait(0);
       finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
     }

@@ -168,14 +168,16 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], cons
     CONVTGEN_UNROLL
     for (int offset = 0; offset < kOffsetsH; ++offset) {
       if (is_used(offset)) {
-        const int last = step == kSteps - 1 && used_before(offset) == used_before(kOffsetsH) - 1 ? 1 : 0;
+        const int first = P::add_rows || (step == 0 && used_before(offset) == 0) ? 1 : 0;  // row of new sums
+        const int last_read = step == kSteps - 1 && used_before(offset) == used_before(kOffsetsH) - 1 ? 1 : 0;
+        const int last = P::add_rows || last_read == 1 ? 1 : 0;
         if (P::add_rows) {
           clear(sums);
           pin(sums);
         }
         Words words[2];
         load_split(words, rows + staged_row(step, offset), scale);
-        if (P::resident && last == 1) {
+        if (P::resident && last_read == 1) {
           release(empty, true);
         }
         CONVTGEN_UNROLL
@@ -193,10 +195,10 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], cons
               CONVTGEN_UNROLL
               for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
                 if (part == 0) {
-                  const int first = !P::add_rows && step == 0 && is_first(kh, kw) ? 1 : 0;
+                  const int begins_sums = !P::add_rows && step == 0 && is_first(kh, kw) ? 1 : 0;
                   multiply_high(sums, sums_of_tap(kh, kw), runs[0], shift_of_tap(kw),
                                 wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)),
-                                1 - first);  // tap ({kh}, {kw})
+                                1 - begins_sums);  // tap ({kh}, {kw})
                 } else {
                   multiply_low(sums, sums_of_tap(kh, kw), runs[1], shift_of_tap(kw),
                                wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)));  // tap ({kh}, {kw})
@@ -206,10 +208,14 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], cons
           }
           if (P::ahead || part == 1) {
             wgmma_commit();
-            wgmma_wait(P::ahead ? 1 : 0);  // the run of the other part may be overwritten
+            if (!P::ahead && last == 0) {
+              wgmma_wait(0);
+            } else if (P::ahead && (part == 0 ? first : last) == 0) {
+              wgmma_wait(1);  // the run of the other part may be overwritten
+            }
           }
         }
-        if (P::add_rows || last == 1) {
+        if (last == 1) {
           wgmma_wait(0);
           pin(sums);
           add_up(sums, totals, exponent, exponents,

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "a865cefb59ad077ab9fe5904c0cb36577dd5efd4ca81c989fa72d79901690ef3")
+  (digest "f4c9879ccd017a2847c7d71e4fb94c0837cf90138606388f3cebede7d90976bc")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -975,50 +975,59 @@
       (for @10 unrolled (declare @10 int offset 0) (< offset kOffsetsH) (++ offset)
         (if @11 (call is_used offset)
           (then
-            (declare @12 (const int) last (? (&& (== step (- kSteps 1)) (== (call used_before offset) (- (call used_before kOffsetsH) 1))) 1 0))
-            (if @13 P::add_rows
+            (declare @12 (const int) first (? (|| P::add_rows (&& (== step 0) (== (call used_before offset) 0))) 1 0)
+              (trail "row of new sums"))
+            (declare @13 (const int) last_read (? (&& (== step (- kSteps 1)) (== (call used_before offset) (- (call used_before kOffsetsH) 1))) 1 0))
+            (declare @14 (const int) last (? (|| P::add_rows (== last_read 1)) 1 0))
+            (if @15 P::add_rows
               (then
-                (do @14 (call clear sums))
-                (do @15 (call pin sums))))
-            (declare @17 (array Words 2) words)
-            (do @18 (call load_split words (+ rows (call staged_row step offset)) scale))
-            (if @19 (&& P::resident (== last 1))
+                (do @16 (call clear sums))
+                (do @17 (call pin sums))))
+            (declare @19 (array Words 2) words)
+            (do @20 (call load_split words (+ rows (call staged_row step offset)) scale))
+            (if @21 (&& P::resident (== last_read 1))
               (then
-                (do @20 (call release empty true))))
-            (for @23 unrolled (declare @23 int part 0) (< part 2) (++ part)
-              (if @24 (|| P::ahead (== part 0))
+                (do @22 (call release empty true))))
+            (for @25 unrolled (declare @25 int part 0) (< part 2) (++ part)
+              (if @26 (|| P::ahead (== part 0))
                 (then
-                  (do @25 (call arrange (at runs part) (at words part) zero))
-                  (if @26 (! P::ahead)
+                  (do @27 (call arrange (at runs part) (at words part) zero))
+                  (if @28 (! P::ahead)
                     (then
-                      (do @27 (call arrange (at runs 1) (at words 1) zero))))
-                  (do @29 (call wgmma_fence))))
-              (for @32 unrolled (declare @32 int kh 0) (< kh kBlockTapRows) (++ kh)
-                (if @33 (== (call offset_of_row kh) offset)
+                      (do @29 (call arrange (at runs 1) (at words 1) zero))))
+                  (do @31 (call wgmma_fence))))
+              (for @34 unrolled (declare @34 int kh 0) (< kh kBlockTapRows) (++ kh)
+                (if @35 (== (call offset_of_row kh) offset)
                   (then
-                    (for @35 unrolled (declare @35 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                      (if @36 (== part 0)
+                    (for @37 unrolled (declare @37 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+                      (if @38 (== part 0)
                         (then
-                          (declare @37 (const int) first (? (&& (&& (! P::add_rows) (== step 0)) (call is_first kh kw)) 1 0))
-                          (do @38 (call multiply_high sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (- 1 first))
+                          (declare @39 (const int) begins_sums (? (&& (&& (! P::add_rows) (== step 0)) (call is_first kh kw)) 1 0))
+                          (do @40 (call multiply_high sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (- 1 begins_sums))
                             (trail "tap ({kh}, {kw})")))
                         (else
-                          (do @42 (call multiply_low sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)))
+                          (do @44 (call multiply_low sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)))
                             (trail "tap ({kh}, {kw})"))))))))
-              (if @48 (|| P::ahead (== part 1))
+              (if @50 (|| P::ahead (== part 1))
                 (then
-                  (do @49 (call wgmma_commit))
-                  (do @50 (call wgmma_wait (? P::ahead 1 0))
-                    (trail "the run of the other part may be overwritten")))))
-            (if @53 (|| P::add_rows (== last 1))
+                  (do @51 (call wgmma_commit))
+                  (if @52 (&& (! P::ahead) (== last 0))
+                    (then
+                      (do @53 (call wgmma_wait 0)))
+                    (else
+                      (if @54 (&& P::ahead (== (? (== part 0) first last) 0))
+                        (then
+                          (do @55 (call wgmma_wait 1)
+                            (trail "the run of the other part may be overwritten")))))))))
+            (if @59 (== last 1)
               (then
-                (do @54 (call wgmma_wait 0))
-                (do @55 (call pin sums))
-                (do @56 (call add_up sums totals exponent exponents (&& (|| (! P::add_rows) (&& (== step 0) (== (call used_before offset) 0))) begins)))
-                (do @58 (call pin sums))))))))
-    (if @63 (! P::resident)
+                (do @60 (call wgmma_wait 0))
+                (do @61 (call pin sums))
+                (do @62 (call add_up sums totals exponent exponents (&& (|| (! P::add_rows) (&& (== step 0) (== (call used_before offset) 0))) begins)))
+                (do @64 (call pin sums))))))))
+    (if @69 (! P::resident)
       (then
-        (do @64 (call release empty true)))))
+        (do @70 (call release empty true)))))
   (file "shift_gemm.cu")
   (function @416 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
@@ -1202,7 +1211,7 @@
               (then
                 (do @84 (= stage 0))
                 (do @85 (^= parity 1))))))
-        (if @89 (&& (&& P::split (> P::stages 2)) (>= unfinished 0))
+        (if @89 (&& P::split (> P::stages 2))
           (then
             (do @90 (call async_copy_wait 0))
             (do @91 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread)))))

@@ -593,7 +593,6 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], const float* 
     multiply_high(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 38912), 1);  // tap (2, 5)
     multiply_high(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 40960), 1);  // tap (2, 6)
     wgmma_commit();
-    wgmma_wait(1);  // the run of the other part may be overwritten
     arrange(runs[1], words[1], zero);
     wgmma_fence();
     multiply_low(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 28672));  // tap (2, 0)
@@ -657,7 +656,6 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], const float* 
     multiply_low(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 10240));  // tap (0, 5)
     multiply_low(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 12288));  // tap (0, 6)
     wgmma_commit();
-    wgmma_wait(1);  // the run of the other part may be overwritten
     wgmma_wait(0);
     pin(sums);
     add_up(sums, totals, exponent, exponents, begins);
@@ -768,10 +766,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         }
       }
     }
-    if (unfinished >= 0) {
-      async_copy_wait(0);
-      finish_stage(stages + unfinished * 25872, &full[unfinished], thread);
-    }
+    async_copy_wait(0);
+    finish_stage(stages + unfinished * 25872, &full[unfinished], thread);
   } else {
     setmaxnreg_increase_216();
     // The thread's place in the tile: the first position of its run, the first of its channels.
