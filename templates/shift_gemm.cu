@@ -9,8 +9,9 @@
 // same registers, shifted by one.
 //
 // f32x3 makes fp32 products of pairs of f16 (device/split.h): high * high in one set of sums, high * low and low * high
-// in another. The scale of the input is that of a stage's largest magnitude, which the producers look for; that of the
-// weights belongs to a chunk of an output channel. So each chunk's sums are begun anew, and added up in fp32.
+// in another. The scale of the input is that of the largest magnitude of an image in a stage, which the producers look
+// for; that of the weights belongs to a chunk of an output channel. So each chunk's sums are begun anew, and added up
+// in fp32.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "shift_gemm.parameters.h"
 #endif
@@ -90,7 +91,7 @@ constexpr int kChunkWeightBytes = kExponentOffset + (P::split ? P::columns * 4 :
 constexpr int kAllWeightBytes = kChunks * kChunkWeightBytes;  // of a block
 constexpr int kResidentBytes = P::resident ? kAllWeightBytes : 0;
 constexpr int kLargestOffset = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);  // what each producer warp found
-constexpr int kStageBytes = kLargestOffset + (P::split ? kProducers / 32 * 4 : 0);
+constexpr int kStageBytes = kLargestOffset + (P::split ? P::tile_n * (kProducers / 32) * 4 : 0);
 constexpr int kTotalsOffset = kResidentBytes + P::stages * kStageBytes;
 constexpr bool kHasTotals = P::split && (P::add_rows || kChunks > 1);
 constexpr int kTotalsBytes =
@@ -252,8 +253,8 @@ __device__ __forceinline__ void stage_input(Element* to, const Element* __restri
     for (int i = thread; i < P::chunk * P::tile_n * kStagedRows * kCopies; i += kProducers) {
       const int column = i % kCopies * kCopy;
       const int row = i / kCopies % kStagedRows;
-      const int image = i / (kCopies * kStagedRows) % P::tile_n;
-      const int channel = i / (kCopies * kStagedRows * P::tile_n);
+      const int channel = i / (kCopies * kStagedRows) % P::chunk;
+      const int image = i / (kCopies * kStagedRows * P::chunk);
       const int ci = first_channel + channel;
       const int iy = first_row + row;
       const int ix = first_column + column;
@@ -637,7 +638,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         const unsigned char* from = stages + stage * kStageBytes;
         const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
         if constexpr (P::split) {
-          const float4 largest = *reinterpret_cast<const float4*>(from + kLargestOffset);
+          const float4 largest = *reinterpret_cast<const float4*>(from + kLargestOffset + image * 16);
           const int exponent = scale_exponent(fmaxf(fmaxf(largest.x, largest.y), fmaxf(largest.z, largest.w)));
           multiply_split(sums, reinterpret_cast<const float*>(from) + own, exponent, weights, totals + threadIdx.x,
                          quarter, chunk == 0, &empty[stage], zero);

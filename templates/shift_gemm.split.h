@@ -1,13 +1,15 @@
 // Part of the template `shift_gemm`, which uses what stands above its line there: what f32x3 has of its own.
 #pragma once
 
-// The largest finite magnitude of what a producer has copied of a stage: stage_input()'s own order.
-__device__ __forceinline__ float largest_staged(const float* staged, int thread) {
-  constexpr int kUnits = P::channels_last ? P::chunk / kCopy : kPlane / kCopy;  // of a pixel, of a channel
+// The largest finite magnitude of what a producer has copied of an image to a stage: stage_input()'s own order.
+__device__ __forceinline__ float largest_staged(const float* staged, int image, int thread) {
+  constexpr int kUnits = P::channels_last ? P::chunk / kCopy : kImagePlane / kCopy;  // of a pixel, of a channel
   constexpr int kPitch = P::channels_last ? kPixelPitch : kChannelPitch;
+  constexpr int kImageCopies = P::chunk * kImagePlane / kCopy;
+  const float* first = staged + image * (P::channels_last ? kImagePlane * kPixelPitch : kImagePlane);
   float most = 0;
-  for (int i = thread; i < (P::channels_last ? kPlane : P::chunk) * kUnits; i += kProducers) {
-    const float* from = staged + i / kUnits * kPitch + i % kUnits * kCopy;
+  for (int i = (thread - image * kImageCopies) & (kProducers - 1); i < kImageCopies; i += kProducers) {
+    const float* from = first + i / kUnits * kPitch + i % kUnits * kCopy;
     if (kCopy == 4) {
       const float4 v = *reinterpret_cast<const float4*>(from);
       most = larger_finite(larger_finite(larger_finite(larger_finite(most, v.x), v.y), v.z), v.w);
@@ -21,11 +23,13 @@ __device__ __forceinline__ float largest_staged(const float* staged, int thread)
   return most;
 }
 
-// Behind a producer's copies to a stage: says what was largest, and that the stage is there.
+// Behind a producer's copies to a stage: says what is largest in each image, and that the stage is there.
 __device__ __forceinline__ void finish_stage(unsigned char* stage, unsigned long long* full, int thread) {
-  const float most = largest_of_warp(largest_staged(reinterpret_cast<const float*>(stage), thread));
-  if (thread % 32 == 0) {
-    reinterpret_cast<float*>(stage + kLargestOffset)[thread / 32] = most;
+  for (int image = 0; image < P::tile_n; ++image) {
+    const float most = largest_of_warp(largest_staged(reinterpret_cast<const float*>(stage), image, thread));
+    if (thread % 32 == 0) {
+      reinterpret_cast<float*>(stage + kLargestOffset)[image * (kProducers / 32) + thread / 32] = most;
+    }
   }
   mbarrier_arrive(full);
 }

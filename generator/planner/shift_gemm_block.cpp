@@ -232,7 +232,7 @@ Staging staging_of(const Facts& f, const Block& b) {
   out.weight_bytes = f.layer.kernel.h * f.layer.kernel.w / groups * (b.chunk / f.depth) * b.columns * 32 * f.parts;
   if (f.split) {
     out.weight_bytes += b.columns * 4;
-    out.largest_bytes = 16;
+    out.largest_bytes = 16 * b.tile_n;
     out.total_bytes =
         b.add_rows || chunks(f, b) > 1 ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512 : 0;
   }

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "f4c9879ccd017a2847c7d71e4fb94c0837cf90138606388f3cebede7d90976bc")
+  (digest "2b6dd2f9212e854667d58ba0e7ddc9beaa5b8bfc56dc782ad4df20402b06f577")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -376,90 +376,90 @@
   (primitive @79 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,\n// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major\n// operand (rows are of A or columns of B) has its byte at\n//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size\n//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)\n// and of an MN-major one (16-bit types only):\n//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading\n//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride\n// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed\n// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole\n// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same\n// formula. base_offset is 0. The whole operand must lie in the block's shared memory.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,\n                                                               unsigned int stride, unsigned int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |\n         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |\n         mode << 62;\n}")
   (primitive @88 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "shift_gemm.cu")
-  (alias @30 Element P::Element)
-  (constant @32 int kConsumers 256)
-  (constant @33 int kProducers 128)
-  (constant @34 int kThreads (+ kConsumers kProducers))
-  (constant @36 int kBytes (? (== P::type kWgmmaTf32) 4 2))
-  (constant @37 int kOperandBytes (? P::split 2 kBytes))
-  (constant @38 int kProductType (? P::split kWgmmaF16 P::type))
-  (constant @39 int kParts (? P::split 2 1))
-  (constant @40 int kDepth (/ 32 kOperandBytes))
-  (constant @41 int kPack (/ 16 kOperandBytes))
-  (constant @42 int kSteps (/ P::chunk kDepth))
-  (constant @43 int kChunks (call ceil_div P::in_channels P::chunk))
-  (constant @44 int kTaps (* P::kernel_h P::kernel_w))
-  (constant @45 int kPhases (* P::phase_rows P::stride_w))
-  (constant @46 int kPhaseGroups (/ P::stride_h P::phase_rows))
-  (constant @47 int kBlockTaps (/ kTaps kPhaseGroups))
-  (constant @48 int kBlockTapRows (/ P::kernel_h kPhaseGroups))
-  (constant @50 int kMerged (? (&& (== (% P::kernel_w P::stride_w) 0) (== P::dilation_w 1)) (call greatest_common_divisor P::stride_w (% P::padding_w P::stride_w)) 1))
-  (constant @53 int kProductColumns (* kMerged P::columns))
-  (constant @54 int kTiles (/ P::run 2))
-  (constant @55 int kChannelTiles (call ceil_div P::out_channels P::columns))
-  (constant @56 int kColumnTiles (* kPhaseGroups kChannelTiles))
-  (constant @59 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
-  (constant @60 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
-  (constant @61 int kMostOffsetH (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h))
-  (constant @62 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
-  (constant @63 int kOffsetsH (? (== kPhaseGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
-  (constant @64 int kVector (? P::channels_last 1 (? (!= P::type kWgmmaTf32) 2 (? (< P::run 4) P::run 4))))
-  (constant @65 int kCopy (/ P::copy_bytes kBytes))
-  (constant @66 int kAlign (? P::channels_last 1 (? (> kCopy kVector) kCopy kVector)))
-  (constant @67 int kFirstColumn (* (call floor_div kLeastOffsetW kAlign) kAlign))
-  (constant @68 int kStagedRows (- (+ P::tile_h kOffsetsH) 1))
-  (constant @69 int kStagedColumns (* (call ceil_div (- (+ P::tile_w kMostOffsetW) kFirstColumn) kAlign) kAlign))
-  (constant @72 int kImagePlane (* kStagedRows kStagedColumns))
-  (constant @73 int kPlane (* P::tile_n kImagePlane))
-  (constant @74 int kChannelPitch (? P::split (+ kPlane (call floor_mod (- 4 kPlane) 16)) (? (== kBytes 4) (+ kPlane (call floor_mod (- 8 kPlane) 32)) (* 2 (+ (/ kPlane 2) (call floor_mod (- 4 (/ kPlane 2)) 16))))))
-  (constant @77 int kPixelWords (/ (* P::chunk kBytes) 4))
-  (constant @78 int kPixelPitch (? P::split (+ kPixelWords (? (> P::run 2) (call floor_mod (- 4 kPixelWords) 8) (call floor_mod (- 8 kPixelWords) 16))) (/ (* (+ kPixelWords (call floor_mod (- 4 kPixelWords) (/ 16 (? (> P::run 2) 2 1)))) 4) kBytes)))
-  (constant @81 int kInputBytes (* (? P::channels_last (* kPlane kPixelPitch) (* P::chunk kChannelPitch)) kBytes))
-  (constant @85 int kProducts (/ kBlockTaps kMerged))
-  (constant @86 int kOperandSize (* kProductColumns 32))
-  (constant @87 int kProductBytes (* kParts kOperandSize))
-  (constant @88 int kExponentOffset (* (* kProducts kSteps) kProductBytes))
-  (constant @89 int kChunkWeightBytes (+ kExponentOffset (? P::split (* P::columns 4) 0)))
-  (constant @90 int kAllWeightBytes (* kChunks kChunkWeightBytes))
-  (constant @91 int kResidentBytes (? P::resident kAllWeightBytes 0))
-  (constant @92 int kLargestOffset (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
-  (constant @93 int kStageBytes (+ kLargestOffset (? P::split (* (/ kProducers 32) 4) 0)))
-  (constant @94 int kTotalsOffset (+ kResidentBytes (* P::stages kStageBytes)))
-  (constant @95 bool kHasTotals (&& P::split (|| P::add_rows (> kChunks 1))))
-  (constant @96 int kTotalsBytes (? kHasTotals (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
-  (constant @98 int kBarrierOffset (+ kTotalsOffset kTotalsBytes))
-  (constant @101 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
-  (constant @102 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
-  (static_assert @104 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* 64 P::run)) (== (% P::tile_w P::run) 0)) "eight warps make the tile")
-  (static_assert @105 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
-  (static_assert @106 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
-  (static_assert @107 (|| P::split (&& P::ahead (! P::add_rows))) "what only f32x3 has")
-  (static_assert @108 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
-  (static_assert @110 (|| (! P::bulk) (&& (&& (&& (&& (! P::channels_last) (== P::copy_bytes 16)) (>= P::width 0)) (== (% (* P::width kBytes) 16) 0)) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
-  (static_assert @113 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
-  (alias @117 Sums (array float (/ kProductColumns 2))
+  (alias @31 Element P::Element)
+  (constant @33 int kConsumers 256)
+  (constant @34 int kProducers 128)
+  (constant @35 int kThreads (+ kConsumers kProducers))
+  (constant @37 int kBytes (? (== P::type kWgmmaTf32) 4 2))
+  (constant @38 int kOperandBytes (? P::split 2 kBytes))
+  (constant @39 int kProductType (? P::split kWgmmaF16 P::type))
+  (constant @40 int kParts (? P::split 2 1))
+  (constant @41 int kDepth (/ 32 kOperandBytes))
+  (constant @42 int kPack (/ 16 kOperandBytes))
+  (constant @43 int kSteps (/ P::chunk kDepth))
+  (constant @44 int kChunks (call ceil_div P::in_channels P::chunk))
+  (constant @45 int kTaps (* P::kernel_h P::kernel_w))
+  (constant @46 int kPhases (* P::phase_rows P::stride_w))
+  (constant @47 int kPhaseGroups (/ P::stride_h P::phase_rows))
+  (constant @48 int kBlockTaps (/ kTaps kPhaseGroups))
+  (constant @49 int kBlockTapRows (/ P::kernel_h kPhaseGroups))
+  (constant @51 int kMerged (? (&& (== (% P::kernel_w P::stride_w) 0) (== P::dilation_w 1)) (call greatest_common_divisor P::stride_w (% P::padding_w P::stride_w)) 1))
+  (constant @54 int kProductColumns (* kMerged P::columns))
+  (constant @55 int kTiles (/ P::run 2))
+  (constant @56 int kChannelTiles (call ceil_div P::out_channels P::columns))
+  (constant @57 int kColumnTiles (* kPhaseGroups kChannelTiles))
+  (constant @60 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
+  (constant @61 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
+  (constant @62 int kMostOffsetH (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h))
+  (constant @63 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
+  (constant @64 int kOffsetsH (? (== kPhaseGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
+  (constant @65 int kVector (? P::channels_last 1 (? (!= P::type kWgmmaTf32) 2 (? (< P::run 4) P::run 4))))
+  (constant @66 int kCopy (/ P::copy_bytes kBytes))
+  (constant @67 int kAlign (? P::channels_last 1 (? (> kCopy kVector) kCopy kVector)))
+  (constant @68 int kFirstColumn (* (call floor_div kLeastOffsetW kAlign) kAlign))
+  (constant @69 int kStagedRows (- (+ P::tile_h kOffsetsH) 1))
+  (constant @70 int kStagedColumns (* (call ceil_div (- (+ P::tile_w kMostOffsetW) kFirstColumn) kAlign) kAlign))
+  (constant @73 int kImagePlane (* kStagedRows kStagedColumns))
+  (constant @74 int kPlane (* P::tile_n kImagePlane))
+  (constant @75 int kChannelPitch (? P::split (+ kPlane (call floor_mod (- 4 kPlane) 16)) (? (== kBytes 4) (+ kPlane (call floor_mod (- 8 kPlane) 32)) (* 2 (+ (/ kPlane 2) (call floor_mod (- 4 (/ kPlane 2)) 16))))))
+  (constant @78 int kPixelWords (/ (* P::chunk kBytes) 4))
+  (constant @79 int kPixelPitch (? P::split (+ kPixelWords (? (> P::run 2) (call floor_mod (- 4 kPixelWords) 8) (call floor_mod (- 8 kPixelWords) 16))) (/ (* (+ kPixelWords (call floor_mod (- 4 kPixelWords) (/ 16 (? (> P::run 2) 2 1)))) 4) kBytes)))
+  (constant @82 int kInputBytes (* (? P::channels_last (* kPlane kPixelPitch) (* P::chunk kChannelPitch)) kBytes))
+  (constant @86 int kProducts (/ kBlockTaps kMerged))
+  (constant @87 int kOperandSize (* kProductColumns 32))
+  (constant @88 int kProductBytes (* kParts kOperandSize))
+  (constant @89 int kExponentOffset (* (* kProducts kSteps) kProductBytes))
+  (constant @90 int kChunkWeightBytes (+ kExponentOffset (? P::split (* P::columns 4) 0)))
+  (constant @91 int kAllWeightBytes (* kChunks kChunkWeightBytes))
+  (constant @92 int kResidentBytes (? P::resident kAllWeightBytes 0))
+  (constant @93 int kLargestOffset (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
+  (constant @94 int kStageBytes (+ kLargestOffset (? P::split (* (* P::tile_n (/ kProducers 32)) 4) 0)))
+  (constant @95 int kTotalsOffset (+ kResidentBytes (* P::stages kStageBytes)))
+  (constant @96 bool kHasTotals (&& P::split (|| P::add_rows (> kChunks 1))))
+  (constant @97 int kTotalsBytes (? kHasTotals (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
+  (constant @99 int kBarrierOffset (+ kTotalsOffset kTotalsBytes))
+  (constant @102 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
+  (constant @103 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
+  (static_assert @105 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* 64 P::run)) (== (% P::tile_w P::run) 0)) "eight warps make the tile")
+  (static_assert @106 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
+  (static_assert @107 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
+  (static_assert @108 (|| P::split (&& P::ahead (! P::add_rows))) "what only f32x3 has")
+  (static_assert @109 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
+  (static_assert @111 (|| (! P::bulk) (&& (&& (&& (&& (! P::channels_last) (== P::copy_bytes 16)) (>= P::width 0)) (== (% (* P::width kBytes) 16) 0)) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
+  (static_assert @114 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
+  (alias @118 Sums (array float (/ kProductColumns 2))
     (comment "One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of")
     (comment "products with low parts."))
-  (constant @118 int kPhaseSums (/ kPhases kMerged))
-  (constant @119 int kSums (* kParts kPhaseSums))
-  (alias @121 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @119 int kPhaseSums (/ kPhases kMerged))
+  (constant @120 int kSums (* kParts kPhaseSums))
+  (alias @122 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (alias @122 Words (array (array "unsigned int" kRun) 2))
-  (function @125 constexpr bool is_used
+  (alias @123 Words (array (array "unsigned int" kRun) 2))
+  (function @126 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
     (argument int offset)
     (declare @1 bool used (> kPhaseGroups 1))
     (for @2 plain (declare @2 int kh 0) (< kh P::kernel_h) (++ kh)
       (do @3 (= used (|| used (== (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH) offset)))))
     (return @5 used))
-  (function @132 constexpr int used_before
+  (function @133 constexpr int used_before
     (argument int offset)
     (declare @1 int count 0)
     (for @2 plain (declare @2 int i 0) (< i offset) (++ i)
       (do @3 (+= count (? (call is_used i) 1 0))))
     (return @5 count))
-  (static_assert @140 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
-  (function @143 constexpr bool is_first
+  (static_assert @141 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
+  (function @144 constexpr bool is_first
     (comment "Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.")
     (argument int kh)
     (argument int kw)
@@ -469,29 +469,29 @@
     (for @7 plain (declare @7 int k 0) (< k kw) (++ k)
       (do @8 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
     (return @11 first))
-  (function @158 constexpr int offset_of_row
+  (function @159 constexpr int offset_of_row
     (comment "Of a tap: the staged rows that it reads, the sums of its phase, its place in a run, its operand in a chunk's weights.")
     (argument int kh)
     (return @1 (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH))))
-  (function @162 constexpr int sums_of_tap
+  (function @163 constexpr int sums_of_tap
     (argument int kh)
     (argument int kw)
     (declare @1 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
     (return @2 (/ (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)) kMerged)))
-  (function @166 constexpr int shift_of_tap
+  (function @167 constexpr int shift_of_tap
     (argument int kw)
     (return @1 (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart)))
-  (function @169 constexpr int operand_of_tap
+  (function @170 constexpr int operand_of_tap
     (argument int kh)
     (argument int kw)
     (argument int step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
-  (function @174 constexpr int staged_row
+  (function @175 constexpr int staged_row
     (comment "Where a thread reads of the staged input, from its own first position and channel.")
     (argument int step)
     (argument int offset)
     (return @1 (? P::channels_last (+ (* (+ (* offset kStagedColumns) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kStagedColumns)) kRunStart))))
-  (function @180 constexpr bool has_taps
+  (function @181 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -501,12 +501,12 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @192 constexpr bool all_have_taps
+  (function @193 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @199 bool kAllHaveTaps (call all_have_taps))
+  (constant @200 bool kAllHaveTaps (call all_have_taps))
   (file "shift_gemm.weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
@@ -605,7 +605,7 @@
       (do @31 (= (at row 0) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
       (do @32 (= (at row (* 2 kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))
   (file "shift_gemm.cu")
-  (function @206 kernel void pack_weights
+  (function @207 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one")
     (comment "thread, so with channels last a product's depth is another order of them.")
@@ -619,7 +619,7 @@
           (do @5 (call pack_split weight packed index (% (. threadIdx x) 32)))))
       (else
         (do @8 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))))
-  (function @219 device void copy
+  (function @220 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -634,7 +634,7 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (function @231 device void stage_input
+  (function @232 device void stage_input
     (comment "Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the")
     (comment "tile's first image, of `images` that are left.")
     (attributes "__forceinline__")
@@ -669,15 +669,15 @@
         (for @21 plain (declare @21 int i thread) (< i (* (* (* P::chunk P::tile_n) kStagedRows) kCopies)) (+= i kProducers)
           (declare @22 (const int) column (* (% i kCopies) kCopy))
           (declare @23 (const int) row (% (/ i kCopies) kStagedRows))
-          (declare @24 (const int) image (% (/ i (* kCopies kStagedRows)) P::tile_n))
-          (declare @25 (const int) channel (/ i (* (* kCopies kStagedRows) P::tile_n)))
+          (declare @24 (const int) channel (% (/ i (* kCopies kStagedRows)) P::chunk))
+          (declare @25 (const int) image (/ i (* (* kCopies kStagedRows) P::chunk)))
           (declare @26 (const int) ci (+ first_channel channel))
           (declare @27 (const int) iy (+ first_row row))
           (declare @28 (const int) ix (+ first_column column))
           (declare @29 (const bool) inside (&& (&& (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)) (>= ix 0)) (< ix in_w)))
           (declare @31 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) P::in_channels) ci) in_h) iy) in_w)) ix))
           (do @32 (call copy (+ (+ (+ to (* channel kChannelPitch)) (* (+ (* image kStagedRows) row) kStagedColumns)) column) (? inside from x) (? inside (* (call min (- in_w ix) kCopy) kBytes) 0)))))))
-  (function @270 device void stage_rows
+  (function @271 device void stage_rows
     (comment "The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -716,7 +716,7 @@
           (do @28 (call fence_proxy_async)
             (trail "the next bulk copy to this place comes behind it")))))
     (do @31 (call mbarrier_arrive full)))
-  (function @306 device void arrange
+  (function @307 device void arrange
     (comment "Puts a run's words where the products take them from. A word stands in two places, in one of them with `zero` added:")
     (comment "the compiler doesn't know that it is zero. Of registers that it knows to be copies, it makes more for each product.")
     (attributes "__forceinline__")
@@ -730,7 +730,7 @@
       (do @6 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) zero)))
       (for @8 (pragma "unroll") (declare @8 int word 0) (< word 4) (++ word)
         (do @9 (call wgmma_pin_operand (at (at run i) word))))))
-  (function @321 device void load_run
+  (function @322 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
@@ -763,7 +763,7 @@
                     (do @22 (= (at (at words half) i) (| (& low 65535u) (<< high 16))))
                     (do @23 (= (at (at words half) (+ i 1)) (| (>> low 16) (& high 4294901760u))))))))))))
     (do @27 (call arrange run words zero)))
-  (function @352 device void pin
+  (function @353 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -771,7 +771,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @366 device void release
+  (function @367 device void release
     (comment "Says for a warp that it has read a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") empty)
@@ -780,7 +780,7 @@
     (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive empty)))))
-  (function @376 device void multiply_chunk
+  (function @377 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,")
     (comment "as soon as its products are done.")
@@ -815,40 +815,44 @@
                 (do @30 (call release previous (== later 1))))))))))
   (file "shift_gemm.split.h")
   (function @5 device float largest_staged
-    (comment "The largest finite magnitude of what a producer has copied of a stage: stage_input()'s own order.")
+    (comment "The largest finite magnitude of what a producer has copied of an image to a stage: stage_input()'s own order.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) staged)
+    (argument int image)
     (argument int thread)
-    (declare_constexpr @1 int kUnits (? P::channels_last (/ P::chunk kCopy) (/ kPlane kCopy))
+    (declare_constexpr @1 int kUnits (? P::channels_last (/ P::chunk kCopy) (/ kImagePlane kCopy))
       (trail "of a pixel, of a channel"))
     (declare_constexpr @2 int kPitch (? P::channels_last kPixelPitch kChannelPitch))
-    (declare @3 float most 0)
-    (for @4 plain (declare @4 int i thread) (< i (* (? P::channels_last kPlane P::chunk) kUnits)) (+= i kProducers)
-      (declare @5 (pointer (const float)) from (+ (+ staged (* (/ i kUnits) kPitch)) (* (% i kUnits) kCopy)))
-      (if @6 (== kCopy 4)
+    (declare_constexpr @3 int kImageCopies (/ (* P::chunk kImagePlane) kCopy))
+    (declare @4 (pointer (const float)) first (+ staged (* image (? P::channels_last (* kImagePlane kPixelPitch) kImagePlane))))
+    (declare @5 float most 0)
+    (for @6 plain (declare @6 int i (& (- thread (* image kImageCopies)) (- kProducers 1))) (< i kImageCopies) (+= i kProducers)
+      (declare @7 (pointer (const float)) from (+ (+ first (* (/ i kUnits) kPitch)) (* (% i kUnits) kCopy)))
+      (if @8 (== kCopy 4)
         (then
-          (declare @7 (const float4) v (* (reinterpret_cast (pointer (const float4)) from)))
-          (do @8 (= most (call larger_finite (call larger_finite (call larger_finite (call larger_finite most (. v x)) (. v y)) (. v z)) (. v w)))))
+          (declare @9 (const float4) v (* (reinterpret_cast (pointer (const float4)) from)))
+          (do @10 (= most (call larger_finite (call larger_finite (call larger_finite (call larger_finite most (. v x)) (. v y)) (. v z)) (. v w)))))
         (else
-          (if @9 (== kCopy 2)
+          (if @11 (== kCopy 2)
             (then
-              (declare @10 (const float2) v (* (reinterpret_cast (pointer (const float2)) from)))
-              (do @11 (= most (call larger_finite (call larger_finite most (. v x)) (. v y)))))
+              (declare @12 (const float2) v (* (reinterpret_cast (pointer (const float2)) from)))
+              (do @13 (= most (call larger_finite (call larger_finite most (. v x)) (. v y)))))
             (else
-              (do @13 (= most (call larger_finite most (* from)))))))))
-    (return @16 most))
-  (function @25 device void finish_stage
-    (comment "Behind a producer's copies to a stage: says what was largest, and that the stage is there.")
+              (do @15 (= most (call larger_finite most (* from)))))))))
+    (return @18 most))
+  (function @27 device void finish_stage
+    (comment "Behind a producer's copies to a stage: says what is largest in each image, and that the stage is there.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)
     (argument (pointer "unsigned long long") full)
     (argument int thread)
-    (declare @1 (const float) most (call largest_of_warp (call largest_staged (reinterpret_cast (pointer (const float)) stage) thread)))
-    (if @2 (== (% thread 32) 0)
-      (then
-        (do @3 (= (at (reinterpret_cast (pointer float) (+ stage kLargestOffset)) (/ thread 32)) most))))
-    (do @5 (call mbarrier_arrive full)))
-  (function @35 device void load_split
+    (for @1 plain (declare @1 int image 0) (< image P::tile_n) (++ image)
+      (declare @2 (const float) most (call largest_of_warp (call largest_staged (reinterpret_cast (pointer (const float)) stage) image thread)))
+      (if @3 (== (% thread 32) 0)
+        (then
+          (do @4 (= (at (reinterpret_cast (pointer float) (+ stage kLargestOffset)) (+ (* image (/ kProducers 32)) (/ thread 32))) most)))))
+    (do @7 (call mbarrier_arrive full)))
+  (function @39 device void load_split
     (comment "Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels")
     (comment "of each half, with channels last all four in one piece.")
     (attributes "__forceinline__")
@@ -883,7 +887,7 @@
           (declare @31 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) v) (at (at values (+ (* 2 half) 1)) v) scale))
           (do @32 (= (at (at (at words 0) half) (+ i v)) (. pair high)))
           (do @33 (= (at (at (at words 1) half) (+ i v)) (. pair low)))))))
-  (function @76 device void multiply_high
+  (function @80 device void multiply_high
     (comment "A tap's products of the high parts of x with the high and the low parts of the weights, the first of the sums of")
     (comment "their phase or not.")
     (attributes "__forceinline__")
@@ -896,7 +900,7 @@
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
       (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) accumulate))))
-  (function @87 device void multiply_low
+  (function @91 device void multiply_low
     (comment "Those of the low parts of x with the high parts of the weights.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -906,7 +910,7 @@
     (argument "unsigned long long" weights)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights 1))))
-  (function @98 device void add_up
+  (function @102 device void add_up
     (comment "Adds sums to the totals of those before, in units of the result, and puts what that makes into their place. `totals`")
     (comment "are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first column and those")
     (comment "behind.")
@@ -945,14 +949,14 @@
             (if @36 kHasTotals
               (then
                 (do @37 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (function @143 device void clear
+  (function @147 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @159 device void multiply_split
+  (function @163 device void multiply_split
     (comment "All products of one chunk, added to those of the chunks before. `rows` is the thread's first position in the staged")
     (comment "input, whose scale `exponent` tells; `begins` is true in a tile's first chunk. Says at `empty` that the stage has")
     (comment "been read.")
@@ -1029,22 +1033,22 @@
       (then
         (do @70 (call release empty true)))))
   (file "shift_gemm.cu")
-  (function @416 device float finish
+  (function @417 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @422 device int own_channel
+  (function @423 device int own_channel
     (comment "The thread's i-th channel, whose first is `co`.")
     (attributes "__forceinline__")
     (argument int co)
     (argument int i)
     (return @1 (+ (+ co (* (/ i P::channel_run) (* 4 P::channel_run))) (% i P::channel_run))))
-  (alias @427 Shifts (array float (? P::has_bias (/ P::columns 4) 1))
+  (alias @428 Shifts (array float (? P::has_bias (/ P::columns 4) 1))
     (comment "The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait."))
-  (function @428 device void load_shifts
+  (function @429 device void load_shifts
     (attributes "__forceinline__")
     (argument (reference Shifts) shifts)
     (argument (restrict (pointer (const Element))) bias)
@@ -1054,7 +1058,7 @@
         (for @3 (pragma "unroll") (declare @3 int i 0) (< i (/ P::columns 4)) (++ i)
           (declare @4 (const int) channel (call own_channel co i))
           (do @5 (= (at shifts i) (? (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels)) (call widen (at bias channel)) 0)))))))
-  (function @440 device void store_tile
+  (function @441 device void store_tile
     (comment "Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first")
     (comment "channel, `y` the image.")
     (attributes "__forceinline__")
@@ -1105,12 +1109,12 @@
                             (declare @49 (const int) d (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2)))
                             (do @50 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) (? P::has_bias (at shifts i) 0)))))
                           (do @55 (call store_together (+ to ox) values))))))))))))))
-  (record @506 Tile
+  (record @507 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @511 device Tile tile_at
+  (function @512 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -1120,7 +1124,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @519 kernel void shift_gemm
+  (function @520 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1244,7 +1248,7 @@
             (declare @119 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
             (if_constexpr @120 P::split
               (then
-                (declare @121 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ from kLargestOffset))))
+                (declare @121 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ (+ from kLargestOffset) (* image 16)))))
                 (declare @122 (const int) exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w)))))
                 (do @123 (call multiply_split sums (+ (reinterpret_cast (pointer (const float)) from) own) exponent weights (+ totals (. threadIdx x)) quarter (== chunk 0) (& (at empty stage)) zero)))
               (else

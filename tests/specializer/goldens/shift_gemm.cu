@@ -315,13 +315,14 @@ __device__ __forceinline__ void stage_input(float* to, const float* __restrict__
   for (int i = thread; i < 960; i += 128) {
     const int column = i % 6 * 4;
     const int row = i / 6 % 10;
-    const int channel = i / 60;
+    const int channel = i / 60 % 16;
+    const int image = i / 960;
     const int ci = first_channel + channel;
     const int iy = first_row + row;
     const int ix = first_column + column;
     const bool inside = iy >= 0 && iy < 16 && ix >= 0 && ix < 16;
-    const float* from = x + (static_cast<long long>(ci) * 16 + iy) * 16 + ix;
-    copy(to + channel * 264 + row * 24 + column, inside ? from : x, inside ? min(16 - ix, 4) * 4 : 0);
+    const float* from = x + ((static_cast<long long>(image) * 128 + ci) * 16 + iy) * 16 + ix;
+    copy(to + channel * 264 + (image * 10 + row) * 24 + column, inside ? from : x, inside ? min(16 - ix, 4) * 4 : 0);
   }
 }
 

@@ -414,13 +414,14 @@ __device__ __forceinline__ void stage_input(float* to, const float* __restrict__
   for (int i = thread; i < 1600; i += 128) {
     const int column = i % 10 * 4;
     const int row = i / 10 % 10;
-    const int channel = i / 100;
+    const int channel = i / 100 % 16;
+    const int image = i / 1600;
     const int ci = first_channel + channel;
     const int iy = first_row + row;
     const int ix = first_column + column;
     const bool inside = iy >= 0 && iy < 512 && ix >= 0 && ix < 1024;
-    const float* from = x + (static_cast<long long>(ci) * 512 + iy) * 1024 + ix;
-    copy(to + channel * 404 + row * 40 + column, inside ? from : x, inside ? min(1024 - ix, 4) * 4 : 0);
+    const float* from = x + ((static_cast<long long>(image) * 32 + ci) * 512 + iy) * 1024 + ix;
+    copy(to + channel * 404 + (image * 10 + row) * 40 + column, inside ? from : x, inside ? min(1024 - ix, 4) * 4 : 0);
   }
 }
 
@@ -462,20 +463,21 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
   }
 }
 
-// The largest finite magnitude of what a producer has copied of a stage: stage_input()'s own order.
-__device__ __forceinline__ float largest_staged(const float* staged, int thread) {
+// The largest finite magnitude of what a producer has copied of an image to a stage: stage_input()'s own order.
+__device__ __forceinline__ float largest_staged(const float* staged, int image, int thread) {
+  const float* first = staged + image * 400;
   float most = 0;
-  for (int i = thread; i < 1600; i += 128) {
-    const float* from = staged + i / 100 * 404 + i % 100 * 4;
+  for (int i = (thread - image * 1600) & 127; i < 1600; i += 128) {
+    const float* from = first + i / 100 * 404 + i % 100 * 4;
     const float4 v = *reinterpret_cast<const float4*>(from);
     most = larger_finite(larger_finite(larger_finite(larger_finite(most, v.x), v.y), v.z), v.w);
   }
   return most;
 }
 
-// Behind a producer's copies to a stage: says what was largest, and that the stage is there.
+// Behind a producer's copies to a stage: says what is largest in each image, and that the stage is there.
 __device__ __forceinline__ void finish_stage(unsigned char* stage, unsigned long long* full, int thread) {
-  const float most = largest_of_warp(largest_staged(reinterpret_cast<const float*>(stage), thread));
+  const float most = largest_of_warp(largest_staged(reinterpret_cast<const float*>(stage), 0, thread));
   if (thread % 32 == 0) {
     reinterpret_cast<float*>(stage + 25856)[thread / 32] = most;
   }
@@ -792,7 +794,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         mbarrier_wait(&full[stage], parity);
         const unsigned char* from = stages + stage * 25872;
         const unsigned char* weights = shared + chunk * 43136;
-        const float4 largest = *reinterpret_cast<const float4*>(from + 25856);
+        const float4 largest = *reinterpret_cast<const float4*>(from + 25856 + image * 16);
         const int exponent = scale_exponent(fmaxf(fmaxf(largest.x, largest.y), fmaxf(largest.z, largest.w)));
         multiply_split(sums, reinterpret_cast<const float*>(from) + own, exponent, weights, totals + threadIdx.x,
                        quarter, chunk == 0, &empty[stage], zero);
