@@ -9,8 +9,9 @@
 // same registers, shifted by one.
 //
 // f32x3 makes fp32 products of pairs of f16 (device/split.h): high * high in one set of sums, high * low and low * high
-// in another. The scale of the input is that of a stage's largest magnitude, which the producers look for; that of the
-// weights belongs to a chunk of an output channel. So each chunk's sums are begun anew, and added up in fp32.
+// in another. The scale of the input is that of the largest magnitude of an image in a stage, which the producers look
+// for; that of the weights belongs to a chunk of an output channel. So each chunk's sums are begun anew, and added up
+// in fp32.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "shift_gemm.parameters.h"
 #endif
@@ -90,10 +91,11 @@ constexpr int kChunkWeightBytes = kExponentOffset + (P::split ? P::columns * 4 :
 constexpr int kAllWeightBytes = kChunks * kChunkWeightBytes;  // of a block
 constexpr int kResidentBytes = P::resident ? kAllWeightBytes : 0;
 constexpr int kLargestOffset = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);  // what each producer warp found
-constexpr int kStageBytes = kLargestOffset + (P::split ? kProducers / 32 * 4 : 0);
+constexpr int kStageBytes = kLargestOffset + (P::split ? P::tile_n * (kProducers / 32) * 4 : 0);
 constexpr int kTotalsOffset = kResidentBytes + P::stages * kStageBytes;
+constexpr bool kHasTotals = P::split && (P::add_rows || kChunks > 1);
 constexpr int kTotalsBytes =
-    P::split && kChunks > 1 ? kPhases* kTiles* P::columns / 2 * 4 * kConsumers : 0;  // what the chunks add up to
+    kHasTotals ? kPhases * kTiles * P::columns / 2 * 4 * kConsumers : 0;  // what the chunks add up to
 constexpr int kBarrierOffset = kTotalsOffset + kTotalsBytes;
 
 // A thread's run of positions, with the halo of its row: whole vectors.
@@ -103,7 +105,7 @@ constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, 
 static_assert(P::tile_n * P::tile_h * P::tile_w == 64 * P::run && P::tile_w % P::run == 0, "eight warps make the tile");
 static_assert(kParts * kPhases * kTiles * P::columns <= 256, "the sums fit the registers");
 static_assert(!P::split || kBytes == 4, "what is split is fp32");
-static_assert(P::split || P::ahead, "two turns are of two rows or of two parts");
+static_assert(P::split || (P::ahead && !P::add_rows), "what only f32x3 has");
 static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted one by one, and only where each has as many kernel rows");
 static_assert(!P::bulk || (!P::channels_last && P::copy_bytes == 16 && P::width >= 0 && P::width * kBytes % 16 == 0 &&
@@ -153,6 +155,28 @@ __host__ __device__ constexpr bool is_first(int kh, int kw) {
   return first;
 }
 
+// Of a tap: the staged rows that it reads, the sums of its phase, its place in a run, its operand in a chunk's weights.
+__host__ __device__ constexpr int offset_of_row(int kh) {
+  return kPhaseGroups > 1 ? kBlockTapRows - 1 - kh
+                          : offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
+}
+__host__ __device__ constexpr int sums_of_tap(int kh, int kw) {
+  const int phase_h = kPhaseGroups > 1 ? 0 : phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
+  return (phase_h * P::stride_w + phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w)) / kMerged;
+}
+__host__ __device__ constexpr int shift_of_tap(int kw) {
+  return offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) - kFirstColumn - kRunStart;
+}
+__host__ __device__ constexpr int operand_of_tap(int kh, int kw, int step) {
+  return ((kh * P::kernel_w + kw) / kMerged * kSteps + step) * kProductBytes;
+}
+
+// Where a thread reads of the staged input, from its own first position and channel.
+__host__ __device__ constexpr int staged_row(int step, int offset) {
+  return P::channels_last ? (offset * kStagedColumns + kRunStart) * kPixelPitch + step * kDepth
+                          : step * kDepth * kChannelPitch + offset * kStagedColumns + kRunStart;
+}
+
 // Whether any tap makes outputs of a phase of the block; the others are bias alone.
 __host__ __device__ constexpr bool has_taps(int phase) {
   bool rows = kPhaseGroups > 1;
@@ -195,9 +219,9 @@ extern "C" __global__ void __launch_bounds__(256)
 #include "shift_gemm.staging.h"
 
 // Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
-// or the assembler makes them between the products, and these one after the other. f32x3 has no registers to spare for
-// that: there one of the two has `zero` added, which the compiler doesn't know to be zero. Of registers that it knows
-// to be copies, it makes more for each product.
+// or the assembler makes them between the products, and these one after the other. In f32x3 one of the two has `zero`
+// added, which the compiler doesn't know to be zero: of registers that it knows to be copies it makes more for each
+// product, and there are none to spare.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
@@ -205,17 +229,16 @@ __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned i
     run[i][1] = P::split ? words[0][i + 1] | zero : words[0][i + 1];
     run[i][2] = words[1][i];
     run[i][3] = P::split ? words[1][i + 1] | zero : words[1][i + 1];
-    if (!P::split) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        wgmma_pin_operand(run[i][j]);
-      }
+    for (int word = 0; word < 4; ++word) {
+      wgmma_pin_operand(run[i][word]);
     }
   }
 }
 
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
-__device__ __forceinline__ void load_whole(Words& words, const Element* row) {
+__device__ __forceinline__ void load_run(Run& run, const Element* row, unsigned int zero) {
+  Words words;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
@@ -241,16 +264,7 @@ __device__ __forceinline__ void load_whole(Words& words, const Element* row) {
       }
     }
   }
-}
-
-#include "shift_gemm.split.h"
-
-__device__ __forceinline__ void load_words(Words (&words)[kParts], const Element* row, float scale) {
-  if constexpr (P::split) {
-    load_split(words, row, scale);
-  } else {
-    load_whole(words[0], row);
-  }
+  arrange(run, words, zero);
 }
 
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
@@ -275,10 +289,10 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
   }
 }
 
-// All products of one chunk. `rows` is the thread's first position in the staged input; `scale` is of f32x3. `later` is
-// 0 in a tile's first chunk, whose first products begin the sums; those of f32x3 begin with each. `previous` is where
-// to say, in later ones, that the stage before is free, as soon as its products are done.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows, float scale,
+// All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first
+// chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
+// as soon as its products are done.
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows,
                                                unsigned long long weights, int later, unsigned long long* previous,
                                                unsigned int zero) {
   Run runs[2];
@@ -287,68 +301,35 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
     CONVTGEN_UNROLL
     for (int offset = 0; offset < kOffsetsH; ++offset) {
       if (is_used(offset)) {
-        const int row = P::channels_last ? (offset * kStagedColumns + kRunStart) * kPixelPitch + step * kDepth
-                                         : step * kDepth * kChannelPitch + offset * kStagedColumns + kRunStart;
-        Words words[kParts];
-        load_words(words, rows + row, scale);
+        const int at = (step * used_before(kOffsetsH) + used_before(offset)) % 2;
+        load_run(runs[at], rows + staged_row(step, offset), zero);
+        wgmma_fence();
         CONVTGEN_UNROLL
-        for (int part = 0; part < kParts; ++part) {
-          const int at = P::split ? part : (step * used_before(kOffsetsH) + used_before(offset)) % 2;
-          if (P::ahead) {
-            arrange(runs[at], words[part], zero);
-            wgmma_fence();
-          } else if (part == 0) {
-            arrange(runs[0], words[0], zero);
-            arrange(runs[1], words[kParts - 1], zero);
-            wgmma_fence();
-          }
-          CONVTGEN_UNROLL
-          for (int kh = 0; kh < kBlockTapRows; ++kh) {
-            const int from = kPhaseGroups > 1
-                                 ? kBlockTapRows - 1 - kh
-                                 : offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
-            if (from == offset) {
-              const int phase_h = kPhaseGroups > 1 ? 0 : phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
+        for (int kh = 0; kh < kBlockTapRows; ++kh) {
+          if (offset_of_row(kh) == offset) {
+            CONVTGEN_UNROLL
+            for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
+              const int first = step == 0 && is_first(kh, kw) ? 1 : 0;
               CONVTGEN_UNROLL
-              for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-                const int phase = phase_h * P::stride_w + phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
-                const int shift =
-                    offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) - kFirstColumn - kRunStart;
-                const int product = (kh * P::kernel_w + kw) / kMerged;
-                const int first = step == 0 && part == 0 && is_first(kh, kw) ? 1 : 0;
-                const int operand = (product * kSteps + step) * kProductBytes;
-                if (P::split && part == 0) {
-                  multiply_high(sums, phase / kMerged, runs[at], shift, wgmma_descriptor_move(weights, operand),
-                                1 - first);  // tap ({kh}, {kw})
-                } else if (P::split) {
-                  multiply_low(sums, phase / kMerged, runs[at], shift,
-                               wgmma_descriptor_move(weights, operand));  // tap ({kh}, {kw})
-                } else {
-                  CONVTGEN_UNROLL
-                  for (int tile = 0; tile < kTiles; ++tile) {
-                    wgmma_rs(kProductType, kWgmmaMajorK, sums[phase / kMerged][tile], runs[at][2 * tile + shift],
-                             wgmma_descriptor_move(weights, operand), first == 1 ? later : 1);  // tap ({kh}, {kw})
-                  }
-                }
+              for (int tile = 0; tile < kTiles; ++tile) {
+                wgmma_rs(P::type, kWgmmaMajorK, sums[sums_of_tap(kh, kw)][tile], runs[at][2 * tile + shift_of_tap(kw)],
+                         wgmma_descriptor_move(weights, operand_of_tap(kh, kw, step)),
+                         first == 1 ? later : 1);  // tap ({kh}, {kw})
               }
             }
           }
-          if (P::ahead) {
-            wgmma_commit();
-            wgmma_wait(1);  // the other run may be overwritten
-          } else if (part == kParts - 1) {
-            wgmma_commit();
-            wgmma_wait(0);
-          }
-          if (!P::split && !P::resident && step == 0 && used_before(offset) == 0) {
-            release(previous, later == 1);
-          }
+        }
+        wgmma_commit();
+        wgmma_wait(1);  // the other run may be overwritten
+        if (!P::resident && step == 0 && used_before(offset) == 0) {
+          release(previous, later == 1);
         }
       }
     }
   }
 }
 
+#include "shift_gemm.split.h"
 #include "shift_gemm.store.h"
 
 // A tile's place: its first image, and its first position there.
@@ -463,7 +444,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
       }
     }
-    if (P::split && P::stages > 2 && unfinished >= 0) {
+    if (P::split && P::stages > 2) {
       async_copy_wait(0);
       finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
     }
@@ -482,7 +463,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int co = first_out + quarter * P::channel_run;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[kSums][kTiles] = {};
-    float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x;
+    float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset);
     if (P::resident) {
       mbarrier_wait(resident, 0);
     }
@@ -494,27 +475,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         mbarrier_wait(&full[stage], parity);
         const unsigned char* from = stages + stage * kStageBytes;
         const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
-        int exponent = 0;
-        if (P::split) {
-          const float4 largest = *reinterpret_cast<const float4*>(from + kLargestOffset);
-          exponent = scale_exponent(fmaxf(fmaxf(largest.x, largest.y), fmaxf(largest.z, largest.w)));
-        }
-        const float scale = power_of_two(exponent);
-        multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own, scale,
-                       wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
-                       &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
-        if (P::resident) {
-          release(&empty[stage], true);
-        }
         if constexpr (P::split) {
-          wgmma_wait(0);
-          pin(sums);
-          add_up(sums, totals, exponent, reinterpret_cast<const int*>(weights + kExponentOffset) + quarter * 2,
-                 chunk == 0);
-          if (!P::resident) {
+          const float4 largest = *reinterpret_cast<const float4*>(from + kLargestOffset + image * 16);
+          const int exponent = scale_exponent(fmaxf(fmaxf(largest.x, largest.y), fmaxf(largest.z, largest.w)));
+          multiply_split(sums, reinterpret_cast<const float*>(from) + own, exponent, weights, totals + threadIdx.x,
+                         quarter, chunk == 0, &empty[stage], zero);
+        } else {
+          multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
+                         wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
+                         &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
+          if (P::resident) {
             release(&empty[stage], true);
           }
-          pin(sums);
         }
         ++stage;
         if (stage == P::stages) {
