@@ -9,8 +9,9 @@
 // same registers, shifted by one.
 //
 // f32x3 makes fp32 products of pairs of f16 (device/split.h): high * high in one set of sums, high * low and low * high
-// in another. The scale of the input is that of a stage's largest magnitude, which the producers look for; that of the
-// weights belongs to a chunk of an output channel. So each chunk's sums are begun anew, and added up in fp32.
+// in another. The scale of the input is that of the largest magnitude of an image in a stage, which the producers look
+// for; that of the weights belongs to a chunk of an output channel. So each chunk's sums are begun anew, and added up
+// in fp32.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "shift_gemm.parameters.h"
 #endif
@@ -90,10 +91,11 @@ constexpr int kChunkWeightBytes = kExponentOffset + (P::split ? P::columns * 4 :
 constexpr int kAllWeightBytes = kChunks * kChunkWeightBytes;  // of a block
 constexpr int kResidentBytes = P::resident ? kAllWeightBytes : 0;
 constexpr int kLargestOffset = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);  // what each producer warp found
-constexpr int kStageBytes = kLargestOffset + (P::split ? kProducers / 32 * 4 : 0);
+constexpr int kStageBytes = kLargestOffset + (P::split ? P::tile_n * (kProducers / 32) * 4 : 0);
 constexpr int kTotalsOffset = kResidentBytes + P::stages * kStageBytes;
+constexpr bool kHasTotals = P::split && (P::add_rows || kChunks > 1);
 constexpr int kTotalsBytes =
-    P::split && kChunks > 1 ? kPhases* kTiles* P::columns / 2 * 4 * kConsumers : 0;  // what the chunks add up to
+    kHasTotals ? kPhases * kTiles * P::columns / 2 * 4 * kConsumers : 0;  // what the chunks add up to
 constexpr int kBarrierOffset = kTotalsOffset + kTotalsBytes;
 
 // A thread's run of positions, with the halo of its row: whole vectors.
@@ -103,7 +105,7 @@ constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, 
 static_assert(P::tile_n * P::tile_h * P::tile_w == 64 * P::run && P::tile_w % P::run == 0, "eight warps make the tile");
 static_assert(kParts * kPhases * kTiles * P::columns <= 256, "the sums fit the registers");
 static_assert(!P::split || kBytes == 4, "what is split is fp32");
-static_assert(P::split || P::ahead, "two turns are of two rows or of two parts");
+static_assert(P::split || (P::ahead && !P::add_rows), "what only f32x3 has");
 static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted one by one, and only where each has as many kernel rows");
 static_assert(!P::bulk || (!P::channels_last && P::copy_bytes == 16 && P::width >= 0 && P::width * kBytes % 16 == 0 &&
@@ -153,6 +155,28 @@ __host__ __device__ constexpr bool is_first(int kh, int kw) {
   return first;
 }
 
+// Of a tap: the staged rows that it reads, the sums of its phase, its place in a run, its operand in a chunk's weights.
+__host__ __device__ constexpr int offset_of_row(int kh) {
+  return kPhaseGroups > 1 ? kBlockTapRows - 1 - kh
+                          : offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
+}
+__host__ __device__ constexpr int sums_of_tap(int kh, int kw) {
+  const int phase_h = kPhaseGroups > 1 ? 0 : phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
+  return (phase_h * P::stride_w + phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w)) / kMerged;
+}
+__host__ __device__ constexpr int shift_of_tap(int kw) {
+  return offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) - kFirstColumn - kRunStart;
+}
+__host__ __device__ constexpr int operand_of_tap(int kh, int kw, int step) {
+  return ((kh * P::kernel_w + kw) / kMerged * kSteps + step) * kProductBytes;
+}
+
+// Where a thread reads of the staged input, from its own first position and channel.
+__host__ __device__ constexpr int staged_row(int step, int offset) {
+  return P::channels_last ? (offset * kStagedColumns + kRunStart) * kPixelPitch + step * kDepth
+                          : step * kDepth * kChannelPitch + offset * kStagedColumns + kRunStart;
+}
+
 // Whether any tap makes outputs of a phase of the block; the others are bias alone.
 __host__ __device__ constexpr bool has_taps(int phase) {
   bool rows = kPhaseGroups > 1;
@@ -192,106 +216,29 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
-__device__ __forceinline__ void copy(Element* to, const Element* from, int bytes) {
-  if (P::copy_bytes == 16) {
-    async_copy_16(to, from, bytes);
-  } else if (P::copy_bytes == 8) {
-    async_copy_8(to, from, bytes);
-  } else {
-    async_copy_4(to, from, bytes);
-  }
-}
+#include "shift_gemm.staging.h"
 
-// Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the
-// tile's first image, of `images` that are left.
-__device__ __forceinline__ void stage_input(Element* to, const Element* __restrict__ x, int first_channel,
-                                            int first_row, int first_column, int thread, int images, const int in_h,
-                                            const int in_w) {
-  if (P::channels_last) {
-    constexpr int kCopies = P::chunk / kCopy;  // of a pixel
-    for (int i = thread; i < kPlane * kCopies; i += kProducers) {
-      const int channel = i % kCopies * kCopy;
-      const int column = i / kCopies % kStagedColumns;
-      const int row = i / (kCopies * kStagedColumns) % kStagedRows;
-      const int image = i / (kCopies * kImagePlane);
-      const int ci = first_channel + channel;
-      const int iy = first_row + row;
-      const int ix = first_column + column;
-      const bool inside = (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
-      const int left = P::in_channels % P::chunk == 0 ? kCopy : P::in_channels - ci;
-      const Element* from = x + ((static_cast<long long>(image) * in_h + iy) * in_w + ix) * P::in_channels + ci;
-      copy(to + i / kCopies * kPixelPitch + channel, inside && left > 0 ? from : x,
-           inside ? max(0, min(left, kCopy)) * kBytes : 0);
-    }
-  } else {
-    constexpr int kCopies = kStagedColumns / kCopy;  // of a row
-    for (int i = thread; i < P::chunk * P::tile_n * kStagedRows * kCopies; i += kProducers) {
-      const int column = i % kCopies * kCopy;
-      const int row = i / kCopies % kStagedRows;
-      const int image = i / (kCopies * kStagedRows) % P::tile_n;
-      const int channel = i / (kCopies * kStagedRows * P::tile_n);
-      const int ci = first_channel + channel;
-      const int iy = first_row + row;
-      const int ix = first_column + column;
-      const bool inside = (P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
-                          (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
-      const Element* from = x + ((static_cast<long long>(image) * P::in_channels + ci) * in_h + iy) * in_w + ix;
-      copy(to + channel * kChannelPitch + (image * kStagedRows + row) * kStagedColumns + column, inside ? from : x,
-           inside ? min(in_w - ix, kCopy) * kBytes : 0);
-    }
-  }
-}
-
-// The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.
-__device__ __forceinline__ void stage_rows(Element* to, const Element* __restrict__ x, int first_channel, int first_row,
-                                           int first_column, int thread, int images, unsigned long long* full,
-                                           const int in_h, const int in_w) {
-  const int begin = max(first_column, 0);
-  const int end = min(first_column + kStagedColumns, in_w);
-  constexpr int kStore = 16 / kBytes;  // elements
-  // A warp asks for one copy after the other: so all warps do.
-  for (int i = thread % 32 * (kProducers / 32) + thread / 32; i < P::chunk * P::tile_n * kStagedRows; i += kProducers) {
-    const int row = i % kStagedRows;
-    const int image = i / kStagedRows % P::tile_n;
-    const int channel = i / (kStagedRows * P::tile_n);
-    const int ci = first_channel + channel;
-    const int iy = first_row + row;
-    const bool inside = (P::in_channels % P::chunk == 0 || ci < P::in_channels) && (P::tile_n == 1 || image < images) &&
-                        iy >= 0 && iy < in_h && begin < end;
-    Element* staged = to + channel * kChannelPitch + (image * kStagedRows + row) * kStagedColumns;
-    if (inside) {
-      mbarrier_expect(full, (end - begin) * kBytes);
-      bulk_load(staged + (begin - first_column),
-                x + ((static_cast<long long>(image) * P::in_channels + ci) * in_h + iy) * in_w + begin,
-                (end - begin) * kBytes, full);
-    }
-    if (!inside || end - begin < kStagedColumns) {
-      for (int column = 0; column < kStagedColumns; column += kStore) {
-        if (!inside || first_column + column < begin || first_column + column >= end) {
-          *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
-        }
-      }
-      fence_proxy_async();  // the next bulk copy to this place comes behind it
-    }
-  }
-  mbarrier_arrive(full);
-}
-
-// Puts a run's words where the products take them from. A word stands in two places, in one of them with `zero` added:
-// the compiler doesn't know that it is zero. Of registers that it knows to be copies, it makes more for each product.
+// Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
+// or the assembler makes them between the products, and these one after the other. In f32x3 one of the two has `zero`
+// added, which the compiler doesn't know to be zero: of registers that it knows to be copies it makes more for each
+// product, and there are none to spare.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
     run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1] | zero;
+    run[i][1] = P::split ? words[0][i + 1] | zero : words[0][i + 1];
     run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1] | zero;
+    run[i][3] = P::split ? words[1][i + 1] | zero : words[1][i + 1];
+#pragma unroll
+    for (int word = 0; word < 4; ++word) {
+      wgmma_pin_operand(run[i][word]);
+    }
   }
 }
 
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
-__device__ __forceinline__ void load_whole(Words& words, const Element* row) {
+__device__ __forceinline__ void load_run(Run& run, const Element* row, unsigned int zero) {
+  Words words;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
@@ -317,16 +264,7 @@ __device__ __forceinline__ void load_whole(Words& words, const Element* row) {
       }
     }
   }
-}
-
-#include "shift_gemm.split.h"
-
-__device__ __forceinline__ void load_words(Words (&words)[kParts], const Element* row, float scale) {
-  if constexpr (P::split) {
-    load_split(words, row, scale);
-  } else {
-    load_whole(words[0], row);
-  }
+  arrange(run, words, zero);
 }
 
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
@@ -351,10 +289,10 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
   }
 }
 
-// All products of one chunk. `rows` is the thread's first position in the staged input; `scale` is of f32x3. `later` is
-// 0 in a tile's first chunk, whose first products begin the sums; those of f32x3 begin with each. `previous` is where
-// to say, in later ones, that the stage before is free, as soon as its products are done.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows, float scale,
+// All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first
+// chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
+// as soon as its products are done.
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows,
                                                unsigned long long weights, int later, unsigned long long* previous,
                                                unsigned int zero) {
   Run runs[2];
@@ -363,157 +301,36 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
     CONVTGEN_UNROLL
     for (int offset = 0; offset < kOffsetsH; ++offset) {
       if (is_used(offset)) {
-        const int row = P::channels_last ? (offset * kStagedColumns + kRunStart) * kPixelPitch + step * kDepth
-                                         : step * kDepth * kChannelPitch + offset * kStagedColumns + kRunStart;
-        Words words[kParts];
-        load_words(words, rows + row, scale);
+        const int at = (step * used_before(kOffsetsH) + used_before(offset)) % 2;
+        load_run(runs[at], rows + staged_row(step, offset), zero);
+        wgmma_fence();
         CONVTGEN_UNROLL
-        for (int part = 0; part < kParts; ++part) {
-          const int at = P::split ? part : (step * used_before(kOffsetsH) + used_before(offset)) % 2;
-          if (P::ahead) {
-            arrange(runs[at], words[part], zero);
-            wgmma_fence();
-          } else if (part == 0) {
-            arrange(runs[0], words[0], zero);
-            arrange(runs[1], words[kParts - 1], zero);
-            wgmma_fence();
-          }
-          CONVTGEN_UNROLL
-          for (int kh = 0; kh < kBlockTapRows; ++kh) {
-            const int from = kPhaseGroups > 1
-                                 ? kBlockTapRows - 1 - kh
-                                 : offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
-            if (from == offset) {
-              const int phase_h = kPhaseGroups > 1 ? 0 : phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
+        for (int kh = 0; kh < kBlockTapRows; ++kh) {
+          if (offset_of_row(kh) == offset) {
+            CONVTGEN_UNROLL
+            for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
+              const int first = step == 0 && is_first(kh, kw) ? 1 : 0;
               CONVTGEN_UNROLL
-              for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-                const int phase = phase_h * P::stride_w + phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
-                const int shift =
-                    offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) - kFirstColumn - kRunStart;
-                const int product = (kh * P::kernel_w + kw) / kMerged;
-                const int first = step == 0 && part == 0 && is_first(kh, kw) ? 1 : 0;
-                const int operand = (product * kSteps + step) * kProductBytes;
-                if (P::split && part == 0) {
-                  multiply_high(sums, phase / kMerged, runs[at], shift, wgmma_descriptor_move(weights, operand),
-                                1 - first);  // tap ({kh}, {kw})
-                } else if (P::split) {
-                  multiply_low(sums, phase / kMerged, runs[at], shift,
-                               wgmma_descriptor_move(weights, operand));  // tap ({kh}, {kw})
-                } else {
-                  CONVTGEN_UNROLL
-                  for (int tile = 0; tile < kTiles; ++tile) {
-                    wgmma_rs(kProductType, kWgmmaMajorK, sums[phase / kMerged][tile], runs[at][2 * tile + shift],
-                             wgmma_descriptor_move(weights, operand), first == 1 ? later : 1);  // tap ({kh}, {kw})
-                  }
-                }
+              for (int tile = 0; tile < kTiles; ++tile) {
+                wgmma_rs(P::type, kWgmmaMajorK, sums[sums_of_tap(kh, kw)][tile], runs[at][2 * tile + shift_of_tap(kw)],
+                         wgmma_descriptor_move(weights, operand_of_tap(kh, kw, step)),
+                         first == 1 ? later : 1);  // tap ({kh}, {kw})
               }
             }
           }
-          if (P::ahead) {
-            wgmma_commit();
-            wgmma_wait(1);  // the other run may be overwritten
-          } else if (part == kParts - 1) {
-            wgmma_commit();
-            wgmma_wait(0);
-          }
-          if (!P::split && !P::resident && step == 0 && used_before(offset) == 0) {
-            release(previous, later == 1);
-          }
+        }
+        wgmma_commit();
+        wgmma_wait(1);  // the other run may be overwritten
+        if (!P::resident && step == 0 && used_before(offset) == 0) {
+          release(previous, later == 1);
         }
       }
     }
   }
 }
 
-// A sum as memory holds it, after bias and fuse chain where the layer has them.
-__device__ __forceinline__ float finish(float sum, float shift) {
-  const float value = P::has_bias ? sum + shift : sum;
-  return P::fuse_count > 0 ? activate(value) : value;
-}
-
-// The thread's i-th channel, whose first is `co`.
-__device__ __forceinline__ int own_channel(int co, int i) {
-  return co + i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
-}
-
-// The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait.
-using Shifts = float[P::has_bias ? P::columns / 4 : 1];
-__device__ __forceinline__ void load_shifts(Shifts& shifts, const Element* __restrict__ bias, int co) {
-  if (P::has_bias) {
-#pragma unroll
-    for (int i = 0; i < P::columns / 4; ++i) {
-      const int channel = own_channel(co, i);
-      shifts[i] = P::out_channels % P::columns == 0 || channel < P::out_channels ? widen(bias[channel]) : 0;
-    }
-  }
-}
-
-// Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
-// channel, `y` the image.
-__device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], Element* __restrict__ y,
-                                           const Shifts& shifts, int co, int m_y, int m_x, int phase_row,
-                                           const int out_h, const int out_w) {
-#pragma unroll
-  for (int row = 0; row < P::phase_rows; ++row) {
-    const int oy = m_y * P::stride_h + phase_row + row;
-    if (oy < out_h) {
-      if (P::channels_last) {
-#pragma unroll
-        for (int first = 0; first < P::columns / 4; first += P::store) {
-          const int channel = own_channel(co, first);
-          if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
-#pragma unroll
-            for (int position = 0; position < P::run; ++position) {
-#pragma unroll
-              for (int phase_w = 0; phase_w < P::stride_w; ++phase_w) {
-                const int phase = row * P::stride_w + phase_w;
-                const int ox = (m_x + position) * P::stride_w + phase_w;
-                if (ox < out_w) {
-                  float values[P::store];
-#pragma unroll
-                  for (int i = 0; i < P::store; ++i) {
-                    const int d = (first + i) / 2 * 4 + position % 2 * 2 + (first + i) % 2;
-                    values[i] = finish(kAllHaveTaps || has_taps(phase)
-                                           ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) + d]
-                                           : 0,
-                                       P::has_bias ? shifts[first + i] : 0);
-                  }
-                  store_together(y + (static_cast<long long>(oy) * out_w + ox) * P::out_channels + channel, values);
-                }
-              }
-            }
-          }
-        }
-      } else {
-#pragma unroll
-        for (int i = 0; i < P::columns / 4; ++i) {
-          const int channel = own_channel(co, i);
-          if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
-            Element* to = y + (static_cast<long long>(channel) * out_h + oy) * out_w;
-#pragma unroll
-            for (int first = 0; first < P::run * P::stride_w; first += P::store) {
-              const int ox = m_x * P::stride_w + first;
-              if (ox < out_w) {
-                float values[P::store];
-#pragma unroll
-                for (int v = 0; v < P::store; ++v) {
-                  const int position = (first + v) / P::stride_w;
-                  const int phase = row * P::stride_w + (first + v) % P::stride_w;
-                  const int d = i / 2 * 4 + position % 2 * 2 + i % 2;
-                  values[v] = finish(kAllHaveTaps || has_taps(phase)
-                                         ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) + d]
-                                         : 0,
-                                     P::has_bias ? shifts[i] : 0);
-                }
-                store_together(to + ox, values);
-              }
-            }
-          }
-        }
-      }
-    }
-  }
-}
+#include "shift_gemm.split.h"
+#include "shift_gemm.store.h"
 
 // A tile's place: its first image, and its first position there.
 struct Tile {
@@ -571,7 +388,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(P::split ? 72 : 56);
+    setmaxnreg_decrease(72);
     const int thread = threadIdx.x - kConsumers;
     const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
     if (P::resident && thread == 0) {
@@ -584,6 +401,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       const Element* image = x + tile.image * in_image;
+      Pixels pixels;
+      if (kKept) {
+        find_pixels(pixels, tile.m_y + above, tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
+      }
       for (int chunk = 0; chunk < kChunks; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * kStageBytes;
@@ -595,8 +416,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           stage_rows(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
                      thread, batch - tile.image, &full[stage], in_h, in_w);
         } else {
-          stage_input(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
-                      tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
+          if (P::channels_last) {
+            stage_pixels(reinterpret_cast<Element*>(to), image, pixels, chunk * P::chunk, tile.m_y + above,
+                         tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
+          } else {
+            stage_channels(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
+                           tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
+          }
           if (!P::split) {
             async_copy_arrive(&full[stage]);
           } else {
@@ -618,12 +444,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
       }
     }
-    if (P::split && P::stages > 2 && unfinished >= 0) {
+    if (P::split && P::stages > 2) {
       async_copy_wait(0);
       finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
     }
   } else {
-    setmaxnreg_increase(P::split ? 216 : 224);
+    setmaxnreg_increase(216);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
@@ -637,7 +463,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int co = first_out + quarter * P::channel_run;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[kSums][kTiles] = {};
-    float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x;
+    float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset);
     if (P::resident) {
       mbarrier_wait(resident, 0);
     }
@@ -649,27 +475,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         mbarrier_wait(&full[stage], parity);
         const unsigned char* from = stages + stage * kStageBytes;
         const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
-        int exponent = 0;
-        if (P::split) {
-          const float4 largest = *reinterpret_cast<const float4*>(from + kLargestOffset);
-          exponent = scale_exponent(fmaxf(fmaxf(largest.x, largest.y), fmaxf(largest.z, largest.w)));
-        }
-        const float scale = power_of_two(exponent);
-        multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own, scale,
-                       wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
-                       &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
-        if (P::resident) {
-          release(&empty[stage], true);
-        }
         if constexpr (P::split) {
-          wgmma_wait(0);
-          pin(sums);
-          add_up(sums, totals, exponent, reinterpret_cast<const int*>(weights + kExponentOffset) + quarter * 2,
-                 chunk == 0);
-          if (!P::resident) {
+          const float4 largest = *reinterpret_cast<const float4*>(from + kLargestOffset + image * 16);
+          const int exponent = scale_exponent(fmaxf(fmaxf(largest.x, largest.y), fmaxf(largest.z, largest.w)));
+          multiply_split(sums, reinterpret_cast<const float*>(from) + own, exponent, weights, totals + threadIdx.x,
+                         quarter, chunk == 0, &empty[stage], zero);
+        } else {
+          multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
+                         wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
+                         &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
+          if (P::resident) {
             release(&empty[stage], true);
           }
-          pin(sums);
         }
         ++stage;
         if (stage == P::stages) {

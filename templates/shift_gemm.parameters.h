@@ -54,6 +54,9 @@ struct Parameters {
 
   // Whether a consumer gets operands ready while products of others are under way, which takes more registers.
   static constexpr bool ahead = true;
+
+  // f32x3: whether sums are added up behind each row of taps, rather than each chunk.
+  static constexpr bool add_rows = false;
 };
 
 // ActivationKind and arguments of each step of the fuse chain.

@@ -1,38 +1,57 @@
 // Part of the template `shift_gemm`, which uses what stands above its line there: what f32x3 has of its own.
 #pragma once
 
-// The largest finite magnitude of what a producer has copied of a stage: stage_input()'s own order.
-__device__ __forceinline__ float largest_staged(const float* staged, int thread) {
-  constexpr int kUnits = P::channels_last ? P::chunk / kCopy : kPlane / kCopy;  // of a pixel, of a channel
-  constexpr int kPitch = P::channels_last ? kPixelPitch : kChannelPitch;
+// The larger one of `most` and the finite magnitudes of a copy.
+__device__ __forceinline__ float largest_copied(float most, const float* from) {
+  if (kCopy == 4) {
+    const float4 v = *reinterpret_cast<const float4*>(from);
+    return larger_finite(larger_finite(larger_finite(larger_finite(most, v.x), v.y), v.z), v.w);
+  } else if (kCopy == 2) {
+    const float2 v = *reinterpret_cast<const float2*>(from);
+    return larger_finite(larger_finite(most, v.x), v.y);
+  } else {
+    return larger_finite(most, *from);
+  }
+}
+
+// The largest finite magnitude of what a producer has copied of an image to a stage: as stage_pixels() and
+// stage_channels() do.
+__device__ __forceinline__ float largest_staged(const float* staged, int image, int thread) {
   float most = 0;
-  for (int i = thread; i < (P::channels_last ? kPlane : P::chunk) * kUnits; i += kProducers) {
-    const float* from = staged + i / kUnits * kPitch + i % kUnits * kCopy;
-    if (kCopy == 4) {
-      const float4 v = *reinterpret_cast<const float4*>(from);
-      most = larger_finite(larger_finite(larger_finite(larger_finite(most, v.x), v.y), v.z), v.w);
-    } else if (kCopy == 2) {
-      const float2 v = *reinterpret_cast<const float2*>(from);
-      most = larger_finite(larger_finite(most, v.x), v.y);
-    } else {
-      most = larger_finite(most, *from);
+  if (P::channels_last) {
+    for (int pixel = thread / kCopies; pixel < kPlane; pixel += kAtOnce) {
+      if (P::tile_n == 1 || pixel / kImagePlane == image) {
+        most = largest_copied(most, staged + pixel * kPixelPitch + thread % kCopies * kCopy);
+      }
+    }
+  } else {
+    const int first = kCopies < kProducers ? thread / kCopies : 0;
+    for (int place = kCopies < kProducers ? thread % kCopies : thread; place < kCopies && first < kAtOnce;
+         place += kProducers) {
+      if (P::tile_n == 1 || place / (kCopies / P::tile_n) == image) {
+        for (int channel = first; channel < P::chunk; channel += kAtOnce) {
+          most = largest_copied(most, staged + channel * kChannelPitch + place * kCopy);
+        }
+      }
     }
   }
   return most;
 }
 
-// Behind a producer's copies to a stage: says what was largest, and that the stage is there.
+// Behind a producer's copies to a stage: says what is largest in each image, and that the stage is there.
 __device__ __forceinline__ void finish_stage(unsigned char* stage, unsigned long long* full, int thread) {
-  const float most = largest_of_warp(largest_staged(reinterpret_cast<const float*>(stage), thread));
-  if (thread % 32 == 0) {
-    reinterpret_cast<float*>(stage + kLargestOffset)[thread / 32] = most;
+  for (int image = 0; image < P::tile_n; ++image) {
+    const float most = largest_of_warp(largest_staged(reinterpret_cast<const float*>(stage), image, thread));
+    if (thread % 32 == 0) {
+      reinterpret_cast<float*>(stage + kLargestOffset)[image * (kProducers / 32) + thread / 32] = most;
+    }
   }
   mbarrier_arrive(full);
 }
 
 // Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels
 // of each half, with channels last all four in one piece.
-__device__ __forceinline__ void load_split(Words (&words)[kParts], const float* row, float scale) {
+__device__ __forceinline__ void load_split(Words (&words)[2], const float* row, float scale) {
 #pragma unroll
   for (int i = 0; i < kRun; i += kVector) {
     float values[4][kVector];
@@ -65,7 +84,7 @@ __device__ __forceinline__ void load_split(Words (&words)[kParts], const float* 
       for (int half = 0; half < 2; ++half) {
         const SplitPair pair = split_pair(values[2 * half][v], values[2 * half + 1][v], scale);
         words[0][half][i + v] = pair.high;
-        words[kParts - 1][half][i + v] = pair.low;
+        words[1][half][i + v] = pair.low;
       }
     }
   }
@@ -92,9 +111,9 @@ __device__ __forceinline__ void multiply_low(Sums (&sums)[kSums][kTiles], int pa
   }
 }
 
-// Adds a chunk's sums to the totals of the chunks before, in units of the result, and puts what that makes into their
-// place. `totals` are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first
-// column and those behind.
+// Adds sums to the totals of those before, in units of the result, and puts what that makes into their place. `totals`
+// are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first column and those
+// behind.
 __device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* totals, int exponent, const int* exponents,
                                        bool begins) {
 #pragma unroll
@@ -118,7 +137,7 @@ __device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* tota
           const int place = ((part * kMerged + merged) * kTiles + tile) * (P::columns / 8) + columns;
           float4* total = totals + place * kConsumers;
           float values[4] = {};
-          if (kChunks > 1 && !begins) {
+          if (kHasTotals && !begins) {
             const float4 before = *total;
             values[0] = before.x;
             values[1] = before.y;
@@ -131,11 +150,101 @@ __device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* tota
             values[i] = fmaf(sum * factors[i % 2][0], factors[i % 2][1], values[i]);
             sums[part][tile][first + i] = values[i];
           }
-          if (kChunks > 1) {
+          if (kHasTotals) {
             *total = make_float4(values[0], values[1], values[2], values[3]);
           }
         }
       }
     }
+  }
+}
+
+__device__ __forceinline__ void clear(Sums (&sums)[kSums][kTiles]) {
+#pragma unroll
+  for (int part = 0; part < kSums; ++part) {
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+      for (int i = 0; i < kProductColumns / 2; ++i) {
+        sums[part][tile][i] = 0;
+      }
+    }
+  }
+}
+
+// All products of one chunk, added to those of the chunks before. `rows` is the thread's first position in the staged
+// input, whose scale `exponent` tells; `begins` is true in a tile's first chunk. Says at `empty` that the stage has
+// been read.
+__device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], const float* rows, int exponent,
+                                               const unsigned char* weights, float4* totals, int quarter, bool begins,
+                                               unsigned long long* empty, unsigned int zero) {
+  const unsigned long long operands = wgmma_descriptor(weights, kProductColumns * 16, 128, 0);
+  const int* exponents = reinterpret_cast<const int*>(weights + kExponentOffset) + quarter * 2;
+  const float scale = power_of_two(exponent);
+  Run runs[2];  // of high and of low parts
+  CONVTGEN_UNROLL
+  for (int step = 0; step < kSteps; ++step) {
+    CONVTGEN_UNROLL
+    for (int offset = 0; offset < kOffsetsH; ++offset) {
+      if (is_used(offset)) {
+        const int first = P::add_rows || (step == 0 && used_before(offset) == 0) ? 1 : 0;  // row of new sums
+        const int last_read = step == kSteps - 1 && used_before(offset) == used_before(kOffsetsH) - 1 ? 1 : 0;
+        const int last = P::add_rows || last_read == 1 ? 1 : 0;
+        if (P::add_rows) {
+          clear(sums);
+          pin(sums);
+        }
+        Words words[2];
+        load_split(words, rows + staged_row(step, offset), scale);
+        if (P::resident && last_read == 1) {
+          release(empty, true);
+        }
+        CONVTGEN_UNROLL
+        for (int part = 0; part < 2; ++part) {
+          if (P::ahead || part == 0) {
+            arrange(runs[part], words[part], zero);
+            if (!P::ahead) {
+              arrange(runs[1], words[1], zero);
+            }
+            wgmma_fence();
+          }
+          CONVTGEN_UNROLL
+          for (int kh = 0; kh < kBlockTapRows; ++kh) {
+            if (offset_of_row(kh) == offset) {
+              CONVTGEN_UNROLL
+              for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
+                if (part == 0) {
+                  const int begins_sums = !P::add_rows && step == 0 && is_first(kh, kw) ? 1 : 0;
+                  multiply_high(sums, sums_of_tap(kh, kw), runs[0], shift_of_tap(kw),
+                                wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)),
+                                1 - begins_sums);  // tap ({kh}, {kw})
+                } else {
+                  multiply_low(sums, sums_of_tap(kh, kw), runs[1], shift_of_tap(kw),
+                               wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)));  // tap ({kh}, {kw})
+                }
+              }
+            }
+          }
+          if (P::ahead || part == 1) {
+            wgmma_commit();
+            if (!P::ahead && last == 0) {
+              wgmma_wait(0);
+            } else if (P::ahead && (part == 0 ? first : last) == 0) {
+              wgmma_wait(1);  // the run of the other part may be overwritten
+            }
+          }
+        }
+        if (last == 1) {
+          wgmma_wait(0);
+          pin(sums);
+          add_up(sums, totals, exponent, exponents,
+                 (!P::add_rows || (step == 0 && used_before(offset) == 0)) && begins);
+          pin(sums);
+        }
+      }
+    }
+  }
+  if (!P::resident) {
+    release(empty, true);
   }
 }

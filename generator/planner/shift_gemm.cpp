@@ -40,6 +40,7 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"bulk", b.bulk},
       {"resident", b.resident},
       {"ahead", b.ahead},
+      {"add_rows", b.add_rows},
   });
   return p;
 }

@@ -12,8 +12,8 @@ namespace {
 constexpr std::int64_t kMostSums = 256;  // of a thread: phases * tiles of 64 positions * columns * sets
 constexpr std::int64_t kMostRegisters = 152;
 constexpr std::int64_t kMostSplitRegisters = 168;
-constexpr std::int64_t kMostProducts = 1024;                      // in the unrolled body
-constexpr std::int64_t kMostTerms = 32;                           // products of f32x3 that are added up in one place
+constexpr std::int64_t kMostProducts = 1024;  // in the unrolled body
+constexpr std::int64_t kMostTerms = 32;       // products of a sum of f32x3: each addition on tensor cores truncates
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the weights of a block
 constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
 
@@ -141,14 +141,18 @@ std::set<std::int64_t> column_counts(const Facts& f, const Block& b) {
   return counts;
 }
 
-/// Input channels of a stage. Those of f32x3 are added up in sums of their own (add_up() in the template), which costs
-/// time, but few terms of each sum are truncated together.
+/// Taps of the phase that has most.
+std::int64_t taps_of_phase(const Layer& layer) {
+  return ceil_div(layer.kernel.h, layer.stride.h) * ceil_div(layer.kernel.w, layer.stride.w);
+}
+
+/// Input channels of a stage. Those of f32x3 have sums of their own, which are added up; the larger, the less often.
 std::vector<std::int64_t> chunk_sizes(const Facts& f) {
   const Layer& layer = f.layer;
   if (!f.split) {
     return layer.in_channels > 2 * f.depth ? std::vector{2 * f.depth, 4 * f.depth} : std::vector{2 * f.depth};
   }
-  const std::int64_t taps = ceil_div(layer.kernel.h, layer.stride.h) * ceil_div(layer.kernel.w, layer.stride.w);
+  const std::int64_t taps = taps_of_phase(layer);
   std::vector<std::int64_t> sizes = {f.depth};
   while (sizes.back() < layer.in_channels && 2 * sizes.back() / f.depth * taps <= kMostTerms) {
     sizes.push_back(2 * sizes.back());
@@ -187,6 +191,7 @@ std::vector<Block> blocks(const Facts& f) {
         block.columns = columns;
         for (const std::int64_t chunk : chunk_sizes(f)) {
           block.chunk = chunk;
+          block.add_rows = f.split && taps_of_phase(layer) > kMostTerms;
           for (const Block& copied : with_copies(f, block)) {
             if (const std::optional<Block> fitting = completed(f, copied)) {
               all.push_back(*fitting);
@@ -227,8 +232,9 @@ Staging staging_of(const Facts& f, const Block& b) {
   out.weight_bytes = f.layer.kernel.h * f.layer.kernel.w / groups * (b.chunk / f.depth) * b.columns * 32 * f.parts;
   if (f.split) {
     out.weight_bytes += b.columns * 4;
-    out.largest_bytes = 16;
-    out.total_bytes = chunks(f, b) > 1 ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512 : 0;
+    out.largest_bytes = 16 * b.tile_n;
+    out.total_bytes =
+        b.add_rows || chunks(f, b) > 1 ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512 : 0;
   }
   return out;
 }

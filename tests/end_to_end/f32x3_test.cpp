@@ -1,0 +1,195 @@
+// What f32x3 keeps of fp32 where numbers are far apart, very small, very large, or no numbers: element by element.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include "generator/language/language.h"
+#include "runtime/reference/run_layer.h"
+#include "tests/end_to_end/through_the_chain.h"
+
+namespace convtgen::testing {
+namespace {
+
+using Random = std::mt19937_64;
+/// Gives element `index` of an array, made of some random numbers.
+using Fill = std::function<double(std::int64_t index, Random& random)>;
+
+double uniform(Random& random) {
+  return 2 * std::generate_canonical<double, 53>(random) - 1;
+}
+/// Of either sign, its exponent uniform down to 10^-decades.
+double spread(Random& random, double decades) {
+  const double magnitude = std::pow(10, -decades * std::generate_canonical<double, 53>(random));
+  return random() % 2 == 0 ? magnitude : -magnitude;
+}
+
+struct Results {
+  Definition want;
+  HostArray got;
+  double most_x = 0, most_weight = 0;
+};
+
+struct Case {
+  const char* name;
+  const char* layer;
+  bool images_share_tiles = false;
+};
+constexpr Case kCases[] = {
+    {"Rows", "conv_transpose2d 20 -> 12; kernel 3x3; padding 1x1; input 3x19x40; compute f32x3"},
+    {"ChannelsLast",
+     "conv_transpose2d 20 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 3x11x34; compute f32x3; layout nhwc"},
+    {"LargeKernel", "conv_transpose2d 5 -> 4; kernel 7x6; padding 2x3; input 3x18x36; compute f32x3"},
+    {"SmallImages", "conv_transpose2d 20 -> 12; kernel 3x3; padding 1x1; input 3x5x8; compute f32x3", true},
+    {"SmallImagesChannelsLast", "conv_transpose2d 20 -> 12; kernel 3x3; input 3x5x7; compute f32x3; layout nhwc", true},
+};
+
+class SplitFloats : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    device_ = test_device(1);
+    ASSERT_NE(device_, nullptr);
+    problem_ = {parse_layer(GetParam().layer).value(), Direction::kForward, target_named("sm_90a").value()};
+    const auto plans = plan(problem_).value();
+    const auto found = std::ranges::find_if(plans, [](const Plan& plan) {
+      return plan.template_name == "shift_gemm" &&
+             (std::get<std::int64_t>(plan.parameters.at("tile_n")) > 1) == GetParam().images_share_tiles;
+    });
+    ASSERT_NE(found, plans.end());
+    plan_ = *found;
+    const Layer& layer = problem_.layer;
+    sizes_ = {*layer.batch, *layer.height, *layer.width};
+    shape_ = shape_of(layer, sizes_).value();
+  }
+
+  /// Runs the layer on these inputs.
+  Results run(const Fill& x, const Fill& weight) {
+    const Layer& layer = problem_.layer;
+    Random random(1);
+    Results results;
+    const auto filled = [&](std::vector<std::int64_t> extents, const Fill& fill, double& most) {
+      HostArray array = make_array(Dtype::kF32, std::move(extents));
+      for (std::int64_t i = 0; i < array.size(); ++i) {
+        array.set(i, fill(i, random));
+        most = std::isfinite(array.at(i)) ? std::max(most, std::abs(array.at(i))) : most;
+      }
+      return array;
+    };
+    const LayerInputs inputs{filled(input_shape(layer, shape_), x, results.most_x),
+                             filled(weight_shape(layer), weight, results.most_weight),
+                             {}};
+    auto loaded = load_layer(*device_, problem_, plan_);
+    EXPECT_TRUE(loaded) << loaded.error().message;
+    const auto call = make_call(*device_, *loaded, sizes_, inputs);
+    EXPECT_TRUE(call) << call.error().message;
+    const auto ran = run_call(*device_, *loaded, *call);
+    EXPECT_TRUE(ran) << ran.error().message;
+    results.got = read_output(*device_, layer, *call).value();
+    results.want = define_all(layer, shape_, inputs);
+    return results;
+  }
+
+  /// Every output lies within 2e-6 of its own sum of |x| * |w|, `lost` for each of its terms, and a few of the smallest
+  /// denormals; what is infinite or NaN in fp32 is that. Border outputs may be NaN if `padded`: the zeros around the
+  /// image are multiplied too.
+  void expect_close(const Results& results, double lost = 0, bool padded = false) {
+    const std::int64_t most_terms = std::ranges::max(results.want.terms);
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < results.got.size(); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const double got = results.got.at(i);
+      const double want = static_cast<float>(results.want.sum[at]);
+      const double bound = 2e-6 * results.want.magnitude[at] + lost * static_cast<double>(results.want.terms[at]) +
+                           8.0 * std::numeric_limits<float>::denorm_min();
+      const bool same = std::isfinite(want) ? std::abs(got - results.want.sum[at]) <= bound
+                                            : (std::isnan(want) ? std::isnan(got) : got == want);
+      const bool border = padded && results.want.terms[at] < most_terms && std::isnan(got);
+      wrong += same || border ? 0 : 1;
+      if (!same && !border && wrong < 4) {
+        ADD_FAILURE() << fmt::format("output {}: {} for {}; legal is {:.3}", i, got, results.want.sum[at], bound);
+      }
+    }
+    EXPECT_EQ(wrong, 0) << "of " << results.got.size();
+  }
+
+  /// The image of an element of x, and whether it lies in the right half of it.
+  [[nodiscard]] std::int64_t image_of(std::int64_t index) const {
+    return index / (shape_.input_elements / shape_.batch);
+  }
+  [[nodiscard]] bool right_half(std::int64_t index) const {
+    const std::int64_t inner = problem_.layer.layout == Layout::kNhwc ? problem_.layer.in_channels : 1;
+    return index / inner % shape_.in_width >= shape_.in_width / 2;
+  }
+
+  std::unique_ptr<Device> device_;
+  Problem problem_;
+  Plan plan_;
+  InputSizes sizes_;
+  Shape shape_;
+};
+
+// Half of each image is at least 10^7 times smaller than the rest, so there are outputs of small terms alone.
+TEST_P(SplitFloats, ARangeOfEightDecadesInATileIsKept) {
+  expect_close(
+      run([&](std::int64_t i, Random& random) { return right_half(i) ? 1e-7 * spread(random, 1) : spread(random, 8); },
+          [](std::int64_t, Random& random) { return spread(random, 8); }));
+}
+
+// Where sums don't cancel, truncation shows.
+TEST_P(SplitFloats, PositiveSumsAreKept) {
+  expect_close(run([](std::int64_t, Random& random) { return std::abs(uniform(random)); },
+                   [](std::int64_t, Random& random) { return std::abs(uniform(random)); }));
+}
+
+TEST_P(SplitFloats, WhatIsLostBeyondThatIsBounded) {
+  const Results results =
+      run([&](std::int64_t i, Random& random) { return right_half(i) ? 1e-13 * uniform(random) : uniform(random); },
+          [](std::int64_t, Random& random) { return random() % 2 == 0 ? 1e-13 * uniform(random) : uniform(random); });
+  expect_close(results, 0x1p-49 * results.most_x * results.most_weight);
+}
+
+TEST_P(SplitFloats, ImagesMayHaveAnyMagnitudes) {
+  const double magnitudes[] = {1e30, 1e-30, 1};
+  expect_close(run([&](std::int64_t i, Random& random) { return magnitudes[image_of(i)] * uniform(random); },
+                   [](std::int64_t, Random& random) { return uniform(random); }));
+}
+
+// Products of what is as large or as small as can be; sums that overflow are infinite.
+TEST_P(SplitFloats, ScalesAreUndoneWhereNoFloatDoesIt) {
+  const double magnitudes[] = {3e38, 1e-38, 1e-44};
+  for (const double weight : {3e38, 1e38, 1e-3, 1e-38}) {
+    expect_close(
+        run([&](std::int64_t i, Random& random) { return magnitudes[image_of(i)] * std::abs(uniform(random)); },
+            [&](std::int64_t, Random& random) { return weight * std::abs(uniform(random)); }));
+  }
+}
+
+TEST_P(SplitFloats, InfinitiesAndNansComeOutWhereFp32HasThem) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const auto sometimes = [&](Random& random, double otherwise) {
+    const double values[] = {kInfinity, -kInfinity, std::nan("")};
+    return random() % 150 == 0 ? values[random() % 3] : otherwise;
+  };
+  // Numbers of few bits, whose low parts are zero, zeros, and numbers that f16 has no place for beside the others.
+  const auto number = [](Random& random) {
+    const double values[] = {1, -2, 0, 0.1, 1e-14, -1e-3};
+    return values[random() % 6];
+  };
+  expect_close(run([&](std::int64_t, Random& random) { return sometimes(random, number(random)); },
+                   [&](std::int64_t, Random& random) { return number(random); }),
+               0x1p-49 * 4);
+  expect_close(
+      run([&](std::int64_t, Random& random) { return std::abs(uniform(random)) < 0.1 ? 0.0 : uniform(random); },
+          [&](std::int64_t, Random& random) { return sometimes(random, number(random)); }),
+      0x1p-49 * 4, true);
+}
+
+INSTANTIATE_TEST_SUITE_P(Layers, SplitFloats, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace convtgen::testing

@@ -1,0 +1,825 @@
+// conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f32; compute f32x3; layout nchw
+// forward for sm_90a. Template shift_gemm: a block makes 8x32 outputs of 32 channels; 21 taps; 217.4 KiB shared.
+// Launch: 384 threads and 222600 bytes of dynamic shared memory a block.
+
+#ifndef CONVTGEN_HOST_DEVICE
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+// The value is good for computing alignment and descriptors; it stays the same for the block's life.
+__device__ __forceinline__ unsigned int shared_address(const void* pointer) {
+  unsigned int address;
+  asm("{\n\t.reg .u64 window;\n\tcvta.to.shared.u64 window, %1;\n\tcvt.u32.u64 %0, window;\n\t}"
+      : "=r"(address)
+      : "l"(pointer));
+  return address;
+}
+
+// The same of 16 bytes, aligned to 16.
+__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
+  asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
+}
+
+// The same of 16 bytes, `bytes` 0 to 16, aligned to 16; through L2 only.
+__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+}
+
+// Closes a group: all copies of this thread since the last one. An empty group is legal.
+__device__ __forceinline__ void async_copy_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Waits until at most the `pending` newest groups of this thread are still under way. `pending` is a constant, 0 to 7.
+// Copies that are in no group yet are not waited for.
+__device__ __forceinline__ void async_copy_wait(int pending) {
+  switch (pending) {
+    case 0:
+      asm volatile("cp.async.wait_group 0;" ::: "memory");
+      break;
+    case 1:
+      asm volatile("cp.async.wait_group 1;" ::: "memory");
+      break;
+    case 2:
+      asm volatile("cp.async.wait_group 2;" ::: "memory");
+      break;
+    case 3:
+      asm volatile("cp.async.wait_group 3;" ::: "memory");
+      break;
+    case 4:
+      asm volatile("cp.async.wait_group 4;" ::: "memory");
+      break;
+    case 5:
+      asm volatile("cp.async.wait_group 5;" ::: "memory");
+      break;
+    case 6:
+      asm volatile("cp.async.wait_group 6;" ::: "memory");
+      break;
+    case 7:
+      asm volatile("cp.async.wait_group 7;" ::: "memory");
+      break;
+    default:
+      __trap();
+  }
+}
+
+// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase. One thread does it; others see it after a block
+// barrier, TMA, wgmma and the other blocks of a cluster after fence_mbarrier_init() and then a block or cluster
+// barrier.
+__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+}
+
+// Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
+__device__ __forceinline__ void fence_mbarrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
+  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(shared_address(barrier))
+               : "memory");
+}
+
+// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
+__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
+  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n\t}" ::"r"(
+                   shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+}
+
+// The same, but may wait a while, as long as the chip likes, before it says no.
+__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
+  unsigned int complete;
+  asm volatile(
+      "{\n\t.reg .pred complete;\n\tmbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n\t"
+      "selp.b32 %0, 1, 0, complete;\n\t}"
+      : "=r"(complete)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+  return complete != 0;
+}
+
+// Returns when the phase of this parity is complete, with what mbarrier_test() then acquires. From sm_90.
+__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
+  while (!mbarrier_try_wait(barrier, parity)) {
+  }
+}
+
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
+__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
+  unsigned int bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
+// Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
+__device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   shared_address(to)),
+               "l"(from), "r"(bytes), "r"(shared_address(barrier))
+               : "memory");
+}
+
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
+// Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
+// Orders earlier accesses of registers (accumulators, A) before the products that follow; needed before the first
+// product and whenever threads have touched these registers since.
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// Closes a group: all products of this warpgroup since the last one.
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until at most the `pending` (a constant, 0 to 7) newest groups are still under way.
+__device__ __forceinline__ void wgmma_wait(int pending) {
+  switch (pending) {
+    case 0:
+      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+      break;
+    case 1:
+      asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+      break;
+    case 2:
+      asm volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
+      break;
+    case 3:
+      asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
+      break;
+    case 4:
+      asm volatile("wgmma.wait_group.sync.aligned 4;" ::: "memory");
+      break;
+    case 5:
+      asm volatile("wgmma.wait_group.sync.aligned 5;" ::: "memory");
+      break;
+    case 6:
+      asm volatile("wgmma.wait_group.sync.aligned 6;" ::: "memory");
+      break;
+    case 7:
+      asm volatile("wgmma.wait_group.sync.aligned 7;" ::: "memory");
+      break;
+    default:
+      __trap();
+  }
+}
+
+// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait() over all of them.
+// No instruction.
+__device__ __forceinline__ void wgmma_pin(float& value) {
+  asm volatile("" : "+f"(value)::"memory");
+}
+
+// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
+  asm volatile("" : "+r"(word)::"memory");
+}
+
+// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,
+// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major
+// operand (rows are of A or columns of B) has its byte at
+//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size
+//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)
+// and of an MN-major one (16-bit types only):
+//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading
+//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride
+// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed
+// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole
+// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same
+// formula. base_offset is 0. The whole operand must lie in the block's shared memory.
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
+                                                               unsigned int stride, unsigned int swizzle) {
+  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |
+         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
+         mode << 62;
+}
+
+// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
+__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
+  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
+}
+
+// Gives back the registers of each thread of this warpgroup beyond 72. Collective.
+__device__ __forceinline__ void setmaxnreg_decrease_72() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 72;" ::: "memory");
+}
+
+// Waits until each thread of this warpgroup can have 216 registers, more than it has, and takes them. Collective.
+__device__ __forceinline__ void setmaxnreg_increase_216() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 216;" ::: "memory");
+}
+
+// d (64x32, f32) = a (64x16) * b (16x32), added to d where `accumulate` is not 0: f16, A in registers, B K-major.
+// By a warpgroup, beside its threads until wgmma_wait().
+__device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const unsigned int (&a)[4], unsigned long long b,
+    int accumulate) {
+  asm volatile(
+      "{\n\t.reg .pred accumulate;\n\t"
+      "setp.ne.b32 accumulate, %21, 0;\n\t"
+      "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, "
+      "%8, %9, %10, %11, %12, %13, %14, %15}, "
+      "{%16, %17, %18, %19}, %20, accumulate, 1, 1, 0;\n\t}"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]),
+        "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+        "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate)
+      : "memory");
+}
+#endif
+
+// Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
+__device__ __forceinline__ void store_together(float* to, const float (&values)[4]) {
+  store_streaming_16(to,
+                     make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
+                                __float_as_uint(values[3])));
+}
+
+// The larger of `most` and |value|; infinities and NaN don't count.
+__device__ __forceinline__ float larger_finite(float most, float value) {
+  return fmaxf(most, fabsf(fmaf(value, 0, value)));
+}
+
+// The largest of a warp's values, none of them negative. Collective.
+__device__ __forceinline__ float largest_of_warp(float value) {
+  for (int distance = 16; distance > 0; distance /= 2) {
+    value = fmaxf(value, __shfl_xor_sync(4294967295u, value, distance));
+  }
+  return value;
+}
+
+// The exponent of the scale that takes `most` to at least 2^14 and below 2^15; of denormals as far as floats go.
+__device__ __forceinline__ int scale_exponent(float most) {
+  return min(126, 141 - __float_as_int(most) / 8388608);
+}
+
+// 2^exponent, -126 to 127.
+__device__ __forceinline__ float power_of_two(int exponent) {
+  return __int_as_float((exponent + 127) * 8388608);
+}
+
+// Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.
+struct SplitPair {
+  unsigned int high;
+  unsigned int low;
+};
+
+__device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int high) {
+  return floats_to_half2((a - half_to_float(static_cast<unsigned short>(high & 65535))) * 2048.0f,
+                         (b - half_to_float(static_cast<unsigned short>(high >> 16))) * 2048.0f);
+}
+
+__device__ __forceinline__ SplitPair split_pair(float a, float b, float scale) {
+  SplitPair pair;
+  pair.high = floats_to_half2(a * scale, b * scale);
+  pair.low = low_parts(a * scale, b * scale, pair.high);
+  return pair;
+}
+
+// The same, where no value but zero has a high part of zero: its product with an infinity is then one.
+__device__ __forceinline__ SplitPair split_pair_nonzero(float a, float b, float scale) {
+  SplitPair pair;
+  pair.high = floats_to_half2(a * scale, b * scale);
+  pair.high |= a != 0 && (pair.high & 32767) == 0 ? 1u : 0u;
+  pair.high |= b != 0 && (pair.high & 2147418112) == 0 ? 65536u : 0u;
+  pair.low = low_parts(a * scale, b * scale, pair.high);
+  return pair;
+}
+
+// A sum of products from that of the high parts and that of a high and a low part each. Where the first is no finite
+// number it is the sum: the low parts of infinities mean nothing.
+__device__ __forceinline__ float join_sums(float high, float low) {
+  return fabsf(high) <= 3.4028235e+38f ? fmaf(low, 0.00048828125f, high) : high;
+}
+
+// One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
+// products with low parts.
+using Sums = float[16];
+
+// The registers of a run: the A operands of products whose first position is each of the run's.
+using Run = unsigned int[11][4];
+
+using Words = unsigned int[2][12];
+
+// The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
+__device__ __forceinline__ int out_channel_at(int n) {
+  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
+  const int thread = n / 2 % 4;
+  return i / 2 * 8 + thread * 2 + i % 2;
+}
+
+// The weight of an input and an output channel, zero where there is none.
+__device__ __forceinline__ float weight_at(const float* __restrict__ weight, int ci, int co, int tap) {
+  const float value = weight[(static_cast<long long>(ci) * 32 + co) * 21 + tap];
+  return value;
+}
+
+// Where a tap of a block stands among all taps of the kernel.
+__device__ __forceinline__ int place_of_tap(int tap) {
+  return tap / 7 * 7 + tap % 7;
+}
+
+// The row of 16 bytes that a column has in one half of a tap's operand.
+__device__ __forceinline__ int operand_row(int tap, int step, int half, int n) {
+  return (tap + step) * 128 + half * 32 + n;
+}
+
+// The same for all of a column's weights in one chunk, which have a scale of their own. By a warp.
+__device__ __forceinline__ void pack_split(const float* __restrict__ weight, unsigned char* __restrict__ packed,
+                                           int index, int lane) {
+  const int n = index % 32;
+  const int chunk = index / 32 % 2;
+  const int co = out_channel_at(n);
+  unsigned char* chunk_weights = packed + static_cast<long long>(index / 32) * 43136;
+  float most = 0;
+  for (int i = lane; i < 336; i += 32) {
+    const int place = place_of_tap(i % 21);
+    most = larger_finite(most, weight_at(weight, chunk * 16 + i / 21, co, place));
+  }
+  const int exponent = scale_exponent(largest_of_warp(most));
+  if (lane == 0) {
+    reinterpret_cast<int*>(chunk_weights + 43008)[n] = exponent;
+  }
+  const float scale = power_of_two(exponent);
+  for (int i = lane; i < 42; i += 32) {
+    const int tap = i % 21;
+    const int half = i / 21 % 2;
+    const int step = i / 42;
+    const int place = place_of_tap(tap);
+    const int ci = chunk * 16 + step * 16 + half * 8;
+    SplitPair pairs[4];
+    pairs[0] = split_pair_nonzero(weight_at(weight, ci, co, place), weight_at(weight, ci + 1, co, place), scale);
+    {
+      const int pair = ci + 2;
+      pairs[1] = split_pair_nonzero(weight_at(weight, pair, co, place), weight_at(weight, pair + 1, co, place), scale);
+    }
+    {
+      const int pair = ci + 4;
+      pairs[2] = split_pair_nonzero(weight_at(weight, pair, co, place), weight_at(weight, pair + 1, co, place), scale);
+    }
+    {
+      const int pair = ci + 6;
+      pairs[3] = split_pair_nonzero(weight_at(weight, pair, co, place), weight_at(weight, pair + 1, co, place), scale);
+    }
+    uint4* row = reinterpret_cast<uint4*>(chunk_weights) + operand_row(tap, step, half, n);
+    row[0] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
+    row[64] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
+  }
+}
+
+// Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
+// input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
+// thread, so with channels last a product's depth is another order of them.
+extern "C" __global__ void __launch_bounds__(256)
+    convtgen_shift_gemm_forward_2e17ca5f0d652ef9_pack(const float* __restrict__ weight,
+                                                      unsigned char* __restrict__ packed) {
+  const int warps = gridDim.x * 8;
+  for (int index = blockIdx.x * 8 + threadIdx.x / 32; index < 64; index += warps) {
+    pack_split(weight, packed, index, threadIdx.x % 32);
+  }
+}
+
+// One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
+__device__ __forceinline__ void copy(float* to, const float* from, int bytes) {
+  async_copy_16(to, from, bytes);
+}
+
+// Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the
+// tile's first image, of `images` that are left.
+__device__ __forceinline__ void stage_channels(float* to, const float* __restrict__ x, int first_channel, int first_row,
+                                               int first_column, int thread) {
+  const int first = thread / 100;
+  for (int place = thread % 100; place < 100 && first < 1; place += 128) {
+    const int column = place % 10 * 4;
+    const int row = place / 10 % 10;
+    const int image = place / 100;
+    const int iy = first_row + row;
+    const int ix = first_column + column;
+    const bool inside = iy >= 0 && iy < 512 && ix >= 0 && ix < 1024;
+    const int bytes = inside ? min(1024 - ix, 4) * 4 : 0;
+    const float* from = x + ((static_cast<long long>(image) * 32 + first_channel) * 512 + iy) * 1024 + ix;
+    float* staged = to + (image * 10 + row) * 40 + column;
+#pragma unroll 4
+    for (int channel = first; channel < 16; ++channel) {
+      copy(staged + channel * 404, inside ? from + static_cast<long long>(channel) * 524288 : x, inside ? bytes : 0);
+    }
+  }
+}
+
+// Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
+// or the assembler makes them between the products, and these one after the other. In f32x3 one of the two has `zero`
+// added, which the compiler doesn't know to be zero: of registers that it knows to be copies it makes more for each
+// product, and there are none to spare.
+__device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
+#pragma unroll
+  for (int i = 0; i < 11; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = (words[0][i + 1] | zero);
+    run[i][2] = words[1][i];
+    run[i][3] = (words[1][i + 1] | zero);
+#pragma unroll
+    for (int word = 0; word < 4; ++word) {
+      wgmma_pin_operand(run[i][word]);
+    }
+  }
+}
+
+// Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
+__device__ __forceinline__ void pin(Sums (&sums)[2][2]) {
+#pragma unroll
+  for (int part = 0; part < 2; ++part) {
+#pragma unroll
+    for (int tile = 0; tile < 2; ++tile) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) {
+        wgmma_pin(sums[part][tile][i]);
+      }
+    }
+  }
+}
+
+// Says for a warp that it has read a stage, if that is so.
+__device__ __forceinline__ void release(unsigned long long* empty, bool is_read) {
+  __syncwarp();
+  if (is_read && threadIdx.x % 32 == 0) {
+    mbarrier_arrive(empty);
+  }
+}
+
+// The larger one of `most` and the finite magnitudes of a copy.
+__device__ __forceinline__ float largest_copied(float most, const float* from) {
+  const float4 v = *reinterpret_cast<const float4*>(from);
+  return larger_finite(larger_finite(larger_finite(larger_finite(most, v.x), v.y), v.z), v.w);
+}
+
+// The largest finite magnitude of what a producer has copied of an image to a stage: as stage_pixels() and
+// stage_channels() do.
+__device__ __forceinline__ float largest_staged(const float* staged, int thread) {
+  float most = 0;
+  const int first = thread / 100;
+  for (int place = thread % 100; place < 100 && first < 1; place += 128) {
+    for (int channel = first; channel < 16; ++channel) {
+      most = largest_copied(most, staged + channel * 404 + place * 4);
+    }
+  }
+  return most;
+}
+
+// Behind a producer's copies to a stage: says what is largest in each image, and that the stage is there.
+__device__ __forceinline__ void finish_stage(unsigned char* stage, unsigned long long* full, int thread) {
+  const float most = largest_of_warp(largest_staged(reinterpret_cast<const float*>(stage), thread));
+  if (thread % 32 == 0) {
+    reinterpret_cast<float*>(stage + 25856)[thread / 32] = most;
+  }
+  mbarrier_arrive(full);
+}
+
+// Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels
+// of each half, with channels last all four in one piece.
+__device__ __forceinline__ void load_split(Words (&words)[2], const float* row, float scale) {
+#pragma unroll
+  for (int i = 0; i < 12; i += 4) {
+    float values[4][4];
+#pragma unroll
+    for (int channel = 0; channel < 4; ++channel) {
+      const float* from = row + (channel / 2 * 8 + channel % 2) * 404 + i;
+      const float4 v = *reinterpret_cast<const float4*>(from);
+      values[channel][0] = v.x;
+      values[channel][1] = v.y;
+      values[channel][2] = v.z;
+      values[channel][3] = v.w;
+    }
+#pragma unroll
+    for (int v = 0; v < 4; ++v) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const SplitPair pair = split_pair(values[2 * half][v], values[2 * half + 1][v], scale);
+        words[0][half][i + v] = pair.high;
+        words[1][half][i + v] = pair.low;
+      }
+    }
+  }
+}
+
+// A tap's products of the high parts of x with the high and the low parts of the weights, the first of the sums of
+// their phase or not.
+__device__ __forceinline__ void multiply_high(Sums (&sums)[2][2], int part, const Run& run, int shift,
+                                              unsigned long long weights, int accumulate) {
+#pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    wgmma_m64n32k16_f16_rs(sums[part][tile], run[2 * tile + shift], weights, accumulate);
+    wgmma_m64n32k16_f16_rs(sums[1 + part][tile], run[2 * tile + shift], wgmma_descriptor_move(weights, 1024),
+                           accumulate);
+  }
+}
+
+// Those of the low parts of x with the high parts of the weights.
+__device__ __forceinline__ void multiply_low(Sums (&sums)[2][2], int part, const Run& run, int shift,
+                                             unsigned long long weights) {
+#pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    wgmma_m64n32k16_f16_rs(sums[1 + part][tile], run[2 * tile + shift], weights, 1);
+  }
+}
+
+// Adds sums to the totals of those before, in units of the result, and puts what that makes into their place. `totals`
+// are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first column and those
+// behind.
+__device__ __forceinline__ void add_up(Sums (&sums)[2][2], float4* totals, int exponent, const int* exponents,
+                                       bool begins) {
+#pragma unroll
+  for (int columns = 0; columns < 4; ++columns) {
+    // What undoes the scales is no float where both are small or large, so it comes in two factors.
+    float factors[2][2];
+    const int2 weight = *reinterpret_cast<const int2*>(exponents + columns * 8);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int undone = -exponent - (i == 0 ? weight.x : weight.y);
+      factors[i][0] = power_of_two(undone / 2);
+      factors[i][1] = power_of_two(undone - undone / 2);
+    }
+#pragma unroll
+    for (int tile = 0; tile < 2; ++tile) {
+      const int first = columns * 4;
+      const int place = tile * 4 + columns;
+      float4* total = totals + place * 256;
+      float values[4] = {};
+      if (!begins) {
+        const float4 before = *total;
+        values[0] = before.x;
+        values[1] = before.y;
+        values[2] = before.z;
+        values[3] = before.w;
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float sum = join_sums(sums[0][tile][first + i], sums[1][tile][first + i]);
+        values[i] = fmaf(sum * factors[i % 2][0], factors[i % 2][1], values[i]);
+        sums[0][tile][first + i] = values[i];
+      }
+      *total = make_float4(values[0], values[1], values[2], values[3]);
+    }
+  }
+}
+
+// All products of one chunk, added to those of the chunks before. `rows` is the thread's first position in the staged
+// input, whose scale `exponent` tells; `begins` is true in a tile's first chunk. Says at `empty` that the stage has
+// been read.
+__device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], const float* rows, int exponent,
+                                               const unsigned char* weights, float4* totals, int quarter, bool begins,
+                                               unsigned long long* empty, unsigned int zero) {
+  const unsigned long long operands = wgmma_descriptor(weights, 512, 128, 0);
+  const int* exponents = reinterpret_cast<const int*>(weights + 43008) + quarter * 2;
+  const float scale = power_of_two(exponent);
+  Run runs[2];  // of high and of low parts
+  {
+    Words words[2];
+    load_split(words, rows, scale);
+    arrange(runs[0], words[0], zero);
+    wgmma_fence();
+    multiply_high(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 28672), 0);  // tap (2, 0)
+    multiply_high(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 30720), 1);  // tap (2, 1)
+    multiply_high(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 32768), 1);  // tap (2, 2)
+    multiply_high(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 34816), 1);  // tap (2, 3)
+    multiply_high(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 36864), 1);  // tap (2, 4)
+    multiply_high(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 38912), 1);  // tap (2, 5)
+    multiply_high(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 40960), 1);  // tap (2, 6)
+    wgmma_commit();
+    arrange(runs[1], words[1], zero);
+    wgmma_fence();
+    multiply_low(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 28672));  // tap (2, 0)
+    multiply_low(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 30720));  // tap (2, 1)
+    multiply_low(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 32768));  // tap (2, 2)
+    multiply_low(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 34816));  // tap (2, 3)
+    multiply_low(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 36864));  // tap (2, 4)
+    multiply_low(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 38912));  // tap (2, 5)
+    multiply_low(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 40960));  // tap (2, 6)
+    wgmma_commit();
+    wgmma_wait(1);  // the run of the other part may be overwritten
+  }
+  {
+    Words words[2];
+    load_split(words, rows + 40, scale);
+    arrange(runs[0], words[0], zero);
+    wgmma_fence();
+    multiply_high(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 14336), 1);  // tap (1, 0)
+    multiply_high(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 16384), 1);  // tap (1, 1)
+    multiply_high(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 18432), 1);  // tap (1, 2)
+    multiply_high(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 20480), 1);  // tap (1, 3)
+    multiply_high(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 22528), 1);  // tap (1, 4)
+    multiply_high(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 24576), 1);  // tap (1, 5)
+    multiply_high(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 26624), 1);  // tap (1, 6)
+    wgmma_commit();
+    wgmma_wait(1);  // the run of the other part may be overwritten
+    arrange(runs[1], words[1], zero);
+    wgmma_fence();
+    multiply_low(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 14336));  // tap (1, 0)
+    multiply_low(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 16384));  // tap (1, 1)
+    multiply_low(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 18432));  // tap (1, 2)
+    multiply_low(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 20480));  // tap (1, 3)
+    multiply_low(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 22528));  // tap (1, 4)
+    multiply_low(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 24576));  // tap (1, 5)
+    multiply_low(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 26624));  // tap (1, 6)
+    wgmma_commit();
+    wgmma_wait(1);  // the run of the other part may be overwritten
+  }
+  {
+    Words words[2];
+    load_split(words, rows + 80, scale);
+    release(empty, true);
+    arrange(runs[0], words[0], zero);
+    wgmma_fence();
+    multiply_high(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 0), 1);      // tap (0, 0)
+    multiply_high(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
+    multiply_high(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 4096), 1);   // tap (0, 2)
+    multiply_high(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 6144), 1);   // tap (0, 3)
+    multiply_high(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 8192), 1);   // tap (0, 4)
+    multiply_high(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 10240), 1);  // tap (0, 5)
+    multiply_high(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
+    wgmma_commit();
+    wgmma_wait(1);  // the run of the other part may be overwritten
+    arrange(runs[1], words[1], zero);
+    wgmma_fence();
+    multiply_low(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 0));      // tap (0, 0)
+    multiply_low(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 2048));   // tap (0, 1)
+    multiply_low(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 4096));   // tap (0, 2)
+    multiply_low(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 6144));   // tap (0, 3)
+    multiply_low(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 8192));   // tap (0, 4)
+    multiply_low(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 10240));  // tap (0, 5)
+    multiply_low(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 12288));  // tap (0, 6)
+    wgmma_commit();
+    wgmma_wait(0);
+    pin(sums);
+    add_up(sums, totals, exponent, exponents, begins);
+    pin(sums);
+  }
+}
+
+// The thread's i-th channel, whose first is `co`.
+__device__ __forceinline__ int own_channel(int co, int i) {
+  return co + i / 2 * 8 + i % 2;
+}
+
+__device__ __forceinline__ void load_shifts() {
+}
+
+// Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
+// channel, `y` the image.
+__device__ __forceinline__ void store_tile(const Sums (&sums)[2][2], float* __restrict__ y, int co, int m_y, int m_x,
+                                           int phase_row) {
+  const int oy = m_y + phase_row;
+  if (oy < 512) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int channel = own_channel(co, i);
+      float* to = y + (static_cast<long long>(channel) * 512 + oy) * 1024;
+      if (m_x < 1024) {
+        float values[4];
+#pragma unroll
+        for (int v = 0; v < 4; ++v) {
+          const int position = v;
+          const int d = i / 2 * 4 + position % 2 * 2 + i % 2;
+          values[v] = sums[0][position / 2][d];
+        }
+        store_together(to + m_x, values);
+      }
+    }
+  }
+}
+
+// A tile's place: its first image, and its first position there.
+struct Tile {
+  int image;
+  int m_y;
+  int m_x;
+};
+
+__device__ __forceinline__ Tile tile_at(int index) {
+  Tile tile;
+  tile.image = index / 2048;
+  tile.m_y = index / 32 % 64 * 8;
+  tile.m_x = index % 32 * 32;
+  return tile;
+}
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+    convtgen_shift_gemm_forward_2e17ca5f0d652ef9(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+                                                 float* __restrict__ y, int batch) {
+  const int tiles = batch * 2048;
+
+  // The block's output channels and phase rows; blocks that read the same input run together.
+  const int first_tile = blockIdx.x;
+  const int next_tile = gridDim.x;
+  const unsigned char* block_weights = packed;
+
+  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned char* stages = shared + 86272;
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 222528);
+  unsigned long long* empty = full + 4;
+  unsigned long long* resident = empty + 4;  // of the weights, where they are
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < 4; ++stage) {
+      mbarrier_init(&full[stage], 128);
+      mbarrier_init(&empty[stage], 8);
+    }
+    mbarrier_init(resident, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  const int warp = warp_uniform(threadIdx.x / 32);
+  if (warp >= 8) {
+    setmaxnreg_decrease_72();
+    const int thread = threadIdx.x - 256;
+    if (thread == 0) {
+      mbarrier_arrive_expect(resident, 86272);
+      bulk_load(shared, block_weights, 86272, resident);
+    }
+    int stage = 0;
+    unsigned int parity = 1;
+    int unfinished = -1;  // a stage of f32x3 whose copies are under way
+    for (int index = first_tile; index < tiles; index += next_tile) {
+      const Tile tile = tile_at(index);
+      const float* image = x + tile.image * 16777216ll;
+      for (int chunk = 0; chunk < 2; ++chunk) {
+        mbarrier_wait(&empty[stage], parity);
+        unsigned char* to = stages + stage * 25872;
+        stage_channels(reinterpret_cast<float*>(to), image, chunk * 16, tile.m_y - 1, tile.m_x - 4, thread);
+        async_copy_commit();
+        if (unfinished >= 0) {
+          async_copy_wait(1);
+          finish_stage(stages + unfinished * 25872, &full[unfinished], thread);
+        }
+        unfinished = stage;
+        ++stage;
+        if (stage == 4) {
+          stage = 0;
+          parity ^= 1;
+        }
+      }
+    }
+    async_copy_wait(0);
+    finish_stage(stages + unfinished * 25872, &full[unfinished], thread);
+  } else {
+    setmaxnreg_increase_216();
+    // The thread's place in the tile: the first position of its run, the first of its channels.
+    const int lane = threadIdx.x % 32;
+    const int quarter = lane % 4;
+    const int run = warp * 8 + lane / 4;
+    const int image = run / 64;
+    const int row = run / 8 % 8;
+    const int column = run % 8 * 4;
+    const int position = (image * 10 + row) * 40 + column;
+    const int own = quarter * 808 + position;
+    const int co = quarter * 2;
+    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
+    Sums sums[2][2] = {};
+    float4* totals = reinterpret_cast<float4*>(shared + 189760);
+    mbarrier_wait(resident, 0);
+    int stage = 0;
+    unsigned int parity = 0;
+    for (int index = first_tile; index < tiles; index += next_tile) {
+      pin(sums);
+      for (int chunk = 0; chunk < 2; ++chunk) {
+        mbarrier_wait(&full[stage], parity);
+        const unsigned char* from = stages + stage * 25872;
+        const unsigned char* weights = shared + chunk * 43136;
+        const float4 largest = *reinterpret_cast<const float4*>(from + 25856 + image * 16);
+        const int exponent = scale_exponent(fmaxf(fmaxf(largest.x, largest.y), fmaxf(largest.z, largest.w)));
+        multiply_split(sums, reinterpret_cast<const float*>(from) + own, exponent, weights, totals + threadIdx.x,
+                       quarter, chunk == 0, &empty[stage], zero);
+        ++stage;
+        if (stage == 4) {
+          stage = 0;
+          parity ^= 1;
+        }
+      }
+      load_shifts();
+      const Tile tile = tile_at(index);
+      store_tile(sums, y + (tile.image + image) * 16777216ll, co, tile.m_y + row, tile.m_x + column, 0);
+    }
+  }
+}
