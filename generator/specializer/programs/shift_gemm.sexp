@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "cc59eb16d8cc4a835e43e532b1ebf19795244cb38902f543300013c05faee932")
+  (digest "98db0d91f70ac3999f755aaa754ec0bd9537892f3ee067e5b5f413d4798662e8")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1237,7 +1237,7 @@
     (declare @40 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
     (if @41 (>= warp (/ kConsumers 32))
       (then
-        (do @42 (call setmaxnreg_decrease 72))
+        (do @42 (call setmaxnreg_decrease 88))
         (declare @43 (const int) thread (- (. threadIdx x) kConsumers))
         (declare @44 (const int) above (? (== kPhaseGroups 1) kLeastOffsetH (- (/ (+ phase_row P::padding_h) P::stride_h) (- kOffsetsH 1))))
         (if @45 (&& P::resident (== thread 0))
@@ -1294,7 +1294,7 @@
             (do @99 (call async_copy_wait 0))
             (do @100 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread)))))
       (else
-        (do @103 (call setmaxnreg_increase 216))
+        (do @103 (call setmaxnreg_increase 208))
         (comment @104 "The thread's place in the tile: the first position of its run, the first of its channels.")
         (declare @105 (const int) lane (% (. threadIdx x) 32))
         (declare @106 (const int) quarter (% lane 4))
