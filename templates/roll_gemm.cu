@@ -61,7 +61,13 @@ constexpr int kStageBytes = P::chunk * kChannelPitch * kBytes;
 constexpr int kProductBytes = kColumns * 32;
 constexpr int kChunkWeightBytes = P::kernel_w * kSteps * kProductBytes;
 constexpr int kWeightBytes = kChunks * kChunkWeightBytes;  // of a block
-constexpr int kBarrierOffset = kWeightBytes + P::stages * kStageBytes;
+constexpr int kExchangeOffset = kWeightBytes + P::stages * kStageBytes;
+
+// The exchange: a warpgroup's outputs of a row by channel, with a pitch that keeps its writes free of bank conflicts.
+constexpr int kOutPitch = kStrip / 2 + kPack;
+constexpr int kExchangeBytes = P::exchange ? P::columns * kOutPitch * kBytes : 0;
+constexpr int kBarrierOffset = kExchangeOffset + 2 * kExchangeBytes;
+constexpr int kPieces = kStrip / 2 / P::store;  // that a warpgroup stores of a channel
 
 // A thread's run of positions, with the halo of its row: whole vectors, of which it uses the words from the first one
 // on.
@@ -96,10 +102,10 @@ extern "C" __global__ void __launch_bounds__(256)
   if (column_tile < kColumnTiles) {
     const int co = column_tile * P::columns + n;
     unsigned int words[4];
-    CONVTGEN_UNROLL
+#pragma unroll
     for (int word = 0; word < 4; ++word) {
-      unsigned int parts[2];
-      CONVTGEN_UNROLL
+      unsigned int parts[4 / kBytes];
+#pragma unroll
       for (int part = 0; part < 4 / kBytes; ++part) {
         const int ci = step * kDepth + half * kPack + word * (4 / kBytes) + part;
         Element value = 0;
@@ -109,7 +115,11 @@ extern "C" __global__ void __launch_bounds__(256)
         }
         parts[part] = bits_of(value);
       }
-      words[word] = P::type == kWgmmaTf32 ? float_to_tf32(__uint_as_float(parts[0])) : low_halves(parts[0], parts[1]);
+      if (P::type == kWgmmaTf32) {
+        words[word] = float_to_tf32(__uint_as_float(parts[0]));
+      } else {
+        words[word] = low_halves(parts[0], parts[1]);
+      }
     }
     const int product = (step / kSteps * P::kernel_w + tap % P::kernel_w) * kSteps + step % kSteps;
     unsigned char* to = packed + static_cast<long long>(column_tile) * kWeightBytes + product * kProductBytes;
@@ -156,7 +166,7 @@ __device__ __forceinline__ int first_of(const Tile& tile, const int image) {
   return max(0, image_column(tile, image));
 }
 __device__ __forceinline__ int last_of(const Tile& tile, const int image, int batch) {
-  return tile.image + image < batch ? min(kStagedColumns, image_column(tile, image) + P::width) : 0;
+  return !P::flat || tile.image + image < batch ? min(kStagedColumns, image_column(tile, image) + P::width) : 0;
 }
 
 // Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels
@@ -167,7 +177,6 @@ __device__ __forceinline__ void clear_gaps(Element* to, const Tile& tile, int ch
     const int channel = i / kUnits;
     const int column = i % kUnits * kPack;
     bool is_copied = false;
-    CONVTGEN_UNROLL
     for (int image = 0; image < kImages; ++image) {
       is_copied = is_copied || (column >= first_of(tile, image) && column < last_of(tile, image, batch));
     }
@@ -183,7 +192,6 @@ __device__ __forceinline__ void copy_channels(Element* to, const Element* __rest
                                               int channels, int warp, int batch, const int in_h,
                                               unsigned long long* full) {
   int elements = 0;  // of a channel
-  CONVTGEN_UNROLL
   for (int image = 0; image < kImages; ++image) {
     elements += max(0, last_of(tile, image, batch) - first_of(tile, image));
   }
@@ -191,11 +199,10 @@ __device__ __forceinline__ void copy_channels(Element* to, const Element* __rest
   const long long in_plane = static_cast<long long>(in_h) * P::width;
 #pragma unroll 4
   for (int channel = warp; channel < channels; channel += kProducerWarps) {
-    CONVTGEN_UNROLL
     for (int image = 0; image < kImages; ++image) {
       const int first = first_of(tile, image);
       const int count = last_of(tile, image, batch) - first;
-      if (count > 0) {
+      if (!P::flat || count > 0) {
         bulk_load(to + channel * kChannelPitch + first,
                   x + (image * P::in_channels + channel) * in_plane + (first - image_column(tile, image)),
                   count * kBytes, full);
@@ -288,7 +295,9 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Eleme
       }
     }
     wgmma_commit();
-    wgmma_wait(1);  // the other run may be overwritten
+    if (kChunks > 1 || (step > 0 && step < kSteps - 1)) {
+      wgmma_wait(1);  // the other run may be overwritten
+    }
   }
 }
 
@@ -309,15 +318,28 @@ __device__ __forceinline__ float finish(float sum, float shift) {
   return P::fuse_count > 0 ? activate(value) : value;
 }
 
+// The biases of a thread's channels, all read before the first output is stored: behind a store they would wait.
+using Shifts = float[P::has_bias ? P::columns / 4 : 1];
+__device__ __forceinline__ void load_shifts(Shifts& shifts, const Element* __restrict__ bias, int co) {
+  if (P::has_bias) {
+#pragma unroll
+    for (int i = 0; i < P::columns / 4; ++i) {
+      const int channel = co + i / 2 * 8 + i % 2;
+      shifts[i] = P::out_channels % P::columns == 0 || channel < P::out_channels ? widen(bias[channel]) : 0;
+    }
+  }
+}
+
 // Stores a thread's outputs of the finished row. `to` is its first position of its first channel, `co`; `left` counts
 // the positions from there to the row's end.
 __device__ __forceinline__ void store_row(const Sums (&sums)[kTiles], Element* __restrict__ to,
                                           const Element* __restrict__ bias, int co, int left, const int out_h) {
+  Shifts shifts;
+  load_shifts(shifts, bias, co);
 #pragma unroll
   for (int i = 0; i < P::columns / 4; ++i) {
     const int channel = i / 2 * 8 + i % 2;
     if (P::out_channels % P::columns == 0 || co + channel < P::out_channels) {
-      const float shift = P::has_bias ? widen(bias[co + channel]) : 0;
       Element* row = to + channel * static_cast<long long>(out_h) * kOutWidth;
 #pragma unroll
       for (int first = 0; first < P::run; first += P::store) {
@@ -326,10 +348,57 @@ __device__ __forceinline__ void store_row(const Sums (&sums)[kTiles], Element* _
 #pragma unroll
           for (int v = 0; v < P::store; ++v) {
             const int position = first + v;
-            values[v] = finish(sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], shift);
+            values[v] = finish(sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], P::has_bias ? shifts[i] : 0);
           }
           store_together(row + first, values);
         }
+      }
+    }
+  }
+}
+
+// Writes a thread's outputs of the finished row to the exchange. `to` is its first position of its first channel, `co`.
+__device__ __forceinline__ void put_row(const Sums (&sums)[kTiles], Element* to, const Element* __restrict__ bias,
+                                        int co) {
+  Shifts shifts;
+  load_shifts(shifts, bias, co);
+#pragma unroll
+  for (int i = 0; i < P::columns / 4; ++i) {
+    float values[P::run];
+#pragma unroll
+    for (int position = 0; position < P::run; ++position) {
+      values[position] = finish(sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], P::has_bias ? shifts[i] : 0);
+    }
+    Element* row = to + (i / 2 * 8 + i % 2) * kOutPitch;
+    if (P::type == kWgmmaTf32 && P::run == 4) {
+      *reinterpret_cast<float4*>(row) = make_float4(values[0], values[1], values[2], values[3]);
+    } else if (P::type == kWgmmaTf32) {
+      *reinterpret_cast<float2*>(row) = make_float2(values[0], values[1]);
+    } else if (P::run == 4) {
+      *reinterpret_cast<uint2*>(row) = make_uint2(pair(values[0], values[1]), pair(values[2], values[3]));
+    } else {
+      *reinterpret_cast<unsigned int*>(row) = pair(values[0], values[1]);
+    }
+  }
+}
+
+// Stores what the exchange holds of a thread's piece of the row, in every channel that is its own: adjacent threads
+// have adjacent pieces. `from` and `to` are the piece in the first of these channels, of which `left` follow.
+__device__ __forceinline__ void take_row(const Element* from, Element* __restrict__ to, int left, const int out_h) {
+  constexpr int kStep = 128 / kPieces;
+#pragma unroll
+  for (int channel = 0; channel < P::columns; channel += kStep) {
+    if (channel < left) {
+      Element* row = to + channel * static_cast<long long>(out_h) * kOutWidth;
+      const Element* piece = from + channel * kOutPitch;
+      if (P::store * kBytes == 16) {
+        store_streaming_16(row, *reinterpret_cast<const uint4*>(piece));
+      } else if (P::store * kBytes == 8) {
+        store_streaming_8(row, *reinterpret_cast<const uint2*>(piece));
+      } else if (P::store * kBytes == 4) {
+        store_streaming_4(row, *reinterpret_cast<const unsigned int*>(piece));
+      } else {
+        *row = *piece;
       }
     }
   }
@@ -380,21 +449,21 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const long long in_plane = static_cast<long long>(in_h) * P::width;
       const Element* image = x + tile.image * P::in_channels * in_plane;
       const int last = min(in_h, last_input_row(tile, out_h));
-      int cleared = 0;  // stages
+      int uncleared = P::stages;
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         for (int chunk = 0; chunk < kChunks; ++chunk) {
           const int channels = min(P::chunk, P::in_channels - chunk * P::chunk);
           Element* to = reinterpret_cast<Element*>(stages + stage * kStageBytes);
           mbarrier_wait(&empty[stage], parity);
-          if (cleared < P::stages) {
+          if (uncleared != 0) {
             clear_gaps(to, tile, channels, thread, batch);
             fence_proxy_async();
-            ++cleared;
+            --uncleared;
           }
           __syncwarp();
           if (thread % 32 == 0) {
-            copy_channels(to, image + chunk * P::chunk * in_plane + iy * P::width, tile, channels, thread / 32, batch,
-                          in_h, &full[stage]);
+            copy_channels(to, image + (chunk * P::chunk * static_cast<long long>(in_h) + iy) * P::width, tile, channels,
+                          thread / 32, batch, in_h, &full[stage]);
           }
           ++stage;
           if (stage == P::stages) {
@@ -412,14 +481,23 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int column = (warp * 8 + lane / 4) * P::run;
     const int own = quarter * (4 / kBytes) * kChannelPitch + column;
     const int co = column_tile * P::columns + quarter * 2;
+    // What it stores of the strip: its own outputs, or a piece of a warpgroup's.
+    const int member = threadIdx.x % 128;
+    const int stored = P::exchange ? warp / 4 * (kStrip / 2) + member % kPieces * P::store : column;
+    const int stored_channel = P::exchange ? column_tile * P::columns + member / kPieces : co;
+    Element* exchange = reinterpret_cast<Element*>(shared + kExchangeOffset + warp / 4 * kExchangeBytes);
+    Element* put = exchange + quarter * 2 * kOutPitch + (column - warp / 4 * (kStrip / 2));
+    const Element* take = exchange + member / kPieces * kOutPitch + member % kPieces * P::store;
     Sums sums[kTiles] = {};
     mbarrier_wait(resident, 0);
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, segments);
-      const int image = P::flat ? tile.image + (tile.column + column) / kImagePitch : tile.image;
-      const int ox = P::flat ? (tile.column + column) % kImagePitch : tile.column + column;
+      const int image = P::flat ? tile.image + (tile.column + stored) / kImagePitch : tile.image;
+      const int ox = P::flat ? (tile.column + stored) % kImagePitch : tile.column + stored;
       const int left = image < batch ? kOutWidth - ox : 0;
-      Element* to = y + (static_cast<long long>(image) * P::out_channels + co) * out_h * kOutWidth + ox;
+      const int channels_left =
+          left > 0 ? min(P::columns, P::out_channels - column_tile * P::columns) - member / kPieces : 0;
+      Element* to = y + (static_cast<long long>(image) * P::out_channels + stored_channel) * out_h * kOutWidth + ox;
       const int last = last_input_row(tile, out_h);
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         if (iy < in_h) {
@@ -438,8 +516,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           pin(sums);
         }
         const int oy = iy - P::padding_h;
-        if (oy >= tile.row && left > 0) {
-          store_row(sums, to + static_cast<long long>(oy) * kOutWidth, bias, co, left, out_h);
+        if (oy >= tile.row) {
+          Element* row = to + static_cast<long long>(oy) * kOutWidth;
+          if (P::exchange) {
+            named_barrier_sync(1 + warp / 4, 128);  // the row before is taken
+            put_row(sums, put, bias, co);
+            named_barrier_sync(1 + warp / 4, 128);
+            take_row(take, row, channels_left, out_h);
+          } else {
+            store_row(sums, row, bias, co, left, out_h);
+          }
         }
         roll(sums);
       }

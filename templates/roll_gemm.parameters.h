@@ -33,11 +33,12 @@ struct Parameters {
   static constexpr int fuse_count = 0;
 
   // The block: a strip of 64 * run adjacent positions, some of its rows, and output channels.
-  static constexpr int run = 2;        // adjacent positions of a thread, 2 or 4
-  static constexpr int rows = 256;     // of outputs
-  static constexpr int columns = 32;   // output channels of a block, a multiple of 8
-  static constexpr int store = 2;      // elements that are stored together, at most a run
-  static constexpr bool flat = false;  // the rows of all images lie in one sequence of positions, which strips cut
+  static constexpr int run = 2;            // adjacent positions of a thread, 2 or 4
+  static constexpr int rows = 256;         // of outputs
+  static constexpr int columns = 32;       // output channels of a block, a multiple of 8
+  static constexpr int store = 2;          // elements that are stored together; without an exchange at most a run
+  static constexpr bool exchange = false;  // outputs go through shared memory, to be stored in longer pieces
+  static constexpr bool flat = false;      // the rows of all images lie in one sequence of positions, which strips cut
 
   // The pipeline: input channels of a stage, which is of one row, and stages.
   static constexpr int chunk = 32;

@@ -216,101 +216,19 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
-__device__ __forceinline__ void copy(Element* to, const Element* from, int bytes) {
-  if (P::copy_bytes == 16) {
-    async_copy_16(to, from, bytes);
-  } else if (P::copy_bytes == 8) {
-    async_copy_8(to, from, bytes);
-  } else {
-    async_copy_4(to, from, bytes);
-  }
-}
+#include "shift_gemm.staging.h"
 
-// Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the
-// tile's first image, of `images` that are left.
-__device__ __forceinline__ void stage_input(Element* to, const Element* __restrict__ x, int first_channel,
-                                            int first_row, int first_column, int thread, int images, const int in_h,
-                                            const int in_w) {
-  if (P::channels_last) {
-    constexpr int kCopies = P::chunk / kCopy;  // of a pixel
-    for (int i = thread; i < kPlane * kCopies; i += kProducers) {
-      const int channel = i % kCopies * kCopy;
-      const int column = i / kCopies % kStagedColumns;
-      const int row = i / (kCopies * kStagedColumns) % kStagedRows;
-      const int image = i / (kCopies * kImagePlane);
-      const int ci = first_channel + channel;
-      const int iy = first_row + row;
-      const int ix = first_column + column;
-      const bool inside = (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
-      const int left = P::in_channels % P::chunk == 0 ? kCopy : P::in_channels - ci;
-      const Element* from = x + ((static_cast<long long>(image) * in_h + iy) * in_w + ix) * P::in_channels + ci;
-      copy(to + i / kCopies * kPixelPitch + channel, inside && left > 0 ? from : x,
-           inside ? max(0, min(left, kCopy)) * kBytes : 0);
-    }
-  } else {
-    constexpr int kCopies = kStagedColumns / kCopy;  // of a row
-    for (int i = thread; i < P::chunk * P::tile_n * kStagedRows * kCopies; i += kProducers) {
-      const int column = i % kCopies * kCopy;
-      const int row = i / kCopies % kStagedRows;
-      const int channel = i / (kCopies * kStagedRows) % P::chunk;
-      const int image = i / (kCopies * kStagedRows * P::chunk);
-      const int ci = first_channel + channel;
-      const int iy = first_row + row;
-      const int ix = first_column + column;
-      const bool inside = (P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
-                          (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
-      const Element* from = x + ((static_cast<long long>(image) * P::in_channels + ci) * in_h + iy) * in_w + ix;
-      copy(to + channel * kChannelPitch + (image * kStagedRows + row) * kStagedColumns + column, inside ? from : x,
-           inside ? min(in_w - ix, kCopy) * kBytes : 0);
-    }
-  }
-}
-
-// The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.
-__device__ __forceinline__ void stage_rows(Element* to, const Element* __restrict__ x, int first_channel, int first_row,
-                                           int first_column, int thread, int images, unsigned long long* full,
-                                           const int in_h, const int in_w) {
-  const int begin = max(first_column, 0);
-  const int end = min(first_column + kStagedColumns, in_w);
-  constexpr int kStore = 16 / kBytes;  // elements
-  // A warp asks for one copy after the other: so all warps do.
-  for (int i = thread % 32 * (kProducers / 32) + thread / 32; i < P::chunk * P::tile_n * kStagedRows; i += kProducers) {
-    const int row = i % kStagedRows;
-    const int image = i / kStagedRows % P::tile_n;
-    const int channel = i / (kStagedRows * P::tile_n);
-    const int ci = first_channel + channel;
-    const int iy = first_row + row;
-    const bool inside = (P::in_channels % P::chunk == 0 || ci < P::in_channels) && (P::tile_n == 1 || image < images) &&
-                        iy >= 0 && iy < in_h && begin < end;
-    Element* staged = to + channel * kChannelPitch + (image * kStagedRows + row) * kStagedColumns;
-    if (inside) {
-      mbarrier_expect(full, (end - begin) * kBytes);
-      bulk_load(staged + (begin - first_column),
-                x + ((static_cast<long long>(image) * P::in_channels + ci) * in_h + iy) * in_w + begin,
-                (end - begin) * kBytes, full);
-    }
-    if (!inside || end - begin < kStagedColumns) {
-      for (int column = 0; column < kStagedColumns; column += kStore) {
-        if (!inside || first_column + column < begin || first_column + column >= end) {
-          *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
-        }
-      }
-      fence_proxy_async();  // the next bulk copy to this place comes behind it
-    }
-  }
-  mbarrier_arrive(full);
-}
-
-// Puts a run's words where the products take them from. A word stands in two places, in one of them with `zero` added:
-// the compiler doesn't know that it is zero. Of registers that it knows to be copies, it makes more for each product.
+// Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
+// or the assembler makes them between the products, and these one after the other. f32x3 has no registers to spare for
+// that: there one of the two has `zero` added, which the compiler doesn't know to be zero. Of registers that it knows
+// to be copies, it makes more for each product.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
     run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1] | zero;
+    run[i][1] = P::split ? words[0][i + 1] | zero : words[0][i + 1];
     run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1] | zero;
+    run[i][3] = P::split ? words[1][i + 1] | zero : words[1][i + 1];
 #pragma unroll
     for (int word = 0; word < 4; ++word) {
       wgmma_pin_operand(run[i][word]);
@@ -413,95 +331,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
 
 #include "shift_gemm.split.h"
 
-// A sum as memory holds it, after bias and fuse chain where the layer has them.
-__device__ __forceinline__ float finish(float sum, float shift) {
-  const float value = P::has_bias ? sum + shift : sum;
-  return P::fuse_count > 0 ? activate(value) : value;
-}
-
-// The thread's i-th channel, whose first is `co`.
-__device__ __forceinline__ int own_channel(int co, int i) {
-  return co + i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
-}
-
-// The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait.
-using Shifts = float[P::has_bias ? P::columns / 4 : 1];
-__device__ __forceinline__ void load_shifts(Shifts& shifts, const Element* __restrict__ bias, int co) {
-  if (P::has_bias) {
-#pragma unroll
-    for (int i = 0; i < P::columns / 4; ++i) {
-      const int channel = own_channel(co, i);
-      shifts[i] = P::out_channels % P::columns == 0 || channel < P::out_channels ? widen(bias[channel]) : 0;
-    }
-  }
-}
-
-// Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
-// channel, `y` the image.
-__device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], Element* __restrict__ y,
-                                           const Shifts& shifts, int co, int m_y, int m_x, int phase_row,
-                                           const int out_h, const int out_w) {
-#pragma unroll
-  for (int row = 0; row < P::phase_rows; ++row) {
-    const int oy = m_y * P::stride_h + phase_row + row;
-    if (oy < out_h) {
-      if (P::channels_last) {
-#pragma unroll
-        for (int first = 0; first < P::columns / 4; first += P::store) {
-          const int channel = own_channel(co, first);
-          if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
-#pragma unroll
-            for (int position = 0; position < P::run; ++position) {
-#pragma unroll
-              for (int phase_w = 0; phase_w < P::stride_w; ++phase_w) {
-                const int phase = row * P::stride_w + phase_w;
-                const int ox = (m_x + position) * P::stride_w + phase_w;
-                if (ox < out_w) {
-                  float values[P::store];
-#pragma unroll
-                  for (int i = 0; i < P::store; ++i) {
-                    const int d = (first + i) / 2 * 4 + position % 2 * 2 + (first + i) % 2;
-                    values[i] = finish(kAllHaveTaps || has_taps(phase)
-                                           ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) + d]
-                                           : 0,
-                                       P::has_bias ? shifts[first + i] : 0);
-                  }
-                  store_together(y + (static_cast<long long>(oy) * out_w + ox) * P::out_channels + channel, values);
-                }
-              }
-            }
-          }
-        }
-      } else {
-#pragma unroll
-        for (int i = 0; i < P::columns / 4; ++i) {
-          const int channel = own_channel(co, i);
-          if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
-            Element* to = y + (static_cast<long long>(channel) * out_h + oy) * out_w;
-#pragma unroll
-            for (int first = 0; first < P::run * P::stride_w; first += P::store) {
-              const int ox = m_x * P::stride_w + first;
-              if (ox < out_w) {
-                float values[P::store];
-#pragma unroll
-                for (int v = 0; v < P::store; ++v) {
-                  const int position = (first + v) / P::stride_w;
-                  const int phase = row * P::stride_w + (first + v) % P::stride_w;
-                  const int d = i / 2 * 4 + position % 2 * 2 + i % 2;
-                  values[v] = finish(kAllHaveTaps || has_taps(phase)
-                                         ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) + d]
-                                         : 0,
-                                     P::has_bias ? shifts[i] : 0);
-                }
-                store_together(to + ox, values);
-              }
-            }
-          }
-        }
-      }
-    }
-  }
-}
+#include "shift_gemm.store.h"
 
 // A tile's place: its first image, and its first position there.
 struct Tile {
@@ -559,7 +389,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(P::split ? 72 : 56);
+    setmaxnreg_decrease(72);
     const int thread = threadIdx.x - kConsumers;
     const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
     if (P::resident && thread == 0) {
@@ -572,6 +402,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       const Element* image = x + tile.image * in_image;
+      Pixels pixels;
+      if (kKept) {
+        find_pixels(pixels, tile.m_y + above, tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
+      }
       for (int chunk = 0; chunk < kChunks; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * kStageBytes;
@@ -583,8 +417,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           stage_rows(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
                      thread, batch - tile.image, &full[stage], in_h, in_w);
         } else {
-          stage_input(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
-                      tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
+          if (P::channels_last) {
+            stage_pixels(reinterpret_cast<Element*>(to), image, pixels, chunk * P::chunk, tile.m_y + above,
+                         tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
+          } else {
+            stage_channels(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
+                           tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
+          }
           if (!P::split) {
             async_copy_arrive(&full[stage]);
           } else {
@@ -611,7 +450,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
     }
   } else {
-    setmaxnreg_increase(P::split ? 216 : 224);
+    setmaxnreg_increase(216);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;

@@ -1,23 +1,39 @@
 // Part of the template `shift_gemm`, which uses what stands above its line there: what f32x3 has of its own.
 #pragma once
 
-// The largest finite magnitude of what a producer has copied of an image to a stage: stage_input()'s own order.
+// The larger one of `most` and the finite magnitudes of a copy.
+__device__ __forceinline__ float largest_copied(float most, const float* from) {
+  if (kCopy == 4) {
+    const float4 v = *reinterpret_cast<const float4*>(from);
+    return larger_finite(larger_finite(larger_finite(larger_finite(most, v.x), v.y), v.z), v.w);
+  } else if (kCopy == 2) {
+    const float2 v = *reinterpret_cast<const float2*>(from);
+    return larger_finite(larger_finite(most, v.x), v.y);
+  } else {
+    return larger_finite(most, *from);
+  }
+}
+
+// The largest finite magnitude of what a producer has copied of an image to a stage: as stage_pixels() and
+// stage_channels() do.
 __device__ __forceinline__ float largest_staged(const float* staged, int image, int thread) {
-  constexpr int kUnits = P::channels_last ? P::chunk / kCopy : kImagePlane / kCopy;  // of a pixel, of a channel
-  constexpr int kPitch = P::channels_last ? kPixelPitch : kChannelPitch;
-  constexpr int kImageCopies = P::chunk * kImagePlane / kCopy;
-  const float* first = staged + image * (P::channels_last ? kImagePlane * kPixelPitch : kImagePlane);
   float most = 0;
-  for (int i = (thread - image * kImageCopies) & (kProducers - 1); i < kImageCopies; i += kProducers) {
-    const float* from = first + i / kUnits * kPitch + i % kUnits * kCopy;
-    if (kCopy == 4) {
-      const float4 v = *reinterpret_cast<const float4*>(from);
-      most = larger_finite(larger_finite(larger_finite(larger_finite(most, v.x), v.y), v.z), v.w);
-    } else if (kCopy == 2) {
-      const float2 v = *reinterpret_cast<const float2*>(from);
-      most = larger_finite(larger_finite(most, v.x), v.y);
-    } else {
-      most = larger_finite(most, *from);
+  if (P::channels_last) {
+    for (int pixel = thread / kCopies; pixel < kPlane; pixel += kAtOnce) {
+      if (P::tile_n == 1 || pixel / kImagePlane == image) {
+        most = largest_copied(most, staged + pixel * kPixelPitch + thread % kCopies * kCopy);
+      }
+    }
+  } else {
+    const int first = kCopies < kProducers ? thread / kCopies : 0;
+    for (int place = kCopies < kProducers ? thread % kCopies : thread; place < kCopies && first < kAtOnce;
+         place += kProducers) {
+      if (P::tile_n == 1 || place / (kImagePlane / kCopy) == image) {
+#pragma unroll 4
+        for (int channel = first; channel < P::chunk; channel += kAtOnce) {
+          most = largest_copied(most, staged + channel * kChannelPitch + place * kCopy);
+        }
+      }
     }
   }
   return most;

@@ -27,6 +27,8 @@ constexpr std::size_t kMostPlans = 8;
 constexpr double kClock = 1.7e9;
 constexpr double kL2BytesPerCycle = 24;  // that an SM gets while all of them ask
 constexpr double kRowCycles = 250;       // behind an input row: its outputs are stored, the sums move up
+constexpr double kExchangeCycles = 100;  // of them through shared memory
+constexpr double kPartCycles = 5;        // in which the cache takes a part of a sector of 32 bytes; a whole one: 1
 constexpr double kTileCycles = 1500;     // until the first row has come
 constexpr double kLaunchSeconds = 3e-6;
 constexpr double kPackBytesPerSecond = 1e12;
@@ -48,7 +50,7 @@ double number(std::int64_t value) {
 struct Block {
   std::int64_t run = 2, rows = 1, columns = 8, store = 1;
   std::int64_t chunk = 16, stages = 2;
-  bool flat = false;
+  bool flat = false, exchange = false;
 };
 
 /// What the choice depends on.
@@ -82,13 +84,28 @@ std::int64_t weight_bytes(const Facts& f, const Block& b) {
   return f.chunks(b) * b.chunk / f.depth * f.layer.kernel.w * f.layer.kernel.h * b.columns * 32;
 }
 std::int64_t shared_bytes(const Facts& f, const Block& b) {
-  return weight_bytes(f, b) + b.stages * (stage_bytes(f, b) + 16) + 8;
+  const std::int64_t exchange = b.exchange ? b.columns * (f.strip(b) + 2 * f.pack) * f.bytes : 0;
+  return weight_bytes(f, b) + exchange + b.stages * (stage_bytes(f, b) + 16) + 8;
 }
 
 /// Sectors of 32 bytes that rows of strips touch, over those that they would fill.
 double row_waste(const Facts& f, const Block& b, std::int64_t extent) {
   const std::int64_t bytes = std::min(f.strip(b), extent) * f.bytes;
   return number(round_up(bytes, 32) + (extent * f.bytes % 32 == 0 && bytes % 32 == 0 ? 0 : 32)) / number(bytes);
+}
+
+/// Cycles in which the cache takes a row of outputs. Parts of sectors cost most: pieces that are stored together begin
+/// and end with them where rows are no whole sectors.
+double store_cycles(const Facts& f, const Block& b) {
+  const std::int64_t piece = b.exchange ? 32 * std::min(b.run, b.store) : 8 * b.run;  // positions
+  const bool is_whole = f.shape.out_width * f.bytes % 32 == 0 && piece * f.bytes % 32 == 0 &&
+                        (!b.flat || f.image_pitch() * f.bytes % 32 == 0);
+  const double sectors = number(piece * f.bytes) / 32;
+  double cycles = is_whole ? sectors : std::max(0.0, sectors - 1) + 2 * kPartCycles;
+  if (!b.exchange && b.store < b.run) {  // with gaps
+    cycles = (sectors + (is_whole ? 0 : 1)) * kPartCycles * number(b.run / b.store);
+  }
+  return number(b.columns * (f.strip(b) / piece)) * cycles;
 }
 
 /// Cycles of one input row while the next ones keep coming.
@@ -118,15 +135,16 @@ double cycles_of(const Facts& f, const Block& b) {
                                : segments == 2 ? layer.kernel.h - 1 - layer.padding.h
                                                : 0;
   const std::int64_t read = b.rows + layer.kernel.h - 1 - std::max<std::int64_t>(0, outside);
-  return number(rounds) * (number(read) * row_cycles(f, b) + number(b.rows) * kRowCycles + kTileCycles);
+  const double row = row_cycles(f, b);
+  const double stored = std::max(0.0, store_cycles(f, b) - row) + kRowCycles + (b.exchange ? kExchangeCycles : 0.0);
+  return number(rounds) * (number(read) * row + number(b.rows) * stored + kTileCycles);
 }
 
 double predicted_seconds(const Facts& f, const Block& b) {
   const double halo = 1 + number(f.layer.kernel.h - 1) / number(b.rows);
   const double moved = number(f.shape.input_elements) * row_waste(f, b, f.shape.in_width) * halo +
                        number(f.shape.weight_elements) +
-                       number(f.shape.output_elements) * row_waste(f, b, f.shape.out_width) *
-                           (b.store < b.run ? 2.0 : 1.0);  // pieces with gaps between them
+                       number(f.shape.output_elements) * row_waste(f, b, f.shape.out_width);
   const double memory = moved * number(f.bytes) / f.target.bytes_per_second;
   const double packing = number(f.column_tiles(b) * weight_bytes(f, b)) / kPackBytesPerSecond;
   return kLaunchSeconds + packing + std::max(cycles_of(f, b) / kClock, memory);
@@ -157,13 +175,19 @@ void choose_rows(const Facts& f, Block& b) {
   }
 }
 
-/// Output channels of a block: numbers that share all of them evenly.
+/// Output channels of a block: numbers that share all of them evenly, and whose weights leave room for stages.
 std::vector<std::int64_t> column_choices(const Facts& f) {
   const std::int64_t out = f.layer.out_channels;
+  const auto fits = [&](std::int64_t columns) {
+    Block least;
+    least.columns = columns;
+    least.chunk = f.depth;
+    return columns * f.layer.kernel.h <= kMostColumns && shared_bytes(f, least) <= f.target.max_shared_bytes;
+  };
   std::vector<std::int64_t> choices;
   for (std::int64_t parts = 1; parts <= ceil_div(out, 8) && choices.size() < 3; ++parts) {
     const std::int64_t columns = round_up(ceil_div(out, parts), 8);
-    if (columns * f.layer.kernel.h <= kMostColumns && (choices.empty() || choices.back() != columns)) {
+    if (fits(columns) && (choices.empty() || choices.back() != columns)) {
       choices.push_back(columns);
     }
   }
@@ -207,19 +231,22 @@ std::vector<Candidate> candidates(const Facts& f) {
   for (const std::int64_t run : {2, 4}) {
     for (const std::int64_t columns : column_choices(f)) {
       for (const bool flat : {false, true}) {
-        Block block;
-        block.run = run;
-        block.columns = columns;
-        block.flat = flat;
-        block.store = run;
-        while (f.shape.out_width % block.store != 0) {
-          block.store /= 2;
-        }
-        if (!registers_suffice(f, block)) {
-          continue;
-        }
-        if (const std::optional<Block> whole = with_pipeline(f, block)) {
-          out.push_back({*whole, predicted_seconds(f, *whole)});
+        for (const bool exchange : {false, true}) {
+          Block block;
+          block.run = run;
+          block.columns = columns;
+          block.flat = flat;
+          block.exchange = exchange;
+          block.store = exchange ? f.pack : run;
+          while (f.shape.out_width % block.store != 0) {
+            block.store /= 2;
+          }
+          if (!registers_suffice(f, block)) {
+            continue;
+          }
+          if (const std::optional<Block> whole = with_pipeline(f, block)) {
+            out.push_back({*whole, predicted_seconds(f, *whole)});
+          }
         }
       }
     }
@@ -240,6 +267,7 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"columns", b.columns},
       {"store", b.store},
       {"flat", b.flat},
+      {"exchange", b.exchange},
       {"chunk", b.chunk},
       {"stages", b.stages},
   });
@@ -262,8 +290,9 @@ Plan plan_of(const Facts& f, const Candidate& candidate) {
                              number(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
       "tensor cores: products of 64 positions x {} kernel rows of {} channels, rows roll down; {} stages of {} input "
-      "channels, weights resident{}",
-      layer.kernel.h, b.columns, b.stages, b.chunk, b.flat ? ", images in one sequence" : "");
+      "channels, weights resident{}{}",
+      layer.kernel.h, b.columns, b.stages, b.chunk, b.flat ? ", images in one sequence" : "",
+      b.exchange ? ", outputs through shared memory" : "");
   return plan;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,17 +30,19 @@ struct Case {
   /// Mutants that the host device can't tell: it takes a fence behind the asking of a copy for one behind its end.
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
+  // Of roll_gemm: a plan whose positions are one sequence, and whose outputs go through shared memory.
+  std::optional<bool> flat = {}, exchange = {};
 };
 
 Plan plan_of(const Problem& problem, const Case& wanted) {
   const std::vector<Plan> plans = plan(problem).value();
   const auto found = std::ranges::find_if(plans, [&](const Plan& each) {
-    const auto is = [&](const char* name, bool value) {
+    const auto is = [&](const char* name, std::optional<bool> value) {
       const auto parameter = each.parameters.find(name);
-      return parameter == each.parameters.end() || std::get<bool>(parameter->second) == value;
+      return !value || parameter == each.parameters.end() || std::get<bool>(parameter->second) == *value;
     };
     return each.template_name == wanted.template_name && is("resident", wanted.resident) &&
-           is("in_turn", wanted.in_turn);
+           is("in_turn", wanted.in_turn) && is("flat", wanted.flat) && is("exchange", wanted.exchange);
   });
   EXPECT_NE(found, plans.end());
   return *found;
@@ -111,7 +114,13 @@ constexpr Case kTensorCores[] = {
      "conv_transpose2d 630 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x7x9; dtype f16; layout nhwc; bias", 15,
      false, false, false, 1, true},
     {"halo_gemm_registers_in_turn", "halo_gemm",
-     "conv_transpose2d 22 -> 15; kernel 3x3; input 1x19x27; compute tf32; fuse relu", 15, true, true, false, 0, true}};
+     "conv_transpose2d 22 -> 15; kernel 3x3; input 1x19x27; compute tf32; fuse relu", 15, true, true, false, 0, true},
+    {"roll_gemm_sequence", "roll_gemm",
+     "conv_transpose2d 12 -> 5; kernel 2x3; padding 0x1; bias; input 6x4x20; compute tf32", 25, false, false, true, 0,
+     true, true, false},
+    {"roll_gemm_exchange", "roll_gemm",
+     "conv_transpose2d 36 -> 13; kernel 3x3; padding 0x1; input 1x5x136; dtype f16; fuse relu", 25, false, false, true,
+     0, true, false, true}};
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }

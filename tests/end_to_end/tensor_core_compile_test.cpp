@@ -110,6 +110,15 @@ INSTANTIATE_TEST_SUITE_P(FromRegisters, PlanForPtxas,
                          ::testing::ValuesIn(cases("shift_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
                                                    {"kb57", "kb65", "kb78", "unet4", "dcgan4", "hifi1", "pose1"})),
                          kName);
+const std::vector<std::string> kRolling = {"kb57", "kb65", "kb69", "kb71", "kb78"};
+INSTANTIATE_TEST_SUITE_P(RollingTf32, PlanForPtxas,
+                         ::testing::ValuesIn(cases("roll_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
+                                                   kRolling)),
+                         kName);
+INSTANTIATE_TEST_SUITE_P(RollingF16, PlanForPtxas,
+                         ::testing::ValuesIn(cases("roll_gemm", {"f16", Dtype::kF16, Compute::kF16, Layout::kNchw},
+                                                   kRolling)),
+                         kName);
 INSTANTIATE_TEST_SUITE_P(OfHalves, PlanForPtxas,
                          ::testing::ValuesIn(cases("shift_gemm", {"f32x3", Dtype::kF32, Compute::kF32x3, Layout::kNchw},
                                                    {"kb57", "kb65", "kb71", "kb78", "unet4", "dcgan4", "hifi1",

@@ -261,10 +261,26 @@ TEST(TensorCores, RandomLayersWithSharedInputMatchTheDefinition) {
 }
 
 TEST(TensorCores, RandomLayersWhoseRowsRollMatchTheDefinition) {
-  Kinds kinds({"tf32", "f16", "bf16", "runs of 4", "one sequence", "strips of one image", "open sizes",
-               "several chunks", "several column tiles", "several segments", "padding beyond the kernel",
-               "rows below the input", "fewer rows than the kernel's", "dilation", "single stores", "stores of a run",
-               "channels beyond", "bias"});
+  Kinds kinds({"tf32",
+               "f16",
+               "bf16",
+               "runs of 4",
+               "one sequence",
+               "strips of one image",
+               "open sizes",
+               "several chunks",
+               "several column tiles",
+               "several segments",
+               "padding beyond the kernel",
+               "rows below the input",
+               "fewer rows than the kernel's",
+               "dilation",
+               "single stores",
+               "stores of a run",
+               "channels beyond",
+               "bias",
+               "outputs exchanged",
+               "stores of more than a run"});
   run_layers("roll_gemm", [&](const Layer& layer, const Plan& plan) {
     kinds.count("tf32", layer.compute == Compute::kTf32);
     kinds.count("f16", layer.compute == Compute::kF16);
@@ -285,6 +301,8 @@ TEST(TensorCores, RandomLayersWhoseRowsRollMatchTheDefinition) {
     kinds.count("stores of a run", integer(plan, "store") == integer(plan, "run"));
     kinds.count("channels beyond", layer.in_channels % integer(plan, "chunk") != 0);
     kinds.count("bias", layer.bias);
+    kinds.count("outputs exchanged", flag(plan, "exchange"));
+    kinds.count("stores of more than a run", integer(plan, "store") > integer(plan, "run"));
   });
   kinds.expect_all();
 }

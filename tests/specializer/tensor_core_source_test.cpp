@@ -8,6 +8,7 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/halo_gemm.h"
+#include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
 #include "generator/specializer/kernel_source.h"
 
@@ -19,7 +20,9 @@ KernelSource source_of(std::string_view template_name, std::string_view layer) {
   EXPECT_TRUE(parsed) << layer;
   const Problem problem{*parsed, Direction::kForward, *target_named("sm_90a")};
   // The template's own first: which plan is the layer's first depends on what was measured.
-  const std::vector<Plan> plans = template_name == "halo_gemm" ? plans_halo_gemm(problem) : plans_shift_gemm(problem);
+  const std::vector<Plan> plans = template_name == "halo_gemm"   ? plans_halo_gemm(problem)
+                                  : template_name == "roll_gemm" ? plans_roll_gemm(problem)
+                                                                 : plans_shift_gemm(problem);
   if (plans.empty()) {
     ADD_FAILURE() << "no plan for " << layer;
     return {};
@@ -33,16 +36,31 @@ struct Golden {
   const char* name;
   const char* template_name;
   const char* layer;
+  std::int64_t weights;
+  std::vector<const char*> others;  // layers of 72 -> 40 channels
 };
-constexpr Golden kGoldens[] = {
+const std::vector<const char*> kOthers = {
+    "kernel 3x3; input 8x512x512; dtype f16", "kernel 3x3; stride 2x2; input ?x?x?; compute tf32; bias",
+    "kernel 5x5; dilation 3x1; input 1x9x8; compute tf32; fuse gelu", "kernel 2x2; stride 2x2; dtype f16; input 1x8x8"};
+const std::vector<Golden> kGoldens = {
     {"halo_gemm", "halo_gemm",
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc; bias; "
-     "fuse relu"},
+     "fuse relu",
+     128 * 64 * 16, kOthers},
+    {"roll_gemm",
+     "roll_gemm",
+     "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; compute tf32; bias; fuse relu",
+     32 * 32 * 21,
+     {"kernel 3x3; input 8x512x512; dtype f16", "kernel 3x3; input ?x?x64; compute tf32; bias",
+      "kernel 5x5; dilation 1x3; input 3x9x8; compute tf32; fuse gelu", "kernel 2x2; dtype bf16; input 1x8x8"}},
     {"shift_gemm", "shift_gemm",
-     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute tf32; bias; fuse "
-     "relu"},
-    {"shift_gemm_f32x3", "shift_gemm",
-     "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; compute f32x3"}};
+     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute tf32; bias; fuse relu",
+     128 * 64 * 16, kOthers},
+    {"shift_gemm_f32x3",
+     "shift_gemm",
+     "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; compute f32x3",
+     32 * 32 * 21,
+     {}}};
 
 class TensorCoreSource : public ::testing::TestWithParam<Golden> {};
 
@@ -60,10 +78,7 @@ TEST_P(TensorCoreSource, IsTheCommittedOne) {
 }
 
 TEST_P(TensorCoreSource, StandsAloneAndIsOfReadableLength) {
-  for (const char* rest :
-       {"kernel 3x3; input 8x512x512; dtype f16", "kernel 3x3; stride 2x2; input ?x?x?; compute tf32; bias",
-        "kernel 5x5; dilation 3x1; input 1x9x8; compute tf32; fuse gelu",
-        "kernel 2x2; stride 2x2; dtype f16; input 1x8x8"}) {
+  for (const char* rest : GetParam().others) {
     const KernelSource source = source_of(GetParam().template_name, std::string("conv_transpose2d 72 -> 40; ") + rest);
     EXPECT_LT(std::ranges::count(source.text, '\n'), 650) << rest;
     for (const char* none : {"P::", "Parameters", "#include", "kHalo", "kJoined", "kMerged"}) {
@@ -78,9 +93,8 @@ TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
   ASSERT_TRUE(source.packing);
   const Layer layer = parse_layer(GetParam().layer).value();
   // No channel and no tap is padded; f32x3 has a scale of each output channel in both chunks besides.
-  const std::int64_t weights = layer.in_channels * layer.out_channels * layer.kernel.h * layer.kernel.w;
   const std::int64_t scales = layer.compute == Compute::kF32x3 ? 2 * layer.out_channels * 4 : 0;
-  EXPECT_EQ(source.packing->bytes, weights * bytes_of(layer.dtype) + scales);
+  EXPECT_EQ(source.packing->bytes, GetParam().weights * bytes_of(layer.dtype) + scales);
   EXPECT_GE(source.packing->blocks * source.packing->threads, source.packing->bytes / 16);
   EXPECT_TRUE(std::ranges::any_of(source.parameters, [](const auto& each) { return each.name == "packed"; }));
   EXPECT_FALSE(std::ranges::any_of(source.parameters, [](const auto& each) { return each.name == "weight"; }));

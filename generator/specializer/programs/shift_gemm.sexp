@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "2b6dd2f9212e854667d58ba0e7ddc9beaa5b8bfc56dc782ad4df20402b06f577")
+  (digest "2793c0fd8a3a0895754a0ec4803663babc1810effec77e35a67df34bb727241f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -619,7 +619,8 @@
           (do @5 (call pack_split weight packed index (% (. threadIdx x) 32)))))
       (else
         (do @8 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))))
-  (function @220 device void copy
+  (file "shift_gemm.staging.h")
+  (function @5 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -634,7 +635,9 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (function @232 device void stage_input
+  (constant @17 int kCopies (? P::channels_last (/ P::chunk kCopy) (* (* P::tile_n kStagedRows) (/ kStagedColumns kCopy))))
+  (constant @18 int kAtOnce (? (< kCopies kProducers) (/ kProducers kCopies) 1))
+  (function @22 device void stage_channels
     (comment "Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the")
     (comment "tile's first image, of `images` that are left.")
     (attributes "__forceinline__")
@@ -647,37 +650,84 @@
     (argument int images)
     (argument (const int) in_h)
     (argument (const int) in_w)
-    (if @3 P::channels_last
+    (declare @3 (const int) first (? (< kCopies kProducers) (/ thread kCopies) 0))
+    (for @4 plain (declare @4 int place (? (< kCopies kProducers) (% thread kCopies) thread)) (&& (< place kCopies) (< first kAtOnce)) (+= place kProducers)
+      (declare @6 (const int) column (* (% place (/ kStagedColumns kCopy)) kCopy))
+      (declare @7 (const int) row (% (/ place (/ kStagedColumns kCopy)) kStagedRows))
+      (declare @8 (const int) image (/ place (* (/ kStagedColumns kCopy) kStagedRows)))
+      (declare @9 (const int) iy (+ first_row row))
+      (declare @10 (const int) ix (+ first_column column))
+      (declare @11 (const bool) inside (&& (&& (&& (&& (|| (== P::tile_n 1) (< image images)) (>= iy 0)) (< iy in_h)) (>= ix 0)) (< ix in_w)))
+      (declare @12 (const int) bytes (? inside (* (call min (- in_w ix) kCopy) kBytes) 0))
+      (declare @13 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) P::in_channels) first_channel) in_h) iy) in_w)) ix))
+      (declare @15 (pointer Element) staged (+ (+ to (* (+ (* image kStagedRows) row) kStagedColumns)) column))
+      (for @17 (pragma "unroll 4") (declare @17 int channel first) (< channel P::chunk) (+= channel kAtOnce)
+        (declare @18 (const bool) exists (&& inside (|| (== (% P::in_channels P::chunk) 0) (< (+ first_channel channel) P::in_channels))))
+        (do @19 (call copy (+ staged (* channel kChannelPitch)) (? exists (+ from (* (* (static_cast "long long" channel) in_h) in_w)) x) (? exists bytes 0))))))
+  (function @48 device "long long" find_pixel
+    (comment "With channels last: where a staged pixel lies behind the tile's first image, -1 for one outside.")
+    (attributes "__forceinline__")
+    (argument int pixel)
+    (argument int first_row)
+    (argument int first_column)
+    (argument int images)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (declare @2 (const int) image (/ pixel kImagePlane))
+    (declare @3 (const int) iy (+ first_row (% (/ pixel kStagedColumns) kStagedRows)))
+    (declare @4 (const int) ix (+ first_column (% pixel kStagedColumns)))
+    (declare @5 (const bool) inside (&& (&& (&& (&& (|| (== P::tile_n 1) (< image images)) (>= iy 0)) (< iy in_h)) (>= ix 0)) (< ix in_w)))
+    (return @6 (? inside (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) (- 1))))
+  (constant @58 int kOwnPixels (call ceil_div kPlane kAtOnce))
+  (constant @59 bool kKept (&& (&& (&& (&& P::channels_last (<= kOwnPixels 8)) (>= P::height 0)) (>= P::width 0)) (<= (* (* (static_cast "long long" P::tile_n) P::height) P::width) 2147483647)))
+  (alias @61 Pixels (array int (? kKept kOwnPixels 1)))
+  (function @62 device void find_pixels
+    (attributes "__forceinline__")
+    (argument (reference Pixels) pixels)
+    (argument int first_row)
+    (argument int first_column)
+    (argument int thread)
+    (argument int images)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (for @3 (pragma "unroll") (declare @3 int j 0) (< j (? kKept kOwnPixels 0)) (++ j)
+      (do @4 (= (at pixels j) (static_cast int (call find_pixel (+ (/ thread kCopies) (* j kAtOnce)) first_row first_column images in_h in_w))))))
+  (function @72 device void copy_pixel
+    (comment "Asks for a chunk of a pixel's channels, `left` of them; none where its place is -1.")
+    (attributes "__forceinline__")
+    (argument (pointer Element) to)
+    (argument (restrict (pointer (const Element))) x)
+    (argument "long long" place)
+    (argument int channel)
+    (argument int left)
+    (declare @2 (const bool) exists (&& (>= place 0) (> left 0)))
+    (do @3 (call copy to (? exists (+ (+ x (* place P::in_channels)) channel) x) (? exists (* left kBytes) 0))))
+  (function @79 device void stage_pixels
+    (comment "The same as stage_channels(), with channels last.")
+    (attributes "__forceinline__")
+    (argument (pointer Element) to)
+    (argument (restrict (pointer (const Element))) x)
+    (argument (reference (const Pixels)) pixels)
+    (argument int first_channel)
+    (argument int first_row)
+    (argument int first_column)
+    (argument int thread)
+    (argument int images)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (declare @3 (const int) own (* (% thread kCopies) kCopy))
+    (declare @4 (const int) left (? (== (% P::in_channels P::chunk) 0) kCopy (call max 0 (call min (- (- P::in_channels first_channel) own) kCopy))))
+    (if @5 kKept
       (then
-        (declare_constexpr @4 int kCopies (/ P::chunk kCopy)
-          (trail "of a pixel"))
-        (for @5 plain (declare @5 int i thread) (< i (* kPlane kCopies)) (+= i kProducers)
-          (declare @6 (const int) channel (* (% i kCopies) kCopy))
-          (declare @7 (const int) column (% (/ i kCopies) kStagedColumns))
-          (declare @8 (const int) row (% (/ i (* kCopies kStagedColumns)) kStagedRows))
-          (declare @9 (const int) image (/ i (* kCopies kImagePlane)))
-          (declare @10 (const int) ci (+ first_channel channel))
-          (declare @11 (const int) iy (+ first_row row))
-          (declare @12 (const int) ix (+ first_column column))
-          (declare @13 (const bool) inside (&& (&& (&& (&& (|| (== P::tile_n 1) (< image images)) (>= iy 0)) (< iy in_h)) (>= ix 0)) (< ix in_w)))
-          (declare @14 (const int) left (? (== (% P::in_channels P::chunk) 0) kCopy (- P::in_channels ci)))
-          (declare @15 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) P::in_channels)) ci))
-          (do @16 (call copy (+ (+ to (* (/ i kCopies) kPixelPitch)) channel) (? (&& inside (> left 0)) from x) (? inside (* (call max 0 (call min left kCopy)) kBytes) 0)))))
+        (for @7 (pragma "unroll") (declare @7 int j 0) (< j kOwnPixels) (++ j)
+          (declare @8 (const int) pixel (+ (/ thread kCopies) (* j kAtOnce)))
+          (if @9 (|| (== (% kPlane kAtOnce) 0) (< pixel kPlane))
+            (then
+              (do @10 (call copy_pixel (+ (+ to (* pixel kPixelPitch)) own) x (at pixels j) (+ first_channel own) left))))))
       (else
-        (declare_constexpr @20 int kCopies (/ kStagedColumns kCopy)
-          (trail "of a row"))
-        (for @21 plain (declare @21 int i thread) (< i (* (* (* P::chunk P::tile_n) kStagedRows) kCopies)) (+= i kProducers)
-          (declare @22 (const int) column (* (% i kCopies) kCopy))
-          (declare @23 (const int) row (% (/ i kCopies) kStagedRows))
-          (declare @24 (const int) channel (% (/ i (* kCopies kStagedRows)) P::chunk))
-          (declare @25 (const int) image (/ i (* (* kCopies kStagedRows) P::chunk)))
-          (declare @26 (const int) ci (+ first_channel channel))
-          (declare @27 (const int) iy (+ first_row row))
-          (declare @28 (const int) ix (+ first_column column))
-          (declare @29 (const bool) inside (&& (&& (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)) (>= ix 0)) (< ix in_w)))
-          (declare @31 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) P::in_channels) ci) in_h) iy) in_w)) ix))
-          (do @32 (call copy (+ (+ (+ to (* channel kChannelPitch)) (* (+ (* image kStagedRows) row) kStagedColumns)) column) (? inside from x) (? inside (* (call min (- in_w ix) kCopy) kBytes) 0)))))))
-  (function @271 device void stage_rows
+        (for @14 plain (declare @14 int pixel (/ thread kCopies)) (< pixel kPlane) (+= pixel kAtOnce)
+          (do @15 (call copy_pixel (+ (+ to (* pixel kPixelPitch)) own) x (call find_pixel pixel first_row first_column images in_h in_w) (+ first_channel own) left))))))
+  (function @101 device void stage_rows
     (comment "The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -716,21 +766,24 @@
           (do @28 (call fence_proxy_async)
             (trail "the next bulk copy to this place comes behind it")))))
     (do @31 (call mbarrier_arrive full)))
-  (function @307 device void arrange
-    (comment "Puts a run's words where the products take them from. A word stands in two places, in one of them with `zero` added:")
-    (comment "the compiler doesn't know that it is zero. Of registers that it knows to be copies, it makes more for each product.")
+  (file "shift_gemm.cu")
+  (function @225 device void arrange
+    (comment "Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,")
+    (comment "or the assembler makes them between the products, and these one after the other. f32x3 has no registers to spare for")
+    (comment "that: there one of the two has `zero` added, which the compiler doesn't know to be zero. Of registers that it knows")
+    (comment "to be copies, it makes more for each product.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
     (argument (reference (const Words)) words)
     (argument "unsigned int" zero)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (- kRun 1)) (++ i)
       (do @3 (= (at (at run i) 0) (at (at words 0) i)))
-      (do @4 (= (at (at run i) 1) (| (at (at words 0) (+ i 1)) zero)))
+      (do @4 (= (at (at run i) 1) (? P::split (| (at (at words 0) (+ i 1)) zero) (at (at words 0) (+ i 1)))))
       (do @5 (= (at (at run i) 2) (at (at words 1) i)))
-      (do @6 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) zero)))
+      (do @6 (= (at (at run i) 3) (? P::split (| (at (at words 1) (+ i 1)) zero) (at (at words 1) (+ i 1)))))
       (for @8 (pragma "unroll") (declare @8 int word 0) (< word 4) (++ word)
         (do @9 (call wgmma_pin_operand (at (at run i) word))))))
-  (function @322 device void load_run
+  (function @240 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
@@ -763,7 +816,7 @@
                     (do @22 (= (at (at words half) i) (| (& low 65535u) (<< high 16))))
                     (do @23 (= (at (at words half) (+ i 1)) (| (>> low 16) (& high 4294901760u))))))))))))
     (do @27 (call arrange run words zero)))
-  (function @353 device void pin
+  (function @271 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -771,7 +824,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @367 device void release
+  (function @285 device void release
     (comment "Says for a warp that it has read a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") empty)
@@ -780,7 +833,7 @@
     (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive empty)))))
-  (function @377 device void multiply_chunk
+  (function @295 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,")
     (comment "as soon as its products are done.")
@@ -814,33 +867,45 @@
               (then
                 (do @30 (call release previous (== later 1))))))))))
   (file "shift_gemm.split.h")
-  (function @5 device float largest_staged
-    (comment "The largest finite magnitude of what a producer has copied of an image to a stage: stage_input()'s own order.")
+  (function @5 device float largest_copied
+    (comment "The larger one of `most` and the finite magnitudes of a copy.")
+    (attributes "__forceinline__")
+    (argument float most)
+    (argument (pointer (const float)) from)
+    (if @1 (== kCopy 4)
+      (then
+        (declare @2 (const float4) v (* (reinterpret_cast (pointer (const float4)) from)))
+        (return @3 (call larger_finite (call larger_finite (call larger_finite (call larger_finite most (. v x)) (. v y)) (. v z)) (. v w))))
+      (else
+        (if @4 (== kCopy 2)
+          (then
+            (declare @5 (const float2) v (* (reinterpret_cast (pointer (const float2)) from)))
+            (return @6 (call larger_finite (call larger_finite most (. v x)) (. v y))))
+          (else
+            (return @8 (call larger_finite most (* from))))))))
+  (function @19 device float largest_staged
+    (comment "The largest finite magnitude of what a producer has copied of an image to a stage: as stage_pixels() and")
+    (comment "stage_channels() do.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) staged)
     (argument int image)
     (argument int thread)
-    (declare_constexpr @1 int kUnits (? P::channels_last (/ P::chunk kCopy) (/ kImagePlane kCopy))
-      (trail "of a pixel, of a channel"))
-    (declare_constexpr @2 int kPitch (? P::channels_last kPixelPitch kChannelPitch))
-    (declare_constexpr @3 int kImageCopies (/ (* P::chunk kImagePlane) kCopy))
-    (declare @4 (pointer (const float)) first (+ staged (* image (? P::channels_last (* kImagePlane kPixelPitch) kImagePlane))))
-    (declare @5 float most 0)
-    (for @6 plain (declare @6 int i (& (- thread (* image kImageCopies)) (- kProducers 1))) (< i kImageCopies) (+= i kProducers)
-      (declare @7 (pointer (const float)) from (+ (+ first (* (/ i kUnits) kPitch)) (* (% i kUnits) kCopy)))
-      (if @8 (== kCopy 4)
-        (then
-          (declare @9 (const float4) v (* (reinterpret_cast (pointer (const float4)) from)))
-          (do @10 (= most (call larger_finite (call larger_finite (call larger_finite (call larger_finite most (. v x)) (. v y)) (. v z)) (. v w)))))
-        (else
-          (if @11 (== kCopy 2)
+    (declare @1 float most 0)
+    (if @2 P::channels_last
+      (then
+        (for @3 plain (declare @3 int pixel (/ thread kCopies)) (< pixel kPlane) (+= pixel kAtOnce)
+          (if @4 (|| (== P::tile_n 1) (== (/ pixel kImagePlane) image))
             (then
-              (declare @12 (const float2) v (* (reinterpret_cast (pointer (const float2)) from)))
-              (do @13 (= most (call larger_finite (call larger_finite most (. v x)) (. v y)))))
-            (else
-              (do @15 (= most (call larger_finite most (* from)))))))))
-    (return @18 most))
-  (function @27 device void finish_stage
+              (do @5 (= most (call largest_copied most (+ (+ staged (* pixel kPixelPitch)) (* (% thread kCopies) kCopy)))))))))
+      (else
+        (declare @9 (const int) first (? (< kCopies kProducers) (/ thread kCopies) 0))
+        (for @10 plain (declare @10 int place (? (< kCopies kProducers) (% thread kCopies) thread)) (&& (< place kCopies) (< first kAtOnce)) (+= place kProducers)
+          (if @12 (|| (== P::tile_n 1) (== (/ place (/ kImagePlane kCopy)) image))
+            (then
+              (for @14 (pragma "unroll 4") (declare @14 int channel first) (< channel P::chunk) (+= channel kAtOnce)
+                (do @15 (= most (call largest_copied most (+ (+ staged (* channel kChannelPitch)) (* place kCopy)))))))))))
+    (return @20 most))
+  (function @43 device void finish_stage
     (comment "Behind a producer's copies to a stage: says what is largest in each image, and that the stage is there.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)
@@ -852,7 +917,7 @@
         (then
           (do @4 (= (at (reinterpret_cast (pointer float) (+ stage kLargestOffset)) (+ (* image (/ kProducers 32)) (/ thread 32))) most)))))
     (do @7 (call mbarrier_arrive full)))
-  (function @39 device void load_split
+  (function @55 device void load_split
     (comment "Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels")
     (comment "of each half, with channels last all four in one piece.")
     (attributes "__forceinline__")
@@ -887,7 +952,7 @@
           (declare @31 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) v) (at (at values (+ (* 2 half) 1)) v) scale))
           (do @32 (= (at (at (at words 0) half) (+ i v)) (. pair high)))
           (do @33 (= (at (at (at words 1) half) (+ i v)) (. pair low)))))))
-  (function @80 device void multiply_high
+  (function @96 device void multiply_high
     (comment "A tap's products of the high parts of x with the high and the low parts of the weights, the first of the sums of")
     (comment "their phase or not.")
     (attributes "__forceinline__")
@@ -900,7 +965,7 @@
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
       (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) accumulate))))
-  (function @91 device void multiply_low
+  (function @107 device void multiply_low
     (comment "Those of the low parts of x with the high parts of the weights.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -910,7 +975,7 @@
     (argument "unsigned long long" weights)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights 1))))
-  (function @102 device void add_up
+  (function @118 device void add_up
     (comment "Adds sums to the totals of those before, in units of the result, and puts what that makes into their place. `totals`")
     (comment "are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first column and those")
     (comment "behind.")
@@ -949,14 +1014,14 @@
             (if @36 kHasTotals
               (then
                 (do @37 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (function @147 device void clear
+  (function @163 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @163 device void multiply_split
+  (function @179 device void multiply_split
     (comment "All products of one chunk, added to those of the chunks before. `rows` is the thread's first position in the staged")
     (comment "input, whose scale `exponent` tells; `begins` is true in a tile's first chunk. Says at `empty` that the stage has")
     (comment "been read.")
@@ -1032,23 +1097,23 @@
     (if @69 (! P::resident)
       (then
         (do @70 (call release empty true)))))
-  (file "shift_gemm.cu")
-  (function @417 device float finish
+  (file "shift_gemm.store.h")
+  (function @5 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @423 device int own_channel
+  (function @11 device int own_channel
     (comment "The thread's i-th channel, whose first is `co`.")
     (attributes "__forceinline__")
     (argument int co)
     (argument int i)
     (return @1 (+ (+ co (* (/ i P::channel_run) (* 4 P::channel_run))) (% i P::channel_run))))
-  (alias @428 Shifts (array float (? P::has_bias (/ P::columns 4) 1))
+  (alias @16 Shifts (array float (? P::has_bias (/ P::columns 4) 1))
     (comment "The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait."))
-  (function @429 device void load_shifts
+  (function @17 device void load_shifts
     (attributes "__forceinline__")
     (argument (reference Shifts) shifts)
     (argument (restrict (pointer (const Element))) bias)
@@ -1058,7 +1123,7 @@
         (for @3 (pragma "unroll") (declare @3 int i 0) (< i (/ P::columns 4)) (++ i)
           (declare @4 (const int) channel (call own_channel co i))
           (do @5 (= (at shifts i) (? (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels)) (call widen (at bias channel)) 0)))))))
-  (function @441 device void store_tile
+  (function @29 device void store_tile
     (comment "Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first")
     (comment "channel, `y` the image.")
     (attributes "__forceinline__")
@@ -1109,12 +1174,13 @@
                             (declare @49 (const int) d (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2)))
                             (do @50 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) (? P::has_bias (at shifts i) 0)))))
                           (do @55 (call store_together (+ to ox) values))))))))))))))
-  (record @507 Tile
+  (file "shift_gemm.cu")
+  (record @337 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @512 device Tile tile_at
+  (function @342 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -1124,7 +1190,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @520 kernel void shift_gemm
+  (function @350 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1171,7 +1237,7 @@
     (declare @40 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
     (if @41 (>= warp (/ kConsumers 32))
       (then
-        (do @42 (call setmaxnreg_decrease (? P::split 72 56)))
+        (do @42 (call setmaxnreg_decrease 72))
         (declare @43 (const int) thread (- (. threadIdx x) kConsumers))
         (declare @44 (const int) above (? (== kPhaseGroups 1) kLeastOffsetH (- (/ (+ phase_row P::padding_h) P::stride_h) (- kOffsetsH 1))))
         (if @45 (&& P::resident (== thread 0))
@@ -1185,92 +1251,100 @@
         (for @52 plain (declare @52 int index first_tile) (< index tiles) (+= index next_tile)
           (declare @53 (const Tile) tile (call tile_at index tiles_y tiles_x))
           (declare @54 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
-          (for @55 plain (declare @55 int chunk 0) (< chunk kChunks) (++ chunk)
-            (do @56 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @57 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @58 (&& (! P::resident) (== thread 0))
+          (declare @55 Pixels pixels)
+          (if @56 kKept
+            (then
+              (do @57 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+          (for @59 plain (declare @59 int chunk 0) (< chunk kChunks) (++ chunk)
+            (do @60 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @61 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @62 (&& (! P::resident) (== thread 0))
               (then
-                (do @59 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @60 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @62 P::bulk
+                (do @63 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @64 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @66 P::bulk
               (then
-                (do @63 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+                (do @67 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
               (else
-                (do @66 (call stage_input (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))
-                (if @68 (! P::split)
+                (if @70 P::channels_last
                   (then
-                    (do @69 (call async_copy_arrive (& (at full stage)))))
+                    (do @71 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
                   (else
-                    (do @71 (call async_copy_commit))
-                    (if @72 (== P::stages 2)
-                      (then
-                        (do @73 (= unfinished stage))))
-                    (if @75 (>= unfinished 0)
-                      (then
-                        (do @76 (call async_copy_wait (? (== P::stages 2) 0 1)))
-                        (do @77 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread))))
-                    (do @79 (= unfinished stage))))))
-            (do @82 (++ stage))
-            (if @83 (== stage P::stages)
-              (then
-                (do @84 (= stage 0))
-                (do @85 (^= parity 1))))))
-        (if @89 (&& P::split (> P::stages 2))
-          (then
-            (do @90 (call async_copy_wait 0))
-            (do @91 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread)))))
-      (else
-        (do @94 (call setmaxnreg_increase (? P::split 216 224)))
-        (comment @95 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @96 (const int) lane (% (. threadIdx x) 32))
-        (declare @97 (const int) quarter (% lane 4))
-        (declare @98 (const int) run (+ (* warp 8) (/ lane 4)))
-        (declare @99 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @100 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @101 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @102 (const int) position (+ (* (+ (* image kStagedRows) row) kStagedColumns) column))
-        (declare @103 (const int) own (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position)))
-        (declare @105 (const int) co (+ first_out (* quarter P::channel_run)))
-        (declare @106 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
-          (trail "for arrange()"))
-        (declare @107 (array (array Sums kTiles) kSums) sums (init))
-        (declare @108 (pointer float4) totals (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)))
-        (if @109 P::resident
-          (then
-            (do @110 (call mbarrier_wait resident 0))))
-        (declare @112 int stage 0)
-        (declare @113 "unsigned int" parity 0)
-        (for @114 plain (declare @114 int index first_tile) (< index tiles) (+= index next_tile)
-          (do @115 (call pin sums))
-          (for @116 plain (declare @116 int chunk 0) (< chunk kChunks) (++ chunk)
-            (do @117 (call mbarrier_wait (& (at full stage)) parity))
-            (declare @118 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @119 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @120 P::split
-              (then
-                (declare @121 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ (+ from kLargestOffset) (* image 16)))))
-                (declare @122 (const int) exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w)))))
-                (do @123 (call multiply_split sums (+ (reinterpret_cast (pointer (const float)) from) own) exponent weights (+ totals (. threadIdx x)) quarter (== chunk 0) (& (at empty stage)) zero)))
-              (else
-                (do @126 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero))
-                (if @129 P::resident
+                    (do @74 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+                (if @77 (! P::split)
                   (then
-                    (do @130 (call release (& (at empty stage)) true))))))
-            (do @133 (++ stage))
-            (if @134 (== stage P::stages)
+                    (do @78 (call async_copy_arrive (& (at full stage)))))
+                  (else
+                    (do @80 (call async_copy_commit))
+                    (if @81 (== P::stages 2)
+                      (then
+                        (do @82 (= unfinished stage))))
+                    (if @84 (>= unfinished 0)
+                      (then
+                        (do @85 (call async_copy_wait (? (== P::stages 2) 0 1)))
+                        (do @86 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread))))
+                    (do @88 (= unfinished stage))))))
+            (do @91 (++ stage))
+            (if @92 (== stage P::stages)
               (then
-                (do @135 (= stage 0))
-                (do @136 (^= parity 1)))))
-          (declare @139 Shifts shifts)
-          (do @140 (call load_shifts shifts bias co))
-          (if @141 (! P::split)
+                (do @93 (= stage 0))
+                (do @94 (^= parity 1))))))
+        (if @98 (&& P::split (> P::stages 2))
+          (then
+            (do @99 (call async_copy_wait 0))
+            (do @100 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread)))))
+      (else
+        (do @103 (call setmaxnreg_increase 216))
+        (comment @104 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @105 (const int) lane (% (. threadIdx x) 32))
+        (declare @106 (const int) quarter (% lane 4))
+        (declare @107 (const int) run (+ (* warp 8) (/ lane 4)))
+        (declare @108 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @109 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @110 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @111 (const int) position (+ (* (+ (* image kStagedRows) row) kStagedColumns) column))
+        (declare @112 (const int) own (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position)))
+        (declare @114 (const int) co (+ first_out (* quarter P::channel_run)))
+        (declare @115 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+          (trail "for arrange()"))
+        (declare @116 (array (array Sums kTiles) kSums) sums (init))
+        (declare @117 (pointer float4) totals (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)))
+        (if @118 P::resident
+          (then
+            (do @119 (call mbarrier_wait resident 0))))
+        (declare @121 int stage 0)
+        (declare @122 "unsigned int" parity 0)
+        (for @123 plain (declare @123 int index first_tile) (< index tiles) (+= index next_tile)
+          (do @124 (call pin sums))
+          (for @125 plain (declare @125 int chunk 0) (< chunk kChunks) (++ chunk)
+            (do @126 (call mbarrier_wait (& (at full stage)) parity))
+            (declare @127 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @128 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @129 P::split
+              (then
+                (declare @130 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ (+ from kLargestOffset) (* image 16)))))
+                (declare @131 (const int) exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w)))))
+                (do @132 (call multiply_split sums (+ (reinterpret_cast (pointer (const float)) from) own) exponent weights (+ totals (. threadIdx x)) quarter (== chunk 0) (& (at empty stage)) zero)))
+              (else
+                (do @135 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero))
+                (if @138 P::resident
+                  (then
+                    (do @139 (call release (& (at empty stage)) true))))))
+            (do @142 (++ stage))
+            (if @143 (== stage P::stages)
+              (then
+                (do @144 (= stage 0))
+                (do @145 (^= parity 1)))))
+          (declare @148 Shifts shifts)
+          (do @149 (call load_shifts shifts bias co))
+          (if @150 (! P::split)
             (then
-              (do @142 (call wgmma_wait 0))
-              (do @143 (call pin sums))
-              (if @144 (! P::resident)
+              (do @151 (call wgmma_wait 0))
+              (do @152 (call pin sums))
+              (if @153 (! P::resident)
                 (then
-                  (do @145 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))))
-          (declare @148 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @149 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+                  (do @154 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))))
+          (declare @157 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @158 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (do @150 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))
+              (do @159 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))

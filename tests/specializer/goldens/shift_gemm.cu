@@ -184,14 +184,14 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned lon
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
 
-// Gives back the registers of each thread of this warpgroup beyond 56. Collective.
-__device__ __forceinline__ void setmaxnreg_decrease_56() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 56;" ::: "memory");
+// Gives back the registers of each thread of this warpgroup beyond 72. Collective.
+__device__ __forceinline__ void setmaxnreg_decrease_72() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 72;" ::: "memory");
 }
 
-// Waits until each thread of this warpgroup can have 224 registers, more than it has, and takes them. Collective.
-__device__ __forceinline__ void setmaxnreg_increase_224() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 224;" ::: "memory");
+// Waits until each thread of this warpgroup can have 216 registers, more than it has, and takes them. Collective.
+__device__ __forceinline__ void setmaxnreg_increase_216() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 216;" ::: "memory");
 }
 
 // d (64x64, f32) = a (64x8) * b (8x64), added to d where `accumulate` is not 0: tf32, A in registers, B K-major.
@@ -310,31 +310,37 @@ __device__ __forceinline__ void copy(float* to, const float* from, int bytes) {
 
 // Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the
 // tile's first image, of `images` that are left.
-__device__ __forceinline__ void stage_input(float* to, const float* __restrict__ x, int first_channel, int first_row,
-                                            int first_column, int thread) {
-  for (int i = thread; i < 960; i += 128) {
-    const int column = i % 6 * 4;
-    const int row = i / 6 % 10;
-    const int channel = i / 60 % 16;
-    const int image = i / 960;
-    const int ci = first_channel + channel;
+__device__ __forceinline__ void stage_channels(float* to, const float* __restrict__ x, int first_channel, int first_row,
+                                               int first_column, int thread) {
+  const int first = thread / 60;
+  for (int place = thread % 60; place < 60 && first < 2; place += 128) {
+    const int column = place % 6 * 4;
+    const int row = place / 6 % 10;
+    const int image = place / 60;
     const int iy = first_row + row;
     const int ix = first_column + column;
     const bool inside = iy >= 0 && iy < 16 && ix >= 0 && ix < 16;
-    const float* from = x + ((static_cast<long long>(image) * 128 + ci) * 16 + iy) * 16 + ix;
-    copy(to + channel * 264 + (image * 10 + row) * 24 + column, inside ? from : x, inside ? min(16 - ix, 4) * 4 : 0);
+    const int bytes = inside ? min(16 - ix, 4) * 4 : 0;
+    const float* from = x + ((static_cast<long long>(image) * 128 + first_channel) * 16 + iy) * 16 + ix;
+    float* staged = to + (image * 10 + row) * 24 + column;
+#pragma unroll 4
+    for (int channel = first; channel < 16; channel += 2) {
+      copy(staged + channel * 264, inside ? from + static_cast<long long>(channel) * 256 : x, inside ? bytes : 0);
+    }
   }
 }
 
-// Puts a run's words where the products take them from. A word stands in two places, in one of them with `zero` added:
-// the compiler doesn't know that it is zero. Of registers that it knows to be copies, it makes more for each product.
-__device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
+// Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
+// or the assembler makes them between the products, and these one after the other. f32x3 has no registers to spare for
+// that: there one of the two has `zero` added, which the compiler doesn't know to be zero. Of registers that it knows
+// to be copies, it makes more for each product.
+__device__ __forceinline__ void arrange(Run& run, const Words& words) {
 #pragma unroll
   for (int i = 0; i < 5; ++i) {
     run[i][0] = words[0][i];
-    run[i][1] = (words[0][i + 1] | zero);
+    run[i][1] = words[0][i + 1];
     run[i][2] = words[1][i];
-    run[i][3] = (words[1][i + 1] | zero);
+    run[i][3] = words[1][i + 1];
 #pragma unroll
     for (int word = 0; word < 4; ++word) {
       wgmma_pin_operand(run[i][word]);
@@ -343,7 +349,7 @@ __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned i
 }
 
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
-__device__ __forceinline__ void load_run(Run& run, const float* row, unsigned int zero) {
+__device__ __forceinline__ void load_run(Run& run, const float* row) {
   Words words;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -354,7 +360,7 @@ __device__ __forceinline__ void load_run(Run& run, const float* row, unsigned in
       words[half][i + 1] = operand(v.y);
     }
   }
-  arrange(run, words, zero);
+  arrange(run, words);
 }
 
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
@@ -380,9 +386,9 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
 // chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
 // as soon as its products are done.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* rows, unsigned long long weights,
-                                               int later, unsigned long long* previous, unsigned int zero) {
+                                               int later, unsigned long long* previous) {
   Run runs[2];
-  load_run(runs[0], rows + 2, zero);
+  load_run(runs[0], rows + 2);
   wgmma_fence();
   wgmma_m64n64k8_tf32_rs(sums[1][0], runs[0][3], wgmma_descriptor_move(weights, 49152), later);  // tap (3, 0)
   wgmma_m64n64k8_tf32_rs(sums[0][0], runs[0][2], wgmma_descriptor_move(weights, 53248), later);  // tap (3, 1)
@@ -391,7 +397,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* 
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
   release(previous, later == 1);
-  load_run(runs[1], rows + 26, zero);
+  load_run(runs[1], rows + 26);
   wgmma_fence();
   wgmma_m64n64k8_tf32_rs(sums[1][0], runs[1][3], wgmma_descriptor_move(weights, 16384), 1);      // tap (1, 0)
   wgmma_m64n64k8_tf32_rs(sums[0][0], runs[1][2], wgmma_descriptor_move(weights, 20480), 1);      // tap (1, 1)
@@ -403,7 +409,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* 
   wgmma_m64n64k8_tf32_rs(sums[2][0], runs[1][1], wgmma_descriptor_move(weights, 45056), 1);      // tap (2, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[0], rows + 50, zero);
+  load_run(runs[0], rows + 50);
   wgmma_fence();
   wgmma_m64n64k8_tf32_rs(sums[3][0], runs[0][3], wgmma_descriptor_move(weights, 0), 1);      // tap (0, 0)
   wgmma_m64n64k8_tf32_rs(sums[2][0], runs[0][2], wgmma_descriptor_move(weights, 4096), 1);   // tap (0, 1)
@@ -411,7 +417,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* 
   wgmma_m64n64k8_tf32_rs(sums[2][0], runs[0][1], wgmma_descriptor_move(weights, 12288), 1);  // tap (0, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[1], rows + 2114, zero);
+  load_run(runs[1], rows + 2114);
   wgmma_fence();
   wgmma_m64n64k8_tf32_rs(sums[1][0], runs[1][3], wgmma_descriptor_move(weights, 51200), 1);  // tap (3, 0)
   wgmma_m64n64k8_tf32_rs(sums[0][0], runs[1][2], wgmma_descriptor_move(weights, 55296), 1);  // tap (3, 1)
@@ -419,7 +425,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* 
   wgmma_m64n64k8_tf32_rs(sums[0][0], runs[1][1], wgmma_descriptor_move(weights, 63488), 1);  // tap (3, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[0], rows + 2138, zero);
+  load_run(runs[0], rows + 2138);
   wgmma_fence();
   wgmma_m64n64k8_tf32_rs(sums[1][0], runs[0][3], wgmma_descriptor_move(weights, 18432), 1);  // tap (1, 0)
   wgmma_m64n64k8_tf32_rs(sums[0][0], runs[0][2], wgmma_descriptor_move(weights, 22528), 1);  // tap (1, 1)
@@ -431,7 +437,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* 
   wgmma_m64n64k8_tf32_rs(sums[2][0], runs[0][1], wgmma_descriptor_move(weights, 47104), 1);  // tap (2, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[1], rows + 2162, zero);
+  load_run(runs[1], rows + 2162);
   wgmma_fence();
   wgmma_m64n64k8_tf32_rs(sums[3][0], runs[1][3], wgmma_descriptor_move(weights, 2048), 1);   // tap (0, 0)
   wgmma_m64n64k8_tf32_rs(sums[2][0], runs[1][2], wgmma_descriptor_move(weights, 6144), 1);   // tap (0, 1)
@@ -530,7 +536,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= 8) {
-    setmaxnreg_decrease_56();
+    setmaxnreg_decrease_72();
     const int thread = threadIdx.x - 256;
     int stage = 0;
     unsigned int parity = 1;
@@ -544,7 +550,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
           mbarrier_arrive_expect(&full[stage], 65536);
           bulk_load(to + 16896, packed + chunk * 65536, 65536, &full[stage]);
         }
-        stage_input(reinterpret_cast<float*>(to), image, chunk * 16, tile.m_y - 1, tile.m_x - 4, thread);
+        stage_channels(reinterpret_cast<float*>(to), image, chunk * 16, tile.m_y - 1, tile.m_x - 4, thread);
         async_copy_arrive(&full[stage]);
         ++stage;
         if (stage == 2) {
@@ -554,7 +560,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       }
     }
   } else {
-    setmaxnreg_increase_224();
+    setmaxnreg_increase_216();
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
@@ -565,7 +571,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int position = (image * 10 + row) * 24 + column;
     const int own = quarter * 264 + position;
     const int co = quarter * 2;
-    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[4][1] = {};
     int stage = 0;
     unsigned int parity = 0;
@@ -576,7 +581,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         const unsigned char* from = shared + stage * 82432;
         const unsigned char* weights = from + 16896;
         multiply_chunk(sums, reinterpret_cast<const float*>(from) + own, wgmma_descriptor(weights, 1024, 128, 0),
-                       chunk > 0 ? 1 : 0, &empty[stage == 0 ? 1 : stage - 1], zero);
+                       chunk > 0 ? 1 : 0, &empty[stage == 0 ? 1 : stage - 1]);
         ++stage;
         if (stage == 2) {
           stage = 0;

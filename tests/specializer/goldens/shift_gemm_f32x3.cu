@@ -409,24 +409,30 @@ __device__ __forceinline__ void copy(float* to, const float* from, int bytes) {
 
 // Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the
 // tile's first image, of `images` that are left.
-__device__ __forceinline__ void stage_input(float* to, const float* __restrict__ x, int first_channel, int first_row,
-                                            int first_column, int thread) {
-  for (int i = thread; i < 1600; i += 128) {
-    const int column = i % 10 * 4;
-    const int row = i / 10 % 10;
-    const int channel = i / 100 % 16;
-    const int image = i / 1600;
-    const int ci = first_channel + channel;
+__device__ __forceinline__ void stage_channels(float* to, const float* __restrict__ x, int first_channel, int first_row,
+                                               int first_column, int thread) {
+  const int first = thread / 100;
+  for (int place = thread % 100; place < 100 && first < 1; place += 128) {
+    const int column = place % 10 * 4;
+    const int row = place / 10 % 10;
+    const int image = place / 100;
     const int iy = first_row + row;
     const int ix = first_column + column;
     const bool inside = iy >= 0 && iy < 512 && ix >= 0 && ix < 1024;
-    const float* from = x + ((static_cast<long long>(image) * 32 + ci) * 512 + iy) * 1024 + ix;
-    copy(to + channel * 404 + (image * 10 + row) * 40 + column, inside ? from : x, inside ? min(1024 - ix, 4) * 4 : 0);
+    const int bytes = inside ? min(1024 - ix, 4) * 4 : 0;
+    const float* from = x + ((static_cast<long long>(image) * 32 + first_channel) * 512 + iy) * 1024 + ix;
+    float* staged = to + (image * 10 + row) * 40 + column;
+#pragma unroll 4
+    for (int channel = first; channel < 16; ++channel) {
+      copy(staged + channel * 404, inside ? from + static_cast<long long>(channel) * 524288 : x, inside ? bytes : 0);
+    }
   }
 }
 
-// Puts a run's words where the products take them from. A word stands in two places, in one of them with `zero` added:
-// the compiler doesn't know that it is zero. Of registers that it knows to be copies, it makes more for each product.
+// Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
+// or the assembler makes them between the products, and these one after the other. f32x3 has no registers to spare for
+// that: there one of the two has `zero` added, which the compiler doesn't know to be zero. Of registers that it knows
+// to be copies, it makes more for each product.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
 #pragma unroll
   for (int i = 0; i < 11; ++i) {
@@ -463,21 +469,29 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
   }
 }
 
-// The largest finite magnitude of what a producer has copied of an image to a stage: stage_input()'s own order.
-__device__ __forceinline__ float largest_staged(const float* staged, int image, int thread) {
-  const float* first = staged + image * 400;
+// The larger one of `most` and the finite magnitudes of a copy.
+__device__ __forceinline__ float largest_copied(float most, const float* from) {
+  const float4 v = *reinterpret_cast<const float4*>(from);
+  return larger_finite(larger_finite(larger_finite(larger_finite(most, v.x), v.y), v.z), v.w);
+}
+
+// The largest finite magnitude of what a producer has copied of an image to a stage: as stage_pixels() and
+// stage_channels() do.
+__device__ __forceinline__ float largest_staged(const float* staged, int thread) {
   float most = 0;
-  for (int i = (thread - image * 1600) & 127; i < 1600; i += 128) {
-    const float* from = first + i / 100 * 404 + i % 100 * 4;
-    const float4 v = *reinterpret_cast<const float4*>(from);
-    most = larger_finite(larger_finite(larger_finite(larger_finite(most, v.x), v.y), v.z), v.w);
+  const int first = thread / 100;
+  for (int place = thread % 100; place < 100 && first < 1; place += 128) {
+#pragma unroll 4
+    for (int channel = first; channel < 16; ++channel) {
+      most = largest_copied(most, staged + channel * 404 + place * 4);
+    }
   }
   return most;
 }
 
 // Behind a producer's copies to a stage: says what is largest in each image, and that the stage is there.
 __device__ __forceinline__ void finish_stage(unsigned char* stage, unsigned long long* full, int thread) {
-  const float most = largest_of_warp(largest_staged(reinterpret_cast<const float*>(stage), 0, thread));
+  const float most = largest_of_warp(largest_staged(reinterpret_cast<const float*>(stage), thread));
   if (thread % 32 == 0) {
     reinterpret_cast<float*>(stage + 25856)[thread / 32] = most;
   }
@@ -754,7 +768,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       for (int chunk = 0; chunk < 2; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * 25872;
-        stage_input(reinterpret_cast<float*>(to), image, chunk * 16, tile.m_y - 1, tile.m_x - 4, thread);
+        stage_channels(reinterpret_cast<float*>(to), image, chunk * 16, tile.m_y - 1, tile.m_x - 4, thread);
         async_copy_commit();
         if (unfinished >= 0) {
           async_copy_wait(1);

@@ -1,0 +1,133 @@
+// Part of the template `shift_gemm`, which uses what stands above its line there: how input comes to shared memory.
+#pragma once
+
+// One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
+__device__ __forceinline__ void copy(Element* to, const Element* from, int bytes) {
+  if (P::copy_bytes == 16) {
+    async_copy_16(to, from, bytes);
+  } else if (P::copy_bytes == 8) {
+    async_copy_8(to, from, bytes);
+  } else {
+    async_copy_4(to, from, bytes);
+  }
+}
+
+// Copies of a channel (of a pixel, with channels last), and how many channels (pixels) the producers bring at a time:
+// each thread has the same place in all of them.
+constexpr int kCopies = P::channels_last ? P::chunk / kCopy : P::tile_n * kStagedRows * (kStagedColumns / kCopy);
+constexpr int kAtOnce = kCopies < kProducers ? kProducers / kCopies : 1;
+
+// Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the
+// tile's first image, of `images` that are left.
+__device__ __forceinline__ void stage_channels(Element* to, const Element* __restrict__ x, int first_channel,
+                                               int first_row, int first_column, int thread, int images, const int in_h,
+                                               const int in_w) {
+  const int first = kCopies < kProducers ? thread / kCopies : 0;
+  for (int place = kCopies < kProducers ? thread % kCopies : thread; place < kCopies && first < kAtOnce;
+       place += kProducers) {
+    const int column = place % (kStagedColumns / kCopy) * kCopy;
+    const int row = place / (kStagedColumns / kCopy) % kStagedRows;
+    const int image = place / (kStagedColumns / kCopy * kStagedRows);
+    const int iy = first_row + row;
+    const int ix = first_column + column;
+    const bool inside = (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
+    const int bytes = inside ? min(in_w - ix, kCopy) * kBytes : 0;
+    const Element* from =
+        x + ((static_cast<long long>(image) * P::in_channels + first_channel) * in_h + iy) * in_w + ix;
+    Element* staged = to + (image * kStagedRows + row) * kStagedColumns + column;
+#pragma unroll 4
+    for (int channel = first; channel < P::chunk; channel += kAtOnce) {
+      const bool exists = inside && (P::in_channels % P::chunk == 0 || first_channel + channel < P::in_channels);
+      copy(staged + channel * kChannelPitch, exists ? from + static_cast<long long>(channel) * in_h * in_w : x,
+           exists ? bytes : 0);
+    }
+  }
+}
+
+// With channels last: where a staged pixel lies behind the tile's first image, -1 for one outside.
+__device__ __forceinline__ long long find_pixel(int pixel, int first_row, int first_column, int images, const int in_h,
+                                                const int in_w) {
+  const int image = pixel / kImagePlane;
+  const int iy = first_row + pixel / kStagedColumns % kStagedRows;
+  const int ix = first_column + pixel % kStagedColumns;
+  const bool inside = (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
+  return inside ? (static_cast<long long>(image) * in_h + iy) * in_w + ix : -1;
+}
+
+// The thread's pixels. A few that 32 bits count are found once a tile, others for each chunk.
+constexpr int kOwnPixels = ceil_div(kPlane, kAtOnce);
+constexpr bool kKept = P::channels_last && kOwnPixels <= 8 && P::height >= 0 && P::width >= 0 &&
+                       static_cast<long long>(P::tile_n) * P::height * P::width <= 0x7fffffff;
+using Pixels = int[kKept ? kOwnPixels : 1];
+__device__ __forceinline__ void find_pixels(Pixels& pixels, int first_row, int first_column, int thread, int images,
+                                            const int in_h, const int in_w) {
+#pragma unroll
+  for (int j = 0; j < (kKept ? kOwnPixels : 0); ++j) {
+    pixels[j] =
+        static_cast<int>(find_pixel(thread / kCopies + j * kAtOnce, first_row, first_column, images, in_h, in_w));
+  }
+}
+
+// Asks for a chunk of a pixel's channels, `left` of them; none where its place is -1.
+__device__ __forceinline__ void copy_pixel(Element* to, const Element* __restrict__ x, long long place, int channel,
+                                           int left) {
+  const bool exists = place >= 0 && left > 0;
+  copy(to, exists ? x + place * P::in_channels + channel : x, exists ? left * kBytes : 0);
+}
+
+// The same as stage_channels(), with channels last.
+__device__ __forceinline__ void stage_pixels(Element* to, const Element* __restrict__ x, const Pixels& pixels,
+                                             int first_channel, int first_row, int first_column, int thread, int images,
+                                             const int in_h, const int in_w) {
+  const int own = thread % kCopies * kCopy;
+  const int left = P::in_channels % P::chunk == 0 ? kCopy : max(0, min(P::in_channels - first_channel - own, kCopy));
+  if (kKept) {
+#pragma unroll
+    for (int j = 0; j < kOwnPixels; ++j) {
+      const int pixel = thread / kCopies + j * kAtOnce;
+      if (kPlane % kAtOnce == 0 || pixel < kPlane) {
+        copy_pixel(to + pixel * kPixelPitch + own, x, pixels[j], first_channel + own, left);
+      }
+    }
+  } else {
+    for (int pixel = thread / kCopies; pixel < kPlane; pixel += kAtOnce) {
+      copy_pixel(to + pixel * kPixelPitch + own, x, find_pixel(pixel, first_row, first_column, images, in_h, in_w),
+                 first_channel + own, left);
+    }
+  }
+}
+
+// The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.
+__device__ __forceinline__ void stage_rows(Element* to, const Element* __restrict__ x, int first_channel, int first_row,
+                                           int first_column, int thread, int images, unsigned long long* full,
+                                           const int in_h, const int in_w) {
+  const int begin = max(first_column, 0);
+  const int end = min(first_column + kStagedColumns, in_w);
+  constexpr int kStore = 16 / kBytes;  // elements
+  // A warp asks for one copy after the other: so all warps do.
+  for (int i = thread % 32 * (kProducers / 32) + thread / 32; i < P::chunk * P::tile_n * kStagedRows; i += kProducers) {
+    const int row = i % kStagedRows;
+    const int image = i / kStagedRows % P::tile_n;
+    const int channel = i / (kStagedRows * P::tile_n);
+    const int ci = first_channel + channel;
+    const int iy = first_row + row;
+    const bool inside = (P::in_channels % P::chunk == 0 || ci < P::in_channels) && (P::tile_n == 1 || image < images) &&
+                        iy >= 0 && iy < in_h && begin < end;
+    Element* staged = to + channel * kChannelPitch + (image * kStagedRows + row) * kStagedColumns;
+    if (inside) {
+      mbarrier_expect(full, (end - begin) * kBytes);
+      bulk_load(staged + (begin - first_column),
+                x + ((static_cast<long long>(image) * P::in_channels + ci) * in_h + iy) * in_w + begin,
+                (end - begin) * kBytes, full);
+    }
+    if (!inside || end - begin < kStagedColumns) {
+      for (int column = 0; column < kStagedColumns; column += kStore) {
+        if (!inside || first_column + column < begin || first_column + column >= end) {
+          *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
+        }
+      }
+      fence_proxy_async();  // the next bulk copy to this place comes behind it
+    }
+  }
+  mbarrier_arrive(full);
+}

@@ -1,0 +1,92 @@
+#include "generator/planner/roll_gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "generator/language/language.h"
+
+namespace convtgen {
+namespace {
+
+Problem problem_of(std::string_view layer, std::string_view architecture = "sm_90a") {
+  const auto parsed = parse_layer(layer);
+  EXPECT_TRUE(parsed) << layer;
+  return {parsed.value_or(Layer{}), Direction::kForward, target_named(architecture).value()};
+}
+
+std::vector<Plan> plans_of(std::string_view layer) {
+  return plans_roll_gemm(problem_of(layer));
+}
+
+std::int64_t integer(const Plan& plan, const char* name) {
+  return std::get<std::int64_t>(plan.parameters.at(name));
+}
+bool flag(const Plan& plan, const char* name) {
+  return std::get<bool>(plan.parameters.at(name));
+}
+
+TEST(PlanRollGemm, AppliesToWhatTheTemplateCanDo) {
+  const std::string layer = "conv_transpose2d 32 -> 32; kernel 3x7; input 8x64x64; compute tf32";
+  EXPECT_FALSE(plans_of(layer).empty());
+  EXPECT_TRUE(plans_roll_gemm(problem_of(layer, "sm_80")).empty());
+  EXPECT_TRUE(plans_of(layer + "; groups 2").empty());
+  EXPECT_TRUE(plans_of(layer + "; stride 1x2").empty());
+  EXPECT_TRUE(plans_of(layer + "; stride 2x1").empty());
+  EXPECT_TRUE(plans_of(layer + "; layout nhwc").empty());
+  EXPECT_FALSE(plans_of(layer + "; dilation 1x3").empty());
+  EXPECT_TRUE(plans_of(layer + "; dilation 2x1").empty());
+  EXPECT_TRUE(plans_of("conv_transpose2d 32 -> 32; kernel 1x7; input 8x64x64; compute tf32").empty());
+  EXPECT_TRUE(plans_of("conv_transpose2d 32 -> 32; kernel 3x7; input 8x64x64").empty());  // strict f32
+}
+
+// Rows come as bulk copies: of a known width, and of whole 16 bytes.
+TEST(PlanRollGemm, RowsAreWholeBulkCopies) {
+  const std::string layer = "conv_transpose2d 32 -> 32; kernel 3x3; ";
+  EXPECT_FALSE(plans_of(layer + "compute tf32; input ?x?x68").empty());
+  EXPECT_TRUE(plans_of(layer + "compute tf32; input 8x64x66").empty());
+  EXPECT_TRUE(plans_of(layer + "compute tf32; input 8x64x?").empty());
+  EXPECT_FALSE(plans_of(layer + "dtype f16; input 8x64x72").empty());
+  EXPECT_TRUE(plans_of(layer + "dtype f16; input 8x64x68").empty());
+}
+
+// A block keeps the weights of its output channels: none where those of eight don't fit.
+TEST(PlanRollGemm, WeightsFitSharedMemory) {
+  EXPECT_TRUE(plans_of("conv_transpose2d 1024 -> 64; kernel 3x3; input 8x64x64; compute tf32").empty());
+  EXPECT_FALSE(plans_of("conv_transpose2d 256 -> 64; kernel 3x3; input 8x64x64; compute tf32").empty());
+}
+
+// 65 columns leave nearly half of two strips of an image empty; in one sequence 64 images fill them.
+TEST(PlanRollGemm, ImagesFormOneSequenceWhereStripsWouldBeEmpty) {
+  const std::string layer = "conv_transpose2d 32 -> 32; kernel 3x5; padding 1x2; compute tf32; ";
+  EXPECT_TRUE(flag(plans_of(layer + "input 64x64x132").front(), "flat"));
+  EXPECT_FALSE(flag(plans_of(layer + "input 64x64x128").front(), "flat"));
+}
+
+TEST(PlanRollGemm, PlansFitTheChipAndSayWhatTheyTake) {
+  for (const char* layer : {"conv_transpose2d 64 -> 64; kernel 3x3; input 8x1024x1024",
+                            "conv_transpose2d 64 -> 128; kernel 3x5; input 64x128x256; bias",
+                            "conv_transpose2d 44 -> 20; kernel 5x3; input 4x30x32",
+                            "conv_transpose2d 20 -> 11; kernel 2x2; padding 1x1; input ?x?x64"}) {
+    for (const char* mode : {"; dtype f16", "; dtype bf16", "; compute tf32"}) {
+      const Problem problem = problem_of(std::string(layer) + mode);
+      const std::vector<Plan> plans = plans_roll_gemm(problem);
+      EXPECT_FALSE(plans.empty()) << layer << mode;
+      EXPECT_TRUE(std::ranges::is_sorted(plans, {}, &Plan::predicted_seconds));
+      for (const Plan& plan : plans) {
+        EXPECT_LE(plan.shared_bytes, problem.target.max_shared_bytes);
+        EXPECT_EQ(plan.alignment, 16);
+        EXPECT_EQ(plan.packed_bytes % 16, 0);
+        EXPECT_GE(plan.packed_bytes, bytes_of(problem.layer.dtype) * problem.layer.kernel.h * problem.layer.kernel.w *
+                                         problem.layer.in_channels * problem.layer.out_channels);
+        EXPECT_LE(problem.layer.kernel.h * integer(plan, "columns"), 256);
+        EXPECT_GT(plan.predicted_seconds.value_or(0), 0);
+        const Grid grid = roll_gemm_grid(problem, plan);
+        EXPECT_LE(grid.blocks_per_tile * grid.most_tiles, 132);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace convtgen

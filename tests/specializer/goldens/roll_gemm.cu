@@ -1,0 +1,581 @@
+// conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; bias; fuse relu; dtype f32; compute tf32; layout nchw
+// forward for sm_90a. Template roll_gemm: a block makes 256x128 outputs of 32 channels; 21 taps; 220.1 KiB shared.
+// Launch: 384 threads and 225416 bytes of dynamic shared memory a block.
+
+#ifndef CONVTGEN_HOST_DEVICE
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+// The value is good for computing alignment and descriptors; it stays the same for the block's life.
+__device__ __forceinline__ unsigned int shared_address(const void* pointer) {
+  unsigned int address;
+  asm("{\n\t.reg .u64 window;\n\tcvta.to.shared.u64 window, %1;\n\tcvt.u32.u64 %0, window;\n\t}"
+      : "=r"(address)
+      : "l"(pointer));
+  return address;
+}
+
+// The same of 8 bytes, aligned to 8.
+__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {
+  asm volatile("st.global.cs.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
+}
+
+// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase. One thread does it; others see it after a block
+// barrier, TMA, wgmma and the other blocks of a cluster after fence_mbarrier_init() and then a block or cluster
+// barrier.
+__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+}
+
+// Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
+__device__ __forceinline__ void fence_mbarrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
+  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(shared_address(barrier))
+               : "memory");
+}
+
+// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
+__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
+  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n\t}" ::"r"(
+                   shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+}
+
+// The same, but may wait a while, as long as the chip likes, before it says no.
+__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
+  unsigned int complete;
+  asm volatile(
+      "{\n\t.reg .pred complete;\n\tmbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n\t"
+      "selp.b32 %0, 1, 0, complete;\n\t}"
+      : "=r"(complete)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+  return complete != 0;
+}
+
+// Returns when the phase of this parity is complete, with what mbarrier_test() then acquires. From sm_90.
+__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
+  while (!mbarrier_try_wait(barrier, parity)) {
+  }
+}
+
+// To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays, NaN gives a NaN.
+// sm_80 and later.
+__device__ __forceinline__ unsigned int float_to_tf32(float value) {
+  unsigned int bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+}
+
+// Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
+__device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   shared_address(to)),
+               "l"(from), "r"(bytes), "r"(shared_address(barrier))
+               : "memory");
+}
+
+// Orders earlier accesses of this thread to shared memory before later ones of the asynchronous proxy (TMA, wgmma),
+// once a barrier or mbarrier lies between.
+__device__ __forceinline__ void fence_proxy_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
+// Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
+// Orders earlier accesses of registers (accumulators, A) before the products that follow; needed before the first
+// product and whenever threads have touched these registers since.
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// Closes a group: all products of this warpgroup since the last one.
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until at most the `pending` (a constant, 0 to 7) newest groups are still under way.
+__device__ __forceinline__ void wgmma_wait(int pending) {
+  switch (pending) {
+    case 0:
+      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+      break;
+    case 1:
+      asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+      break;
+    case 2:
+      asm volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
+      break;
+    case 3:
+      asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
+      break;
+    case 4:
+      asm volatile("wgmma.wait_group.sync.aligned 4;" ::: "memory");
+      break;
+    case 5:
+      asm volatile("wgmma.wait_group.sync.aligned 5;" ::: "memory");
+      break;
+    case 6:
+      asm volatile("wgmma.wait_group.sync.aligned 6;" ::: "memory");
+      break;
+    case 7:
+      asm volatile("wgmma.wait_group.sync.aligned 7;" ::: "memory");
+      break;
+    default:
+      __trap();
+  }
+}
+
+// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait() over all of them.
+// No instruction.
+__device__ __forceinline__ void wgmma_pin(float& value) {
+  asm volatile("" : "+f"(value)::"memory");
+}
+
+// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
+  asm volatile("" : "+r"(word)::"memory");
+}
+
+// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,
+// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major
+// operand (rows are of A or columns of B) has its byte at
+//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size
+//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)
+// and of an MN-major one (16-bit types only):
+//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading
+//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride
+// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed
+// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole
+// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same
+// formula. base_offset is 0. The whole operand must lie in the block's shared memory.
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
+                                                               unsigned int stride, unsigned int swizzle) {
+  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |
+         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
+         mode << 62;
+}
+
+// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
+__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
+  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
+}
+
+// Gives back the registers of each thread of this warpgroup beyond 88. Collective.
+__device__ __forceinline__ void setmaxnreg_decrease_88() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 88;" ::: "memory");
+}
+
+// Waits until each thread of this warpgroup can have 208 registers, more than it has, and takes them. Collective.
+__device__ __forceinline__ void setmaxnreg_increase_208() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 208;" ::: "memory");
+}
+
+// d (64x96, f32) = a (64x8) * b (8x96), added to d where `accumulate` is not 0: tf32, A in registers, B K-major.
+// By a warpgroup, beside its threads until wgmma_wait().
+__device__ __forceinline__ void wgmma_m64n96k8_tf32_rs(float (&d)[48], const unsigned int (&a)[4], unsigned long long b,
+    int accumulate) {
+  asm volatile(
+      "{\n\t.reg .pred accumulate;\n\t"
+      "setp.ne.b32 accumulate, %53, 0;\n\t"
+      "wgmma.mma_async.sync.aligned.m64n96k8.f32.tf32.tf32 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, "
+      "%8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, "
+      "%24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, "
+      "%40, %41, %42, %43, %44, %45, %46, %47}, "
+      "{%48, %49, %50, %51}, %52, accumulate, 1, 1;\n\t}"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]),
+        "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+        "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]),
+        "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
+        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+        "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
+        "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+        "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]),
+        "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate)
+      : "memory");
+}
+#endif
+
+// Every step of the chain in its order.
+__device__ __forceinline__ float activate(float value) {
+  value = value < 0 ? 0 : value;  // relu
+  return value;
+}
+
+// A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads;
+// it ignores the 13 lowest. Infinities and NaNs stay. Half as many instructions as float_to_tf32().
+__device__ __forceinline__ unsigned int operand(unsigned int word) {
+  return fabsf(__uint_as_float(word)) <= 3.4028235e+38f ? word + 4096 : word;
+}
+
+// Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
+__device__ __forceinline__ void store_together(float* to, const float (&values)[2]) {
+  store_streaming_8(to, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
+}
+
+using Sums = float[48];
+
+// The registers of a run: the A operands of products whose first position is each of the run's.
+using Run = unsigned int[9][4];
+
+// Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
+// column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
+// 16 bytes, adjacent threads read adjacent taps.
+extern "C" __global__ void __launch_bounds__(256)
+    convtgen_roll_gemm_forward_b765da87e8aec411_pack(const float* __restrict__ weight,
+                                                     unsigned char* __restrict__ packed) {
+  const int index = blockIdx.x * 256 + threadIdx.x;
+  const int tap = index % 21;
+  const int n = index / 21 % 32;
+  const int half = index / 672 % 2;
+  const int step = index / 1344 % 4;
+  const int column_tile = index / 5376;
+  if (column_tile < 1) {
+    const int co = column_tile * 32 + n;
+    unsigned int words[4];
+#pragma unroll
+    for (int word = 0; word < 4; ++word) {
+      unsigned int parts[1];
+      const int ci = step * 8 + half * 4 + word;
+      const float value = weight[(static_cast<long long>(ci) * 32 + co) * 21 + tap];
+      parts[0] = __float_as_uint(value);
+      words[word] = float_to_tf32(__uint_as_float(parts[0]));
+    }
+    const int product = (step / 4 * 7 + tap % 7) * 4 + step % 4;
+    unsigned char* to = packed + static_cast<long long>(column_tile) * 86016 + product * 3072;
+    const int row = half * 96 + tap / 7 * 32 + n;
+    *reinterpret_cast<uint4*>(to + row * 16) = make_uint4(words[0], words[1], words[2], words[3]);
+  }
+}
+
+// A tile's place: its first image, its first position in a row there, and its first row of outputs.
+struct Tile {
+  int image;
+  int column;
+  int row;
+};
+
+__device__ __forceinline__ Tile tile_at(int index) {
+  const int strip = index / 2;
+  Tile tile;
+  tile.image = strip / 8;
+  tile.column = strip % 8 * 128;
+  tile.row = index % 2 * 256;
+  return tile;
+}
+
+// The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.
+__device__ __forceinline__ int first_input_row(const Tile& tile) {
+  return max(0, tile.row - 1);
+}
+
+__device__ __forceinline__ int last_input_row(const Tile& tile) {
+  return min(tile.row + 256, 512) + 1;
+}
+
+// Staged columns that hold a row of the tile's image of this number: from `first_of` to before `last_of`, which is not
+// above it where there are none.
+__device__ __forceinline__ int image_column(const Tile& tile) {
+  return 4 - tile.column;
+}
+
+__device__ __forceinline__ int first_of(const Tile& tile) {
+  return max(0, image_column(tile));
+}
+
+__device__ __forceinline__ int last_of(const Tile& tile) {
+  return min(136, image_column(tile) + 1024);
+}
+
+// Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels
+// that the layer lacks.
+__device__ __forceinline__ void clear_gaps(float* to, const Tile& tile, int thread) {
+  for (int i = thread; i < 1088; i += 128) {
+    const int channel = i / 34;
+    const int column = i % 34 * 4;
+    bool is_copied = false;
+    is_copied = is_copied || (column >= first_of(tile) && column < last_of(tile));
+    if (!is_copied) {
+      *reinterpret_cast<uint4*>(to + channel * 136 + column) = make_uint4(0, 0, 0, 0);
+    }
+  }
+}
+
+// Asks for a warp's share of a stage: every fourth channel. `x` is the tile's first image, at the row and the first
+// channel.
+__device__ __forceinline__ void copy_channels(float* to, const float* __restrict__ x, const Tile& tile, int channels,
+                                              int warp, unsigned long long* full) {
+  int elements = 0;  // of a channel
+  elements += max(0, last_of(tile) - first_of(tile));
+  mbarrier_arrive_expect(full, (channels - warp + 3) / 4 * elements * 4);
+#pragma unroll 4
+  for (int channel = warp; channel < channels; channel += 4) {
+    const int first = first_of(tile);
+    const int count = last_of(tile) - first;
+    bulk_load(to + channel * 136 + first, x + channel * 524288ll + (first - image_column(tile)), count * 4, full);
+  }
+}
+
+// Takes a thread's run of a staged row to registers, for one step. `row` is its first position of its first channel.
+__device__ __forceinline__ void load_run(Run& run, const float* row) {
+  unsigned int words[2][10];  // for the halves of a product's depth
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float* from = row + half * 544;
+#pragma unroll
+    for (int i = 0; i < 10; i += 2) {
+      const uint2 v = *reinterpret_cast<const uint2*>(from + i);
+      words[half][i] = operand(v.x);
+      words[half][i + 1] = operand(v.y);
+    }
+  }
+#pragma unroll
+  for (int i = 1; i < 9; ++i) {
+    wgmma_pin_operand(words[0][i]);
+    wgmma_pin_operand(words[1][i]);
+  }
+#pragma unroll
+  for (int i = 0; i < 9; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = words[0][i + 1];
+    run[i][2] = words[1][i];
+    run[i][3] = words[1][i + 1];
+  }
+}
+
+// Keeps the compiler from moving the sums across the waits for their products, or the fences before them.
+__device__ __forceinline__ void pin(Sums (&sums)[1]) {
+#pragma unroll
+  for (int i = 0; i < 48; ++i) {
+    wgmma_pin(sums[0][i]);
+  }
+}
+
+// All products of one chunk of an input row. `row` is the thread's first position in the stage, which is given back
+// when it lies in registers.
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], const float* row, unsigned long long weights,
+                                               unsigned long long* empty) {
+  Run runs[2];
+  load_run(runs[0], row);
+  wgmma_fence();
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][7], wgmma_descriptor_move(weights, 0), 1);      // kernel column 0
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][6], wgmma_descriptor_move(weights, 12288), 1);  // kernel column 1
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][5], wgmma_descriptor_move(weights, 24576), 1);  // kernel column 2
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][4], wgmma_descriptor_move(weights, 36864), 1);  // kernel column 3
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][3], wgmma_descriptor_move(weights, 49152), 1);  // kernel column 4
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][2], wgmma_descriptor_move(weights, 61440), 1);  // kernel column 5
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][1], wgmma_descriptor_move(weights, 73728), 1);  // kernel column 6
+  wgmma_commit();
+  load_run(runs[1], row + 1088);
+  wgmma_fence();
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][7], wgmma_descriptor_move(weights, 3072), 1);   // kernel column 0
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][6], wgmma_descriptor_move(weights, 15360), 1);  // kernel column 1
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][5], wgmma_descriptor_move(weights, 27648), 1);  // kernel column 2
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][4], wgmma_descriptor_move(weights, 39936), 1);  // kernel column 3
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][3], wgmma_descriptor_move(weights, 52224), 1);  // kernel column 4
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][2], wgmma_descriptor_move(weights, 64512), 1);  // kernel column 5
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][1], wgmma_descriptor_move(weights, 76800), 1);  // kernel column 6
+  wgmma_commit();
+  wgmma_wait(1);  // the other run may be overwritten
+  load_run(runs[0], row + 2176);
+  wgmma_fence();
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][7], wgmma_descriptor_move(weights, 6144), 1);   // kernel column 0
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][6], wgmma_descriptor_move(weights, 18432), 1);  // kernel column 1
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][5], wgmma_descriptor_move(weights, 30720), 1);  // kernel column 2
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][4], wgmma_descriptor_move(weights, 43008), 1);  // kernel column 3
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][3], wgmma_descriptor_move(weights, 55296), 1);  // kernel column 4
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][2], wgmma_descriptor_move(weights, 67584), 1);  // kernel column 5
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][1], wgmma_descriptor_move(weights, 79872), 1);  // kernel column 6
+  wgmma_commit();
+  wgmma_wait(1);  // the other run may be overwritten
+  load_run(runs[1], row + 3264);
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) {
+    mbarrier_arrive(empty);
+  }
+  wgmma_fence();
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][7], wgmma_descriptor_move(weights, 9216), 1);   // kernel column 0
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][6], wgmma_descriptor_move(weights, 21504), 1);  // kernel column 1
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][5], wgmma_descriptor_move(weights, 33792), 1);  // kernel column 2
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][4], wgmma_descriptor_move(weights, 46080), 1);  // kernel column 3
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][3], wgmma_descriptor_move(weights, 58368), 1);  // kernel column 4
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][2], wgmma_descriptor_move(weights, 70656), 1);  // kernel column 5
+  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][1], wgmma_descriptor_move(weights, 82944), 1);  // kernel column 6
+  wgmma_commit();
+}
+
+// Moves the sums of all output rows up by one, behind the first; those of a new row begin.
+__device__ __forceinline__ void roll(Sums (&sums)[1]) {
+#pragma unroll
+  for (int i = 0; i < 48; ++i) {
+    sums[0][i] = i + 16 < 48 ? sums[0][i + 16] : 0;
+  }
+}
+
+// A sum as memory holds it, after bias and fuse chain where the layer has them.
+__device__ __forceinline__ float finish(float sum, float shift) {
+  const float value = sum + shift;
+  return activate(value);
+}
+
+// The biases of a thread's channels, all read before the first output is stored: behind a store they would wait.
+using Shifts = float[8];
+
+__device__ __forceinline__ void load_shifts(Shifts& shifts, const float* __restrict__ bias, int co) {
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const int channel = co + i / 2 * 8 + i % 2;
+    shifts[i] = bias[channel];
+  }
+}
+
+// Stores a thread's outputs of the finished row. `to` is its first position of its first channel, `co`; `left` counts
+// the positions from there to the row's end.
+__device__ __forceinline__ void store_row(const Sums (&sums)[1], float* __restrict__ to, const float* __restrict__ bias,
+                                          int co, int left) {
+  Shifts shifts;
+  load_shifts(shifts, bias, co);
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const int channel = i / 2 * 8 + i % 2;
+    float* row = to + channel * 524288ll;
+    if (0 < left) {
+      float values[2];
+#pragma unroll
+      for (int v = 0; v < 2; ++v) {
+        const int position = v;
+        values[v] = finish(sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], shifts[i]);
+      }
+      store_together(row, values);
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+    convtgen_roll_gemm_forward_b765da87e8aec411(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+                                                const float* __restrict__ bias, float* __restrict__ y, int batch) {
+  const int strips = batch * 8;
+  const int tiles = strips * 2;
+
+  // The block's output channels; blocks that read the same input run together.
+  const int first_tile = blockIdx.x;
+  const int next_tile = gridDim.x;
+
+  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned char* stages = shared + 86016;
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 225280);
+  unsigned long long* empty = full + 8;
+  unsigned long long* resident = empty + 8;  // of the weights
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < 8; ++stage) {
+      mbarrier_init(&full[stage], 4);
+      mbarrier_init(&empty[stage], 8);
+    }
+    mbarrier_init(resident, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  const int warp = warp_uniform(threadIdx.x / 32);
+  int stage = 0;
+  unsigned int parity = warp >= 8 ? 1 : 0;
+  if (warp >= 8) {
+    setmaxnreg_decrease_88();
+    const int thread = threadIdx.x - 256;
+    if (thread == 0) {
+      mbarrier_arrive_expect(resident, 86016);
+      bulk_load(shared, packed, 86016, resident);
+    }
+    for (int index = first_tile; index < tiles; index += next_tile) {
+      const Tile tile = tile_at(index);
+      const float* image = x + tile.image * 32 * 524288ll;
+      const int last = min(512, last_input_row(tile));
+      int uncleared = 8;
+      for (int iy = first_input_row(tile); iy < last; ++iy) {
+        float* to = reinterpret_cast<float*>(stages + stage * 17408);
+        mbarrier_wait(&empty[stage], parity);
+        if (uncleared != 0) {
+          clear_gaps(to, tile, thread);
+          fence_proxy_async();
+          --uncleared;
+        }
+        __syncwarp();
+        if (thread % 32 == 0) {
+          copy_channels(to, image + static_cast<long long>(iy) * 1024, tile, 32, thread / 32, &full[stage]);
+        }
+        ++stage;
+        if (stage == 8) {
+          stage = 0;
+          parity ^= 1;
+        }
+      }
+    }
+  } else {
+    setmaxnreg_increase_208();
+    // The thread's place in the strip, and the first of its channels.
+    const int lane = threadIdx.x % 32;
+    const int quarter = lane % 4;
+    const int column = (warp * 8 + lane / 4) * 2;
+    const int own = quarter * 136 + column;
+    const int co = quarter * 2;
+    // What it stores of the strip: its own outputs, or a piece of a warpgroup's.
+    Sums sums[1] = {};
+    mbarrier_wait(resident, 0);
+    for (int index = first_tile; index < tiles; index += next_tile) {
+      const Tile tile = tile_at(index);
+      const int image = tile.image;
+      const int ox = tile.column + column;
+      const int left = image < batch ? 1024 - ox : 0;
+      float* to = y + (static_cast<long long>(image) * 32 + co) * 524288 + ox;
+      const int last = last_input_row(tile);
+      for (int iy = first_input_row(tile); iy < last; ++iy) {
+        if (iy < 512) {
+          pin(sums);
+          mbarrier_wait(&full[stage], parity);
+          multiply_chunk(sums, reinterpret_cast<const float*>(stages + stage * 17408) + own,
+                         wgmma_descriptor(shared, 1536, 128, 0), &empty[stage]);
+          ++stage;
+          if (stage == 8) {
+            stage = 0;
+            parity ^= 1;
+          }
+          wgmma_wait(0);
+          pin(sums);
+        }
+        const int oy = iy - 1;
+        if (oy >= tile.row) {
+          float* row = to + static_cast<long long>(oy) * 1024;
+          store_row(sums, row, bias, co, left);
+        }
+        roll(sums);
+      }
+      // What was begun for the rows behind the tile.
+#pragma unroll
+      for (int i = 0; i < 48; ++i) {
+        sums[0][i] = 0;
+      }
+    }
+  }
+}
