@@ -219,9 +219,9 @@ extern "C" __global__ void __launch_bounds__(256)
 #include "shift_gemm.staging.h"
 
 // Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
-// or the assembler makes them between the products, and these one after the other. f32x3 has no registers to spare for
-// that: there one of the two has `zero` added, which the compiler doesn't know to be zero. Of registers that it knows
-// to be copies, it makes more for each product.
+// or the assembler makes them between the products, and these one after the other. In f32x3 one of the two has `zero`
+// added, which the compiler doesn't know to be zero: of registers that it knows to be copies it makes more for each
+// product, and there are none to spare.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
@@ -330,7 +330,6 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
 }
 
 #include "shift_gemm.split.h"
-
 #include "shift_gemm.store.h"
 
 // A tile's place: its first image, and its first position there.

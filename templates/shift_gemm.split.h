@@ -28,7 +28,7 @@ __device__ __forceinline__ float largest_staged(const float* staged, int image, 
     const int first = kCopies < kProducers ? thread / kCopies : 0;
     for (int place = kCopies < kProducers ? thread % kCopies : thread; place < kCopies && first < kAtOnce;
          place += kProducers) {
-      if (P::tile_n == 1 || place / (kImagePlane / kCopy) == image) {
+      if (P::tile_n == 1 || place / (kCopies / P::tile_n) == image) {
 #pragma unroll 4
         for (int channel = first; channel < P::chunk; channel += kAtOnce) {
           most = largest_copied(most, staged + channel * kChannelPitch + place * kCopy);

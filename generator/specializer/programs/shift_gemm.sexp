@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "2793c0fd8a3a0895754a0ec4803663babc1810effec77e35a67df34bb727241f")
+  (digest "5f10b3160886a03d3fae541449d1889f48471ddeebbdce653c47d9f43529c47e")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -769,9 +769,9 @@
   (file "shift_gemm.cu")
   (function @225 device void arrange
     (comment "Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,")
-    (comment "or the assembler makes them between the products, and these one after the other. f32x3 has no registers to spare for")
-    (comment "that: there one of the two has `zero` added, which the compiler doesn't know to be zero. Of registers that it knows")
-    (comment "to be copies, it makes more for each product.")
+    (comment "or the assembler makes them between the products, and these one after the other. In f32x3 one of the two has `zero`")
+    (comment "added, which the compiler doesn't know to be zero: of registers that it knows to be copies it makes more for each")
+    (comment "product, and there are none to spare.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
     (argument (reference (const Words)) words)
@@ -900,7 +900,7 @@
       (else
         (declare @9 (const int) first (? (< kCopies kProducers) (/ thread kCopies) 0))
         (for @10 plain (declare @10 int place (? (< kCopies kProducers) (% thread kCopies) thread)) (&& (< place kCopies) (< first kAtOnce)) (+= place kProducers)
-          (if @12 (|| (== P::tile_n 1) (== (/ place (/ kImagePlane kCopy)) image))
+          (if @12 (|| (== P::tile_n 1) (== (/ place (/ kCopies P::tile_n)) image))
             (then
               (for @14 (pragma "unroll 4") (declare @14 int channel first) (< channel P::chunk) (+= channel kAtOnce)
                 (do @15 (= most (call largest_copied most (+ (+ staged (* channel kChannelPitch)) (* place kCopy)))))))))))
@@ -1175,12 +1175,12 @@
                             (do @50 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) (? P::has_bias (at shifts i) 0)))))
                           (do @55 (call store_together (+ to ox) values))))))))))))))
   (file "shift_gemm.cu")
-  (record @337 Tile
+  (record @336 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @342 device Tile tile_at
+  (function @341 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -1190,7 +1190,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @350 kernel void shift_gemm
+  (function @349 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)

@@ -430,9 +430,9 @@ __device__ __forceinline__ void stage_channels(float* to, const float* __restric
 }
 
 // Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
-// or the assembler makes them between the products, and these one after the other. f32x3 has no registers to spare for
-// that: there one of the two has `zero` added, which the compiler doesn't know to be zero. Of registers that it knows
-// to be copies, it makes more for each product.
+// or the assembler makes them between the products, and these one after the other. In f32x3 one of the two has `zero`
+// added, which the compiler doesn't know to be zero: of registers that it knows to be copies it makes more for each
+// product, and there are none to spare.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
 #pragma unroll
   for (int i = 0; i < 11; ++i) {
