@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "5f10b3160886a03d3fae541449d1889f48471ddeebbdce653c47d9f43529c47e")
+  (digest "39dbc4bd64a5862717be712790f1b0c83faba4f6cf98071a2003e32f412dd978")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
