@@ -388,7 +388,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(72);
+    setmaxnreg_decrease(88);
     const int thread = threadIdx.x - kConsumers;
     const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
     if (P::resident && thread == 0) {
@@ -449,7 +449,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
     }
   } else {
-    setmaxnreg_increase(216);
+    setmaxnreg_increase(208);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 
+#include "generator/planner/cost.h"
 #include "generator/planner/direct.h"
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/roll_gemm.h"
@@ -15,21 +16,34 @@
 namespace convtgen {
 namespace {
 
-/// The first of each list, then the second of each, and so on.
-std::vector<Plan> in_turn(std::vector<std::vector<Plan>> lists) {
-  std::size_t longest = 0;
-  for (const std::vector<Plan>& plans : lists) {
-    longest = std::max(longest, plans.size());
+constexpr double kLaunchSeconds = 3e-6;
+constexpr double kDirectReaches = 0.6;        // of the ceiling of its arithmetic
+constexpr double kDirectMovesTimes = 1.5;     // what it would take to move everything once
+constexpr std::int64_t kUnknownExtent = 256;  // what open sizes are planned for
+constexpr std::int64_t kUnknownBatch = 8;
+
+/// About the time of `direct`'s first plan, which knows no tensor cores.
+double direct_seconds(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  const auto shape = shape_of(layer, {.batch = layer.batch.value_or(kUnknownBatch),
+                                      .height = layer.height.value_or(kUnknownExtent),
+                                      .width = layer.width.value_or(kUnknownExtent)});
+  if (!shape) {
+    return 0;
   }
-  std::vector<Plan> out;
-  for (std::size_t i = 0; i < longest; ++i) {
-    for (std::vector<Plan>& plans : lists) {
-      if (i < plans.size()) {
-        out.push_back(std::move(plans[i]));
-      }
-    }
+  const Cost cost = cost_of(problem, *shape);
+  return kLaunchSeconds + std::max(cost.flops / (kDirectReaches * problem.target.f32_flops),
+                                   kDirectMovesTimes * cost.bytes / problem.target.bytes_per_second);
+}
+
+/// The plans of all templates for tensor cores, the fastest by their cost models first.
+std::vector<Plan> tensor_core_plans(const Problem& problem) {
+  std::vector<Plan> plans = plans_shift_gemm(problem);
+  for (std::vector<Plan> more : {plans_roll_gemm(problem), plans_halo_gemm(problem)}) {
+    plans.insert(plans.end(), std::move_iterator(more.begin()), std::move_iterator(more.end()));
   }
-  return out;
+  std::ranges::stable_sort(plans, {}, [](const Plan& plan) { return plan.predicted_seconds.value_or(0); });
+  return plans;
 }
 
 }  // namespace
@@ -46,9 +60,9 @@ Result<std::vector<Plan>> plan(const Problem& problem) {
   if (!plans) {
     return plans;
   }
-  // For tuning to measure among the first: which layers tensor cores are the better choice for is not known yet.
-  std::vector<Plan> tensor = in_turn({plans_halo_gemm(problem), plans_shift_gemm(problem), plans_roll_gemm(problem)});
-  plans->insert(plans->begin() + 1, std::move_iterator(tensor.begin()), std::move_iterator(tensor.end()));
+  std::vector<Plan> tensor = tensor_core_plans(problem);
+  const bool first = !tensor.empty() && tensor.front().predicted_seconds.value_or(0) < direct_seconds(problem);
+  plans->insert(plans->begin() + (first ? 0 : 1), std::move_iterator(tensor.begin()), std::move_iterator(tensor.end()));
   if (const auto record = shipped_record(problem)) {
     prefer_recorded(*plans, *record);  // a stale one changes nothing
   }

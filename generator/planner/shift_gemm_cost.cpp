@@ -8,8 +8,13 @@ namespace {
 
 constexpr double kClock = 1.7e9;         // under load
 constexpr double kL2BytesPerCycle = 24;  // that an SM gets while all of them ask
-constexpr double kBulkCycles = 8;        // of one bulk copy, however small
-constexpr double kLaunchSeconds = 3e-6;  // and the first loads
+constexpr double kBulkCycles = 15;       // of one bulk copy, however small
+constexpr double kChunkCycles = 150;     // of barriers, and of a pipeline that fills
+// What calls took over what this says of them, in the middle of the benchmark's layers.
+constexpr double kRowsMeasured = 1.25;
+constexpr double kPixelsMeasured = 0.85;  // with channels last
+constexpr double kSplitMeasured = 1.7;    // f32x3
+constexpr double kLaunchSeconds = 3e-6;   // and the first loads
 constexpr double kPackBytesPerSecond = 1e12;
 constexpr double kEpilogueInstructions = 4;  // for an output: bias, address, store
 // Of f32x3: for a pair of values that is split, a copy whose values are looked at, a sum that is added to its total.
@@ -61,11 +66,11 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double bytes = number(staging.input_bytes + (b.resident ? 0 : staging.weight_bytes));
   const double outputs = number(b.phase_rows * f.layer.stride.w * b.run * b.columns) / 4;  // of a thread
   const double issue = 2 * (steps * number(staging.offsets_h) * read + products / 2 * 4) +
-                       copies * (f.split ? 14 + kScanInstructions : 14) +
+                       copies * (f.split ? 14 + kScanInstructions : 6) +
                        (f.split ? 2 * outputs * kAddUpInstructions * (b.add_rows ? number(staging.offsets_h) : 1) : 0);
   // A warpgroup that gets nothing ready ahead leaves the tensor cores to the other one meanwhile.
   const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
-  return stages * std::max({tensor, issue, alone, shared, rows, bytes / kL2BytesPerCycle}) +
+  return stages * (std::max({tensor, issue, alone, shared, rows, bytes / kL2BytesPerCycle}) + kChunkCycles) +
          2 * outputs * kEpilogueInstructions;
 }
 
@@ -100,8 +105,11 @@ double predicted_seconds(const Facts& f, const Block& b) {
   const double memory = moved * static_cast<double>(f.bytes) / f.target.bytes_per_second;
   // What is limited by both is slower than either limit.
   const double seconds = cycles / kClock;
-  return kLaunchSeconds + static_cast<double>(packed_bytes(f, b)) / kPackBytesPerSecond + std::max(seconds, memory) +
-         0.2 * std::min(seconds, memory);
+  const double both = std::max(seconds, memory) + 0.2 * std::min(seconds, memory);
+  return kLaunchSeconds + static_cast<double>(packed_bytes(f, b)) / kPackBytesPerSecond +
+         both * (f.split           ? kSplitMeasured
+                 : f.channels_last ? kPixelsMeasured
+                                   : kRowsMeasured);
 }
 
 }  // namespace convtgen::shift_gemm

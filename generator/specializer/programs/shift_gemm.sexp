@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "39dbc4bd64a5862717be712790f1b0c83faba4f6cf98071a2003e32f412dd978")
+  (digest "f04dfd341014d7059c118ae1d14973386b77acd410160ac6eb46aed76d95341e")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1237,7 +1237,7 @@
     (declare @40 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
     (if @41 (>= warp (/ kConsumers 32))
       (then
-        (do @42 (call setmaxnreg_decrease 72))
+        (do @42 (call setmaxnreg_decrease 88))
         (declare @43 (const int) thread (- (. threadIdx x) kConsumers))
         (declare @44 (const int) above (? (== kPhaseGroups 1) kLeastOffsetH (- (/ (+ phase_row P::padding_h) P::stride_h) (- kOffsetsH 1))))
         (if @45 (&& P::resident (== thread 0))
@@ -1294,7 +1294,7 @@
             (do @99 (call async_copy_wait 0))
             (do @100 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread)))))
       (else
-        (do @103 (call setmaxnreg_increase 216))
+        (do @103 (call setmaxnreg_increase 208))
         (comment @104 "The thread's place in the tile: the first position of its run, the first of its channels.")
         (declare @105 (const int) lane (% (. threadIdx x) 32))
         (declare @106 (const int) quarter (% lane 4))
