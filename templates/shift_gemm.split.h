@@ -29,6 +29,7 @@ __device__ __forceinline__ float largest_staged(const float* staged, int image, 
     for (int place = kCopies < kProducers ? thread % kCopies : thread; place < kCopies && first < kAtOnce;
          place += kProducers) {
       if (P::tile_n == 1 || place / (kCopies / P::tile_n) == image) {
+#pragma unroll 4
         for (int channel = first; channel < P::chunk; channel += kAtOnce) {
           most = largest_copied(most, staged + channel * kChannelPitch + place * kCopy);
         }

@@ -1,6 +1,6 @@
 // fp32 values as two f16 each, whose products on tensor cores make those of fp32: with a scale that is a power of two,
 // x * scale = high + low / kLowScale. Where scale brings the largest magnitude of some values to at least 2^14, those
-// down to 2^-28 of it keep 22 bits; below, what is lost is at most 2^-51 of it. The scale is 2^exponent.
+// down to 2^-28 of it keep 22 bits; below, what is lost is at most 2^-50 of it. The scale is 2^exponent.
 #pragma once
 
 #include "device/convert.h"

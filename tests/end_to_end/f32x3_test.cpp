@@ -45,7 +45,7 @@ constexpr Case kCases[] = {
      "conv_transpose2d 20 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 3x11x34; compute f32x3; layout nhwc"},
     {"LargeKernel", "conv_transpose2d 5 -> 4; kernel 7x6; padding 2x3; input 3x18x36; compute f32x3"},
     {"SmallImages", "conv_transpose2d 20 -> 12; kernel 3x3; padding 1x1; input 3x5x8; compute f32x3", true},
-    {"SmallImagesChannelsLast", "conv_transpose2d 20 -> 12; kernel 3x3; input 3x5x7; compute f32x3; layout nhwc", true},
+    {"SmallImagesChannelsLast", "conv_transpose2d 20 -> 12; kernel 2x3; input 3x5x7; compute f32x3; layout nhwc", true},
 };
 
 class SplitFloats : public ::testing::TestWithParam<Case> {
@@ -54,6 +54,7 @@ class SplitFloats : public ::testing::TestWithParam<Case> {
     device_ = test_device(1);
     ASSERT_NE(device_, nullptr);
     problem_ = {parse_layer(GetParam().layer).value(), Direction::kForward, target_named("sm_90a").value()};
+    problem_.target.multiprocessors = GetParam().images_share_tiles ? 1 : 132;  // the fewer, the fuller are tiles
     const auto plans = plan(problem_).value();
     const auto found = std::ranges::find_if(plans, [](const Plan& plan) {
       return plan.template_name == "shift_gemm" &&
@@ -97,7 +98,9 @@ class SplitFloats : public ::testing::TestWithParam<Case> {
   /// denormals; what is infinite or NaN in fp32 is that. Border outputs may be NaN if `padded`: the zeros around the
   /// image are multiplied too.
   void expect_close(const Results& results, double lost = 0, bool padded = false) {
-    const std::int64_t most_terms = std::ranges::max(results.want.terms);
+    const Layer& layer = problem_.layer;
+    const std::int64_t inner_terms =
+        layer.in_channels * layer.kernel.h / layer.stride.h * layer.kernel.w / layer.stride.w;
     std::int64_t wrong = 0;
     for (std::int64_t i = 0; i < results.got.size(); ++i) {
       const auto at = static_cast<std::size_t>(i);
@@ -107,7 +110,7 @@ class SplitFloats : public ::testing::TestWithParam<Case> {
                            8.0 * std::numeric_limits<float>::denorm_min();
       const bool same = std::isfinite(want) ? std::abs(got - results.want.sum[at]) <= bound
                                             : (std::isnan(want) ? std::isnan(got) : got == want);
-      const bool border = padded && results.want.terms[at] < most_terms && std::isnan(got);
+      const bool border = padded && results.want.terms[at] < inner_terms && std::isnan(got);
       wrong += same || border ? 0 : 1;
       if (!same && !border && wrong < 4) {
         ADD_FAILURE() << fmt::format("output {}: {} for {}; legal is {:.3}", i, got, results.want.sum[at], bound);
@@ -154,7 +157,7 @@ TEST_P(SplitFloats, WhatIsLostBeyondThatIsBounded) {
 
 TEST_P(SplitFloats, ImagesMayHaveAnyMagnitudes) {
   const double magnitudes[] = {1e30, 1e-30, 1};
-  expect_close(run([&](std::int64_t i, Random& random) { return magnitudes[image_of(i)] * uniform(random); },
+  expect_close(run([&](std::int64_t i, Random& random) { return magnitudes[image_of(i) % 3] * uniform(random); },
                    [](std::int64_t, Random& random) { return uniform(random); }));
 }
 
@@ -163,7 +166,7 @@ TEST_P(SplitFloats, ScalesAreUndoneWhereNoFloatDoesIt) {
   const double magnitudes[] = {3e38, 1e-38, 1e-44};
   for (const double weight : {3e38, 1e38, 1e-3, 1e-38}) {
     expect_close(
-        run([&](std::int64_t i, Random& random) { return magnitudes[image_of(i)] * std::abs(uniform(random)); },
+        run([&](std::int64_t i, Random& random) { return magnitudes[image_of(i) % 3] * std::abs(uniform(random)); },
             [&](std::int64_t, Random& random) { return weight * std::abs(uniform(random)); }));
   }
 }

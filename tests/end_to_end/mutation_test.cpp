@@ -102,7 +102,8 @@ constexpr Case kDirect[] = {
     {"unstaged", "direct", "conv_transpose2d 3 -> 5; kernel 3x3; dilation 200x200; padding 201x201; input 2x21x23", 5}};
 constexpr Case kTensorCores[] = {
     {"shift_gemm_resident", "shift_gemm",
-     "conv_transpose2d 162 -> 19; kernel 3x3; stride 2x1; padding 0x1; bias; input 3x9x20; dtype f16", 25, true},
+     "conv_transpose2d 162 -> 19; kernel 3x3; stride 2x1; padding 0x1; bias; input 3x9x20; dtype f16", 25, true, false,
+     true, 0, true},
     {"shift_gemm_staged", "shift_gemm", "conv_transpose2d 1030 -> 7; kernel 3x3; stride 2x2; input 1x4x6; compute tf32",
      25, false},
     {"shift_gemm_f32x3", "shift_gemm",

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "98db0d91f70ac3999f755aaa754ec0bd9537892f3ee067e5b5f413d4798662e8")
+  (digest "f04dfd341014d7059c118ae1d14973386b77acd410160ac6eb46aed76d95341e")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -902,10 +902,10 @@
         (for @10 plain (declare @10 int place (? (< kCopies kProducers) (% thread kCopies) thread)) (&& (< place kCopies) (< first kAtOnce)) (+= place kProducers)
           (if @12 (|| (== P::tile_n 1) (== (/ place (/ kCopies P::tile_n)) image))
             (then
-              (for @13 plain (declare @13 int channel first) (< channel P::chunk) (+= channel kAtOnce)
-                (do @14 (= most (call largest_copied most (+ (+ staged (* channel kChannelPitch)) (* place kCopy)))))))))))
-    (return @19 most))
-  (function @42 device void finish_stage
+              (for @14 (pragma "unroll 4") (declare @14 int channel first) (< channel P::chunk) (+= channel kAtOnce)
+                (do @15 (= most (call largest_copied most (+ (+ staged (* channel kChannelPitch)) (* place kCopy)))))))))))
+    (return @20 most))
+  (function @43 device void finish_stage
     (comment "Behind a producer's copies to a stage: says what is largest in each image, and that the stage is there.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)
@@ -917,7 +917,7 @@
         (then
           (do @4 (= (at (reinterpret_cast (pointer float) (+ stage kLargestOffset)) (+ (* image (/ kProducers 32)) (/ thread 32))) most)))))
     (do @7 (call mbarrier_arrive full)))
-  (function @54 device void load_split
+  (function @55 device void load_split
     (comment "Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels")
     (comment "of each half, with channels last all four in one piece.")
     (attributes "__forceinline__")
@@ -952,7 +952,7 @@
           (declare @31 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) v) (at (at values (+ (* 2 half) 1)) v) scale))
           (do @32 (= (at (at (at words 0) half) (+ i v)) (. pair high)))
           (do @33 (= (at (at (at words 1) half) (+ i v)) (. pair low)))))))
-  (function @95 device void multiply_high
+  (function @96 device void multiply_high
     (comment "A tap's products of the high parts of x with the high and the low parts of the weights, the first of the sums of")
     (comment "their phase or not.")
     (attributes "__forceinline__")
@@ -965,7 +965,7 @@
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
       (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) accumulate))))
-  (function @106 device void multiply_low
+  (function @107 device void multiply_low
     (comment "Those of the low parts of x with the high parts of the weights.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -975,7 +975,7 @@
     (argument "unsigned long long" weights)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights 1))))
-  (function @117 device void add_up
+  (function @118 device void add_up
     (comment "Adds sums to the totals of those before, in units of the result, and puts what that makes into their place. `totals`")
     (comment "are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first column and those")
     (comment "behind.")
@@ -1014,14 +1014,14 @@
             (if @36 kHasTotals
               (then
                 (do @37 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (function @162 device void clear
+  (function @163 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @178 device void multiply_split
+  (function @179 device void multiply_split
     (comment "All products of one chunk, added to those of the chunks before. `rows` is the thread's first position in the staged")
     (comment "input, whose scale `exponent` tells; `begins` is true in a tile's first chunk. Says at `empty` that the stage has")
     (comment "been read.")

@@ -481,6 +481,7 @@ __device__ __forceinline__ float largest_staged(const float* staged, int thread)
   float most = 0;
   const int first = thread / 100;
   for (int place = thread % 100; place < 100 && first < 1; place += 128) {
+#pragma unroll 4
     for (int channel = first; channel < 16; ++channel) {
       most = largest_copied(most, staged + channel * 404 + place * 4);
     }
