@@ -233,7 +233,7 @@ __device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
 __device__ __forceinline__ void stage_input(unsigned char* to, const Element* __restrict__ x, const Tile& tile,
                                             int first_channel, int thread, const int batch, const int in_h,
                                             const int in_w) {
-  constexpr int kCopy = P::copy_bytes / kBytes;  // elements
+  constexpr int kCopy = larger(P::copy_bytes, kBytes) / kBytes;  // elements
   constexpr int kCopies = P::chunk / kCopy;      // of a pixel
 #pragma unroll 4
   for (int i = thread; i < kPixels * kCopies; i += P::producers) {

@@ -126,6 +126,7 @@ Case every_type(int n, bool integers) {
         body += fmt::format(R"(    unsigned int a[4];
     for (int i = 0; i < 4; ++i) {{
       a[i] = *reinterpret_cast<unsigned int*>(base + {} + (row + i % 2 * 8) * 16 + i / 2 * 1024 + t * 4);
+      wgmma_pin_operand(a[i]);
     }}
 )",
                             a_at);

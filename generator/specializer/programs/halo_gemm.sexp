@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "0e0430bbe9d5d7e5345f3bdd1e0589b2dddd16cecf221c1a73bcc9893bfd221f")
+  (digest "af0b2b3983c39eaf0379f49f6c4020acf2dda8acc13871e4bec008abdb7f9bc7")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -506,7 +506,7 @@
     (argument (const int) batch)
     (argument (const int) in_h)
     (argument (const int) in_w)
-    (declare_constexpr @3 int kCopy (/ P::copy_bytes kBytes)
+    (declare_constexpr @3 int kCopy (/ (call larger P::copy_bytes kBytes) kBytes)
       (trail "elements"))
     (declare_constexpr @4 int kCopies (/ P::chunk kCopy)
       (trail "of a pixel"))
