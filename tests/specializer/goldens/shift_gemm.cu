@@ -184,14 +184,14 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned lon
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
 
-// Gives back the registers of each thread of this warpgroup beyond 72. Collective.
-__device__ __forceinline__ void setmaxnreg_decrease_72() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 72;" ::: "memory");
+// Gives back the registers of each thread of this warpgroup beyond 88. Collective.
+__device__ __forceinline__ void setmaxnreg_decrease_88() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 88;" ::: "memory");
 }
 
-// Waits until each thread of this warpgroup can have 216 registers, more than it has, and takes them. Collective.
-__device__ __forceinline__ void setmaxnreg_increase_216() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 216;" ::: "memory");
+// Waits until each thread of this warpgroup can have 208 registers, more than it has, and takes them. Collective.
+__device__ __forceinline__ void setmaxnreg_increase_208() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 208;" ::: "memory");
 }
 
 // d (64x64, f32) = a (64x8) * b (8x64), added to d where `accumulate` is not 0: tf32, A in registers, B K-major.
@@ -298,7 +298,7 @@ __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned 
 // input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
 // thread, so with channels last a product's depth is another order of them.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_ab00ed3aa18832b6_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_13d872ae7af936b6_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
 }
@@ -514,7 +514,7 @@ __device__ __forceinline__ Tile tile_at(int index) {
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_ab00ed3aa18832b6(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_13d872ae7af936b6(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  const float* __restrict__ bias, float* __restrict__ y, int batch) {
   const int tiles = batch * 2;
 
@@ -536,7 +536,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= 8) {
-    setmaxnreg_decrease_72();
+    setmaxnreg_decrease_88();
     const int thread = threadIdx.x - 256;
     int stage = 0;
     unsigned int parity = 1;
@@ -560,7 +560,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       }
     }
   } else {
-    setmaxnreg_increase_216();
+    setmaxnreg_increase_208();
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;

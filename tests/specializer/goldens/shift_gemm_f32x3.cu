@@ -221,14 +221,14 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned lon
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
 
-// Gives back the registers of each thread of this warpgroup beyond 72. Collective.
-__device__ __forceinline__ void setmaxnreg_decrease_72() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 72;" ::: "memory");
+// Gives back the registers of each thread of this warpgroup beyond 88. Collective.
+__device__ __forceinline__ void setmaxnreg_decrease_88() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 88;" ::: "memory");
 }
 
-// Waits until each thread of this warpgroup can have 216 registers, more than it has, and takes them. Collective.
-__device__ __forceinline__ void setmaxnreg_increase_216() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 216;" ::: "memory");
+// Waits until each thread of this warpgroup can have 208 registers, more than it has, and takes them. Collective.
+__device__ __forceinline__ void setmaxnreg_increase_208() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 208;" ::: "memory");
 }
 
 // d (64x32, f32) = a (64x16) * b (16x32), added to d where `accumulate` is not 0: f16, A in registers, B K-major.
@@ -394,7 +394,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 // input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
 // thread, so with channels last a product's depth is another order of them.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_2e17ca5f0d652ef9_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_12403fed53569dcf_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   const int warps = gridDim.x * 8;
   for (int index = blockIdx.x * 8 + threadIdx.x / 32; index < 64; index += warps) {
@@ -645,7 +645,10 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], const float* 
     multiply_low(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 24576));  // tap (1, 5)
     multiply_low(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 26624));  // tap (1, 6)
     wgmma_commit();
-    wgmma_wait(1);  // the run of the other part may be overwritten
+    wgmma_wait(0);
+    pin(sums);
+    add_up(sums, totals, exponent, exponents, begins);
+    pin(sums);
   }
   {
     Words words[2];
@@ -653,7 +656,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], const float* 
     release(empty, true);
     arrange(runs[0], words[0], zero);
     wgmma_fence();
-    multiply_high(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 0), 1);      // tap (0, 0)
+    multiply_high(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 0), 0);      // tap (0, 0)
     multiply_high(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
     multiply_high(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 4096), 1);   // tap (0, 2)
     multiply_high(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 6144), 1);   // tap (0, 3)
@@ -661,7 +664,6 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], const float* 
     multiply_high(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 10240), 1);  // tap (0, 5)
     multiply_high(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
     wgmma_commit();
-    wgmma_wait(1);  // the run of the other part may be overwritten
     arrange(runs[1], words[1], zero);
     wgmma_fence();
     multiply_low(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 0));      // tap (0, 0)
@@ -674,7 +676,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], const float* 
     wgmma_commit();
     wgmma_wait(0);
     pin(sums);
-    add_up(sums, totals, exponent, exponents, begins);
+    add_up(sums, totals, exponent, exponents, false);
     pin(sums);
   }
 }
@@ -727,7 +729,7 @@ __device__ __forceinline__ Tile tile_at(int index) {
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_2e17ca5f0d652ef9(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_12403fed53569dcf(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  float* __restrict__ y, int batch) {
   const int tiles = batch * 2048;
 
@@ -753,7 +755,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= 8) {
-    setmaxnreg_decrease_72();
+    setmaxnreg_decrease_88();
     const int thread = threadIdx.x - 256;
     if (thread == 0) {
       mbarrier_arrive_expect(resident, 86272);
@@ -785,7 +787,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     async_copy_wait(0);
     finish_stage(stages + unfinished * 25872, &full[unfinished], thread);
   } else {
-    setmaxnreg_increase_216();
+    setmaxnreg_increase_208();
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
