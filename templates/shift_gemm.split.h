@@ -91,24 +91,24 @@ __device__ __forceinline__ void load_split(Words (&words)[2], const float* row, 
   }
 }
 
-// A tap's products of the high parts of x with the high and the low parts of the weights, the first of the sums of
-// their phase or not.
+// A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where
+// `accumulate` is 0.
+__device__ __forceinline__ void multiply_low(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
+                                             unsigned long long weights, int accumulate) {
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+    wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + part][tile], run[2 * tile + shift], weights, accumulate);
+  }
+}
+
+// Those of the high parts of x with the high and the low parts of the weights, behind those above.
 __device__ __forceinline__ void multiply_high(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
                                               unsigned long long weights, int accumulate) {
 #pragma unroll
   for (int tile = 0; tile < kTiles; ++tile) {
     wgmma_rs(kProductType, kWgmmaMajorK, sums[part][tile], run[2 * tile + shift], weights, accumulate);
     wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + part][tile], run[2 * tile + shift],
-             wgmma_descriptor_move(weights, kOperandSize), accumulate);
-  }
-}
-
-// Those of the low parts of x with the high parts of the weights.
-__device__ __forceinline__ void multiply_low(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
-                                             unsigned long long weights) {
-#pragma unroll
-  for (int tile = 0; tile < kTiles; ++tile) {
-    wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + part][tile], run[2 * tile + shift], weights, 1);
+             wgmma_descriptor_move(weights, kOperandSize), 1);
   }
 }
 
@@ -188,7 +188,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], cons
   const unsigned long long operands = wgmma_descriptor(weights, kProductColumns * 16, 128, 0);
   const int* exponents = reinterpret_cast<const int*>(weights + kExponentOffset) + quarter * 2;
   const float scale = power_of_two(exponent);
-  Run runs[2];  // of high and of low parts
+  Run runs[2];  // of low and of high parts: while products of these, the longer ones, run, the next row is split
   CONVTGEN_UNROLL
   for (int step = 0; step < kSteps; ++step) {
     CONVTGEN_UNROLL
@@ -209,9 +209,9 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], cons
         CONVTGEN_UNROLL
         for (int part = 0; part < 2; ++part) {
           if (P::ahead || part == 0) {
-            arrange(runs[part], words[part], zero);
+            arrange(runs[part], words[1 - part], zero);
             if (!P::ahead) {
-              arrange(runs[1], words[1], zero);
+              arrange(runs[1], words[0], zero);
             }
             wgmma_fence();
           }
@@ -220,15 +220,16 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], cons
             if (offset_of_row(kh) == offset) {
               CONVTGEN_UNROLL
               for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
+                const int begins_sums = kAddRows == kRows ? (step == 0 && is_first(kh, kw) ? 1 : 0)
+                                                          : (!kClears && first == 1 && is_first_of_row(kw) ? 1 : 0);
                 if (part == 0) {
-                  const int begins_sums = kAddRows == kRows ? (step == 0 && is_first(kh, kw) ? 1 : 0)
-                                                            : (!kClears && first == 1 && is_first_of_row(kw) ? 1 : 0);
-                  multiply_high(sums, sums_of_tap(kh, kw), runs[0], shift_of_tap(kw),
+                  multiply_low(sums, sums_of_tap(kh, kw), runs[0], shift_of_tap(kw),
+                               wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)),
+                               1 - begins_sums);  // tap ({kh}, {kw})
+                } else {
+                  multiply_high(sums, sums_of_tap(kh, kw), runs[1], shift_of_tap(kw),
                                 wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)),
                                 1 - begins_sums);  // tap ({kh}, {kw})
-                } else {
-                  multiply_low(sums, sums_of_tap(kh, kw), runs[1], shift_of_tap(kw),
-                               wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)));  // tap ({kh}, {kw})
                 }
               }
             }

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "52797078eab0c42aad838667d57127d808be0112dd1cc4a67a6eccde5596120e")
+  (digest "5cfe694ad522672b19bbdd054d7f5ef8fcc03574fd9e3d6e1aabcdd6d2d977d8")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -957,9 +957,20 @@
           (declare @31 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) v) (at (at values (+ (* 2 half) 1)) v) scale))
           (do @32 (= (at (at (at words 0) half) (+ i v)) (. pair high)))
           (do @33 (= (at (at (at words 1) half) (+ i v)) (. pair low)))))))
-  (function @96 device void multiply_high
-    (comment "A tap's products of the high parts of x with the high and the low parts of the weights, the first of the sums of")
-    (comment "their phase or not.")
+  (function @96 device void multiply_low
+    (comment "A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where")
+    (comment "`accumulate` is 0.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument int part)
+    (argument (reference (const Run)) run)
+    (argument int shift)
+    (argument "unsigned long long" weights)
+    (argument int accumulate)
+    (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
+      (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
+  (function @105 device void multiply_high
+    (comment "Those of the high parts of x with the high and the low parts of the weights, behind those above.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument int part)
@@ -969,17 +980,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
-      (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) accumulate))))
-  (function @107 device void multiply_low
-    (comment "Those of the low parts of x with the high parts of the weights.")
-    (attributes "__forceinline__")
-    (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (argument int part)
-    (argument (reference (const Run)) run)
-    (argument int shift)
-    (argument "unsigned long long" weights)
-    (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
-      (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights 1))))
+      (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))
   (function @118 device void add_up
     (comment "Adds sums to the totals of those before, in units of the result, and puts what that makes into their place. `totals`")
     (comment "are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first column and those")
@@ -1047,7 +1048,7 @@
     (declare @4 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ weights kExponentOffset)) (* quarter 2)))
     (declare @5 (const float) scale (call power_of_two exponent))
     (declare @6 (array Run 2) runs
-      (trail "of high and of low parts"))
+      (trail "of low and of high parts: while products of these, the longer ones, run, the next row is split"))
     (for @8 unrolled (declare @8 int step 0) (< step kSteps) (++ step)
       (for @10 unrolled (declare @10 int offset 0) (< offset kOffsetsH) (++ offset)
         (if @11 (call is_used offset)
@@ -1068,43 +1069,43 @@
             (for @25 unrolled (declare @25 int part 0) (< part 2) (++ part)
               (if @26 (|| P::ahead (== part 0))
                 (then
-                  (do @27 (call arrange (at runs part) (at words part) zero))
+                  (do @27 (call arrange (at runs part) (at words (- 1 part)) zero))
                   (if @28 (! P::ahead)
                     (then
-                      (do @29 (call arrange (at runs 1) (at words 1) zero))))
+                      (do @29 (call arrange (at runs 1) (at words 0) zero))))
                   (do @31 (call wgmma_fence))))
               (for @34 unrolled (declare @34 int kh 0) (< kh kBlockTapRows) (++ kh)
                 (if @35 (== (call offset_of_row kh) offset)
                   (then
                     (for @37 unrolled (declare @37 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                      (if @38 (== part 0)
+                      (declare @38 (const int) begins_sums (? (== kAddRows kRows) (? (&& (== step 0) (call is_first kh kw)) 1 0) (? (&& (&& (! kClears) (== first 1)) (call is_first_of_row kw)) 1 0)))
+                      (if @40 (== part 0)
                         (then
-                          (declare @39 (const int) begins_sums (? (== kAddRows kRows) (? (&& (== step 0) (call is_first kh kw)) 1 0) (? (&& (&& (! kClears) (== first 1)) (call is_first_of_row kw)) 1 0)))
-                          (do @41 (call multiply_high sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (- 1 begins_sums))
+                          (do @41 (call multiply_low sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (- 1 begins_sums))
                             (trail "tap ({kh}, {kw})")))
                         (else
-                          (do @45 (call multiply_low sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)))
+                          (do @45 (call multiply_high sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (- 1 begins_sums))
                             (trail "tap ({kh}, {kw})"))))))))
-              (if @51 (|| P::ahead (== part 1))
+              (if @52 (|| P::ahead (== part 1))
                 (then
-                  (do @52 (call wgmma_commit))
-                  (if @53 (&& (! P::ahead) (== last 0))
+                  (do @53 (call wgmma_commit))
+                  (if @54 (&& (! P::ahead) (== last 0))
                     (then
-                      (do @54 (call wgmma_wait 0)))
+                      (do @55 (call wgmma_wait 0)))
                     (else
-                      (if @55 (&& P::ahead (== (? (== part 0) first last) 0))
+                      (if @56 (&& P::ahead (== (? (== part 0) first last) 0))
                         (then
-                          (do @56 (call wgmma_wait 1)
+                          (do @57 (call wgmma_wait 1)
                             (trail "the run of the other part may be overwritten")))))))))
-            (if @60 (== last 1)
+            (if @61 (== last 1)
               (then
-                (do @61 (call wgmma_wait 0))
-                (do @62 (call pin sums))
-                (do @63 (call add_up sums totals exponent exponents (&& (< row kAddRows) begins)))
-                (do @64 (call pin sums))))))))
-    (if @69 (! P::resident)
+                (do @62 (call wgmma_wait 0))
+                (do @63 (call pin sums))
+                (do @64 (call add_up sums totals exponent exponents (&& (< row kAddRows) begins)))
+                (do @65 (call pin sums))))))))
+    (if @70 (! P::resident)
       (then
-        (do @70 (call release empty true)))))
+        (do @71 (call release empty true)))))
   (file "shift_gemm.store.h")
   (function @5 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
