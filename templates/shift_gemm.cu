@@ -93,7 +93,7 @@ constexpr int kResidentBytes = P::resident ? kAllWeightBytes : 0;
 constexpr int kLargestOffset = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);  // what each producer warp found
 constexpr int kStageBytes = kLargestOffset + (P::split ? P::tile_n * (kProducers / 32) * 4 : 0);
 constexpr int kTotalsOffset = kResidentBytes + P::stages * kStageBytes;
-constexpr bool kHasTotals = P::split && (P::add_rows || kChunks > 1);
+constexpr bool kHasTotals = P::split && (P::add_rows > 0 || kChunks > 1);
 constexpr int kTotalsBytes =
     kHasTotals ? kPhases * kTiles * P::columns / 2 * 4 * kConsumers : 0;  // what the chunks add up to
 constexpr int kBarrierOffset = kTotalsOffset + kTotalsBytes;
@@ -105,7 +105,7 @@ constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, 
 static_assert(P::tile_n * P::tile_h * P::tile_w == 64 * P::run && P::tile_w % P::run == 0, "eight warps make the tile");
 static_assert(kParts * kPhases * kTiles * P::columns <= 256, "the sums fit the registers");
 static_assert(!P::split || kBytes == 4, "what is split is fp32");
-static_assert(P::split || (P::ahead && !P::add_rows), "what only f32x3 has");
+static_assert(P::split || (P::ahead && P::add_rows == 0), "what only f32x3 has");
 static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted one by one, and only where each has as many kernel rows");
 static_assert(!P::bulk || (!P::channels_last && P::copy_bytes == 16 && P::width >= 0 && P::width * kBytes % 16 == 0 &&
@@ -140,17 +140,23 @@ __host__ __device__ constexpr int used_before(int offset) {
 
 static_assert(P::split || kSteps * used_before(kOffsetsH) % 2 == 0, "each chunk begins with the same run");
 
+// Whether a tap is the first of its phase in its row.
+__host__ __device__ constexpr bool is_first_of_row(int kw) {
+  bool first = true;
+  for (int k = 0; k < kw; ++k) {
+    first = first && phase_of_tap(k, P::stride_w, P::padding_w, P::dilation_w) !=
+                         phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
+  }
+  return first;
+}
+
 // Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.
 __host__ __device__ constexpr bool is_first(int kh, int kw) {
-  bool first = true;
+  bool first = is_first_of_row(kw);
   for (int k = kh + 1; k < kBlockTapRows; ++k) {
     first = first && kPhaseGroups == 1 &&
             phase_of_tap(k, P::stride_h, P::padding_h, P::dilation_h) !=
                 phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
-  }
-  for (int k = 0; k < kw; ++k) {
-    first = first && phase_of_tap(k, P::stride_w, P::padding_w, P::dilation_w) !=
-                         phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
   }
   return first;
 }

@@ -55,8 +55,8 @@ struct Parameters {
   // Whether a consumer gets operands ready while products of others are under way, which takes more registers.
   static constexpr bool ahead = true;
 
-  // f32x3: whether sums are added up behind each row of taps, rather than each chunk.
-  static constexpr bool add_rows = false;
+  // f32x3: how many rows of taps have sums of their own, which are then added up; 0: a chunk's all.
+  static constexpr int add_rows = 0;
 };
 
 // ActivationKind and arguments of each step of the fuse chain.

@@ -91,24 +91,24 @@ __device__ __forceinline__ void load_split(Words (&words)[2], const float* row, 
   }
 }
 
-// A tap's products of the high parts of x with the high and the low parts of the weights, the first of the sums of
-// their phase or not.
+// A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where
+// `accumulate` is 0.
+__device__ __forceinline__ void multiply_low(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
+                                             unsigned long long weights, int accumulate) {
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+    wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + part][tile], run[2 * tile + shift], weights, accumulate);
+  }
+}
+
+// Those of the high parts of x with the high and the low parts of the weights, behind those above.
 __device__ __forceinline__ void multiply_high(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
                                               unsigned long long weights, int accumulate) {
 #pragma unroll
   for (int tile = 0; tile < kTiles; ++tile) {
     wgmma_rs(kProductType, kWgmmaMajorK, sums[part][tile], run[2 * tile + shift], weights, accumulate);
     wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + part][tile], run[2 * tile + shift],
-             wgmma_descriptor_move(weights, kOperandSize), accumulate);
-  }
-}
-
-// Those of the low parts of x with the high parts of the weights.
-__device__ __forceinline__ void multiply_low(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
-                                             unsigned long long weights) {
-#pragma unroll
-  for (int tile = 0; tile < kTiles; ++tile) {
-    wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + part][tile], run[2 * tile + shift], weights, 1);
+             wgmma_descriptor_move(weights, kOperandSize), 1);
   }
 }
 
@@ -160,6 +160,12 @@ __device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* tota
   }
 }
 
+// Rows of taps with input, of a chunk, and how many of them have sums of their own. A row may have taps of some phases
+// alone: others' sums are then zero.
+constexpr int kRows = kSteps * used_before(kOffsetsH);
+constexpr int kAddRows = P::add_rows > 0 ? P::add_rows : kRows;
+constexpr bool kClears = kAddRows < kRows && P::stride_h > 1 && kPhaseGroups == 1;
+
 __device__ __forceinline__ void clear(Sums (&sums)[kSums][kTiles]) {
 #pragma unroll
   for (int part = 0; part < kSums; ++part) {
@@ -182,30 +188,30 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], cons
   const unsigned long long operands = wgmma_descriptor(weights, kProductColumns * 16, 128, 0);
   const int* exponents = reinterpret_cast<const int*>(weights + kExponentOffset) + quarter * 2;
   const float scale = power_of_two(exponent);
-  Run runs[2];  // of high and of low parts
+  Run runs[2];  // of low and of high parts: while products of these, the longer ones, run, the next row is split
   CONVTGEN_UNROLL
   for (int step = 0; step < kSteps; ++step) {
     CONVTGEN_UNROLL
     for (int offset = 0; offset < kOffsetsH; ++offset) {
       if (is_used(offset)) {
-        const int first = P::add_rows || (step == 0 && used_before(offset) == 0) ? 1 : 0;  // row of new sums
-        const int last_read = step == kSteps - 1 && used_before(offset) == used_before(kOffsetsH) - 1 ? 1 : 0;
-        const int last = P::add_rows || last_read == 1 ? 1 : 0;
-        if (P::add_rows) {
+        const int row = step * used_before(kOffsetsH) + used_before(offset);
+        const int first = row % kAddRows == 0 ? 1 : 0;  // with these sums
+        const int last = row % kAddRows == kAddRows - 1 || row == kRows - 1 ? 1 : 0;
+        if (kClears && first == 1) {
           clear(sums);
           pin(sums);
         }
         Words words[2];
         load_split(words, rows + staged_row(step, offset), scale);
-        if (P::resident && last_read == 1) {
+        if (P::resident && row == kRows - 1) {
           release(empty, true);
         }
         CONVTGEN_UNROLL
         for (int part = 0; part < 2; ++part) {
           if (P::ahead || part == 0) {
-            arrange(runs[part], words[part], zero);
+            arrange(runs[part], words[1 - part], zero);
             if (!P::ahead) {
-              arrange(runs[1], words[1], zero);
+              arrange(runs[1], words[0], zero);
             }
             wgmma_fence();
           }
@@ -214,14 +220,16 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], cons
             if (offset_of_row(kh) == offset) {
               CONVTGEN_UNROLL
               for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
+                const int begins_sums = kAddRows == kRows ? (step == 0 && is_first(kh, kw) ? 1 : 0)
+                                                          : (!kClears && first == 1 && is_first_of_row(kw) ? 1 : 0);
                 if (part == 0) {
-                  const int begins_sums = !P::add_rows && step == 0 && is_first(kh, kw) ? 1 : 0;
-                  multiply_high(sums, sums_of_tap(kh, kw), runs[0], shift_of_tap(kw),
+                  multiply_low(sums, sums_of_tap(kh, kw), runs[0], shift_of_tap(kw),
+                               wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)),
+                               1 - begins_sums);  // tap ({kh}, {kw})
+                } else {
+                  multiply_high(sums, sums_of_tap(kh, kw), runs[1], shift_of_tap(kw),
                                 wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)),
                                 1 - begins_sums);  // tap ({kh}, {kw})
-                } else {
-                  multiply_low(sums, sums_of_tap(kh, kw), runs[1], shift_of_tap(kw),
-                               wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)));  // tap ({kh}, {kw})
                 }
               }
             }
@@ -238,8 +246,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], cons
         if (last == 1) {
           wgmma_wait(0);
           pin(sums);
-          add_up(sums, totals, exponent, exponents,
-                 (!P::add_rows || (step == 0 && used_before(offset) == 0)) && begins);
+          add_up(sums, totals, exponent, exponents, row < kAddRows && begins);
           pin(sums);
         }
       }

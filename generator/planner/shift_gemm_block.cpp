@@ -13,7 +13,7 @@ constexpr std::int64_t kMostSums = 256;  // of a thread: phases * tiles of 64 po
 constexpr std::int64_t kMostRegisters = 152;
 constexpr std::int64_t kMostSplitRegisters = 168;
 constexpr std::int64_t kMostProducts = 1024;  // in the unrolled body
-constexpr std::int64_t kMostTerms = 32;       // products of a sum of f32x3: each addition on tensor cores truncates
+constexpr std::int64_t kMostTerms = 16;       // products of a sum of f32x3: each addition on tensor cores truncates
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the weights of a block
 constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
 
@@ -146,6 +146,12 @@ std::int64_t taps_of_phase(const Layer& layer) {
   return ceil_div(layer.kernel.h, layer.stride.h) * ceil_div(layer.kernel.w, layer.stride.w);
 }
 
+/// Rows of taps that f32x3 adds up together; 0 where it does a chunk's all.
+std::int64_t rows_added(const Facts& f) {
+  const std::int64_t row = ceil_div(f.layer.kernel.w, f.layer.stride.w);
+  return f.split && taps_of_phase(f.layer) > kMostTerms ? std::max<std::int64_t>(1, kMostTerms / row) : 0;
+}
+
 /// Input channels of a stage. Those of f32x3 have sums of their own, which are added up; the larger, the less often.
 std::vector<std::int64_t> chunk_sizes(const Facts& f) {
   const Layer& layer = f.layer;
@@ -191,7 +197,7 @@ std::vector<Block> blocks(const Facts& f) {
         block.columns = columns;
         for (const std::int64_t chunk : chunk_sizes(f)) {
           block.chunk = chunk;
-          block.add_rows = f.split && taps_of_phase(layer) > kMostTerms;
+          block.add_rows = rows_added(f);
           for (const Block& copied : with_copies(f, block)) {
             if (const std::optional<Block> fitting = completed(f, copied)) {
               all.push_back(*fitting);
@@ -234,7 +240,7 @@ Staging staging_of(const Facts& f, const Block& b) {
     out.weight_bytes += b.columns * 4;
     out.largest_bytes = 16 * b.tile_n;
     out.total_bytes =
-        b.add_rows || chunks(f, b) > 1 ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512 : 0;
+        b.add_rows > 0 || chunks(f, b) > 1 ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512 : 0;
   }
   return out;
 }

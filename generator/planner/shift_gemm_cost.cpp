@@ -65,9 +65,11 @@ double tile_cycles(const Facts& f, const Block& b) {
 
   const double bytes = number(staging.input_bytes + (b.resident ? 0 : staging.weight_bytes));
   const double outputs = number(b.phase_rows * f.layer.stride.w * b.run * b.columns) / 4;  // of a thread
-  const double issue = 2 * (steps * number(staging.offsets_h) * read + products / 2 * 4) +
-                       copies * (f.split ? 14 + kScanInstructions : 6) +
-                       (f.split ? 2 * outputs * kAddUpInstructions * (b.add_rows ? number(staging.offsets_h) : 1) : 0);
+  const double issue =
+      2 * (steps * number(staging.offsets_h) * read + products / 2 * 4) +
+      copies * (f.split ? 14 + kScanInstructions : 6) +
+      (f.split ? 2 * outputs * kAddUpInstructions * number(b.add_rows > 0 ? ceil_div(staging.offsets_h, b.add_rows) : 1)
+               : 0);
   // A warpgroup that gets nothing ready ahead leaves the tensor cores to the other one meanwhile.
   const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
   return stages * (std::max({tensor, issue, alone, shared, rows, bytes / kL2BytesPerCycle}) + kChunkCycles) +

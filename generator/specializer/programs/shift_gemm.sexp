@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "f04dfd341014d7059c118ae1d14973386b77acd410160ac6eb46aed76d95341e")
+  (digest "5cfe694ad522672b19bbdd054d7f5ef8fcc03574fd9e3d6e1aabcdd6d2d977d8")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -35,7 +35,7 @@
   (parameter bool bulk false)
   (parameter bool resident false)
   (parameter bool ahead true)
-  (parameter bool add_rows false)
+  (parameter int add_rows 0)
   (parameter (array int) fuse_kind (init 0))
   (parameter (array double) fuse_a (init 0))
   (parameter (array double) fuse_b (init 0))
@@ -425,7 +425,7 @@
   (constant @93 int kLargestOffset (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
   (constant @94 int kStageBytes (+ kLargestOffset (? P::split (* (* P::tile_n (/ kProducers 32)) 4) 0)))
   (constant @95 int kTotalsOffset (+ kResidentBytes (* P::stages kStageBytes)))
-  (constant @96 bool kHasTotals (&& P::split (|| P::add_rows (> kChunks 1))))
+  (constant @96 bool kHasTotals (&& P::split (|| (> P::add_rows 0) (> kChunks 1))))
   (constant @97 int kTotalsBytes (? kHasTotals (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
   (constant @99 int kBarrierOffset (+ kTotalsOffset kTotalsBytes))
   (constant @102 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
@@ -433,7 +433,7 @@
   (static_assert @105 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* 64 P::run)) (== (% P::tile_w P::run) 0)) "eight warps make the tile")
   (static_assert @106 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
   (static_assert @107 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
-  (static_assert @108 (|| P::split (&& P::ahead (! P::add_rows))) "what only f32x3 has")
+  (static_assert @108 (|| P::split (&& P::ahead (== P::add_rows 0))) "what only f32x3 has")
   (static_assert @109 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
   (static_assert @111 (|| (! P::bulk) (&& (&& (&& (&& (! P::channels_last) (== P::copy_bytes 16)) (>= P::width 0)) (== (% (* P::width kBytes) 16) 0)) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
   (static_assert @114 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
@@ -459,39 +459,44 @@
       (do @3 (+= count (? (call is_used i) 1 0))))
     (return @5 count))
   (static_assert @141 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
-  (function @144 constexpr bool is_first
+  (function @144 constexpr bool is_first_of_row
+    (comment "Whether a tap is the first of its phase in its row.")
+    (argument int kw)
+    (declare @1 bool first true)
+    (for @2 plain (declare @2 int k 0) (< k kw) (++ k)
+      (do @3 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
+    (return @6 first))
+  (function @154 constexpr bool is_first
     (comment "Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.")
     (argument int kh)
     (argument int kw)
-    (declare @1 bool first true)
+    (declare @1 bool first (call is_first_of_row kw))
     (for @2 plain (declare @2 int k (+ kh 1)) (< k kBlockTapRows) (++ k)
       (do @3 (= first (&& (&& first (== kPhaseGroups 1)) (!= (call phase_of_tap k P::stride_h P::padding_h P::dilation_h) (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))))))
-    (for @7 plain (declare @7 int k 0) (< k kw) (++ k)
-      (do @8 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
-    (return @11 first))
-  (function @159 constexpr int offset_of_row
+    (return @7 first))
+  (function @165 constexpr int offset_of_row
     (comment "Of a tap: the staged rows that it reads, the sums of its phase, its place in a run, its operand in a chunk's weights.")
     (argument int kh)
     (return @1 (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH))))
-  (function @163 constexpr int sums_of_tap
+  (function @169 constexpr int sums_of_tap
     (argument int kh)
     (argument int kw)
     (declare @1 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
     (return @2 (/ (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)) kMerged)))
-  (function @167 constexpr int shift_of_tap
+  (function @173 constexpr int shift_of_tap
     (argument int kw)
     (return @1 (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart)))
-  (function @170 constexpr int operand_of_tap
+  (function @176 constexpr int operand_of_tap
     (argument int kh)
     (argument int kw)
     (argument int step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
-  (function @175 constexpr int staged_row
+  (function @181 constexpr int staged_row
     (comment "Where a thread reads of the staged input, from its own first position and channel.")
     (argument int step)
     (argument int offset)
     (return @1 (? P::channels_last (+ (* (+ (* offset kStagedColumns) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kStagedColumns)) kRunStart))))
-  (function @181 constexpr bool has_taps
+  (function @187 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -501,12 +506,12 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @193 constexpr bool all_have_taps
+  (function @199 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @200 bool kAllHaveTaps (call all_have_taps))
+  (constant @206 bool kAllHaveTaps (call all_have_taps))
   (file "shift_gemm.weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
@@ -605,7 +610,7 @@
       (do @31 (= (at row 0) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
       (do @32 (= (at row (* 2 kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))
   (file "shift_gemm.cu")
-  (function @207 kernel void pack_weights
+  (function @213 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one")
     (comment "thread, so with channels last a product's depth is another order of them.")
@@ -767,7 +772,7 @@
             (trail "the next bulk copy to this place comes behind it")))))
     (do @31 (call mbarrier_arrive full)))
   (file "shift_gemm.cu")
-  (function @225 device void arrange
+  (function @231 device void arrange
     (comment "Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,")
     (comment "or the assembler makes them between the products, and these one after the other. In f32x3 one of the two has `zero`")
     (comment "added, which the compiler doesn't know to be zero: of registers that it knows to be copies it makes more for each")
@@ -783,7 +788,7 @@
       (do @6 (= (at (at run i) 3) (? P::split (| (at (at words 1) (+ i 1)) zero) (at (at words 1) (+ i 1)))))
       (for @8 (pragma "unroll") (declare @8 int word 0) (< word 4) (++ word)
         (do @9 (call wgmma_pin_operand (at (at run i) word))))))
-  (function @240 device void load_run
+  (function @246 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
@@ -816,7 +821,7 @@
                     (do @22 (= (at (at words half) i) (| (& low 65535u) (<< high 16))))
                     (do @23 (= (at (at words half) (+ i 1)) (| (>> low 16) (& high 4294901760u))))))))))))
     (do @27 (call arrange run words zero)))
-  (function @271 device void pin
+  (function @277 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -824,7 +829,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @285 device void release
+  (function @291 device void release
     (comment "Says for a warp that it has read a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") empty)
@@ -833,7 +838,7 @@
     (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive empty)))))
-  (function @295 device void multiply_chunk
+  (function @301 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,")
     (comment "as soon as its products are done.")
@@ -952,9 +957,20 @@
           (declare @31 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) v) (at (at values (+ (* 2 half) 1)) v) scale))
           (do @32 (= (at (at (at words 0) half) (+ i v)) (. pair high)))
           (do @33 (= (at (at (at words 1) half) (+ i v)) (. pair low)))))))
-  (function @96 device void multiply_high
-    (comment "A tap's products of the high parts of x with the high and the low parts of the weights, the first of the sums of")
-    (comment "their phase or not.")
+  (function @96 device void multiply_low
+    (comment "A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where")
+    (comment "`accumulate` is 0.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument int part)
+    (argument (reference (const Run)) run)
+    (argument int shift)
+    (argument "unsigned long long" weights)
+    (argument int accumulate)
+    (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
+      (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
+  (function @105 device void multiply_high
+    (comment "Those of the high parts of x with the high and the low parts of the weights, behind those above.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument int part)
@@ -964,17 +980,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
-      (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) accumulate))))
-  (function @107 device void multiply_low
-    (comment "Those of the low parts of x with the high parts of the weights.")
-    (attributes "__forceinline__")
-    (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (argument int part)
-    (argument (reference (const Run)) run)
-    (argument int shift)
-    (argument "unsigned long long" weights)
-    (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
-      (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights 1))))
+      (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))
   (function @118 device void add_up
     (comment "Adds sums to the totals of those before, in units of the result, and puts what that makes into their place. `totals`")
     (comment "are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first column and those")
@@ -1014,14 +1020,17 @@
             (if @36 kHasTotals
               (then
                 (do @37 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (function @163 device void clear
+  (constant @165 int kRows (* kSteps (call used_before kOffsetsH)))
+  (constant @166 int kAddRows (? (> P::add_rows 0) P::add_rows kRows))
+  (constant @167 bool kClears (&& (&& (< kAddRows kRows) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (function @169 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @179 device void multiply_split
+  (function @185 device void multiply_split
     (comment "All products of one chunk, added to those of the chunks before. `rows` is the thread's first position in the staged")
     (comment "input, whose scale `exponent` tells; `begins` is true in a tile's first chunk. Says at `empty` that the stage has")
     (comment "been read.")
@@ -1039,64 +1048,64 @@
     (declare @4 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ weights kExponentOffset)) (* quarter 2)))
     (declare @5 (const float) scale (call power_of_two exponent))
     (declare @6 (array Run 2) runs
-      (trail "of high and of low parts"))
+      (trail "of low and of high parts: while products of these, the longer ones, run, the next row is split"))
     (for @8 unrolled (declare @8 int step 0) (< step kSteps) (++ step)
       (for @10 unrolled (declare @10 int offset 0) (< offset kOffsetsH) (++ offset)
         (if @11 (call is_used offset)
           (then
-            (declare @12 (const int) first (? (|| P::add_rows (&& (== step 0) (== (call used_before offset) 0))) 1 0)
-              (trail "row of new sums"))
-            (declare @13 (const int) last_read (? (&& (== step (- kSteps 1)) (== (call used_before offset) (- (call used_before kOffsetsH) 1))) 1 0))
-            (declare @14 (const int) last (? (|| P::add_rows (== last_read 1)) 1 0))
-            (if @15 P::add_rows
+            (declare @12 (const int) row (+ (* step (call used_before kOffsetsH)) (call used_before offset)))
+            (declare @13 (const int) first (? (== (% row kAddRows) 0) 1 0)
+              (trail "with these sums"))
+            (declare @14 (const int) last (? (|| (== (% row kAddRows) (- kAddRows 1)) (== row (- kRows 1))) 1 0))
+            (if @15 (&& kClears (== first 1))
               (then
                 (do @16 (call clear sums))
                 (do @17 (call pin sums))))
             (declare @19 (array Words 2) words)
             (do @20 (call load_split words (+ rows (call staged_row step offset)) scale))
-            (if @21 (&& P::resident (== last_read 1))
+            (if @21 (&& P::resident (== row (- kRows 1)))
               (then
                 (do @22 (call release empty true))))
             (for @25 unrolled (declare @25 int part 0) (< part 2) (++ part)
               (if @26 (|| P::ahead (== part 0))
                 (then
-                  (do @27 (call arrange (at runs part) (at words part) zero))
+                  (do @27 (call arrange (at runs part) (at words (- 1 part)) zero))
                   (if @28 (! P::ahead)
                     (then
-                      (do @29 (call arrange (at runs 1) (at words 1) zero))))
+                      (do @29 (call arrange (at runs 1) (at words 0) zero))))
                   (do @31 (call wgmma_fence))))
               (for @34 unrolled (declare @34 int kh 0) (< kh kBlockTapRows) (++ kh)
                 (if @35 (== (call offset_of_row kh) offset)
                   (then
                     (for @37 unrolled (declare @37 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                      (if @38 (== part 0)
+                      (declare @38 (const int) begins_sums (? (== kAddRows kRows) (? (&& (== step 0) (call is_first kh kw)) 1 0) (? (&& (&& (! kClears) (== first 1)) (call is_first_of_row kw)) 1 0)))
+                      (if @40 (== part 0)
                         (then
-                          (declare @39 (const int) begins_sums (? (&& (&& (! P::add_rows) (== step 0)) (call is_first kh kw)) 1 0))
-                          (do @40 (call multiply_high sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (- 1 begins_sums))
+                          (do @41 (call multiply_low sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (- 1 begins_sums))
                             (trail "tap ({kh}, {kw})")))
                         (else
-                          (do @44 (call multiply_low sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)))
+                          (do @45 (call multiply_high sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (- 1 begins_sums))
                             (trail "tap ({kh}, {kw})"))))))))
-              (if @50 (|| P::ahead (== part 1))
+              (if @52 (|| P::ahead (== part 1))
                 (then
-                  (do @51 (call wgmma_commit))
-                  (if @52 (&& (! P::ahead) (== last 0))
+                  (do @53 (call wgmma_commit))
+                  (if @54 (&& (! P::ahead) (== last 0))
                     (then
-                      (do @53 (call wgmma_wait 0)))
+                      (do @55 (call wgmma_wait 0)))
                     (else
-                      (if @54 (&& P::ahead (== (? (== part 0) first last) 0))
+                      (if @56 (&& P::ahead (== (? (== part 0) first last) 0))
                         (then
-                          (do @55 (call wgmma_wait 1)
+                          (do @57 (call wgmma_wait 1)
                             (trail "the run of the other part may be overwritten")))))))))
-            (if @59 (== last 1)
+            (if @61 (== last 1)
               (then
-                (do @60 (call wgmma_wait 0))
-                (do @61 (call pin sums))
-                (do @62 (call add_up sums totals exponent exponents (&& (|| (! P::add_rows) (&& (== step 0) (== (call used_before offset) 0))) begins)))
-                (do @64 (call pin sums))))))))
-    (if @69 (! P::resident)
+                (do @62 (call wgmma_wait 0))
+                (do @63 (call pin sums))
+                (do @64 (call add_up sums totals exponent exponents (&& (< row kAddRows) begins)))
+                (do @65 (call pin sums))))))))
+    (if @70 (! P::resident)
       (then
-        (do @70 (call release empty true)))))
+        (do @71 (call release empty true)))))
   (file "shift_gemm.store.h")
   (function @5 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
@@ -1175,12 +1184,12 @@
                             (do @50 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) (? P::has_bias (at shifts i) 0)))))
                           (do @55 (call store_together (+ to ox) values))))))))))))))
   (file "shift_gemm.cu")
-  (record @336 Tile
+  (record @342 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @341 device Tile tile_at
+  (function @347 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -1190,7 +1199,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @349 kernel void shift_gemm
+  (function @355 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)

@@ -394,7 +394,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 // input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
 // thread, so with channels last a product's depth is another order of them.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_2e17ca5f0d652ef9_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_12403fed53569dcf_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   const int warps = gridDim.x * 8;
   for (int index = blockIdx.x * 8 + threadIdx.x / 32; index < 64; index += warps) {
@@ -525,24 +525,23 @@ __device__ __forceinline__ void load_split(Words (&words)[2], const float* row, 
   }
 }
 
-// A tap's products of the high parts of x with the high and the low parts of the weights, the first of the sums of
-// their phase or not.
+// A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where
+// `accumulate` is 0.
+__device__ __forceinline__ void multiply_low(Sums (&sums)[2][2], int part, const Run& run, int shift,
+                                             unsigned long long weights, int accumulate) {
+#pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    wgmma_m64n32k16_f16_rs(sums[1 + part][tile], run[2 * tile + shift], weights, accumulate);
+  }
+}
+
+// Those of the high parts of x with the high and the low parts of the weights, behind those above.
 __device__ __forceinline__ void multiply_high(Sums (&sums)[2][2], int part, const Run& run, int shift,
                                               unsigned long long weights, int accumulate) {
 #pragma unroll
   for (int tile = 0; tile < 2; ++tile) {
     wgmma_m64n32k16_f16_rs(sums[part][tile], run[2 * tile + shift], weights, accumulate);
-    wgmma_m64n32k16_f16_rs(sums[1 + part][tile], run[2 * tile + shift], wgmma_descriptor_move(weights, 1024),
-                           accumulate);
-  }
-}
-
-// Those of the low parts of x with the high parts of the weights.
-__device__ __forceinline__ void multiply_low(Sums (&sums)[2][2], int part, const Run& run, int shift,
-                                             unsigned long long weights) {
-#pragma unroll
-  for (int tile = 0; tile < 2; ++tile) {
-    wgmma_m64n32k16_f16_rs(sums[1 + part][tile], run[2 * tile + shift], weights, 1);
+    wgmma_m64n32k16_f16_rs(sums[1 + part][tile], run[2 * tile + shift], wgmma_descriptor_move(weights, 1024), 1);
   }
 }
 
@@ -595,86 +594,88 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], const float* 
   const unsigned long long operands = wgmma_descriptor(weights, 512, 128, 0);
   const int* exponents = reinterpret_cast<const int*>(weights + 43008) + quarter * 2;
   const float scale = power_of_two(exponent);
-  Run runs[2];  // of high and of low parts
+  Run runs[2];  // of low and of high parts: while products of these, the longer ones, run, the next row is split
   {
     Words words[2];
     load_split(words, rows, scale);
-    arrange(runs[0], words[0], zero);
+    arrange(runs[0], words[1], zero);
     wgmma_fence();
-    multiply_high(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 28672), 0);  // tap (2, 0)
-    multiply_high(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 30720), 1);  // tap (2, 1)
-    multiply_high(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 32768), 1);  // tap (2, 2)
-    multiply_high(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 34816), 1);  // tap (2, 3)
-    multiply_high(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 36864), 1);  // tap (2, 4)
-    multiply_high(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 38912), 1);  // tap (2, 5)
-    multiply_high(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 40960), 1);  // tap (2, 6)
+    multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 28672), 0);  // tap (2, 0)
+    multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 30720), 1);  // tap (2, 1)
+    multiply_low(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 32768), 1);  // tap (2, 2)
+    multiply_low(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 34816), 1);  // tap (2, 3)
+    multiply_low(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 36864), 1);  // tap (2, 4)
+    multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 38912), 1);  // tap (2, 5)
+    multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 40960), 1);  // tap (2, 6)
     wgmma_commit();
-    arrange(runs[1], words[1], zero);
+    arrange(runs[1], words[0], zero);
     wgmma_fence();
-    multiply_low(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 28672));  // tap (2, 0)
-    multiply_low(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 30720));  // tap (2, 1)
-    multiply_low(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 32768));  // tap (2, 2)
-    multiply_low(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 34816));  // tap (2, 3)
-    multiply_low(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 36864));  // tap (2, 4)
-    multiply_low(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 38912));  // tap (2, 5)
-    multiply_low(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 40960));  // tap (2, 6)
+    multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 28672), 0);  // tap (2, 0)
+    multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 30720), 1);  // tap (2, 1)
+    multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 32768), 1);  // tap (2, 2)
+    multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 34816), 1);  // tap (2, 3)
+    multiply_high(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 36864), 1);  // tap (2, 4)
+    multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 38912), 1);  // tap (2, 5)
+    multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 40960), 1);  // tap (2, 6)
     wgmma_commit();
     wgmma_wait(1);  // the run of the other part may be overwritten
   }
   {
     Words words[2];
     load_split(words, rows + 40, scale);
-    arrange(runs[0], words[0], zero);
+    arrange(runs[0], words[1], zero);
     wgmma_fence();
-    multiply_high(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 14336), 1);  // tap (1, 0)
-    multiply_high(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 16384), 1);  // tap (1, 1)
-    multiply_high(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 18432), 1);  // tap (1, 2)
-    multiply_high(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 20480), 1);  // tap (1, 3)
-    multiply_high(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 22528), 1);  // tap (1, 4)
-    multiply_high(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 24576), 1);  // tap (1, 5)
-    multiply_high(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 26624), 1);  // tap (1, 6)
+    multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 14336), 1);  // tap (1, 0)
+    multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 16384), 1);  // tap (1, 1)
+    multiply_low(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 18432), 1);  // tap (1, 2)
+    multiply_low(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 20480), 1);  // tap (1, 3)
+    multiply_low(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 22528), 1);  // tap (1, 4)
+    multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 24576), 1);  // tap (1, 5)
+    multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 26624), 1);  // tap (1, 6)
     wgmma_commit();
     wgmma_wait(1);  // the run of the other part may be overwritten
-    arrange(runs[1], words[1], zero);
+    arrange(runs[1], words[0], zero);
     wgmma_fence();
-    multiply_low(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 14336));  // tap (1, 0)
-    multiply_low(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 16384));  // tap (1, 1)
-    multiply_low(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 18432));  // tap (1, 2)
-    multiply_low(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 20480));  // tap (1, 3)
-    multiply_low(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 22528));  // tap (1, 4)
-    multiply_low(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 24576));  // tap (1, 5)
-    multiply_low(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 26624));  // tap (1, 6)
+    multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 14336), 1);  // tap (1, 0)
+    multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 16384), 1);  // tap (1, 1)
+    multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 18432), 1);  // tap (1, 2)
+    multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 20480), 1);  // tap (1, 3)
+    multiply_high(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 22528), 1);  // tap (1, 4)
+    multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 24576), 1);  // tap (1, 5)
+    multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 26624), 1);  // tap (1, 6)
     wgmma_commit();
-    wgmma_wait(1);  // the run of the other part may be overwritten
+    wgmma_wait(0);
+    pin(sums);
+    add_up(sums, totals, exponent, exponents, begins);
+    pin(sums);
   }
   {
     Words words[2];
     load_split(words, rows + 80, scale);
     release(empty, true);
-    arrange(runs[0], words[0], zero);
+    arrange(runs[0], words[1], zero);
     wgmma_fence();
-    multiply_high(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 0), 1);      // tap (0, 0)
-    multiply_high(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
-    multiply_high(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 4096), 1);   // tap (0, 2)
-    multiply_high(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 6144), 1);   // tap (0, 3)
-    multiply_high(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 8192), 1);   // tap (0, 4)
-    multiply_high(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 10240), 1);  // tap (0, 5)
-    multiply_high(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
+    multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 0), 0);      // tap (0, 0)
+    multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
+    multiply_low(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 4096), 1);   // tap (0, 2)
+    multiply_low(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 6144), 1);   // tap (0, 3)
+    multiply_low(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 8192), 1);   // tap (0, 4)
+    multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 10240), 1);  // tap (0, 5)
+    multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
     wgmma_commit();
-    wgmma_wait(1);  // the run of the other part may be overwritten
-    arrange(runs[1], words[1], zero);
+    arrange(runs[1], words[0], zero);
     wgmma_fence();
-    multiply_low(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 0));      // tap (0, 0)
-    multiply_low(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 2048));   // tap (0, 1)
-    multiply_low(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 4096));   // tap (0, 2)
-    multiply_low(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 6144));   // tap (0, 3)
-    multiply_low(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 8192));   // tap (0, 4)
-    multiply_low(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 10240));  // tap (0, 5)
-    multiply_low(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 12288));  // tap (0, 6)
+    multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 0), 0);      // tap (0, 0)
+    multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
+    multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 4096), 1);   // tap (0, 2)
+    multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 6144), 1);   // tap (0, 3)
+    multiply_high(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 8192), 1);   // tap (0, 4)
+    multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 10240), 1);  // tap (0, 5)
+    multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
     wgmma_commit();
     wgmma_wait(0);
     pin(sums);
-    add_up(sums, totals, exponent, exponents, begins);
+    add_up(sums, totals, exponent, exponents, false);
     pin(sums);
   }
 }
@@ -727,7 +728,7 @@ __device__ __forceinline__ Tile tile_at(int index) {
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_2e17ca5f0d652ef9(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_12403fed53569dcf(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  float* __restrict__ y, int batch) {
   const int tiles = batch * 2048;
 
