@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "generator/language/language.h"
+#include "generator/planner/direct.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
 
@@ -35,11 +36,15 @@ KernelSource source_of(const Layer& layer, std::string_view architecture = "sm_9
   const Problem problem{layer, Direction::kForward, target_named(architecture).value()};
   return specialize(problem, plan(problem).value().front()).value();
 }
+KernelSource direct_source_of(const Layer& layer) {
+  const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
+  return specialize(problem, plans_direct(problem).value().front()).value();
+}
 
 class Compiled : public ::testing::TestWithParam<NamedLayer> {};
 
 TEST_P(Compiled, NothingLoopsOverTaps) {
-  const KernelSource source = source_of(GetParam().layer);
+  const KernelSource source = direct_source_of(GetParam().layer);
   // The loops there are: over what is staged, over channels of the group and of the chunk, over a thread's rectangle.
   static const std::regex loop(R"(for \(int (\w+) =)");
   for (std::sregex_iterator i(source.text.begin(), source.text.end(), loop), end; i != end; ++i) {

@@ -161,7 +161,8 @@ TEST_F(PackedWeights, AModuleWithoutTheirKernelIsUnloadedAgain) {
 TEST_F(OverFakeDriver, TilesOfSeveralImagesAreCountedAsThePlannerDoes) {
   const CodeTarget code = code_target_named("sm_90a").value();
   const SetKernel kernel{
-      "up", parse_layer("conv_transpose2d 32 -> 32; kernel 4; stride 2; padding 1; compute tf32; input 64x4x4").value(),
+      "up",
+      parse_layer("conv_transpose2d 256 -> 64; kernel 4; stride 2; padding 1; compute tf32; input 64x8x8").value(),
       Direction::kForward};
   const Problem problem{kernel.layer, kernel.direction, code.target};
   const std::vector<Plan> plans = plan(problem).value();
@@ -180,7 +181,7 @@ TEST_F(OverFakeDriver, TilesOfSeveralImagesAreCountedAsThePlannerDoes) {
       << set_.last_error();
   ASSERT_EQ(state_->launches.size(), 2u);
   EXPECT_THAT(state_->launches[0].grid, ElementsAre(made.source.packing->blocks, 1, 1));
-  const Shape shape = shape_of(kernel.layer, {64, 4, 4}).value();
+  const Shape shape = shape_of(kernel.layer, {64, 8, 8}).value();
   Grid single = grid_of(problem, made.plan);
   single.tile_images = 1;
   ASSERT_NE(single.blocks(shape), grid_blocks(problem, made.plan, shape).value());
