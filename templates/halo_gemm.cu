@@ -234,7 +234,7 @@ __device__ __forceinline__ void stage_input(unsigned char* to, const Element* __
                                             int first_channel, int thread, const int batch, const int in_h,
                                             const int in_w) {
   constexpr int kCopy = larger(P::copy_bytes, kBytes) / kBytes;  // elements
-  constexpr int kCopies = P::chunk / kCopy;      // of a pixel
+  constexpr int kCopies = P::chunk / kCopy;                      // of a pixel
 #pragma unroll 4
   for (int i = thread; i < kPixels * kCopies; i += P::producers) {
     const int channel = i % kCopies * kCopy;
@@ -454,8 +454,9 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[kParts][kSumArray
                 float values[P::store];
 #pragma unroll
                 for (int i = 0; i < P::store; ++i) {
-                  values[i] = finish(sum_of(sums[part], phase, first + i, half),
-                                     kAhead ? ahead[first + i] : P::has_bias ? bias[own + i] : 0);
+                  values[i] = finish(sum_of(sums[part], phase, first + i, half), kAhead        ? ahead[first + i]
+                                                                                 : P::has_bias ? bias[own + i]
+                                                                                               : 0);
                 }
                 store_together(to + own, values);
               }
@@ -469,8 +470,9 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[kParts][kSumArray
                 float values[P::store];
 #pragma unroll
                 for (int v = 0; v < P::store; ++v) {
-                  values[v] = finish(sum_of(sums[part], phase + v, i, half),
-                                     kAhead ? ahead[i] : P::has_bias ? bias[own] : 0);
+                  values[v] = finish(sum_of(sums[part], phase + v, i, half), kAhead        ? ahead[i]
+                                                                             : P::has_bias ? bias[own]
+                                                                                           : 0);
                 }
                 store_together(to + static_cast<long long>(own) * out_h * out_w, values);
               }

@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "af0b2b3983c39eaf0379f49f6c4020acf2dda8acc13871e4bec008abdb7f9bc7")
+  (digest "31abcf098da0880d8fa15f5247b3115378f70eeeab9805bb93061168b3d9f6a1")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -712,18 +712,18 @@
                         (declare @33 (array float P::store) values)
                         (for @35 (pragma "unroll") (declare @35 int i 0) (< i P::store) (++ i)
                           (do @36 (= (at values i) (call finish (call sum_of (at sums part) phase (+ first i) half) (? kAhead (at ahead (+ first i)) (? P::has_bias (at bias (+ own i)) 0))))))
-                        (do @39 (call store_together (+ to own) values))))))
+                        (do @40 (call store_together (+ to own) values))))))
                 (else
-                  (declare @43 (pointer Element) to (+ (+ y (* (+ (* (* (static_cast "long long" image) P::out_channels) out_h) oy) out_w)) ox))
-                  (for @45 (pragma "unroll") (declare @45 int i 0) (< i (/ P::columns 4)) (++ i)
-                    (declare @46 (const int) own (call own_channel channel i))
-                    (if @47 (|| (== (% P::out_channels P::columns) 0) (< own left))
+                  (declare @44 (pointer Element) to (+ (+ y (* (+ (* (* (static_cast "long long" image) P::out_channels) out_h) oy) out_w)) ox))
+                  (for @46 (pragma "unroll") (declare @46 int i 0) (< i (/ P::columns 4)) (++ i)
+                    (declare @47 (const int) own (call own_channel channel i))
+                    (if @48 (|| (== (% P::out_channels P::columns) 0) (< own left))
                       (then
-                        (declare @48 (array float P::store) values)
-                        (for @50 (pragma "unroll") (declare @50 int v 0) (< v P::store) (++ v)
-                          (do @51 (= (at values v) (call finish (call sum_of (at sums part) (+ phase v) i half) (? kAhead (at ahead i) (? P::has_bias (at bias own) 0))))))
-                        (do @54 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))))))))))))
-  (function @485 kernel void halo_gemm
+                        (declare @49 (array float P::store) values)
+                        (for @51 (pragma "unroll") (declare @51 int v 0) (< v P::store) (++ v)
+                          (do @52 (= (at values v) (call finish (call sum_of (at sums part) (+ phase v) i half) (? kAhead (at ahead i) (? P::has_bias (at bias own) 0))))))
+                        (do @56 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))))))))))))
+  (function @487 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
