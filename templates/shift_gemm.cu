@@ -224,26 +224,10 @@ extern "C" __global__ void __launch_bounds__(256)
 
 #include "shift_gemm.staging.h"
 
-// Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
-// or the assembler makes them between the products, and these one after the other. In f32x3 one of the two has `zero`
-// added, which the compiler doesn't know to be zero: of registers that it knows to be copies it makes more for each
-// product, and there are none to spare.
-__device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
-#pragma unroll
-  for (int i = 0; i < kRun - 1; ++i) {
-    run[i][0] = words[0][i];
-    run[i][1] = P::split ? words[0][i + 1] | zero : words[0][i + 1];
-    run[i][2] = words[1][i];
-    run[i][3] = P::split ? words[1][i + 1] | zero : words[1][i + 1];
-#pragma unroll
-    for (int word = 0; word < 4; ++word) {
-      wgmma_pin_operand(run[i][word]);
-    }
-  }
-}
-
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
-__device__ __forceinline__ void load_run(Run& run, const Element* row, unsigned int zero) {
+// A word stands in two operands. It is made before the fence, or the assembler makes it between the products, and these
+// one after the other; that goes for pinned copies too.
+__device__ __forceinline__ void load_run(Run& run, const Element* row) {
   Words words;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -270,7 +254,18 @@ __device__ __forceinline__ void load_run(Run& run, const Element* row, unsigned 
       }
     }
   }
-  arrange(run, words, zero);
+#pragma unroll
+  for (int i = 0; i < kRun; ++i) {
+    wgmma_pin_operand(words[0][i]);
+    wgmma_pin_operand(words[1][i]);
+  }
+#pragma unroll
+  for (int i = 0; i < kRun - 1; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = words[0][i + 1];
+    run[i][2] = words[1][i];
+    run[i][3] = words[1][i + 1];
+  }
 }
 
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
@@ -299,8 +294,7 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
 // chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
 // as soon as its products are done.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows,
-                                               unsigned long long weights, int later, unsigned long long* previous,
-                                               unsigned int zero) {
+                                               unsigned long long weights, int later, unsigned long long* previous) {
   Run runs[2];
   CONVTGEN_UNROLL
   for (int step = 0; step < kSteps; ++step) {
@@ -308,7 +302,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
     for (int offset = 0; offset < kOffsetsH; ++offset) {
       if (is_used(offset)) {
         const int at = (step * used_before(kOffsetsH) + used_before(offset)) % 2;
-        load_run(runs[at], rows + staged_row(step, offset), zero);
+        load_run(runs[at], rows + staged_row(step, offset));
         wgmma_fence();
         CONVTGEN_UNROLL
         for (int kh = 0; kh < kBlockTapRows; ++kh) {
@@ -489,7 +483,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         } else {
           multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
                          wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
-                         &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
+                         &empty[stage == 0 ? P::stages - 1 : stage - 1]);
           if (P::resident) {
             release(&empty[stage], true);
           }

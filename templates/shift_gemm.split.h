@@ -50,6 +50,23 @@ __device__ __forceinline__ void finish_stage(unsigned char* stage, unsigned long
   mbarrier_arrive(full);
 }
 
+// Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
+// or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to
+// be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare.
+__device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
+#pragma unroll
+  for (int i = 0; i < kRun - 1; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = words[0][i + 1] | zero;
+    run[i][2] = words[1][i];
+    run[i][3] = words[1][i + 1] | zero;
+#pragma unroll
+    for (int word = 0; word < 4; ++word) {
+      wgmma_pin_operand(run[i][word]);
+    }
+  }
+}
+
 // Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels
 // of each half, with channels last all four in one piece.
 __device__ __forceinline__ void load_split(Words (&words)[2], const float* row, float scale) {

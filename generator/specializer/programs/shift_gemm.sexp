@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "5cfe694ad522672b19bbdd054d7f5ef8fcc03574fd9e3d6e1aabcdd6d2d977d8")
+  (digest "5773b84ca46365961c9c39685da1a309e6ee4546442ae12f0490d3469f45f6da")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -772,28 +772,13 @@
             (trail "the next bulk copy to this place comes behind it")))))
     (do @31 (call mbarrier_arrive full)))
   (file "shift_gemm.cu")
-  (function @231 device void arrange
-    (comment "Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,")
-    (comment "or the assembler makes them between the products, and these one after the other. In f32x3 one of the two has `zero`")
-    (comment "added, which the compiler doesn't know to be zero: of registers that it knows to be copies it makes more for each")
-    (comment "product, and there are none to spare.")
-    (attributes "__forceinline__")
-    (argument (reference Run) run)
-    (argument (reference (const Words)) words)
-    (argument "unsigned int" zero)
-    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (- kRun 1)) (++ i)
-      (do @3 (= (at (at run i) 0) (at (at words 0) i)))
-      (do @4 (= (at (at run i) 1) (? P::split (| (at (at words 0) (+ i 1)) zero) (at (at words 0) (+ i 1)))))
-      (do @5 (= (at (at run i) 2) (at (at words 1) i)))
-      (do @6 (= (at (at run i) 3) (? P::split (| (at (at words 1) (+ i 1)) zero) (at (at words 1) (+ i 1)))))
-      (for @8 (pragma "unroll") (declare @8 int word 0) (< word 4) (++ word)
-        (do @9 (call wgmma_pin_operand (at (at run i) word))))))
-  (function @246 device void load_run
+  (function @230 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
+    (comment "A word stands in two operands. It is made before the fence, or the assembler makes it between the products, and these")
+    (comment "one after the other; that goes for pinned copies too.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
     (argument (pointer (const Element)) row)
-    (argument "unsigned int" zero)
     (declare @1 Words words)
     (for @3 (pragma "unroll") (declare @3 int half 0) (< half 2) (++ half)
       (for @5 (pragma "unroll") (declare @5 int i 0) (< i kRun) (+= i kVector)
@@ -820,8 +805,15 @@
                     (declare @21 (const "unsigned int") high (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (+ (* half 8) 1) kChannelPitch)) i))))
                     (do @22 (= (at (at words half) i) (| (& low 65535u) (<< high 16))))
                     (do @23 (= (at (at words half) (+ i 1)) (| (>> low 16) (& high 4294901760u))))))))))))
-    (do @27 (call arrange run words zero)))
-  (function @277 device void pin
+    (for @28 (pragma "unroll") (declare @28 int i 0) (< i kRun) (++ i)
+      (do @29 (call wgmma_pin_operand (at (at words 0) i)))
+      (do @30 (call wgmma_pin_operand (at (at words 1) i))))
+    (for @33 (pragma "unroll") (declare @33 int i 0) (< i (- kRun 1)) (++ i)
+      (do @34 (= (at (at run i) 0) (at (at words 0) i)))
+      (do @35 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
+      (do @36 (= (at (at run i) 2) (at (at words 1) i)))
+      (do @37 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
+  (function @272 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -829,7 +821,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @291 device void release
+  (function @286 device void release
     (comment "Says for a warp that it has read a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") empty)
@@ -838,7 +830,7 @@
     (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive empty)))))
-  (function @301 device void multiply_chunk
+  (function @296 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,")
     (comment "as soon as its products are done.")
@@ -848,29 +840,28 @@
     (argument "unsigned long long" weights)
     (argument int later)
     (argument (pointer "unsigned long long") previous)
-    (argument "unsigned int" zero)
-    (declare @3 (array Run 2) runs)
-    (for @5 unrolled (declare @5 int step 0) (< step kSteps) (++ step)
-      (for @7 unrolled (declare @7 int offset 0) (< offset kOffsetsH) (++ offset)
-        (if @8 (call is_used offset)
+    (declare @2 (array Run 2) runs)
+    (for @4 unrolled (declare @4 int step 0) (< step kSteps) (++ step)
+      (for @6 unrolled (declare @6 int offset 0) (< offset kOffsetsH) (++ offset)
+        (if @7 (call is_used offset)
           (then
-            (declare @9 (const int) at (% (+ (* step (call used_before kOffsetsH)) (call used_before offset)) 2))
-            (do @10 (call load_run (at runs at) (+ rows (call staged_row step offset)) zero))
-            (do @11 (call wgmma_fence))
-            (for @13 unrolled (declare @13 int kh 0) (< kh kBlockTapRows) (++ kh)
-              (if @14 (== (call offset_of_row kh) offset)
+            (declare @8 (const int) at (% (+ (* step (call used_before kOffsetsH)) (call used_before offset)) 2))
+            (do @9 (call load_run (at runs at) (+ rows (call staged_row step offset))))
+            (do @10 (call wgmma_fence))
+            (for @12 unrolled (declare @12 int kh 0) (< kh kBlockTapRows) (++ kh)
+              (if @13 (== (call offset_of_row kh) offset)
                 (then
-                  (for @16 unrolled (declare @16 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                    (declare @17 (const int) first (? (&& (== step 0) (call is_first kh kw)) 1 0))
-                    (for @19 unrolled (declare @19 int tile 0) (< tile kTiles) (++ tile)
-                      (do @20 (call wgmma_rs P::type kWgmmaMajorK (at (at sums (call sums_of_tap kh kw)) tile) (at (at runs at) (+ (* 2 tile) (call shift_of_tap kw))) (call wgmma_descriptor_move weights (call operand_of_tap kh kw step)) (? (== first 1) later 1))
+                  (for @15 unrolled (declare @15 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+                    (declare @16 (const int) first (? (&& (== step 0) (call is_first kh kw)) 1 0))
+                    (for @18 unrolled (declare @18 int tile 0) (< tile kTiles) (++ tile)
+                      (do @19 (call wgmma_rs P::type kWgmmaMajorK (at (at sums (call sums_of_tap kh kw)) tile) (at (at runs at) (+ (* 2 tile) (call shift_of_tap kw))) (call wgmma_descriptor_move weights (call operand_of_tap kh kw step)) (? (== first 1) later 1))
                         (trail "tap ({kh}, {kw})")))))))
-            (do @27 (call wgmma_commit))
-            (do @28 (call wgmma_wait 1)
+            (do @26 (call wgmma_commit))
+            (do @27 (call wgmma_wait 1)
               (trail "the other run may be overwritten"))
-            (if @29 (&& (&& (! P::resident) (== step 0)) (== (call used_before offset) 0))
+            (if @28 (&& (&& (! P::resident) (== step 0)) (== (call used_before offset) 0))
               (then
-                (do @30 (call release previous (== later 1))))))))))
+                (do @29 (call release previous (== later 1))))))))))
   (file "shift_gemm.split.h")
   (function @5 device float largest_copied
     (comment "The larger one of `most` and the finite magnitudes of a copy.")
@@ -922,7 +913,22 @@
         (then
           (do @4 (= (at (reinterpret_cast (pointer float) (+ stage kLargestOffset)) (+ (* image (/ kProducers 32)) (/ thread 32))) most)))))
     (do @7 (call mbarrier_arrive full)))
-  (function @55 device void load_split
+  (function @56 device void arrange
+    (comment "Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,")
+    (comment "or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to")
+    (comment "be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare.")
+    (attributes "__forceinline__")
+    (argument (reference Run) run)
+    (argument (reference (const Words)) words)
+    (argument "unsigned int" zero)
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (- kRun 1)) (++ i)
+      (do @3 (= (at (at run i) 0) (at (at words 0) i)))
+      (do @4 (= (at (at run i) 1) (| (at (at words 0) (+ i 1)) zero)))
+      (do @5 (= (at (at run i) 2) (at (at words 1) i)))
+      (do @6 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) zero)))
+      (for @8 (pragma "unroll") (declare @8 int word 0) (< word 4) (++ word)
+        (do @9 (call wgmma_pin_operand (at (at run i) word))))))
+  (function @72 device void load_split
     (comment "Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels")
     (comment "of each half, with channels last all four in one piece.")
     (attributes "__forceinline__")
@@ -957,7 +963,7 @@
           (declare @31 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) v) (at (at values (+ (* 2 half) 1)) v) scale))
           (do @32 (= (at (at (at words 0) half) (+ i v)) (. pair high)))
           (do @33 (= (at (at (at words 1) half) (+ i v)) (. pair low)))))))
-  (function @96 device void multiply_low
+  (function @113 device void multiply_low
     (comment "A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where")
     (comment "`accumulate` is 0.")
     (attributes "__forceinline__")
@@ -969,7 +975,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @105 device void multiply_high
+  (function @122 device void multiply_high
     (comment "Those of the high parts of x with the high and the low parts of the weights, behind those above.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -981,7 +987,7 @@
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
       (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))
-  (function @118 device void add_up
+  (function @135 device void add_up
     (comment "Adds sums to the totals of those before, in units of the result, and puts what that makes into their place. `totals`")
     (comment "are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first column and those")
     (comment "behind.")
@@ -1020,17 +1026,17 @@
             (if @36 kHasTotals
               (then
                 (do @37 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (constant @165 int kRows (* kSteps (call used_before kOffsetsH)))
-  (constant @166 int kAddRows (? (> P::add_rows 0) P::add_rows kRows))
-  (constant @167 bool kClears (&& (&& (< kAddRows kRows) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (function @169 device void clear
+  (constant @182 int kRows (* kSteps (call used_before kOffsetsH)))
+  (constant @183 int kAddRows (? (> P::add_rows 0) P::add_rows kRows))
+  (constant @184 bool kClears (&& (&& (< kAddRows kRows) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (function @186 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @185 device void multiply_split
+  (function @202 device void multiply_split
     (comment "All products of one chunk, added to those of the chunks before. `rows` is the thread's first position in the staged")
     (comment "input, whose scale `exponent` tells; `begins` is true in a tile's first chunk. Says at `empty` that the stage has")
     (comment "been read.")
@@ -1184,12 +1190,12 @@
                             (do @50 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) (? P::has_bias (at shifts i) 0)))))
                           (do @55 (call store_together (+ to ox) values))))))))))))))
   (file "shift_gemm.cu")
-  (record @342 Tile
+  (record @336 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @347 device Tile tile_at
+  (function @341 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -1199,7 +1205,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @355 kernel void shift_gemm
+  (function @349 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1335,7 +1341,7 @@
                 (declare @131 (const int) exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w)))))
                 (do @132 (call multiply_split sums (+ (reinterpret_cast (pointer (const float)) from) own) exponent weights (+ totals (. threadIdx x)) quarter (== chunk 0) (& (at empty stage)) zero)))
               (else
-                (do @135 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero))
+                (do @135 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1))))))
                 (if @138 P::resident
                   (then
                     (do @139 (call release (& (at empty stage)) true))))))

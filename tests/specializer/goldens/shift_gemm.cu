@@ -330,25 +330,9 @@ __device__ __forceinline__ void stage_channels(float* to, const float* __restric
   }
 }
 
-// Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
-// or the assembler makes them between the products, and these one after the other. In f32x3 one of the two has `zero`
-// added, which the compiler doesn't know to be zero: of registers that it knows to be copies it makes more for each
-// product, and there are none to spare.
-__device__ __forceinline__ void arrange(Run& run, const Words& words) {
-#pragma unroll
-  for (int i = 0; i < 5; ++i) {
-    run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1];
-    run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1];
-#pragma unroll
-    for (int word = 0; word < 4; ++word) {
-      wgmma_pin_operand(run[i][word]);
-    }
-  }
-}
-
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
+// A word stands in two operands. It is made before the fence, or the assembler makes it between the products, and these
+// one after the other; that goes for pinned copies too.
 __device__ __forceinline__ void load_run(Run& run, const float* row) {
   Words words;
 #pragma unroll
@@ -360,7 +344,18 @@ __device__ __forceinline__ void load_run(Run& run, const float* row) {
       words[half][i + 1] = operand(v.y);
     }
   }
-  arrange(run, words);
+#pragma unroll
+  for (int i = 0; i < 6; ++i) {
+    wgmma_pin_operand(words[0][i]);
+    wgmma_pin_operand(words[1][i]);
+  }
+#pragma unroll
+  for (int i = 0; i < 5; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = words[0][i + 1];
+    run[i][2] = words[1][i];
+    run[i][3] = words[1][i + 1];
+  }
 }
 
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
