@@ -225,8 +225,8 @@ extern "C" __global__ void __launch_bounds__(256)
 #include "shift_gemm.staging.h"
 
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
-// A word stands in two operands. It is made before the fence, or the assembler makes it between the products, and these
-// one after the other; that goes for pinned copies too.
+// A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,
+// they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)
 __device__ __forceinline__ void load_run(Run& run, const Element* row) {
   Words words;
 #pragma unroll

@@ -26,7 +26,16 @@ double arithmetic_rate(const Layer& layer, const Target& target) {
   return rate > 0 ? rate : target.f32_flops;
 }
 
+constexpr std::int64_t kOpenExtent = 256;
+constexpr std::int64_t kOpenBatch = 16;
+
 }  // namespace
+
+InputSizes planned_sizes(const Layer& layer) {
+  return {.batch = layer.batch.value_or(kOpenBatch),
+          .height = layer.height.value_or(kOpenExtent),
+          .width = layer.width.value_or(kOpenExtent)};
+}
 
 Cost cost_of(const Problem& problem, const Shape& shape) {
   const Layer& layer = problem.layer;

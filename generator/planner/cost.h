@@ -13,6 +13,10 @@ struct Cost {
   bool memory_bound = false;
 };
 
+/// The sizes that a layer is planned for: its own, and middling ones where it leaves them open. All templates predict
+/// times at these, so that their plans can be compared.
+[[nodiscard]] InputSizes planned_sizes(const Layer& layer);
+
 [[nodiscard]] Cost cost_of(const Problem& problem, const Shape& shape);
 
 }  // namespace convtgen

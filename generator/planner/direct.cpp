@@ -1,4 +1,5 @@
 #include "generator/planner/direct.h"
+#include "generator/planner/integers.h"
 
 #include <fmt/format.h>
 
@@ -20,10 +21,6 @@ constexpr std::int64_t kMaxPhases = 16;                // of a phase group: what
 constexpr std::int64_t kMaxChunk = 16;
 constexpr std::int64_t kMaxUnrolled = 12288;  // multiply-adds in the unrolled body: bounds code size and compile time
 constexpr std::int64_t kMaxStores = 16384;    // phases of a layer, each of which the source stores by a line of its own
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 /// The size of each part when `total` is cut into as few even parts of at most `most` as possible.
 std::int64_t even_part(std::int64_t total, std::int64_t most) {

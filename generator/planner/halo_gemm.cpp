@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "generator/planner/cost.h"
+#include "generator/planner/integers.h"
 #include "generator/planner/layer_parameters.h"
 
 namespace convtgen {
@@ -18,8 +19,6 @@ constexpr std::int64_t kMostColumns = 256;        // of a product
 constexpr std::int64_t kMostSums = 160;           // of a thread
 constexpr std::int64_t kMostProducts = 256;       // in the unrolled body
 constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
-constexpr std::int64_t kUnknownExtent = 256;      // what open sizes are planned for
-constexpr std::int64_t kUnknownBatch = 8;
 constexpr std::size_t kMostPlans = 8;
 
 // What an SM of an H200 does in a cycle, measured.
@@ -32,19 +31,6 @@ constexpr double kCopiedBytes = 16;    // of it that an asynchronous copy fills
 constexpr double kRowsMeasured = 3.0;
 constexpr double kPixelsMeasured = 1.8;  // with channels last
 constexpr double kChunkCycles = 40;      // of barriers, between chunks
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-std::int64_t round_up(std::int64_t a, std::int64_t b) {
-  return ceil_div(a, b) * b;
-}
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-  return a >= 0 ? a / b : -ceil_div(-a, b);
-}
-std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
-  return a - b * floor_div(a, b);
-}
 
 /// One axis as the template sees it: positions m = (output + padding) / stride, and the window of taps that serves all
 /// phases of a position.
@@ -307,6 +293,7 @@ bool applies(const Problem& problem) {
 Facts facts_of(const Problem& problem) {
   const Layer& layer = problem.layer;
   const std::int64_t bytes = layer.dtype == Dtype::kF32 ? 4 : 2;
+  const InputSizes sizes = planned_sizes(layer);
   Facts f{
       .layer = layer,
       .target = problem.target,
@@ -315,14 +302,14 @@ Facts facts_of(const Problem& problem) {
       .bytes = bytes,
       .depth = 32 / bytes,
       .pack = 16 / bytes,
-      .batch = layer.batch.value_or(kUnknownBatch),
-      .height = layer.height.value_or(kUnknownExtent),
-      .width = layer.width.value_or(kUnknownExtent),
+      .batch = sizes.batch,
+      .height = sizes.height,
+      .width = sizes.width,
       .read_seconds = 0,
       .write_seconds = 0,
       .can_be_flat = false,
       .channels_last = layer.layout == Layout::kNhwc};
-  if (const auto shape = shape_of(layer, {.batch = f.batch, .height = f.height, .width = f.width})) {
+  if (const auto shape = shape_of(layer, sizes)) {
     f.write_seconds = static_cast<double>(shape->output_elements * bytes) / problem.target.bytes_per_second;
     f.read_seconds = cost_of(problem, *shape).bytes / problem.target.bytes_per_second - f.write_seconds;
   }

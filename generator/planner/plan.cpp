@@ -17,17 +17,12 @@ namespace convtgen {
 namespace {
 
 constexpr double kLaunchSeconds = 3e-6;
-constexpr double kDirectReaches = 0.6;        // of the ceiling of its arithmetic
-constexpr double kDirectMovesTimes = 1.5;     // what it would take to move everything once
-constexpr std::int64_t kUnknownExtent = 256;  // what open sizes are planned for
-constexpr std::int64_t kUnknownBatch = 8;
+constexpr double kDirectReaches = 0.6;     // of the ceiling of its arithmetic
+constexpr double kDirectMovesTimes = 1.5;  // what it would take to move everything once
 
 /// About the time of `direct`'s first plan, which knows no tensor cores.
 double direct_seconds(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  const auto shape = shape_of(layer, {.batch = layer.batch.value_or(kUnknownBatch),
-                                      .height = layer.height.value_or(kUnknownExtent),
-                                      .width = layer.width.value_or(kUnknownExtent)});
+  const auto shape = shape_of(problem.layer, planned_sizes(problem.layer));
   if (!shape) {
     return 0;
   }

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "generator/planner/cost.h"
+#include "generator/planner/integers.h"
 #include "generator/planner/layer_parameters.h"
 
 namespace convtgen {
@@ -18,9 +20,7 @@ constexpr std::int64_t kMostRegisters = 152;  // of sums and operands: beyond, p
 constexpr std::int64_t kMostReach = 24;       // of a row's taps, whose words a thread reads
 constexpr std::int64_t kMostProducts = 256;   // in the unrolled body
 constexpr std::int64_t kMostStages = 8;
-constexpr std::int64_t kMostSegments = 64;    // of an image's rows
-constexpr std::int64_t kUnknownExtent = 256;  // what open sizes are planned for
-constexpr std::int64_t kUnknownBatch = 16;
+constexpr std::int64_t kMostSegments = 64;  // of an image's rows
 constexpr std::size_t kMostPlans = 8;
 
 // What an SM of an H200 does, in cycles. The rates are measured ones (docs/kernel-notes.md).
@@ -34,15 +34,6 @@ constexpr double kTileCycles = 1500;     // until the first row has come
 constexpr double kLaunchSeconds = 3e-6;
 constexpr double kPackBytesPerSecond = 1e12;
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-std::int64_t round_up(std::int64_t a, std::int64_t b) {
-  return ceil_div(a, b) * b;
-}
-std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
-  return (a % b + b) % b;
-}
 double number(std::int64_t value) {
   return static_cast<double>(value);
 }
@@ -313,8 +304,7 @@ std::optional<Facts> facts_of(const Problem& problem) {
   if (!applies || !layer.width || *layer.width * bytes % 16 != 0) {
     return std::nullopt;
   }
-  const auto shape =
-      shape_of(layer, {layer.batch.value_or(kUnknownBatch), layer.height.value_or(kUnknownExtent), *layer.width});
+  const auto shape = shape_of(layer, planned_sizes(layer));
   if (!shape || shape->output_elements == 0) {
     return std::nullopt;
   }

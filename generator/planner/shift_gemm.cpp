@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "generator/planner/integers.h"
 #include "generator/planner/layer_parameters.h"
 #include "generator/planner/shift_gemm_block.h"
 
@@ -11,7 +12,6 @@ namespace convtgen {
 namespace {
 
 using shift_gemm::Block;
-using shift_gemm::ceil_div;
 using shift_gemm::Facts;
 
 constexpr std::int64_t kThreads = 384;

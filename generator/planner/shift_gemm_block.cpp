@@ -1,4 +1,5 @@
 #include "generator/planner/shift_gemm_block.h"
+#include "generator/planner/integers.h"
 
 #include <algorithm>
 #include <limits>
@@ -16,16 +17,6 @@ constexpr std::int64_t kMostProducts = 1024;  // in the unrolled body
 constexpr std::int64_t kMostTerms = 16;       // products of a sum of f32x3: each addition on tensor cores truncates
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the weights of a block
 constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
-
-std::int64_t round_up(std::int64_t a, std::int64_t b) {
-  return ceil_div(a, b) * b;
-}
-std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
-  return (a % b + b) % b;
-}
-std::int64_t round_down(std::int64_t a, std::int64_t b) {
-  return a - floor_mod(a, b);
-}
 
 /// As many stages as fit, of at most six; false where not even two do.
 bool choose_stages(const Facts& f, Block& b) {

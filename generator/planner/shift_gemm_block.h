@@ -5,13 +5,10 @@
 #include <vector>
 
 #include "generator/layer/phases.h"
+#include "generator/planner/integers.h"
 #include "generator/planner/plan.h"
 
 namespace convtgen::shift_gemm {
-
-[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 /// The block, as the template's parameters of the same names.
 struct Block {

@@ -1,6 +1,8 @@
 // How long a block's work takes, in cycles of an SM of an H200. The rates are measured ones (docs/kernel-notes.md).
 #include <algorithm>
 
+#include "generator/planner/cost.h"
+#include "generator/planner/integers.h"
 #include "generator/planner/shift_gemm_block.h"
 
 namespace convtgen::shift_gemm {
@@ -24,18 +26,10 @@ constexpr double kAddUpInstructions = 7;
 // Of a warpgroup that waits for its products before it gets the next ones ready.
 constexpr double kStall = 1.3;  // cycles of an instruction
 constexpr double kWaitCycles = 150;
-constexpr std::int64_t kUnknownExtent = 256;  // what an open size is planned for
-constexpr std::int64_t kUnknownBatch = 16;
 
 /// Of a product of 64 positions by two warpgroups that take turns.
 double product_cycles(std::int64_t columns) {
   return std::max(17.0, static_cast<double>(columns) * 0.5 + (columns < 64 ? 2.0 : 0.5));
-}
-
-Shape planned_shape(const Layer& layer) {
-  const InputSizes sizes{layer.batch.value_or(kUnknownBatch), layer.height.value_or(kUnknownExtent),
-                         layer.width.value_or(kUnknownExtent)};
-  return shape_of(layer, sizes).value_or(Shape{});
 }
 
 /// Cycles of one tile whose stages keep coming.
@@ -87,7 +81,7 @@ double row_waste(const Facts& f, std::int64_t elements, std::int64_t extent) {
 
 double predicted_seconds(const Facts& f, const Block& b) {
   const Layer& layer = f.layer;
-  const Shape shape = planned_shape(layer);
+  const Shape shape = shape_of(layer, planned_sizes(layer)).value_or(Shape{});
   const std::int64_t tiles = ceil_div(shape.batch, b.tile_n) * ceil_div(shape.out_height, layer.stride.h * b.tile_h) *
                              ceil_div(shape.out_width, layer.stride.w * b.tile_w);
   const std::int64_t columns = column_tiles(f, b);

@@ -1,6 +1,12 @@
 #include "generator/planner/cost.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "generator/language/language.h"
+#include "generator/planner/halo_gemm.h"
+#include "generator/planner/roll_gemm.h"
+#include "generator/planner/shift_gemm.h"
 
 namespace convtgen {
 namespace {
@@ -38,6 +44,18 @@ TEST(Cost, TheReferenceLayerIsBoundByArithmetic) {
   problem.target = target_named("sm_80").value();
   EXPECT_DOUBLE_EQ(cost_of(problem, shape_of(problem.layer, {8, 512, 1024}).value()).floor_seconds,
                    cost.flops / problem.target.f32_flops);
+}
+
+TEST(PlannedSizes, AreTheSameForAllTemplates) {
+  const Target target = target_named("sm_90a").value();
+  const std::string layer = "conv_transpose2d 64 -> 64; kernel 3x3; compute tf32; input ";
+  const Problem open{parse_layer(layer + "?x128x128").value(), Direction::kForward, target};
+  const std::string batch = fmt::format("{}", planned_sizes(open.layer).batch);
+  const Problem fixed{parse_layer(layer + batch + "x128x128").value(), Direction::kForward, target};
+  for (const auto& plans : {plans_shift_gemm, plans_roll_gemm, plans_halo_gemm}) {
+    const Plan of_open = plans(open).at(0);
+    EXPECT_EQ(of_open.predicted_seconds, plans(fixed).at(0).predicted_seconds) << of_open.template_name;
+  }
 }
 
 }  // namespace

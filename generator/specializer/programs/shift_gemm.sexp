@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "5773b84ca46365961c9c39685da1a309e6ee4546442ae12f0490d3469f45f6da")
+  (digest "5de7f541496de3129549568f3fd478d213a048644b8ecb5080c69de0ecf048d1")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -774,8 +774,8 @@
   (file "shift_gemm.cu")
   (function @230 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
-    (comment "A word stands in two operands. It is made before the fence, or the assembler makes it between the products, and these")
-    (comment "one after the other; that goes for pinned copies too.")
+    (comment "A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,")
+    (comment "they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)")
     (attributes "__forceinline__")
     (argument (reference Run) run)
     (argument (pointer (const Element)) row)
