@@ -1,0 +1,128 @@
+// Part of the template `roll_gemm`, which uses what stands above its line there: how input comes from there to
+// registers.
+#pragma once
+
+// Takes a thread's run of a staged row to registers, for one step. `row` is its first position of its first channel.
+__device__ __forceinline__ void load_run(Run& run, const Element* row) {
+  unsigned int words[2][kRun];  // for the halves of a product's depth
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const Element* from = row + half * kPack * kChannelPitch;
+#pragma unroll
+    for (int i = 0; i < kRun; i += P::run) {
+      if (P::type == kWgmmaTf32 && P::run == 4) {
+        const uint4 v = *reinterpret_cast<const uint4*>(from + i);
+        words[half][i] = operand(v.x);
+        words[half][i + 1] = operand(v.y);
+        words[half][i + 2] = operand(v.z);
+        words[half][i + 3] = operand(v.w);
+      } else if (P::type == kWgmmaTf32) {
+        const uint2 v = *reinterpret_cast<const uint2*>(from + i);
+        words[half][i] = operand(v.x);
+        words[half][i + 1] = operand(v.y);
+      } else if (P::run == 4) {
+        // Two channels, position by position.
+        const uint2 a = *reinterpret_cast<const uint2*>(from + i);
+        const uint2 b = *reinterpret_cast<const uint2*>(from + kChannelPitch + i);
+        words[half][i] = low_halves(a.x, b.x);
+        words[half][i + 1] = high_halves(a.x, b.x);
+        words[half][i + 2] = low_halves(a.y, b.y);
+        words[half][i + 3] = high_halves(a.y, b.y);
+      } else {
+        const unsigned int a = *reinterpret_cast<const unsigned int*>(from + i);
+        const unsigned int b = *reinterpret_cast<const unsigned int*>(from + kChannelPitch + i);
+        words[half][i] = low_halves(a, b);
+        words[half][i + 1] = high_halves(a, b);
+      }
+    }
+  }
+#pragma unroll
+  for (int i = kFirstWord; i < kFirstWord + P::run + kReach; ++i) {
+    wgmma_pin_operand(words[0][i]);
+    wgmma_pin_operand(words[1][i]);
+  }
+#pragma unroll
+  for (int i = 0; i < kRun - 1; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = words[0][i + 1];
+    run[i][2] = words[1][i];
+    run[i][3] = words[1][i + 1];
+  }
+}
+
+// A run's words with channels last, for the halves of a product's depth.
+using Words = unsigned int[2][kRun];
+
+// A pixel's 16 bytes or 8, zeros where it lacks these channels.
+__device__ __forceinline__ uint4 load_16(const Element* from, bool exists) {
+  return exists ? *reinterpret_cast<const uint4*>(from) : make_uint4(0, 0, 0, 0);
+}
+__device__ __forceinline__ uint2 load_8(const Element* from, bool exists) {
+  return exists ? *reinterpret_cast<const uint2*>(from) : make_uint2(0, 0);
+}
+
+// One of a pair's two words: the second where the thread takes the pixels crossed.
+__device__ __forceinline__ unsigned int pick(unsigned int first, unsigned int second, int crossed) {
+  return operand(crossed == 0 ? first : second);
+}
+
+// Takes a thread's run of staged pixels to registers, for the two steps from this channel on. `row` is its first
+// position. Of each it reads 16 bytes: the thread of this `quarter` among the four of a run. With `crossed` 1 (or 0) it
+// takes the second pixel of a pair first.
+__device__ __forceinline__ void load_pixels(Words& even, Words& odd, const Element* row, const int channel, int quarter,
+                                            int crossed) {
+  const bool exists = channel + 2 * kDepth <= P::in_channels || channel + quarter * kPack < P::in_channels;
+  const Element* from = row + crossed * P::in_channels + channel + quarter * kPack;
+  const Element* other = row + (1 - crossed) * P::in_channels + channel + quarter * kPack;
+#pragma unroll
+  for (int i = 0; i < kRun; i += 2) {
+    const uint4 a = load_16(from + i * P::in_channels, exists);
+    const uint4 b = load_16(other + i * P::in_channels, exists);
+    even[0][i] = pick(a.x, b.x, crossed);
+    even[1][i] = pick(a.y, b.y, crossed);
+    odd[0][i] = pick(a.z, b.z, crossed);
+    odd[1][i] = pick(a.w, b.w, crossed);
+    even[0][i + 1] = pick(b.x, a.x, crossed);
+    even[1][i + 1] = pick(b.y, a.y, crossed);
+    odd[0][i + 1] = pick(b.z, a.z, crossed);
+    odd[1][i + 1] = pick(b.w, a.w, crossed);
+  }
+#pragma unroll
+  for (int i = 0; i < P::run + kReach; ++i) {
+    wgmma_pin_operand(odd[0][i]);
+    wgmma_pin_operand(odd[1][i]);
+  }
+}
+
+// The same for the last step of an odd number: 8 bytes of each.
+__device__ __forceinline__ void load_last_pixels(Words& words, const Element* row, const int channel, int quarter,
+                                                 int crossed) {
+  const bool exists = channel + kDepth <= P::in_channels || channel + quarter * (kPack / 2) < P::in_channels;
+  const Element* from = row + crossed * P::in_channels + channel + quarter * (kPack / 2);
+  const Element* other = row + (1 - crossed) * P::in_channels + channel + quarter * (kPack / 2);
+#pragma unroll
+  for (int i = 0; i < kRun; i += 2) {
+    const uint2 a = load_8(from + i * P::in_channels, exists);
+    const uint2 b = load_8(other + i * P::in_channels, exists);
+    words[0][i] = pick(a.x, b.x, crossed);
+    words[1][i] = pick(a.y, b.y, crossed);
+    words[0][i + 1] = pick(b.x, a.x, crossed);
+    words[1][i + 1] = pick(b.y, a.y, crossed);
+  }
+}
+
+// Makes a step's operands of its words. A word stands in two of them.
+__device__ __forceinline__ void arrange(Run& run, Words& words) {
+#pragma unroll
+  for (int i = 0; i < P::run + kReach; ++i) {
+    wgmma_pin_operand(words[0][i]);
+    wgmma_pin_operand(words[1][i]);
+  }
+#pragma unroll
+  for (int i = 0; i < kRun - 1; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = words[0][i + 1];
+    run[i][2] = words[1][i];
+    run[i][3] = words[1][i + 1];
+  }
+}
