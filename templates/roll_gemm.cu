@@ -186,7 +186,7 @@ __device__ __forceinline__ void pin(Sums (&sums)[kTiles]) {
 // All products of one chunk of an input row. `row` is the thread's first position in the stage, which is given back
 // when it lies in registers.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Element* row, unsigned long long weights,
-                                               unsigned long long* empty, int quarter, int crossed) {
+                                               unsigned long long* empty, int quarter, const int crossed) {
   Run runs[2];
   Words words[2];  // with channels last: of two steps, which one read brings
   CONVTGEN_UNROLL
@@ -194,11 +194,9 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Eleme
     if (!P::channels_last) {
       load_run(runs[step % 2], row + step * kDepth * kChannelPitch + kRunStart);
     } else {
-      if (step % 2 == 1) {
-        // They have come with those of the step before.
-      } else if (step + 1 < kSteps) {
+      if (step % 2 == 0 && step + 1 < kSteps) {
         load_pixels(words[0], words[1], row, step * kDepth, quarter, crossed);
-      } else {
+      } else if (step % 2 == 0) {
         load_last_pixels(words[0], row, step * kDepth, quarter, crossed);
       }
       arrange(runs[step % 2], words[step % 2]);
@@ -276,7 +274,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   int stage = 0;
   unsigned int parity = warp >= kConsumers / 32 ? 1 : 0;
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(88);
+    setmaxnreg_decrease(P::channels_last ? 64 : 88);
     const int thread = threadIdx.x - kConsumers;
     if (thread == 0) {
       mbarrier_arrive_expect(resident, kWeightBytes);
@@ -315,12 +313,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase(208);
+    setmaxnreg_increase(P::channels_last ? 224 : 208);
     // The thread's place in the strip, and the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
     const int column = (warp * 8 + lane / 4) * P::run;
-    const int own = P::channels_last ? column * P::in_channels : quarter * (4 / kBytes) * kChannelPitch + column;
+    const int own =
+        P::channels_last ? column * P::in_channels + quarter * kPack : quarter * (4 / kBytes) * kChannelPitch + column;
     const int crossed = kCrossed ? lane / 4 % 2 : 0;
     const int co = column_tile * P::columns + quarter * kChannelRun;
     // What it stores of the strip: its own outputs, or a piece of a warpgroup's.

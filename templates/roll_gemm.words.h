@@ -54,26 +54,26 @@ __device__ __forceinline__ void load_run(Run& run, const Element* row) {
 using Words = unsigned int[2][kRun];
 
 // A pixel's 16 bytes or 8, zeros where it lacks these channels.
-__device__ __forceinline__ uint4 load_16(const Element* from, bool exists) {
+__device__ __forceinline__ uint4 load_16(const Element* from, const bool exists) {
   return exists ? *reinterpret_cast<const uint4*>(from) : make_uint4(0, 0, 0, 0);
 }
-__device__ __forceinline__ uint2 load_8(const Element* from, bool exists) {
+__device__ __forceinline__ uint2 load_8(const Element* from, const bool exists) {
   return exists ? *reinterpret_cast<const uint2*>(from) : make_uint2(0, 0);
 }
 
 // One of a pair's two words: the second where the thread takes the pixels crossed.
-__device__ __forceinline__ unsigned int pick(unsigned int first, unsigned int second, int crossed) {
+__device__ __forceinline__ unsigned int pick(unsigned int first, unsigned int second, const int crossed) {
   return operand(crossed == 0 ? first : second);
 }
 
 // Takes a thread's run of staged pixels to registers, for the two steps from this channel on. `row` is its first
-// position. Of each it reads 16 bytes: the thread of this `quarter` among the four of a run. With `crossed` 1 (or 0) it
-// takes the second pixel of a pair first.
+// position. Of each it reads 16 bytes: the thread of this `quarter` among the four of a run, to which `row` points.
+// With `crossed` 1 (else 0) it takes the second pixel of a pair first.
 __device__ __forceinline__ void load_pixels(Words& even, Words& odd, const Element* row, const int channel, int quarter,
-                                            int crossed) {
+                                            const int crossed) {
   const bool exists = channel + 2 * kDepth <= P::in_channels || channel + quarter * kPack < P::in_channels;
-  const Element* from = row + crossed * P::in_channels + channel + quarter * kPack;
-  const Element* other = row + (1 - crossed) * P::in_channels + channel + quarter * kPack;
+  const Element* from = row + crossed * P::in_channels + channel;
+  const Element* other = row + (1 - crossed) * P::in_channels + channel;
 #pragma unroll
   for (int i = 0; i < kRun; i += 2) {
     const uint4 a = load_16(from + i * P::in_channels, exists);
@@ -96,10 +96,10 @@ __device__ __forceinline__ void load_pixels(Words& even, Words& odd, const Eleme
 
 // The same for the last step of an odd number: 8 bytes of each.
 __device__ __forceinline__ void load_last_pixels(Words& words, const Element* row, const int channel, int quarter,
-                                                 int crossed) {
+                                                 const int crossed) {
   const bool exists = channel + kDepth <= P::in_channels || channel + quarter * (kPack / 2) < P::in_channels;
-  const Element* from = row + crossed * P::in_channels + channel + quarter * (kPack / 2);
-  const Element* other = row + (1 - crossed) * P::in_channels + channel + quarter * (kPack / 2);
+  const Element* from = row - quarter * (kPack / 2) + crossed * P::in_channels + channel;
+  const Element* other = row - quarter * (kPack / 2) + (1 - crossed) * P::in_channels + channel;
 #pragma unroll
   for (int i = 0; i < kRun; i += 2) {
     const uint2 a = load_8(from + i * P::in_channels, exists);
