@@ -99,6 +99,10 @@ using Run = unsigned int[kRun - 1][4];
 
 #include "roll_gemm.channels.h"
 
+// Sets of these registers: two, so that one is made while products read the other, where a thread has as many.
+constexpr int kShifts = P::run - 1 + kReach < kTiles * P::kernel_w ? P::run - 1 + kReach : kTiles * P::kernel_w;
+constexpr int kTurns = P::channels_last && kTiles * kColumns / 2 + 2 * 4 * kShifts > 160 ? 1 : 2;
+
 // Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
 // column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
 // 16 bytes, adjacent threads read adjacent taps.
@@ -186,8 +190,8 @@ __device__ __forceinline__ void pin(Sums (&sums)[kTiles]) {
 // All products of one chunk of an input row. `row` is the thread's first position in the stage, which is given back
 // when it lies in registers.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Element* row, unsigned long long weights,
-                                               unsigned long long* empty, int quarter, const int crossed) {
-  Run runs[2];
+                                               unsigned long long* empty, int quarter, const int turn) {
+  Run runs[kTurns];
   Words words[2];  // with channels last: of two steps, which one read brings
   CONVTGEN_UNROLL
   for (int step = 0; step < kSteps; ++step) {
@@ -195,11 +199,13 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Eleme
       load_run(runs[step % 2], row + step * kDepth * kChannelPitch + kRunStart);
     } else {
       if (step % 2 == 0 && step + 1 < kSteps) {
-        load_pixels(words[0], words[1], row, step * kDepth, quarter, crossed);
+        load_pixels(words[0], words[1], row + step * kDepth, turn,
+                    (step + 2) * kDepth <= P::in_channels || step * kDepth + quarter * kPack < P::in_channels);
       } else if (step % 2 == 0) {
-        load_last_pixels(words[0], row, step * kDepth, quarter, crossed);
+        load_last_pixels(
+            words[0], row + step * kDepth - quarter * (kPack / 2), turn,
+            (step + 1) * kDepth <= P::in_channels || step * kDepth + quarter * (kPack / 2) < P::in_channels);
       }
-      arrange(runs[step % 2], words[step % 2]);
     }
     if (P::channels_last ? step == (kSteps - 1) / 2 * 2 : step == kSteps - 1) {
       __syncwarp();
@@ -207,18 +213,24 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Eleme
         mbarrier_arrive(empty);
       }
     }
+    if (P::channels_last) {
+      if (kTurns == 1 && step > 0) {
+        wgmma_wait(0);
+      }
+      arrange(runs[step % kTurns], words[step % 2]);
+    }
     wgmma_fence();
     CONVTGEN_UNROLL
     for (int kw = 0; kw < P::kernel_w; ++kw) {
       const int shift = P::padding_w - P::dilation_w * kw - kFirstColumn - kRunStart;
       CONVTGEN_UNROLL
       for (int tile = 0; tile < kTiles; ++tile) {
-        wgmma_rs(P::type, kWgmmaMajorK, sums[tile], runs[step % 2][2 * tile + shift],
+        wgmma_rs(P::type, kWgmmaMajorK, sums[tile], runs[step % kTurns][2 * tile + shift],
                  wgmma_descriptor_move(weights, (kw * kSteps + step) * kProductBytes), 1);  // kernel column {kw}
       }
     }
     wgmma_commit();
-    if (kChunks > 1 || (step > 0 && step < kSteps - 1)) {
+    if (kChunks > 1 || (kTurns > 1 && step > 0 && step < kSteps - 1)) {
       wgmma_wait(1);  // the other run may be overwritten
     }
   }
@@ -318,9 +330,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
     const int column = (warp * 8 + lane / 4) * P::run;
+    const int first = kCrossed ? column + lane / 4 % 2 : column;  // that it reads
     const int own =
-        P::channels_last ? column * P::in_channels + quarter * kPack : quarter * (4 / kBytes) * kChannelPitch + column;
-    const int crossed = kCrossed ? lane / 4 % 2 : 0;
+        P::channels_last ? first * P::in_channels + quarter * kPack : quarter * (4 / kBytes) * kChannelPitch + column;
+    const int turn = kCrossed && lane / 4 % 2 == 1 ? -P::in_channels : P::in_channels;  // to its pair's other pixel
     const int co = column_tile * P::columns + quarter * kChannelRun;
     // What it stores of the strip: its own outputs, or a piece of a warpgroup's.
     const int member = threadIdx.x % 128;
@@ -349,7 +362,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             mbarrier_wait(&full[stage], parity);
             multiply_chunk(sums, reinterpret_cast<const Element*>(stages + stage * kStageBytes) + own,
                            wgmma_descriptor(shared + chunk * kChunkWeightBytes, kColumns * 16, 128, 0), &empty[stage],
-                           quarter, crossed);
+                           quarter, turn);
             ++stage;
             if (stage == P::stages) {
               stage = 0;

@@ -61,63 +61,60 @@ __device__ __forceinline__ uint2 load_8(const Element* from, const bool exists) 
   return exists ? *reinterpret_cast<const uint2*>(from) : make_uint2(0, 0);
 }
 
-// One of a pair's two words: the second where the thread takes the pixels crossed.
-__device__ __forceinline__ unsigned int pick(unsigned int first, unsigned int second, const int crossed) {
-  return operand(crossed == 0 ? first : second);
+// The first of a pair's two words, or the second where the thread takes the pixels crossed: `turn` is then negative.
+__device__ __forceinline__ unsigned int pick(unsigned int first, unsigned int second, const int turn) {
+  return operand(turn > 0 ? first : second);
 }
 
-// Takes a thread's run of staged pixels to registers, for the two steps from this channel on. `row` is its first
-// position. Of each it reads 16 bytes: the thread of this `quarter` among the four of a run, to which `row` points.
-// With `crossed` 1 (else 0) it takes the second pixel of a pair first.
-__device__ __forceinline__ void load_pixels(Words& even, Words& odd, const Element* row, const int channel, int quarter,
-                                            const int crossed) {
-  const bool exists = channel + 2 * kDepth <= P::in_channels || channel + quarter * kPack < P::in_channels;
-  const Element* from = row + crossed * P::in_channels + channel;
-  const Element* other = row + (1 - crossed) * P::in_channels + channel;
-#pragma unroll
-  for (int i = 0; i < kRun; i += 2) {
-    const uint4 a = load_16(from + i * P::in_channels, exists);
-    const uint4 b = load_16(other + i * P::in_channels, exists);
-    even[0][i] = pick(a.x, b.x, crossed);
-    even[1][i] = pick(a.y, b.y, crossed);
-    odd[0][i] = pick(a.z, b.z, crossed);
-    odd[1][i] = pick(a.w, b.w, crossed);
-    even[0][i + 1] = pick(b.x, a.x, crossed);
-    even[1][i + 1] = pick(b.y, a.y, crossed);
-    odd[0][i + 1] = pick(b.z, a.z, crossed);
-    odd[1][i + 1] = pick(b.w, a.w, crossed);
-  }
-#pragma unroll
-  for (int i = 0; i < P::run + kReach; ++i) {
-    wgmma_pin_operand(odd[0][i]);
-    wgmma_pin_operand(odd[1][i]);
-  }
-}
-
-// The same for the last step of an odd number: 8 bytes of each.
-__device__ __forceinline__ void load_last_pixels(Words& words, const Element* row, const int channel, int quarter,
-                                                 const int crossed) {
-  const bool exists = channel + kDepth <= P::in_channels || channel + quarter * (kPack / 2) < P::in_channels;
-  const Element* from = row - quarter * (kPack / 2) + crossed * P::in_channels + channel;
-  const Element* other = row - quarter * (kPack / 2) + (1 - crossed) * P::in_channels + channel;
-#pragma unroll
-  for (int i = 0; i < kRun; i += 2) {
-    const uint2 a = load_8(from + i * P::in_channels, exists);
-    const uint2 b = load_8(other + i * P::in_channels, exists);
-    words[0][i] = pick(a.x, b.x, crossed);
-    words[1][i] = pick(a.y, b.y, crossed);
-    words[0][i + 1] = pick(b.x, a.x, crossed);
-    words[1][i + 1] = pick(b.y, a.y, crossed);
-  }
-}
-
-// Makes a step's operands of its words. A word stands in two of them.
-__device__ __forceinline__ void arrange(Run& run, Words& words) {
+// Keeps the compiler from putting words off: the stage is given back behind them.
+__device__ __forceinline__ void pin_words(Words& words) {
 #pragma unroll
   for (int i = 0; i < P::run + kReach; ++i) {
     wgmma_pin_operand(words[0][i]);
     wgmma_pin_operand(words[1][i]);
   }
+}
+
+// Takes a thread's run of staged pixels to registers, for two steps. `row` is the pixel that it takes first, at the 16
+// bytes which it reads of each, or zeros where these don't exist; the other pixel of the pair lies `turn` elements
+// behind.
+__device__ __forceinline__ void load_pixels(Words& even, Words& odd, const Element* row, const int turn,
+                                            const bool exists) {
+  const Element* other = row + turn;
+#pragma unroll
+  for (int i = 0; i < kRun; i += 2) {
+    const uint4 a = load_16(row + i * P::in_channels, exists);
+    const uint4 b = load_16(other + i * P::in_channels, exists);
+    even[0][i] = pick(a.x, b.x, turn);
+    even[1][i] = pick(a.y, b.y, turn);
+    odd[0][i] = pick(a.z, b.z, turn);
+    odd[1][i] = pick(a.w, b.w, turn);
+    even[0][i + 1] = pick(b.x, a.x, turn);
+    even[1][i + 1] = pick(b.y, a.y, turn);
+    odd[0][i + 1] = pick(b.z, a.z, turn);
+    odd[1][i + 1] = pick(b.w, a.w, turn);
+  }
+  pin_words(even);
+  pin_words(odd);
+}
+
+// The same for one step, of 8 bytes.
+__device__ __forceinline__ void load_last_pixels(Words& words, const Element* row, const int turn, const bool exists) {
+  const Element* other = row + turn;
+#pragma unroll
+  for (int i = 0; i < kRun; i += 2) {
+    const uint2 a = load_8(row + i * P::in_channels, exists);
+    const uint2 b = load_8(other + i * P::in_channels, exists);
+    words[0][i] = pick(a.x, b.x, turn);
+    words[1][i] = pick(a.y, b.y, turn);
+    words[0][i + 1] = pick(b.x, a.x, turn);
+    words[1][i + 1] = pick(b.y, a.y, turn);
+  }
+  pin_words(words);
+}
+
+// Makes a step's operands of its words. A word stands in two of them.
+__device__ __forceinline__ void arrange(Run& run, const Words& words) {
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
     run[i][0] = words[0][i];

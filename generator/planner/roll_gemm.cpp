@@ -15,10 +15,12 @@ namespace convtgen {
 namespace {
 
 constexpr int kThreads = 384;
-constexpr std::int64_t kMostColumns = 256;    // of a product
-constexpr std::int64_t kMostRegisters = 152;  // of sums and operands: beyond, products are serialised (C7512)
-constexpr std::int64_t kMostReach = 24;       // of a row's taps, whose words a thread reads
-constexpr std::int64_t kMostProducts = 256;   // in the unrolled body
+constexpr std::int64_t kMostColumns = 256;           // of a product
+constexpr std::int64_t kMostRegisters = 152;         // of sums and operands: beyond, products are serialised (C7512)
+constexpr std::int64_t kMostPixelRegisters = 160;    // with channels last, where operands may stand only once
+constexpr std::int64_t kMostRoundedRegisters = 120;  // and those of tf32, whose words are rounded
+constexpr std::int64_t kMostReach = 24;              // of a row's taps, whose words a thread reads
+constexpr std::int64_t kMostProducts = 256;          // in the unrolled body
 constexpr std::int64_t kMostStages = 8;
 constexpr std::int64_t kMostSegments = 64;  // of an image's rows
 constexpr std::size_t kMostPlans = 8;
@@ -31,6 +33,7 @@ constexpr double kExchangeCycles = 100;  // of them through shared memory
 constexpr double kAloneCycles = 500;     // of storing that no products hide, where a row is staged and not two
 constexpr double kPartCycles = 5;        // in which the cache takes a part of a sector of 32 bytes; a whole one: 1
 constexpr double kTileCycles = 1500;     // until the first row has come
+constexpr double kOnceCycles = 40;       // of a step whose operands wait for those of the one before
 constexpr double kPixelStoreCycles = 2;  // with channels last: of a warp's store, on top of what the cache takes
 constexpr double kLaunchSeconds = 3e-6;
 constexpr double kPackBytesPerSecond = 1e12;
@@ -86,6 +89,14 @@ std::int64_t shared_bytes(const Facts& f, const Block& b) {
   return weight_bytes(f, b) + exchange + b.stages * (stage_bytes(f, b) + 16) + 8;
 }
 
+/// Registers of a consumer: of its sums, and of a step's operands.
+std::int64_t sum_registers(const Facts& f, const Block& b) {
+  return b.run / 2 * f.layer.kernel.h * b.columns / 2;
+}
+std::int64_t operand_registers(const Facts& f, const Block& b) {
+  return 4 * std::min(b.run - 1 + f.reach, b.run / 2 * f.layer.kernel.w);
+}
+
 /// Sectors of 32 bytes that rows of strips touch, over those that they would fill.
 double row_waste(const Facts& f, const Block& b, std::int64_t extent) {
   const std::int64_t bytes = std::min(f.strip(b), extent) * f.bytes;
@@ -123,15 +134,18 @@ double row_cycles(const Facts& f, const Block& b) {
   // copied for each operand.
   const double words = number(2 * (b.run + f.reach));
   const double read = f.channels_last ? words / 4 : words / number(b.run);
-  const double operands = number(4 * std::min(b.run - 1 + f.reach, b.run / 2 * f.layer.kernel.w));
+  const auto operands = number(operand_registers(f, b));
   const double issue = 2 * steps * (read + 2 * words + operands + 10);
   const double staged = number(f.chunks(b) * stage_bytes(f, b));
   // Shared memory gives or takes 128 bytes a cycle: weights, what arrives, and runs. With channels last two threads of
   // a row meet in a bank, but where they take pixels crossed.
-  const bool meet = f.channels_last && f.layer.in_channels * f.bytes % 128 != 64;
+  const std::int64_t pixel = f.layer.in_channels * f.bytes;
+  const bool meet = f.channels_last && pixel % 128 != 64 && b.run * pixel % 128 == 0;
   const double runs = 8 * steps * words * (meet ? 2 : 1);
   const double shared = number(f.layer.kernel.w * b.run) * steps * number(columns) / 4 + staged / 128 + runs;
-  return std::max({tensor, issue, f.channels_last ? shared : 0, staged / kL2BytesPerCycle});
+  const bool once = f.channels_last && sum_registers(f, b) + 2 * operand_registers(f, b) > kMostPixelRegisters;
+  return std::max({tensor, issue, f.channels_last ? shared : 0, staged / kL2BytesPerCycle}) +
+         (once ? steps * kOnceCycles : 0);
 }
 
 /// Of all tiles, in rounds of as many as there are blocks.
@@ -217,9 +231,10 @@ std::vector<std::int64_t> column_choices(const Facts& f) {
 }
 
 bool registers_suffice(const Facts& f, const Block& b) {
-  const std::int64_t sums = b.run / 2 * f.layer.kernel.h * b.columns / 2;
-  const std::int64_t operands = 4 * std::min(b.run - 1 + f.reach, b.run / 2 * f.layer.kernel.w);
-  return sums + 2 * operands <= kMostRegisters;
+  const std::int64_t sums = sum_registers(f, b);
+  const std::int64_t operands = operand_registers(f, b);
+  return f.channels_last ? sums + operands <= (f.bytes == 4 ? kMostRoundedRegisters : kMostPixelRegisters)
+                         : sums + 2 * operands <= kMostRegisters;
 }
 
 /// The block with the stages that are predicted to take least; nothing where none fits.

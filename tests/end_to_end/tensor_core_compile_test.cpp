@@ -57,9 +57,10 @@ std::vector<Case> shipped_cases() {
   return out;
 }
 
-/// The template's first plan for each of the benchmarks' layers, or those that are named; but for layers of which a
-/// record ships.
-std::vector<Case> cases(std::string_view template_name, const Mode& mode, const std::vector<std::string>& names = {}) {
+/// The template's first `most` plans for each of the benchmarks' layers, or those that are named; but for layers of
+/// which a record ships, unless `recorded` is set: for a template that no record names yet.
+std::vector<Case> cases(std::string_view template_name, const Mode& mode, const std::vector<std::string>& names = {},
+                        int most = 1, bool recorded = false) {
   std::vector<Case> out;
   for (const NamedLayer& named : benchmark_layers()) {
     if (!names.empty() && std::ranges::find(names, named.name) == names.end()) {
@@ -69,13 +70,17 @@ std::vector<Case> cases(std::string_view template_name, const Mode& mode, const 
     problem.layer.dtype = mode.dtype;
     problem.layer.compute = mode.compute;
     problem.layer.layout = mode.layout;
-    if (shipped_record(problem)) {
+    if (!recorded && shipped_record(problem)) {
       continue;
     }
     const std::vector<Plan> plans = plan(problem).value();
-    const auto found = std::ranges::find(plans, template_name, &Plan::template_name);
-    if (found != plans.end()) {
-      out.push_back({named.name + "_" + mode.name, problem, *found});
+    int taken = 0;
+    for (const Plan& each : plans) {
+      if (each.template_name == template_name && taken < most) {
+        out.push_back({fmt::format("{}_{}{}", named.name, mode.name, taken == 0 ? "" : fmt::format("_{}", taken + 1)),
+                       problem, each});
+        ++taken;
+      }
     }
   }
   return out;
@@ -118,6 +123,14 @@ INSTANTIATE_TEST_SUITE_P(RollingTf32, PlanForPtxas,
 INSTANTIATE_TEST_SUITE_P(RollingF16, PlanForPtxas,
                          ::testing::ValuesIn(cases("roll_gemm", {"f16", Dtype::kF16, Compute::kF16, Layout::kNchw},
                                                    kRolling)),
+                         kName);
+INSTANTIATE_TEST_SUITE_P(RollingPixels, PlanForPtxas,
+                         ::testing::ValuesIn(cases("roll_gemm", {"f16", Dtype::kF16, Compute::kF16, Layout::kNhwc},
+                                                   kRolling, 3, true)),
+                         kName);
+INSTANTIATE_TEST_SUITE_P(RollingPixelsTf32, PlanForPtxas,
+                         ::testing::ValuesIn(cases("roll_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNhwc},
+                                                   kRolling, 1, true)),
                          kName);
 INSTANTIATE_TEST_SUITE_P(OfHalves, PlanForPtxas,
                          ::testing::ValuesIn(cases("shift_gemm", {"f32x3", Dtype::kF32, Compute::kF32x3, Layout::kNchw},
