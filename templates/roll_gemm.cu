@@ -29,6 +29,12 @@ constexpr int kConsumers = 256;
 constexpr int kProducers = 128;
 constexpr int kProducerWarps = kProducers / 32;
 constexpr int kThreads = kConsumers + kProducers;
+// Registers of a thread, which may not add up to more than the block has from the start: 168 a thread. Pixels are asked
+// for with fewer than channels.
+constexpr int kProducerRegisters = P::channels_last ? 56 : 88;
+constexpr int kConsumerRegisters = P::channels_last ? 224 : 208;
+static_assert(kProducers * kProducerRegisters + kConsumers * kConsumerRegisters <= 168 * kThreads,
+              "warps that ask for more wait for ever");
 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
 constexpr int kDepth = 32 / kBytes;                    // channels of one product
@@ -286,7 +292,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   int stage = 0;
   unsigned int parity = warp >= kConsumers / 32 ? 1 : 0;
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(P::channels_last ? 64 : 88);
+    setmaxnreg_decrease(kProducerRegisters);
     const int thread = threadIdx.x - kConsumers;
     if (thread == 0) {
       mbarrier_arrive_expect(resident, kWeightBytes);
@@ -325,7 +331,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase(P::channels_last ? 224 : 208);
+    setmaxnreg_increase(kConsumerRegisters);
     // The thread's place in the strip, and the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;

@@ -51,7 +51,9 @@ __device__ __forceinline__ void store_row(const Sums (&sums)[kTiles], Element* _
 __device__ __forceinline__ void store_pixels(const Sums (&sums)[kTiles], Element* __restrict__ to,
                                              const Element* __restrict__ bias, int co, int left) {
   Shifts shifts;
-  load_shifts(shifts, bias, co);
+  if (P::has_bias) {
+    load_shifts(shifts, bias, co);
+  }
 #pragma unroll
   for (int first = 0; first < P::columns / 4; first += P::store) {
     const int channel = first * 4;

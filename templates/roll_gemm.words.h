@@ -53,14 +53,6 @@ __device__ __forceinline__ void load_run(Run& run, const Element* row) {
 // A run's words with channels last, for the halves of a product's depth.
 using Words = unsigned int[2][kRun];
 
-// A pixel's 16 bytes or 8, zeros where it lacks these channels.
-__device__ __forceinline__ uint4 load_16(const Element* from, const bool exists) {
-  return exists ? *reinterpret_cast<const uint4*>(from) : make_uint4(0, 0, 0, 0);
-}
-__device__ __forceinline__ uint2 load_8(const Element* from, const bool exists) {
-  return exists ? *reinterpret_cast<const uint2*>(from) : make_uint2(0, 0);
-}
-
 // The first of a pair's two words, or the second where the thread takes the pixels crossed: `turn` is then negative.
 __device__ __forceinline__ unsigned int pick(unsigned int first, unsigned int second, const int turn) {
   return operand(turn > 0 ? first : second);
@@ -83,8 +75,8 @@ __device__ __forceinline__ void load_pixels(Words& even, Words& odd, const Eleme
   const Element* other = row + turn;
 #pragma unroll
   for (int i = 0; i < kRun; i += 2) {
-    const uint4 a = load_16(row + i * P::in_channels, exists);
-    const uint4 b = load_16(other + i * P::in_channels, exists);
+    const uint4 a = exists ? *reinterpret_cast<const uint4*>(row + i * P::in_channels) : make_uint4(0, 0, 0, 0);
+    const uint4 b = exists ? *reinterpret_cast<const uint4*>(other + i * P::in_channels) : make_uint4(0, 0, 0, 0);
     even[0][i] = pick(a.x, b.x, turn);
     even[1][i] = pick(a.y, b.y, turn);
     odd[0][i] = pick(a.z, b.z, turn);
@@ -103,8 +95,8 @@ __device__ __forceinline__ void load_last_pixels(Words& words, const Element* ro
   const Element* other = row + turn;
 #pragma unroll
   for (int i = 0; i < kRun; i += 2) {
-    const uint2 a = load_8(row + i * P::in_channels, exists);
-    const uint2 b = load_8(other + i * P::in_channels, exists);
+    const uint2 a = exists ? *reinterpret_cast<const uint2*>(row + i * P::in_channels) : make_uint2(0, 0);
+    const uint2 b = exists ? *reinterpret_cast<const uint2*>(other + i * P::in_channels) : make_uint2(0, 0);
     words[0][i] = pick(a.x, b.x, turn);
     words[1][i] = pick(a.y, b.y, turn);
     words[0][i + 1] = pick(b.x, a.x, turn);

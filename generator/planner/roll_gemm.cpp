@@ -21,6 +21,7 @@ constexpr std::int64_t kMostPixelRegisters = 160;    // with channels last, wher
 constexpr std::int64_t kMostRoundedRegisters = 120;  // and those of tf32, whose words are rounded
 constexpr std::int64_t kMostReach = 24;              // of a row's taps, whose words a thread reads
 constexpr std::int64_t kMostProducts = 256;          // in the unrolled body
+constexpr std::int64_t kMostPixelProducts = 64;      // with channels last, where it has those of all channels
 constexpr std::int64_t kMostStages = 8;
 constexpr std::int64_t kMostSegments = 64;  // of an image's rows
 constexpr std::size_t kMostPlans = 8;
@@ -242,7 +243,7 @@ std::optional<Block> with_pipeline(const Facts& f, const Block& b) {
   if (f.channels_last) {  // which has all channels in a stage
     Block whole = b;
     whole.chunk = round_up(f.layer.in_channels, f.depth);
-    if (whole.chunk / f.depth * f.layer.kernel.w * b.run / 2 > kMostProducts || !choose_stages(f, whole)) {
+    if (whole.chunk / f.depth * f.layer.kernel.w * b.run / 2 > kMostPixelProducts || !choose_stages(f, whole)) {
       return std::nullopt;
     }
     choose_rows(f, whole);

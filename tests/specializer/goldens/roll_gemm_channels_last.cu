@@ -177,9 +177,9 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned lon
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
 
-// Gives back the registers of each thread of this warpgroup beyond 64. Collective.
-__device__ __forceinline__ void setmaxnreg_decrease_64() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 64;" ::: "memory");
+// Gives back the registers of each thread of this warpgroup beyond 56. Collective.
+__device__ __forceinline__ void setmaxnreg_decrease_56() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 56;" ::: "memory");
 }
 
 // Waits until each thread of this warpgroup can have 224 registers, more than it has, and takes them. Collective.
@@ -371,11 +371,6 @@ __device__ __forceinline__ void copy_pixels(unsigned short* to, const unsigned s
 // A run's words with channels last, for the halves of a product's depth.
 using Words = unsigned int[2][10];
 
-// A pixel's 16 bytes or 8, zeros where it lacks these channels.
-__device__ __forceinline__ uint4 load_16(const unsigned short* from) {
-  return *reinterpret_cast<const uint4*>(from);
-}
-
 // The first of a pair's two words, or the second where the thread takes the pixels crossed: `turn` is then negative.
 __device__ __forceinline__ unsigned int pick(unsigned int first, unsigned int second, int turn) {
   return turn > 0 ? first : second;
@@ -397,8 +392,8 @@ __device__ __forceinline__ void load_pixels(Words& even, Words& odd, const unsig
   const unsigned short* other = row + turn;
 #pragma unroll
   for (int i = 0; i < 10; i += 2) {
-    const uint4 a = load_16(row + i * 32);
-    const uint4 b = load_16(other + i * 32);
+    const uint4 a = *reinterpret_cast<const uint4*>(row + i * 32);
+    const uint4 b = *reinterpret_cast<const uint4*>(other + i * 32);
     even[0][i] = pick(a.x, b.x, turn);
     even[1][i] = pick(a.y, b.y, turn);
     odd[0][i] = pick(a.z, b.z, turn);
@@ -493,12 +488,8 @@ __device__ __forceinline__ void roll(Sums (&sums)[2]) {
   }
 }
 
-__device__ __forceinline__ void load_shifts() {
-}
-
 // The same with channels last: at each position the thread's channels, a vector of adjacent ones at a time.
 __device__ __forceinline__ void store_pixels(const Sums (&sums)[2], unsigned short* __restrict__ to, int left) {
-  load_shifts();
 #pragma unroll
   for (int position = 0; position < 4; ++position) {
     if (position < left) {
@@ -543,7 +534,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   int stage = 0;
   unsigned int parity = warp >= 8 ? 1 : 0;
   if (warp >= 8) {
-    setmaxnreg_decrease_64();
+    setmaxnreg_decrease_56();
     const int thread = threadIdx.x - 256;
     if (thread == 0) {
       mbarrier_arrive_expect(resident, 43008);
