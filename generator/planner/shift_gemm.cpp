@@ -54,7 +54,7 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   plan.threads = kThreads;
   plan.shared_bytes = shared_bytes(f, b);
   plan.packed_bytes = packed_bytes(f, b);
-  plan.alignment = std::max(b.copy_bytes == 0 ? 16 : b.copy_bytes, b.store * f.bytes);
+  plan.alignment = std::max(is_skewed(f, b) ? staging_of(f, b).vector * f.bytes : b.copy_bytes, b.store * f.bytes);
   plan.summary = fmt::format("a block makes {}{}x{} outputs of {} channels; {} taps; {:.1f} KiB shared",
                              b.tile_n > 1 ? fmt::format("{}x", b.tile_n) : "", b.tile_h * b.phase_rows,
                              b.tile_w * layer.stride.w, std::min(b.columns, layer.out_channels),

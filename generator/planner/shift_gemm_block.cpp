@@ -32,7 +32,7 @@ bool choose_stages(const Facts& f, Block& b) {
 }
 
 /// How input is brought: by the largest copies that rows (or pixels, with channels last) of this many elements allow,
-/// and rows also by bulk copies.
+/// and rows also by bulk copies: of 32-bit elements, which consumers read one by one, whatever their width is.
 std::vector<Block> with_copies(const Facts& f, Block b) {
   const Size extent = f.channels_last ? Size(f.layer.in_channels) : f.layer.width;
   std::vector<Block> out;
@@ -41,8 +41,9 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
       out.push_back(b);
     }
   }
-  if (!f.channels_last && !f.split && !out.empty() && out.front().copy_bytes == 16) {
+  if (!f.channels_last && !f.split && !out.empty() && (out.front().copy_bytes == 16 || f.bytes == 4)) {
     out.push_back(out.front());
+    out.back().copy_bytes = 16;
     out.back().bulk = true;
   }
   return out;
@@ -84,7 +85,7 @@ bool choose_ahead(const Facts& f, Block& b) {
 bool choose_tile(const Facts& f, Block& b) {
   std::pair<double, std::int64_t> best = {std::numeric_limits<double>::infinity(), 0};
   Block chosen = b;
-  const std::int64_t least = std::max(b.run, f.channels_last ? 1 : b.copy_bytes / f.bytes);
+  const std::int64_t least = std::max(b.run, f.channels_last || is_skewed(f, b) ? 1 : b.copy_bytes / f.bytes);
   for (std::int64_t n = 1; n <= 64; n *= 2) {
     for (std::int64_t w = least; n * w <= 64 * b.run; w *= 2) {
       Block tried = b;
@@ -205,15 +206,20 @@ Staging staging_of(const Facts& f, const Block& b) {
   const std::int64_t groups = f.layer.stride.h / b.phase_rows;
   const std::int64_t run = b.run + greatest_offset(f.columns);
   Staging out;
-  out.vector = f.channels_last ? 1 : f.bytes == 2 ? 2 : std::min<std::int64_t>(b.run, 4);
+  const bool skewed = is_skewed(f, b);
+  out.vector = f.channels_last ? 1
+               : skewed        ? (f.layer.width && *f.layer.width % 2 == 0 ? 2 : 1)
+               : f.bytes == 2  ? 2
+                               : std::min<std::int64_t>(b.run, 4);
   out.offsets_h = groups == 1 ? greatest_offset(f.rows) - least_offset(f.rows) + 1 : f.layer.kernel.h / groups;
-  const std::int64_t align = f.channels_last ? 1 : std::max(b.copy_bytes / f.bytes, out.vector);
+  const std::int64_t align = f.channels_last ? 1 : skewed ? out.vector : std::max(b.copy_bytes / f.bytes, out.vector);
   const std::int64_t first = round_down(least_offset(f.columns), align);
   out.image_rows = b.tile_h + out.offsets_h - 1;
   out.columns = round_up(b.tile_w + greatest_offset(f.columns) - first, align);
   const std::int64_t start = f.channels_last ? first : first + round_down(least_offset(f.columns) - first, out.vector);
   out.run_words = round_up(run - start, out.vector);
-  const std::int64_t plane = b.tile_n * out.image_rows * out.columns;
+  const std::int64_t pitch_of_rows = skewed ? round_up(out.columns + f.pack - out.vector, f.pack) : out.columns;
+  const std::int64_t plane = b.tile_n * out.image_rows * pitch_of_rows;
   if (f.channels_last) {
     const std::int64_t words = b.chunk * f.bytes / 4;
     out.input_bytes = plane * 4 *
@@ -234,6 +240,10 @@ Staging staging_of(const Facts& f, const Block& b) {
         b.add_rows > 0 || chunks(f, b) > 1 ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512 : 0;
   }
   return out;
+}
+
+bool is_skewed(const Facts& f, const Block& b) {
+  return b.bulk && !f.channels_last && !(f.layer.width && *f.layer.width * f.bytes % 16 == 0);
 }
 
 std::int64_t merged_phases(const Layer& layer) {

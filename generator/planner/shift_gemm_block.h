@@ -52,6 +52,9 @@ struct Staging {
 };
 [[nodiscard]] Staging staging_of(const Facts& facts, const Block& block);
 
+/// Whether rows come by bulk copies though they are no whole pieces of 16 bytes: each begins anywhere in one.
+[[nodiscard]] bool is_skewed(const Facts& facts, const Block& block);
+
 /// Adjacent column phases that one product makes.
 [[nodiscard]] std::int64_t merged_phases(const Layer& layer);
 

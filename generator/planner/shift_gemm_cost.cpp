@@ -11,6 +11,7 @@ namespace {
 constexpr double kClock = 1.7e9;         // under load
 constexpr double kL2BytesPerCycle = 24;  // that an SM gets while all of them ask
 constexpr double kBulkCycles = 15;       // of one bulk copy, however small
+constexpr double kSkewedCycles = 20;     // of one whose row begins anywhere
 constexpr double kChunkCycles = 150;     // of barriers, and of a pipeline that fills
 // What calls took over what this says of them, in the middle of the benchmark's layers.
 constexpr double kRowsMeasured = 1.25;
@@ -30,6 +31,20 @@ constexpr double kWaitCycles = 150;
 /// Of a product of 64 positions by two warpgroups that take turns.
 double product_cycles(std::int64_t columns) {
   return std::max(17.0, static_cast<double>(columns) * 0.5 + (columns < 64 ? 2.0 : 0.5));
+}
+
+/// How many threads want the same bank when a warp reads a word of its runs. Skewed rows of adjacent channels lie apart
+/// by what a plane leaves over of whole pieces.
+double bank_conflicts(const Facts& f, const Block& b) {
+  if (f.channels_last) {
+    return 2;
+  }
+  if (!is_skewed(f, b)) {
+    return 1;
+  }
+  const bool is_known = f.layer.width && f.layer.height;
+  const std::int64_t plane = is_known ? *f.layer.width * *f.layer.height : 2;
+  return plane % 2 != 0 ? 1 : plane % 4 != 0 ? 2 : 4;
 }
 
 /// Cycles of one tile whose stages keep coming.
@@ -52,9 +67,10 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double copies = b.bulk ? 0.0 : number(staging.input_bytes / b.copy_bytes) / 128;
 
   // Shared memory gives or takes 128 bytes a cycle, but 16 of an asynchronous copy: weights, runs, and what arrives.
-  const double runs = 8 * steps * number(staging.offsets_h) * 2 * words * (f.channels_last ? 2 : 1);
+  const double runs = 8 * steps * number(staging.offsets_h) * 2 * words * bank_conflicts(f, b);
   const double arriving = number(staging.input_bytes) / (b.bulk ? 128 : 16);
-  const double rows = b.bulk ? number(b.chunk * b.tile_n * staging.image_rows) * kBulkCycles : 0.0;
+  const double rows =
+      b.bulk ? number(b.chunk * b.tile_n * staging.image_rows) * (is_skewed(f, b) ? kSkewedCycles : kBulkCycles) : 0.0;
   const double shared = products * number(merged * b.columns) / 4 + runs + arriving;
 
   const double bytes = number(staging.input_bytes + (b.resident ? 0 : staging.weight_bytes));
