@@ -104,7 +104,14 @@ constexpr int kTotalsOffset = kResidentBytes + P::stages * kStageBytes;
 constexpr bool kHasTotals = P::split && (P::add_rows > 0 || kChunks > 1);
 constexpr int kTotalsBytes =
     kHasTotals ? kPhases * kTiles * P::columns / 2 * 4 * kConsumers : 0;  // what the chunks add up to
-constexpr int kBarrierOffset = kTotalsOffset + kTotalsBytes;
+constexpr int kExchangeOffset = kTotalsOffset + kTotalsBytes;
+
+// The exchange of outputs: a warp's adjacent ones in a row, for eight channels. The pitch keeps writes free of bank
+// conflicts.
+constexpr int kWarpOutputs = 8 * P::run * P::stride_w;
+constexpr int kOutPitch = kWarpOutputs + floor_mod(16 / kBytes - kWarpOutputs, 64 / kBytes);
+constexpr int kWarpExchangeBytes = P::exchange ? 8 * kOutPitch * kBytes : 0;
+constexpr int kBarrierOffset = kExchangeOffset + kConsumers / 32 * kWarpExchangeBytes;
 
 // A thread's run of positions, with the halo of its row: whole vectors.
 constexpr int kRunStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kVector * kVector;
@@ -119,6 +126,8 @@ static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::strid
 static_assert(!P::bulk || kSkewed || (!P::channels_last && P::copy_bytes == 16 && P::tile_w * kBytes % 16 == 0),
               "rows are whole pieces of 16 bytes");
 static_assert(!kSkewed || (P::type == kWgmmaTf32 && !P::split), "what begins anywhere is read word by word");
+static_assert(!P::exchange || (!P::channels_last && P::tile_w % (8 * P::run) == 0 && P::channel_run == 2),
+              "a warp's positions are adjacent");
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
 
 // One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
@@ -556,8 +565,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       if (P::tile_n == 1 || tile.image + image < batch) {
-        store_tile(sums, y + (tile.image + image) * out_image, shifts, co, tile.m_y + row, tile.m_x + column, phase_row,
-                   out_h, out_w);
+        if (P::exchange) {
+          store_exchanged(sums, reinterpret_cast<Element*>(shared + kExchangeOffset + warp * kWarpExchangeBytes),
+                          y + (tile.image + image) * out_image, shifts, first_out, tile.m_y + row,
+                          tile.m_x + column - lane / 4 * P::run, phase_row, lane, out_h, out_w);
+        } else {
+          store_tile(sums, y + (tile.image + image) * out_image, shifts, co, tile.m_y + row, tile.m_x + column,
+                     phase_row, out_h, out_w);
+        }
       }
     }
   }

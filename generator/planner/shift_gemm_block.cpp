@@ -13,6 +13,7 @@ namespace {
 constexpr std::int64_t kMostSums = 256;  // of a thread: phases * tiles of 64 positions * columns * sets
 constexpr std::int64_t kMostRegisters = 152;
 constexpr std::int64_t kMostSplitRegisters = 168;
+constexpr std::int64_t kSkewRegisters = 12;   // less where rows begin anywhere
 constexpr std::int64_t kMostProducts = 1024;  // in the unrolled body
 constexpr std::int64_t kMostTerms = 16;       // products of a sum of f32x3: each addition on tensor cores truncates
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the weights of a block
@@ -49,7 +50,19 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
   return out;
 }
 
-void choose_store(const Facts& f, Block& b) {
+/// Adjacent outputs of a warp in a row.
+std::int64_t warp_outputs(const Facts& f, const Block& b) {
+  return 8 * b.run * f.layer.stride.w;
+}
+
+/// What the exchange of outputs takes: eight channels of each warp, with the template's pitch.
+std::int64_t exchange_bytes(const Facts& f, const Block& b) {
+  const std::int64_t outputs = warp_outputs(f, b);
+  return b.exchange ? 64 * (outputs + floor_mod(f.pack - outputs, 4 * f.pack)) * f.bytes : 0;
+}
+
+/// Chooses how many elements are stored together; false for an exchange where a run is stored in one piece without.
+bool choose_store(const Facts& f, Block& b) {
   const Layer& layer = f.layer;
   b.store = f.pack;
   if (f.channels_last) {
@@ -57,16 +70,18 @@ void choose_store(const Facts& f, Block& b) {
       b.store /= 2;
     }
     b.channel_run = b.store;
-    return;
+    return !b.exchange;
   }
   b.channel_run = 2;
   // An open width allows no store of more than one element.
   const std::int64_t out = layer.width ? output_extent(*layer.width, layer.kernel.w, layer.stride.w, layer.padding.w,
                                                        layer.output_padding.w, layer.dilation.w)
                                        : 1;
-  while (b.store > 1 && (b.run * layer.stride.w % b.store != 0 || out % b.store != 0)) {
+  const std::int64_t together = b.exchange ? warp_outputs(f, b) / 4 : b.run * layer.stride.w;
+  while (b.store > 1 && (together % b.store != 0 || out % b.store != 0)) {
     b.store /= 2;
   }
+  return !b.exchange || b.store < std::min(b.run * layer.stride.w, f.pack);
 }
 
 /// Registers of a consumer that hold sums and, in two turns, the operands of a run: products of more than these are
@@ -76,7 +91,7 @@ bool choose_ahead(const Facts& f, Block& b) {
   const std::int64_t sums = f.parts * b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2;
   const std::int64_t operands = b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns);
   const std::int64_t waiting = f.split ? 2 * (operands + 3) : 0;
-  const std::int64_t most = f.split ? kMostSplitRegisters : kMostRegisters;
+  const std::int64_t most = (f.split ? kMostSplitRegisters : kMostRegisters) - (is_skewed(f, b) ? kSkewRegisters : 0);
   b.ahead = sums + 2 * 4 * operands + waiting <= most;
   return sums + 2 * 4 * operands <= most;
 }
@@ -85,7 +100,8 @@ bool choose_ahead(const Facts& f, Block& b) {
 bool choose_tile(const Facts& f, Block& b) {
   std::pair<double, std::int64_t> best = {std::numeric_limits<double>::infinity(), 0};
   Block chosen = b;
-  const std::int64_t least = std::max(b.run, f.channels_last || is_skewed(f, b) ? 1 : b.copy_bytes / f.bytes);
+  const std::int64_t least =
+      std::max(b.exchange ? 8 * b.run : b.run, f.channels_last || is_skewed(f, b) ? 1 : b.copy_bytes / f.bytes);
   for (std::int64_t n = 1; n <= 64; n *= 2) {
     for (std::int64_t w = least; n * w <= 64 * b.run; w *= 2) {
       Block tried = b;
@@ -114,8 +130,7 @@ std::optional<Block> completed(const Facts& f, Block b) {
       packed_bytes(f, b) / column_tiles(f, b) > kMostBlockBytes) {
     return std::nullopt;
   }
-  choose_store(f, b);
-  return choose_tile(f, b) ? std::optional(b) : std::nullopt;
+  return choose_store(f, b) && choose_tile(f, b) ? std::optional(b) : std::nullopt;
 }
 
 /// Output channels of a block: as many as the registers hold, or a half or a quarter of them.
@@ -190,9 +205,12 @@ std::vector<Block> blocks(const Facts& f) {
         for (const std::int64_t chunk : chunk_sizes(f)) {
           block.chunk = chunk;
           block.add_rows = rows_added(f);
-          for (const Block& copied : with_copies(f, block)) {
-            if (const std::optional<Block> fitting = completed(f, copied)) {
-              all.push_back(*fitting);
+          for (Block copied : with_copies(f, block)) {
+            for (const bool exchange : {false, true}) {
+              copied.exchange = exchange;
+              if (const std::optional<Block> fitting = completed(f, copied)) {
+                all.push_back(*fitting);
+              }
             }
           }
         }
@@ -262,7 +280,8 @@ std::int64_t chunks(const Facts& f, const Block& b) {
 std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
   const std::int64_t stage = staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + staging.largest_bytes + 16;
-  return (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage + staging.total_bytes;
+  return (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage + staging.total_bytes +
+         exchange_bytes(f, b);
 }
 
 std::int64_t packed_bytes(const Facts& f, const Block& b) {

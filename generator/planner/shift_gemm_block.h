@@ -15,7 +15,7 @@ struct Block {
   std::int64_t tile_n = 1, tile_h = 0, tile_w = 0, run = 2;
   std::int64_t columns = 8, channel_run = 2, store = 1, phase_rows = 1;
   std::int64_t chunk = 16, stages = 2, copy_bytes = 16;
-  bool bulk = false, resident = false, ahead = true;
+  bool bulk = false, resident = false, ahead = true, exchange = false;
   std::int64_t add_rows = 0;
 };
 

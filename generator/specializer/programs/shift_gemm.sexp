@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "dafe77ec12ae50787cc064131559238f6e1af814c7b8e3cc35ebfa3034eb1d08")
+  (digest "9a0e55e2ebbfb53fee995e5ef6a4c05485a4cd3451d1eae1dfcc5ca0dbdc0a37")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -29,6 +29,7 @@
   (parameter int channel_run 1)
   (parameter int store 4)
   (parameter int phase_rows 2)
+  (parameter bool exchange false)
   (parameter int chunk 16)
   (parameter int stages 3)
   (parameter int copy_bytes 16)
@@ -274,6 +275,25 @@
                     (do @17 (call store_streaming_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
+  (function @84 device void store_piece
+    (comment "The same from shared memory, where they lie as they will in memory.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Element) to)
+    (argument (pointer (const P::Element)) from)
+    (declare_constexpr @1 int kPieceBytes (* P::store (static_cast int (sizeof P::Element))))
+    (if_constexpr @2 (== kPieceBytes 16)
+      (then
+        (do @3 (call store_streaming_16 to (* (reinterpret_cast (pointer (const uint4)) from)))))
+      (else
+        (if_constexpr @4 (== kPieceBytes 8)
+          (then
+            (do @5 (call store_streaming_8 to (* (reinterpret_cast (pointer (const uint2)) from)))))
+          (else
+            (if_constexpr @6 (> P::store 1)
+              (then
+                (do @7 (call store_streaming_4 to (* (reinterpret_cast (pointer (const "unsigned int")) from)))))
+              (else
+                (do @9 (= (* to) (* from))))))))))
   (file "device/split.h")
   (constant @10 float kLowScale 2048)
   (function @13 device float larger_finite
@@ -429,47 +449,52 @@
   (constant @103 int kTotalsOffset (+ kResidentBytes (* P::stages kStageBytes)))
   (constant @104 bool kHasTotals (&& P::split (|| (> P::add_rows 0) (> kChunks 1))))
   (constant @105 int kTotalsBytes (? kHasTotals (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
-  (constant @107 int kBarrierOffset (+ kTotalsOffset kTotalsBytes))
-  (constant @110 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
-  (constant @111 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
-  (static_assert @113 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* 64 P::run)) (== (% P::tile_w P::run) 0)) "eight warps make the tile")
-  (static_assert @114 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
-  (static_assert @115 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
-  (static_assert @116 (|| P::split (&& P::ahead (== P::add_rows 0))) "what only f32x3 has")
-  (static_assert @117 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
-  (static_assert @119 (|| (|| (! P::bulk) kSkewed) (&& (&& (! P::channels_last) (== P::copy_bytes 16)) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
-  (static_assert @121 (|| (! kSkewed) (&& (== P::type kWgmmaTf32) (! P::split))) "what begins anywhere is read word by word")
-  (static_assert @122 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
-  (alias @126 Sums (array float (/ kProductColumns 2))
+  (constant @107 int kExchangeOffset (+ kTotalsOffset kTotalsBytes))
+  (constant @111 int kWarpOutputs (* (* 8 P::run) P::stride_w))
+  (constant @112 int kOutPitch (+ kWarpOutputs (call floor_mod (- (/ 16 kBytes) kWarpOutputs) (/ 64 kBytes))))
+  (constant @113 int kWarpExchangeBytes (? P::exchange (* (* 8 kOutPitch) kBytes) 0))
+  (constant @114 int kBarrierOffset (+ kExchangeOffset (* (/ kConsumers 32) kWarpExchangeBytes)))
+  (constant @117 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
+  (constant @118 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
+  (static_assert @120 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* 64 P::run)) (== (% P::tile_w P::run) 0)) "eight warps make the tile")
+  (static_assert @121 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
+  (static_assert @122 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
+  (static_assert @123 (|| P::split (&& P::ahead (== P::add_rows 0))) "what only f32x3 has")
+  (static_assert @124 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
+  (static_assert @126 (|| (|| (! P::bulk) kSkewed) (&& (&& (! P::channels_last) (== P::copy_bytes 16)) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
+  (static_assert @128 (|| (! kSkewed) (&& (== P::type kWgmmaTf32) (! P::split))) "what begins anywhere is read word by word")
+  (static_assert @129 (|| (! P::exchange) (&& (&& (! P::channels_last) (== (% P::tile_w (* 8 P::run)) 0)) (== P::channel_run 2))) "a warp's positions are adjacent")
+  (static_assert @131 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
+  (alias @135 Sums (array float (/ kProductColumns 2))
     (comment "One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of")
     (comment "products with low parts."))
-  (constant @127 int kPhaseSums (/ kPhases kMerged))
-  (constant @128 int kSums (* kParts kPhaseSums))
-  (alias @130 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @136 int kPhaseSums (/ kPhases kMerged))
+  (constant @137 int kSums (* kParts kPhaseSums))
+  (alias @139 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (alias @131 Words (array (array "unsigned int" kRun) 2))
-  (function @134 constexpr bool is_used
+  (alias @140 Words (array (array "unsigned int" kRun) 2))
+  (function @143 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
     (argument int offset)
     (declare @1 bool used (> kPhaseGroups 1))
     (for @2 plain (declare @2 int kh 0) (< kh P::kernel_h) (++ kh)
       (do @3 (= used (|| used (== (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH) offset)))))
     (return @5 used))
-  (function @141 constexpr int used_before
+  (function @150 constexpr int used_before
     (argument int offset)
     (declare @1 int count 0)
     (for @2 plain (declare @2 int i 0) (< i offset) (++ i)
       (do @3 (+= count (? (call is_used i) 1 0))))
     (return @5 count))
-  (static_assert @149 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
-  (function @152 constexpr bool is_first_of_row
+  (static_assert @158 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
+  (function @161 constexpr bool is_first_of_row
     (comment "Whether a tap is the first of its phase in its row.")
     (argument int kw)
     (declare @1 bool first true)
     (for @2 plain (declare @2 int k 0) (< k kw) (++ k)
       (do @3 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
     (return @6 first))
-  (function @162 constexpr bool is_first
+  (function @171 constexpr bool is_first
     (comment "Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.")
     (argument int kh)
     (argument int kw)
@@ -477,29 +502,29 @@
     (for @2 plain (declare @2 int k (+ kh 1)) (< k kBlockTapRows) (++ k)
       (do @3 (= first (&& (&& first (== kPhaseGroups 1)) (!= (call phase_of_tap k P::stride_h P::padding_h P::dilation_h) (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))))))
     (return @7 first))
-  (function @173 constexpr int offset_of_row
+  (function @182 constexpr int offset_of_row
     (comment "Of a tap: the staged rows that it reads, the sums of its phase, its place in a run, its operand in a chunk's weights.")
     (argument int kh)
     (return @1 (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH))))
-  (function @177 constexpr int sums_of_tap
+  (function @186 constexpr int sums_of_tap
     (argument int kh)
     (argument int kw)
     (declare @1 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
     (return @2 (/ (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)) kMerged)))
-  (function @181 constexpr int shift_of_tap
+  (function @190 constexpr int shift_of_tap
     (argument int kw)
     (return @1 (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart)))
-  (function @184 constexpr int operand_of_tap
+  (function @193 constexpr int operand_of_tap
     (argument int kh)
     (argument int kw)
     (argument int step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
-  (function @189 constexpr int staged_row
+  (function @198 constexpr int staged_row
     (comment "Where a thread reads of the staged input, from its own first position and channel.")
     (argument int step)
     (argument int offset)
     (return @1 (? P::channels_last (+ (* (+ (* offset kRowPitch) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kRowPitch)) kRunStart))))
-  (function @195 constexpr bool has_taps
+  (function @204 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -509,12 +534,12 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @207 constexpr bool all_have_taps
+  (function @216 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @214 bool kAllHaveTaps (call all_have_taps))
+  (constant @223 bool kAllHaveTaps (call all_have_taps))
   (file "shift_gemm.weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
@@ -613,7 +638,7 @@
       (do @31 (= (at row 0) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
       (do @32 (= (at row (* 2 kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))
   (file "shift_gemm.cu")
-  (function @221 kernel void pack_weights
+  (function @230 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one")
     (comment "thread, so with channels last a product's depth is another order of them.")
@@ -837,13 +862,13 @@
             (trail "the next bulk copy to this place comes behind it")))))
     (do @31 (call mbarrier_arrive full)))
   (file "shift_gemm.cu")
-  (record @238 Place
+  (record @247 Place
     (comment "Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the")
     (comment "image's column of the thread's first word; and whether the tile has columns outside of the image.")
     (field int piece)
     (field int column)
     (field bool at_edge))
-  (function @247 device void load_run
+  (function @256 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (comment "A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,")
     (comment "they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)")
@@ -897,7 +922,7 @@
       (do @46 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @47 (= (at (at run i) 2) (at (at words 1) i)))
       (do @48 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (function @300 device void pin
+  (function @309 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -905,7 +930,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @314 device void release
+  (function @323 device void release
     (comment "Says for a warp that it has read a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") empty)
@@ -914,7 +939,7 @@
     (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive empty)))))
-  (function @324 device void multiply_chunk
+  (function @333 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,")
     (comment "as soon as its products are done.")
@@ -1276,13 +1301,69 @@
                             (declare @49 (const int) d (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2)))
                             (do @50 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) (? P::has_bias (at shifts i) 0)))))
                           (do @55 (call store_together (+ to ox) values))))))))))))))
+  (function @96 device void put_outputs
+    (comment "Puts a thread's outputs of one row, of a phase row and of two channels, to the exchange. `i` is the first of the two")
+    (comment "among the thread's channels, `to` its first output of the first.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array (const Sums) kTiles) kSums)) sums)
+    (argument (pointer Element) to)
+    (argument (reference (const Shifts)) shifts)
+    (argument int row)
+    (argument int i)
+    (declare_constexpr @2 int kRunOutputs (* P::run P::stride_w))
+    (for @4 (pragma "unroll") (declare @4 int channel 0) (< channel 2) (++ channel)
+      (declare @5 (array float kRunOutputs) values)
+      (for @7 (pragma "unroll") (declare @7 int v 0) (< v kRunOutputs) (++ v)
+        (declare @8 (const int) position (/ v P::stride_w))
+        (declare @9 (const int) phase (+ (* row P::stride_w) (% v P::stride_w)))
+        (do @10 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (+ (+ (* (% phase kMerged) (/ P::columns 2)) (* (/ i 2) 4)) (* (% position 2) 2)) channel)) 0) (? P::has_bias (at shifts (+ i channel)) 0)))))
+      (declare @16 (pointer Element) place (+ to (* channel kOutPitch)))
+      (for @18 (pragma "unroll") (declare @18 int v 0) (< v kRunOutputs) (+= v 2)
+        (if @19 (== kBytes 4)
+          (then
+            (do @20 (= (* (reinterpret_cast (pointer float2) (+ place v))) (call make_float2 (at values v) (at values (+ v 1))))))
+          (else
+            (do @22 (= (* (reinterpret_cast (pointer "unsigned int") (+ place v))) (call pair (at values v) (at values (+ v 1))))))))))
+  (function @126 device void store_exchanged
+    (comment "Stores a warp's outputs through the exchange, eight channels at a time: its positions are adjacent in one row, so")
+    (comment "adjacent lanes store adjacent pieces. (m_y, m_x) is the warp's first position, `co` the block's first channel.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array (const Sums) kTiles) kSums)) sums)
+    (argument (pointer Element) exchange)
+    (argument (restrict (pointer Element)) y)
+    (argument (reference (const Shifts)) shifts)
+    (argument int co)
+    (argument int m_y)
+    (argument int m_x)
+    (argument int phase_row)
+    (argument int lane)
+    (argument (const int) out_h)
+    (argument (const int) out_w)
+    (declare_constexpr @3 int kPieces (/ kWarpOutputs P::store)
+      (trail "of a channel"))
+    (for @5 (pragma "unroll") (declare @5 int row 0) (< row P::phase_rows) (++ row)
+      (declare @6 (const int) oy (+ (+ (* m_y P::stride_h) phase_row) row))
+      (if @7 (< oy out_h)
+        (then
+          (for @9 (pragma "unroll") (declare @9 int first 0) (< first P::columns) (+= first 8)
+            (do @10 (call __syncwarp)
+              (trail "the outputs before are taken"))
+            (do @11 (call put_outputs sums (+ (+ exchange (* (* (% lane 4) 2) kOutPitch)) (* (/ lane 4) (* P::run P::stride_w))) shifts row (/ first 4)))
+            (do @13 (call __syncwarp))
+            (for @15 (pragma "unroll") (declare @15 int i 0) (< i (/ kPieces 4)) (++ i)
+              (declare @16 (const int) piece (+ (* i 32) lane))
+              (declare @17 (const int) channel (+ (+ co first) (/ piece kPieces)))
+              (declare @18 (const int) ox (+ (* m_x P::stride_w) (* (% piece kPieces) P::store)))
+              (if @19 (&& (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels)) (< ox out_w))
+                (then
+                  (do @20 (call store_piece (+ (+ y (* (+ (* (static_cast "long long" channel) out_h) oy) out_w)) ox) (+ (+ exchange (* (/ piece kPieces) kOutPitch)) (* (% piece kPieces) P::store))))))))))))
   (file "shift_gemm.cu")
-  (record @366 Tile
+  (record @375 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @371 device Tile tile_at
+  (function @380 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -1292,7 +1373,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @381 device Place place_of
+  (function @390 device Place place_of
     (comment "The place of a thread that reads from row `iy` of an image of the tile on, and from its staged `column`; `quarter` is")
     (comment "its first channel.")
     (attributes "__forceinline__")
@@ -1310,7 +1391,7 @@
     (do @6 (= (. place column) (+ (+ first_column column) kRunStart)))
     (do @7 (= (. place at_edge) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))
     (return @8 place))
-  (function @392 kernel void shift_gemm
+  (function @401 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1476,4 +1557,8 @@
           (declare @165 (const Tile) tile (call tile_at index tiles_y tiles_x))
           (if @166 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (do @167 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))
+              (if @167 P::exchange
+                (then
+                  (do @168 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                (else
+                  (do @172 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))))
