@@ -96,18 +96,18 @@ bool choose_ahead(const Facts& f, Block& b) {
   return sums + 2 * 4 * operands <= most;
 }
 
-/// The tile of 64 * run positions that is predicted to take least, with the least halo; false where none fits.
+/// The tile that is predicted to take least, with the least halo; false where none fits.
 bool choose_tile(const Facts& f, Block& b) {
   std::pair<double, std::int64_t> best = {std::numeric_limits<double>::infinity(), 0};
   Block chosen = b;
   const std::int64_t least =
       std::max(b.exchange ? 8 * b.run : b.run, f.channels_last || is_skewed(f, b) ? 1 : b.copy_bytes / f.bytes);
   for (std::int64_t n = 1; n <= 64; n *= 2) {
-    for (std::int64_t w = least; n * w <= 64 * b.run; w *= 2) {
+    for (std::int64_t w = least; n * w <= positions(b); w *= 2) {
       Block tried = b;
       tried.tile_n = n;
       tried.tile_w = w;
-      tried.tile_h = 64 * b.run / (n * w);
+      tried.tile_h = positions(b) / (n * w);
       if (!choose_stages(f, tried)) {
         continue;
       }
@@ -194,6 +194,11 @@ Facts facts_of(const Problem& problem) {
 std::vector<Block> blocks(const Facts& f) {
   const Layer& layer = f.layer;
   const bool rows_part = layer.kernel.h % layer.stride.h == 0 && layer.dilation.h == 1;
+  // How outputs are stored: as they are or through shared memory, by all consumers at once or in turn.
+  std::vector<std::pair<bool, bool>> ways = {{false, false}, {true, false}};
+  if (!f.split) {
+    ways.insert(ways.end(), {{false, true}, {true, true}});
+  }
   std::vector<Block> all;
   for (const std::int64_t phase_rows : std::set<std::int64_t>{layer.stride.h, rows_part ? 1 : layer.stride.h}) {
     for (const std::int64_t run : {2, 4, 8}) {
@@ -206,8 +211,9 @@ std::vector<Block> blocks(const Facts& f) {
           block.chunk = chunk;
           block.add_rows = rows_added(f);
           for (Block copied : with_copies(f, block)) {
-            for (const bool exchange : {false, true}) {
+            for (const auto& [exchange, in_turn] : ways) {
               copied.exchange = exchange;
+              copied.in_turn = in_turn;
               if (const std::optional<Block> fitting = completed(f, copied)) {
                 all.push_back(*fitting);
               }
@@ -260,6 +266,10 @@ Staging staging_of(const Facts& f, const Block& b) {
   return out;
 }
 
+std::int64_t positions(const Block& b) {
+  return (b.in_turn ? 32 : 64) * b.run;
+}
+
 bool is_skewed(const Facts& f, const Block& b) {
   return b.bulk && !f.channels_last && !(f.layer.width && *f.layer.width * f.bytes % 16 == 0);
 }
@@ -281,7 +291,7 @@ std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
   const std::int64_t stage = staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + staging.largest_bytes + 16;
   return (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage + staging.total_bytes +
-         exchange_bytes(f, b);
+         exchange_bytes(f, b) + (b.in_turn ? 24 : 0);
 }
 
 std::int64_t packed_bytes(const Facts& f, const Block& b) {

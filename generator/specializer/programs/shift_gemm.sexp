@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "9a0e55e2ebbfb53fee995e5ef6a4c05485a4cd3451d1eae1dfcc5ca0dbdc0a37")
+  (digest "22861f32a8ba92449a6444637fc97cb170d93aadbf861910c8fa122ee2f60b2c")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -36,6 +36,7 @@
   (parameter bool bulk false)
   (parameter bool resident false)
   (parameter bool ahead true)
+  (parameter bool in_turn false)
   (parameter int add_rows 0)
   (parameter (array int) fuse_kind (init 0))
   (parameter (array double) fuse_a (init 0))
@@ -400,101 +401,102 @@
   (constant @33 int kConsumers 256)
   (constant @34 int kProducers 128)
   (constant @35 int kThreads (+ kConsumers kProducers))
-  (constant @37 int kBytes (? (== P::type kWgmmaTf32) 4 2))
-  (constant @38 int kOperandBytes (? P::split 2 kBytes))
-  (constant @39 int kProductType (? P::split kWgmmaF16 P::type))
-  (constant @40 int kParts (? P::split 2 1))
-  (constant @41 int kDepth (/ 32 kOperandBytes))
-  (constant @42 int kPack (/ 16 kOperandBytes))
-  (constant @43 int kSteps (/ P::chunk kDepth))
-  (constant @44 int kChunks (call ceil_div P::in_channels P::chunk))
-  (constant @45 int kTaps (* P::kernel_h P::kernel_w))
-  (constant @46 int kPhases (* P::phase_rows P::stride_w))
-  (constant @47 int kPhaseGroups (/ P::stride_h P::phase_rows))
-  (constant @48 int kBlockTaps (/ kTaps kPhaseGroups))
-  (constant @49 int kBlockTapRows (/ P::kernel_h kPhaseGroups))
-  (constant @51 int kMerged (? (&& (== (% P::kernel_w P::stride_w) 0) (== P::dilation_w 1)) (call greatest_common_divisor P::stride_w (% P::padding_w P::stride_w)) 1))
-  (constant @54 int kProductColumns (* kMerged P::columns))
-  (constant @55 int kTiles (/ P::run 2))
-  (constant @56 int kChannelTiles (call ceil_div P::out_channels P::columns))
-  (constant @57 int kColumnTiles (* kPhaseGroups kChannelTiles))
-  (constant @60 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
-  (constant @61 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
-  (constant @62 int kMostOffsetH (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h))
-  (constant @63 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
-  (constant @64 int kOffsetsH (? (== kPhaseGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
-  (constant @66 bool kSkewed (&& (&& P::bulk (! P::channels_last)) (|| (< P::width 0) (!= (% (* P::width kBytes) 16) 0))))
-  (constant @67 int kVector (? P::channels_last 1 (? kSkewed (? (&& (>= P::width 0) (== (% P::width 2) 0)) 2 1) (? (!= P::type kWgmmaTf32) 2 (? (< P::run 4) P::run 4)))))
-  (constant @72 int kCopy (/ P::copy_bytes kBytes))
-  (constant @73 int kAlign (? P::channels_last 1 (? (&& (! kSkewed) (> kCopy kVector)) kCopy kVector)))
-  (constant @74 int kFirstColumn (* (call floor_div kLeastOffsetW kAlign) kAlign))
-  (constant @75 int kStagedRows (- (+ P::tile_h kOffsetsH) 1))
-  (constant @76 int kStagedColumns (* (call ceil_div (- (+ P::tile_w kMostOffsetW) kFirstColumn) kAlign) kAlign))
-  (constant @79 int kRowPitch (? kSkewed (* (call ceil_div (- (+ kStagedColumns (/ 16 kBytes)) kVector) (/ 16 kBytes)) (/ 16 kBytes)) kStagedColumns))
-  (constant @81 int kImagePlane (* kStagedRows kRowPitch))
-  (constant @82 int kPlane (* P::tile_n kImagePlane))
-  (constant @83 int kChannelPitch (? P::split (+ kPlane (call floor_mod (- 4 kPlane) 16)) (? (== kBytes 4) (+ kPlane (call floor_mod (- 8 kPlane) 32)) (* 2 (+ (/ kPlane 2) (call floor_mod (- 4 (/ kPlane 2)) 16))))))
-  (constant @86 int kPixelWords (/ (* P::chunk kBytes) 4))
-  (constant @87 int kPixelPitch (? P::split (+ kPixelWords (? (> P::run 2) (call floor_mod (- 4 kPixelWords) 8) (call floor_mod (- 8 kPixelWords) 16))) (/ (* (+ kPixelWords (call floor_mod (- 4 kPixelWords) (/ 16 (? (> P::run 2) 2 1)))) 4) kBytes)))
-  (constant @90 int kInputBytes (* (? P::channels_last (* kPlane kPixelPitch) (* P::chunk kChannelPitch)) kBytes))
-  (constant @94 int kProducts (/ kBlockTaps kMerged))
-  (constant @95 int kOperandSize (* kProductColumns 32))
-  (constant @96 int kProductBytes (* kParts kOperandSize))
-  (constant @97 int kExponentOffset (* (* kProducts kSteps) kProductBytes))
-  (constant @98 int kChunkWeightBytes (+ kExponentOffset (? P::split (* P::columns 4) 0)))
-  (constant @99 int kAllWeightBytes (* kChunks kChunkWeightBytes))
-  (constant @100 int kResidentBytes (? P::resident kAllWeightBytes 0))
-  (constant @101 int kLargestOffset (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
-  (constant @102 int kStageBytes (+ kLargestOffset (? P::split (* (* P::tile_n (/ kProducers 32)) 4) 0)))
-  (constant @103 int kTotalsOffset (+ kResidentBytes (* P::stages kStageBytes)))
-  (constant @104 bool kHasTotals (&& P::split (|| (> P::add_rows 0) (> kChunks 1))))
-  (constant @105 int kTotalsBytes (? kHasTotals (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
-  (constant @107 int kExchangeOffset (+ kTotalsOffset kTotalsBytes))
-  (constant @111 int kWarpOutputs (* (* 8 P::run) P::stride_w))
-  (constant @112 int kOutPitch (+ kWarpOutputs (call floor_mod (- (/ 16 kBytes) kWarpOutputs) (/ 64 kBytes))))
-  (constant @113 int kWarpExchangeBytes (? P::exchange (* (* 8 kOutPitch) kBytes) 0))
-  (constant @114 int kBarrierOffset (+ kExchangeOffset (* (/ kConsumers 32) kWarpExchangeBytes)))
-  (constant @117 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
-  (constant @118 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
-  (static_assert @120 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* 64 P::run)) (== (% P::tile_w P::run) 0)) "eight warps make the tile")
-  (static_assert @121 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
-  (static_assert @122 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
-  (static_assert @123 (|| P::split (&& P::ahead (== P::add_rows 0))) "what only f32x3 has")
-  (static_assert @124 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
-  (static_assert @126 (|| (|| (! P::bulk) kSkewed) (&& (&& (! P::channels_last) (== P::copy_bytes 16)) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
-  (static_assert @128 (|| (! kSkewed) (&& (== P::type kWgmmaTf32) (! P::split))) "what begins anywhere is read word by word")
-  (static_assert @129 (|| (! P::exchange) (&& (&& (! P::channels_last) (== (% P::tile_w (* 8 P::run)) 0)) (== P::channel_run 2))) "a warp's positions are adjacent")
-  (static_assert @131 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
-  (alias @135 Sums (array float (/ kProductColumns 2))
+  (constant @36 int kTileWarps (? P::in_turn 4 8))
+  (constant @38 int kBytes (? (== P::type kWgmmaTf32) 4 2))
+  (constant @39 int kOperandBytes (? P::split 2 kBytes))
+  (constant @40 int kProductType (? P::split kWgmmaF16 P::type))
+  (constant @41 int kParts (? P::split 2 1))
+  (constant @42 int kDepth (/ 32 kOperandBytes))
+  (constant @43 int kPack (/ 16 kOperandBytes))
+  (constant @44 int kSteps (/ P::chunk kDepth))
+  (constant @45 int kChunks (call ceil_div P::in_channels P::chunk))
+  (constant @46 int kTaps (* P::kernel_h P::kernel_w))
+  (constant @47 int kPhases (* P::phase_rows P::stride_w))
+  (constant @48 int kPhaseGroups (/ P::stride_h P::phase_rows))
+  (constant @49 int kBlockTaps (/ kTaps kPhaseGroups))
+  (constant @50 int kBlockTapRows (/ P::kernel_h kPhaseGroups))
+  (constant @52 int kMerged (? (&& (== (% P::kernel_w P::stride_w) 0) (== P::dilation_w 1)) (call greatest_common_divisor P::stride_w (% P::padding_w P::stride_w)) 1))
+  (constant @55 int kProductColumns (* kMerged P::columns))
+  (constant @56 int kTiles (/ P::run 2))
+  (constant @57 int kChannelTiles (call ceil_div P::out_channels P::columns))
+  (constant @58 int kColumnTiles (* kPhaseGroups kChannelTiles))
+  (constant @61 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
+  (constant @62 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
+  (constant @63 int kMostOffsetH (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h))
+  (constant @64 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
+  (constant @65 int kOffsetsH (? (== kPhaseGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
+  (constant @67 bool kSkewed (&& (&& P::bulk (! P::channels_last)) (|| (< P::width 0) (!= (% (* P::width kBytes) 16) 0))))
+  (constant @68 int kVector (? P::channels_last 1 (? kSkewed (? (&& (>= P::width 0) (== (% P::width 2) 0)) 2 1) (? (!= P::type kWgmmaTf32) 2 (? (< P::run 4) P::run 4)))))
+  (constant @73 int kCopy (/ P::copy_bytes kBytes))
+  (constant @74 int kAlign (? P::channels_last 1 (? (&& (! kSkewed) (> kCopy kVector)) kCopy kVector)))
+  (constant @75 int kFirstColumn (* (call floor_div kLeastOffsetW kAlign) kAlign))
+  (constant @76 int kStagedRows (- (+ P::tile_h kOffsetsH) 1))
+  (constant @77 int kStagedColumns (* (call ceil_div (- (+ P::tile_w kMostOffsetW) kFirstColumn) kAlign) kAlign))
+  (constant @80 int kRowPitch (? kSkewed (* (call ceil_div (- (+ kStagedColumns (/ 16 kBytes)) kVector) (/ 16 kBytes)) (/ 16 kBytes)) kStagedColumns))
+  (constant @82 int kImagePlane (* kStagedRows kRowPitch))
+  (constant @83 int kPlane (* P::tile_n kImagePlane))
+  (constant @84 int kChannelPitch (? P::split (+ kPlane (call floor_mod (- 4 kPlane) 16)) (? (== kBytes 4) (+ kPlane (call floor_mod (- 8 kPlane) 32)) (* 2 (+ (/ kPlane 2) (call floor_mod (- 4 (/ kPlane 2)) 16))))))
+  (constant @87 int kPixelWords (/ (* P::chunk kBytes) 4))
+  (constant @88 int kPixelPitch (? P::split (+ kPixelWords (? (> P::run 2) (call floor_mod (- 4 kPixelWords) 8) (call floor_mod (- 8 kPixelWords) 16))) (/ (* (+ kPixelWords (call floor_mod (- 4 kPixelWords) (/ 16 (? (> P::run 2) 2 1)))) 4) kBytes)))
+  (constant @91 int kInputBytes (* (? P::channels_last (* kPlane kPixelPitch) (* P::chunk kChannelPitch)) kBytes))
+  (constant @95 int kProducts (/ kBlockTaps kMerged))
+  (constant @96 int kOperandSize (* kProductColumns 32))
+  (constant @97 int kProductBytes (* kParts kOperandSize))
+  (constant @98 int kExponentOffset (* (* kProducts kSteps) kProductBytes))
+  (constant @99 int kChunkWeightBytes (+ kExponentOffset (? P::split (* P::columns 4) 0)))
+  (constant @100 int kAllWeightBytes (* kChunks kChunkWeightBytes))
+  (constant @101 int kResidentBytes (? P::resident kAllWeightBytes 0))
+  (constant @102 int kLargestOffset (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
+  (constant @103 int kStageBytes (+ kLargestOffset (? P::split (* (* P::tile_n (/ kProducers 32)) 4) 0)))
+  (constant @104 int kTotalsOffset (+ kResidentBytes (* P::stages kStageBytes)))
+  (constant @105 bool kHasTotals (&& P::split (|| (> P::add_rows 0) (> kChunks 1))))
+  (constant @106 int kTotalsBytes (? kHasTotals (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
+  (constant @108 int kExchangeOffset (+ kTotalsOffset kTotalsBytes))
+  (constant @112 int kWarpOutputs (* (* 8 P::run) P::stride_w))
+  (constant @113 int kOutPitch (+ kWarpOutputs (call floor_mod (- (/ 16 kBytes) kWarpOutputs) (/ 64 kBytes))))
+  (constant @114 int kWarpExchangeBytes (? P::exchange (* (* 8 kOutPitch) kBytes) 0))
+  (constant @115 int kBarrierOffset (+ kExchangeOffset (* (/ kConsumers 32) kWarpExchangeBytes)))
+  (constant @118 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
+  (constant @119 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
+  (static_assert @121 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* (* 8 kTileWarps) P::run)) (== (% P::tile_w P::run) 0)) "the warps make the tile")
+  (static_assert @123 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
+  (static_assert @124 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
+  (static_assert @125 (? P::split (! P::in_turn) (&& P::ahead (== P::add_rows 0))) "what only f32x3 has, or has not")
+  (static_assert @126 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
+  (static_assert @128 (|| (|| (! P::bulk) kSkewed) (&& (&& (! P::channels_last) (== P::copy_bytes 16)) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
+  (static_assert @130 (|| (! kSkewed) (&& (== P::type kWgmmaTf32) (! P::split))) "what begins anywhere is read word by word")
+  (static_assert @131 (|| (! P::exchange) (&& (&& (! P::channels_last) (== (% P::tile_w (* 8 P::run)) 0)) (== P::channel_run 2))) "a warp's positions are adjacent")
+  (static_assert @133 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
+  (alias @137 Sums (array float (/ kProductColumns 2))
     (comment "One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of")
     (comment "products with low parts."))
-  (constant @136 int kPhaseSums (/ kPhases kMerged))
-  (constant @137 int kSums (* kParts kPhaseSums))
-  (alias @139 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @138 int kPhaseSums (/ kPhases kMerged))
+  (constant @139 int kSums (* kParts kPhaseSums))
+  (alias @141 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (alias @140 Words (array (array "unsigned int" kRun) 2))
-  (function @143 constexpr bool is_used
+  (alias @142 Words (array (array "unsigned int" kRun) 2))
+  (function @145 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
     (argument int offset)
     (declare @1 bool used (> kPhaseGroups 1))
     (for @2 plain (declare @2 int kh 0) (< kh P::kernel_h) (++ kh)
       (do @3 (= used (|| used (== (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH) offset)))))
     (return @5 used))
-  (function @150 constexpr int used_before
+  (function @152 constexpr int used_before
     (argument int offset)
     (declare @1 int count 0)
     (for @2 plain (declare @2 int i 0) (< i offset) (++ i)
       (do @3 (+= count (? (call is_used i) 1 0))))
     (return @5 count))
-  (static_assert @158 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
-  (function @161 constexpr bool is_first_of_row
+  (static_assert @160 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
+  (function @163 constexpr bool is_first_of_row
     (comment "Whether a tap is the first of its phase in its row.")
     (argument int kw)
     (declare @1 bool first true)
     (for @2 plain (declare @2 int k 0) (< k kw) (++ k)
       (do @3 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
     (return @6 first))
-  (function @171 constexpr bool is_first
+  (function @173 constexpr bool is_first
     (comment "Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.")
     (argument int kh)
     (argument int kw)
@@ -502,29 +504,29 @@
     (for @2 plain (declare @2 int k (+ kh 1)) (< k kBlockTapRows) (++ k)
       (do @3 (= first (&& (&& first (== kPhaseGroups 1)) (!= (call phase_of_tap k P::stride_h P::padding_h P::dilation_h) (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))))))
     (return @7 first))
-  (function @182 constexpr int offset_of_row
+  (function @184 constexpr int offset_of_row
     (comment "Of a tap: the staged rows that it reads, the sums of its phase, its place in a run, its operand in a chunk's weights.")
     (argument int kh)
     (return @1 (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH))))
-  (function @186 constexpr int sums_of_tap
+  (function @188 constexpr int sums_of_tap
     (argument int kh)
     (argument int kw)
     (declare @1 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
     (return @2 (/ (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)) kMerged)))
-  (function @190 constexpr int shift_of_tap
+  (function @192 constexpr int shift_of_tap
     (argument int kw)
     (return @1 (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart)))
-  (function @193 constexpr int operand_of_tap
+  (function @195 constexpr int operand_of_tap
     (argument int kh)
     (argument int kw)
     (argument int step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
-  (function @198 constexpr int staged_row
+  (function @200 constexpr int staged_row
     (comment "Where a thread reads of the staged input, from its own first position and channel.")
     (argument int step)
     (argument int offset)
     (return @1 (? P::channels_last (+ (* (+ (* offset kRowPitch) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kRowPitch)) kRunStart))))
-  (function @204 constexpr bool has_taps
+  (function @206 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -534,12 +536,12 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @216 constexpr bool all_have_taps
+  (function @218 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @223 bool kAllHaveTaps (call all_have_taps))
+  (constant @225 bool kAllHaveTaps (call all_have_taps))
   (file "shift_gemm.weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
@@ -638,7 +640,7 @@
       (do @31 (= (at row 0) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
       (do @32 (= (at row (* 2 kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))
   (file "shift_gemm.cu")
-  (function @230 kernel void pack_weights
+  (function @232 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one")
     (comment "thread, so with channels last a product's depth is another order of them.")
@@ -730,7 +732,7 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (constant @17 int kCopies (? P::channels_last (/ P::chunk kCopy) (* (* P::tile_n kStagedRows) (/ kStagedColumns kCopy))))
+  (constant @17 int kCopies (? P::channels_last (/ P::chunk kCopy) (* (* P::tile_n kStagedRows) (call ceil_div kStagedColumns kCopy))))
   (constant @18 int kAtOnce (? (< kCopies kProducers) (/ kProducers kCopies) 1))
   (function @22 device void stage_channels
     (comment "Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the")
@@ -862,13 +864,13 @@
             (trail "the next bulk copy to this place comes behind it")))))
     (do @31 (call mbarrier_arrive full)))
   (file "shift_gemm.cu")
-  (record @247 Place
+  (record @249 Place
     (comment "Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the")
     (comment "image's column of the thread's first word; and whether the tile has columns outside of the image.")
     (field int piece)
     (field int column)
     (field bool at_edge))
-  (function @256 device void load_run
+  (function @258 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (comment "A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,")
     (comment "they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)")
@@ -922,7 +924,7 @@
       (do @46 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @47 (= (at (at run i) 2) (at (at words 1) i)))
       (do @48 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (function @309 device void pin
+  (function @311 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -930,7 +932,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @323 device void release
+  (function @325 device void release
     (comment "Says for a warp that it has read a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") empty)
@@ -939,7 +941,7 @@
     (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive empty)))))
-  (function @333 device void multiply_chunk
+  (function @335 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,")
     (comment "as soon as its products are done.")
@@ -1358,12 +1360,12 @@
                 (then
                   (do @20 (call store_piece (+ (+ y (* (+ (* (static_cast "long long" channel) out_h) oy) out_w)) ox) (+ (+ exchange (* (/ piece kPieces) kOutPitch)) (* (% piece kPieces) P::store))))))))))))
   (file "shift_gemm.cu")
-  (record @375 Tile
+  (record @377 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @380 device Tile tile_at
+  (function @382 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -1373,7 +1375,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @390 device Place place_of
+  (function @392 device Place place_of
     (comment "The place of a thread that reads from row `iy` of an image of the tile on, and from its staged `column`; `quarter` is")
     (comment "its first channel.")
     (attributes "__forceinline__")
@@ -1391,7 +1393,18 @@
     (do @6 (= (. place column) (+ (+ first_column column) kRunStart)))
     (do @7 (= (. place at_edge) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))
     (return @8 place))
-  (function @401 kernel void shift_gemm
+  (function @404 device void skip_tile
+    (comment "Goes on to the stage behind those of one tile.")
+    (attributes "__forceinline__")
+    (argument (reference int) stage)
+    (argument (reference "unsigned int") parity)
+    (do @1 (+= stage (% kChunks P::stages)))
+    (do @2 (^= parity (% (/ kChunks P::stages) 2)))
+    (if @3 (>= stage P::stages)
+      (then
+        (do @4 (-= stage P::stages))
+        (do @5 (^= parity 1)))))
+  (function @413 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1425,140 +1438,163 @@
     (declare @27 (pointer "unsigned long long") empty (+ full P::stages))
     (declare @28 (pointer "unsigned long long") resident (+ empty P::stages)
       (trail "of the weights, where they are"))
-    (if @29 (== (. threadIdx x) 0)
+    (declare @29 (pointer "unsigned long long") turn (+ resident 1)
+      (trail "of each warpgroup"))
+    (if @30 (== (. threadIdx x) 0)
       (then
-        (for @30 plain (declare @30 int stage 0) (< stage P::stages) (++ stage)
-          (do @31 (call mbarrier_init (& (at full stage)) (? P::resident kProducers (+ kProducers 1))))
-          (do @32 (call mbarrier_init (& (at empty stage)) (/ kConsumers 32))))
-        (if @34 P::resident
+        (for @31 plain (declare @31 int stage 0) (< stage P::stages) (++ stage)
+          (do @32 (call mbarrier_init (& (at full stage)) (? P::resident kProducers (+ kProducers 1))))
+          (do @33 (call mbarrier_init (& (at empty stage)) kTileWarps)))
+        (if @35 P::resident
           (then
-            (do @35 (call mbarrier_init resident 1))))
-        (do @37 (call fence_mbarrier_init))))
-    (do @39 (call __syncthreads))
-    (blank @39)
-    (declare @41 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
-    (if @42 (>= warp (/ kConsumers 32))
+            (do @36 (call mbarrier_init resident 1))))
+        (if @38 P::in_turn
+          (then
+            (do @39 (call mbarrier_init (& (at turn 0)) kTileWarps))
+            (do @40 (call mbarrier_init (& (at turn 1)) kTileWarps))))
+        (do @42 (call fence_mbarrier_init))))
+    (do @44 (call __syncthreads))
+    (blank @44)
+    (declare @46 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
+    (if @47 (>= warp (/ kConsumers 32))
       (then
-        (do @43 (call setmaxnreg_decrease 88))
-        (declare @44 (const int) thread (- (. threadIdx x) kConsumers))
-        (if @45 (&& P::resident (== thread 0))
+        (do @48 (call setmaxnreg_decrease 88))
+        (declare @49 (const int) thread (- (. threadIdx x) kConsumers))
+        (if @50 (&& P::resident (== thread 0))
           (then
-            (do @46 (call mbarrier_arrive_expect resident kAllWeightBytes))
-            (do @47 (call bulk_load shared block_weights kAllWeightBytes resident))))
-        (declare @49 int stage 0)
-        (declare @50 "unsigned int" parity 1)
-        (declare @51 int unfinished (- 1)
+            (do @51 (call mbarrier_arrive_expect resident kAllWeightBytes))
+            (do @52 (call bulk_load shared block_weights kAllWeightBytes resident))))
+        (declare @54 int stage 0)
+        (declare @55 "unsigned int" parity 1)
+        (declare @56 int unfinished (- 1)
           (trail "a stage of f32x3 whose copies are under way"))
-        (for @52 plain (declare @52 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @53 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @54 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
-          (declare @55 Pixels pixels)
-          (if @56 kKept
+        (for @57 plain (declare @57 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @58 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @59 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
+          (declare @60 Pixels pixels)
+          (if @61 kKept
             (then
-              (do @57 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-          (for @59 plain (declare @59 int chunk 0) (< chunk kChunks) (++ chunk)
-            (do @60 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @61 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @62 (&& (! P::resident) (== thread 0))
+              (do @62 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+          (for @64 plain (declare @64 int chunk 0) (< chunk kChunks) (++ chunk)
+            (do @65 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @66 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @67 (&& (! P::resident) (== thread 0))
               (then
-                (do @63 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @64 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @66 kSkewed
+                (do @68 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @69 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @71 kSkewed
               (then
-                (do @67 (call stage_skewed_rows (reinterpret_cast (pointer Element) to) x (. tile image) (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread batch (& (at full stage)) in_h in_w)))
+                (do @72 (call stage_skewed_rows (reinterpret_cast (pointer Element) to) x (. tile image) (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread batch (& (at full stage)) in_h in_w)))
               (else
-                (if @69 P::bulk
+                (if @74 P::bulk
                   (then
-                    (do @70 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+                    (do @75 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
                   (else
-                    (if @73 P::channels_last
+                    (if @78 P::channels_last
                       (then
-                        (do @74 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
+                        (do @79 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
                       (else
-                        (do @77 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-                    (if @80 (! P::split)
+                        (do @82 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+                    (if @85 (! P::split)
                       (then
-                        (do @81 (call async_copy_arrive (& (at full stage)))))
+                        (do @86 (call async_copy_arrive (& (at full stage)))))
                       (else
-                        (do @83 (call async_copy_commit))
-                        (if @84 (== P::stages 2)
+                        (do @88 (call async_copy_commit))
+                        (if @89 (== P::stages 2)
                           (then
-                            (do @85 (= unfinished stage))))
-                        (if @87 (>= unfinished 0)
+                            (do @90 (= unfinished stage))))
+                        (if @92 (>= unfinished 0)
                           (then
-                            (do @88 (call async_copy_wait (? (== P::stages 2) 0 1)))
-                            (do @89 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread))))
-                        (do @91 (= unfinished stage))))))))
-            (do @94 (++ stage))
-            (if @95 (== stage P::stages)
+                            (do @93 (call async_copy_wait (? (== P::stages 2) 0 1)))
+                            (do @94 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread))))
+                        (do @96 (= unfinished stage))))))))
+            (do @99 (++ stage))
+            (if @100 (== stage P::stages)
               (then
-                (do @96 (= stage 0))
-                (do @97 (^= parity 1))))))
-        (if @101 (&& P::split (> P::stages 2))
+                (do @101 (= stage 0))
+                (do @102 (^= parity 1))))))
+        (if @106 (&& P::split (> P::stages 2))
           (then
-            (do @102 (call async_copy_wait 0))
-            (do @103 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread)))))
+            (do @107 (call async_copy_wait 0))
+            (do @108 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread)))))
       (else
-        (do @106 (call setmaxnreg_increase 208))
-        (comment @107 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @108 (const int) lane (% (. threadIdx x) 32))
-        (declare @109 (const int) quarter (% lane 4))
-        (declare @110 (const int) run (+ (* warp 8) (/ lane 4)))
-        (declare @111 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @112 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @113 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @114 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @115 (const int) own (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position)))
-        (declare @117 (const int) co (+ first_out (* quarter P::channel_run)))
-        (declare @118 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @111 (call setmaxnreg_increase 208))
+        (comment @112 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @113 (const int) lane (% (. threadIdx x) 32))
+        (declare @114 (const int) quarter (% lane 4))
+        (declare @115 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @116 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @117 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @118 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @119 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @120 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @121 (const int) own (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position)))
+        (declare @123 (const int) co (+ first_out (* quarter P::channel_run)))
+        (declare @124 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
-        (declare @119 (array (array Sums kTiles) kSums) sums (init))
-        (declare @120 (pointer float4) totals (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)))
-        (if @121 P::resident
+        (declare @125 (array (array Sums kTiles) kSums) sums (init))
+        (declare @126 (pointer float4) totals (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)))
+        (if @127 P::resident
           (then
-            (do @122 (call mbarrier_wait resident 0))))
-        (declare @124 int stage 0)
-        (declare @125 "unsigned int" parity 0)
-        (for @126 plain (declare @126 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @127 Place place)
-          (if @128 kSkewed
+            (do @128 (call mbarrier_wait resident 0))))
+        (declare @130 int stage 0)
+        (declare @131 "unsigned int" parity 0)
+        (declare @132 "unsigned int" turn_parity 0)
+        (if @133 (&& P::in_turn (== group 1))
+          (then
+            (do @134 (call release (& (at turn 0)) true))
+            (do @135 (call skip_tile stage parity))))
+        (for @137 plain (declare @137 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @138 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @139 P::in_turn
             (then
-              (declare @129 (const Tile) tile (call tile_at index tiles_y tiles_x))
-              (do @130 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
-          (do @132 (call pin sums))
-          (for @133 plain (declare @133 int chunk 0) (< chunk kChunks) (++ chunk)
-            (do @134 (call mbarrier_wait (& (at full stage)) parity))
-            (declare @135 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @136 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @137 P::split
+              (do @140 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @141 (^= turn_parity 1))))
+          (declare @143 Place place)
+          (if @144 kSkewed
+            (then
+              (declare @145 (const Tile) tile (call tile_at index tiles_y tiles_x))
+              (do @146 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
+          (do @148 (call pin sums))
+          (for @149 plain (declare @149 int chunk 0) (< chunk kChunks) (++ chunk)
+            (do @150 (call mbarrier_wait (& (at full stage)) parity))
+            (if @151 P::in_turn
               (then
-                (declare @138 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ (+ from kLargestOffset) (* image 16)))))
-                (declare @139 (const int) exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w)))))
-                (do @140 (call multiply_split sums (+ (reinterpret_cast (pointer (const float)) from) own) exponent weights (+ totals (. threadIdx x)) quarter (== chunk 0) (& (at empty stage)) zero)))
+                (do @152 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @154 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @155 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @156 P::split
+              (then
+                (declare @157 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ (+ from kLargestOffset) (* image 16)))))
+                (declare @158 (const int) exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w)))))
+                (do @159 (call multiply_split sums (+ (reinterpret_cast (pointer (const float)) from) own) exponent weights (+ totals (. threadIdx x)) quarter (== chunk 0) (& (at empty stage)) zero)))
               (else
-                (do @143 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                (if @146 P::resident
+                (do @162 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                (if @165 P::resident
                   (then
-                    (do @147 (call release (& (at empty stage)) true))))))
-            (do @150 (++ stage))
-            (if @151 (== stage P::stages)
+                    (do @166 (call release (& (at empty stage)) true))))))
+            (do @169 (++ stage))
+            (if @170 (== stage P::stages)
               (then
-                (do @152 (= stage 0))
-                (do @153 (^= parity 1)))))
-          (declare @156 Shifts shifts)
-          (do @157 (call load_shifts shifts bias co))
-          (if @158 (! P::split)
+                (do @171 (= stage 0))
+                (do @172 (^= parity 1)))))
+          (declare @175 Shifts shifts)
+          (do @176 (call load_shifts shifts bias co))
+          (if @177 (! P::split)
             (then
-              (do @159 (call wgmma_wait 0))
-              (do @160 (call pin sums))
-              (if @161 (! P::resident)
+              (do @178 (call wgmma_wait 0))
+              (do @179 (call pin sums))
+              (if @180 (! P::resident)
                 (then
-                  (do @162 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))))
-          (declare @165 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @166 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+                  (do @181 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))))
+          (if @184 P::in_turn
             (then
-              (if @167 P::exchange
+              (do @185 (call skip_tile stage parity))))
+          (declare @187 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @188 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+            (then
+              (if @189 P::exchange
                 (then
-                  (do @168 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @190 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (do @172 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))))
+                  (do @194 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))))
