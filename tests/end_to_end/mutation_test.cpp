@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,13 +26,13 @@ struct Case {
   const char* layer;
   std::size_t least_mutants;
   bool resident = false;  // for tensor cores: a plan with its weights in shared memory
-  bool in_turn = false;   // of halo_gemm: a plan whose warpgroups have tiles of their own
+  bool in_turn = false;   // a plan whose warpgroups have tiles of their own
   bool bound_checks = true;
   /// Mutants that the host device can't tell: it takes a fence behind the asking of a copy for one behind its end.
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
-  // Of roll_gemm: a plan whose positions are one sequence, and whose outputs go through shared memory.
-  std::optional<bool> flat = {}, exchange = {};
+  // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
+  std::optional<bool> flat = {}, exchange = {}, bulk = {};
 };
 
 Plan plan_of(const Problem& problem, const Case& wanted) {
@@ -42,9 +43,12 @@ Plan plan_of(const Problem& problem, const Case& wanted) {
       return !value || parameter == each.parameters.end() || std::get<bool>(parameter->second) == *value;
     };
     return each.template_name == wanted.template_name && is("resident", wanted.resident) &&
-           is("in_turn", wanted.in_turn) && is("flat", wanted.flat) && is("exchange", wanted.exchange);
+           is("in_turn", wanted.in_turn) && is("flat", wanted.flat) && is("exchange", wanted.exchange) &&
+           is("bulk", wanted.bulk);
   });
-  EXPECT_NE(found, plans.end());
+  if (found == plans.end()) {
+    throw std::runtime_error("the planner has no such plan");
+  }
   return *found;
 }
 
@@ -106,6 +110,18 @@ constexpr Case kTensorCores[] = {
      true, 0, true},
     {"shift_gemm_staged", "shift_gemm", "conv_transpose2d 1030 -> 7; kernel 3x3; stride 2x2; input 1x4x6; compute tf32",
      25, false},
+    {"shift_gemm_in_turn",
+     "shift_gemm",
+     "conv_transpose2d 100 -> 11; kernel 3x3; stride 2x2; bias; input 2x4x35; compute tf32",
+     25,
+     true,
+     true,
+     true,
+     0,
+     true,
+     {},
+     true,
+     true},
     {"shift_gemm_f32x3", "shift_gemm",
      "conv_transpose2d 65 -> 7; kernel 3x3; stride 2x1; padding 0x1; bias; input 3x9x20; compute f32x3", 25, true,
      false, true, 0, true},

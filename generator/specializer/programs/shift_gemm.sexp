@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "22861f32a8ba92449a6444637fc97cb170d93aadbf861910c8fa122ee2f60b2c")
+  (digest "bf90576576c6909bfd302d62707cd2bfa3ef254e9bb9092ab219ff35da5ec2b7")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -687,7 +687,7 @@
       (declare @10 (const int) channel (/ i (* kStagedRows P::tile_n)))
       (declare @11 (const int) ci (+ first_channel channel))
       (declare @12 (const int) iy (+ first_row row))
-      (declare @13 (const bool) inside (&& (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== P::tile_n 1) (< (+ first_image image) batch))) (>= iy 0)) (< iy in_h)) (< begin end)))
+      (declare @13 (const bool) inside (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== P::tile_n 1) (< (+ first_image image) batch))) (>= iy 0)) (< iy in_h)))
       (comment @15 "What the staged row begins with, in x and in its piece; the staged elements that are of the image, and the pieces")
       (comment @16 "of them that a copy brings.")
       (declare @17 (const "long long") start (+ (* (+ (* (+ (* (static_cast "long long" (+ first_image image)) P::in_channels) ci) in_h) iy) in_w) first_column))
@@ -703,19 +703,20 @@
         (then
           (do @28 (call mbarrier_expect full (* (- until from) kBytes)))
           (do @29 (call bulk_load (+ staged from) (+ x (+ (- start skew) from)) (* (- until from) kBytes) full))))
-      (if @31 (|| (|| (< (- last first) kStagedColumns) (> from first)) (< until last))
+      (declare @31 (const bool) is_whole (&& (&& (== (- last first) kStagedColumns) (== from head)) (== until tail)))
+      (if @32 (! is_whole)
         (then
-          (for @32 plain (declare @32 int column 0) (< column kRowPitch) (+= column kPiece)
-            (if @33 (|| (< column from) (>= column until))
+          (for @33 plain (declare @33 int column 0) (< column kRowPitch) (+= column kPiece)
+            (if @34 (|| (< column from) (>= column until))
               (then
-                (do @34 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0))))))
-          (for @37 plain (declare @37 int column first) (< column last) (++ column)
-            (if @38 (|| (< column from) (>= column until))
+                (do @35 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0))))))
+          (for @38 plain (declare @38 int column first) (< column last) (++ column)
+            (if @39 (|| (< column from) (>= column until))
               (then
-                (do @39 (= (at staged column) (at x (+ (- start skew) column)))))))
-          (do @42 (call fence_proxy_async)
+                (do @40 (= (at staged column) (at x (+ (- start skew) column)))))))
+          (do @43 (call fence_proxy_async)
             (trail "the next bulk copy to this place comes behind it")))))
-    (do @45 (call mbarrier_arrive full)))
+    (do @46 (call mbarrier_arrive full)))
   (file "shift_gemm.staging.h")
   (function @5 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
