@@ -33,6 +33,7 @@ using Element = P::Element;
 constexpr int kConsumers = 256;
 constexpr int kProducers = 128;
 constexpr int kThreads = kConsumers + kProducers;
+constexpr int kTileWarps = P::in_turn ? 4 : 8;  // of consumers, that make a tile
 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
 constexpr int kOperandBytes = P::split ? 2 : kBytes;   // of one in a product
@@ -62,15 +63,23 @@ constexpr int kLeastOffsetW = offset_of_tap(P::kernel_w - 1, P::stride_w, P::pad
 constexpr int kMostOffsetH = offset_of_tap(0, P::stride_h, P::padding_h, P::dilation_h);
 constexpr int kMostOffsetW = offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w);
 constexpr int kOffsetsH = kPhaseGroups == 1 ? kMostOffsetH - kLeastOffsetH + 1 : kBlockTapRows;
-constexpr int kVector = P::channels_last ? 1 : P::type != kWgmmaTf32 ? 2 : P::run < 4 ? P::run : 4;
+// Bulk copies are whole pieces of 16 bytes. Rows of other widths begin anywhere in one: shift_gemm.skew.h.
+constexpr bool kSkewed = P::bulk && !P::channels_last && (P::width < 0 || P::width * kBytes % 16 != 0);
+constexpr int kVector = P::channels_last        ? 1
+                        : kSkewed               ? (P::width >= 0 && P::width % 2 == 0 ? 2 : 1)
+                        : P::type != kWgmmaTf32 ? 2
+                        : P::run < 4            ? P::run
+                                                : 4;
 constexpr int kCopy = P::copy_bytes / kBytes;  // elements
-constexpr int kAlign = P::channels_last ? 1 : kCopy > kVector ? kCopy : kVector;
+constexpr int kAlign = P::channels_last ? 1 : !kSkewed && kCopy > kVector ? kCopy : kVector;
 constexpr int kFirstColumn = floor_div(kLeastOffsetW, kAlign) * kAlign;
 constexpr int kStagedRows = P::tile_h + kOffsetsH - 1;
 constexpr int kStagedColumns = ceil_div(P::tile_w + kMostOffsetW - kFirstColumn, kAlign) * kAlign;
 
 // Pitches in elements that keep the consumers' reads free of bank conflicts: (thread in four) * pitch + 8 words each.
-constexpr int kImagePlane = kStagedRows * kStagedColumns;
+constexpr int kRowPitch =
+    kSkewed ? ceil_div(kStagedColumns + 16 / kBytes - kVector, 16 / kBytes) * (16 / kBytes) : kStagedColumns;
+constexpr int kImagePlane = kStagedRows * kRowPitch;
 constexpr int kPlane = P::tile_n * kImagePlane;
 constexpr int kChannelPitch = P::split      ? kPlane + floor_mod(4 - kPlane, 16)
                               : kBytes == 4 ? kPlane + floor_mod(8 - kPlane, 32)
@@ -96,21 +105,31 @@ constexpr int kTotalsOffset = kResidentBytes + P::stages * kStageBytes;
 constexpr bool kHasTotals = P::split && (P::add_rows > 0 || kChunks > 1);
 constexpr int kTotalsBytes =
     kHasTotals ? kPhases * kTiles * P::columns / 2 * 4 * kConsumers : 0;  // what the chunks add up to
-constexpr int kBarrierOffset = kTotalsOffset + kTotalsBytes;
+constexpr int kExchangeOffset = kTotalsOffset + kTotalsBytes;
+
+// The exchange of outputs: a warp's adjacent ones in a row, for eight channels. The pitch keeps writes free of bank
+// conflicts.
+constexpr int kWarpOutputs = 8 * P::run * P::stride_w;
+constexpr int kOutPitch = kWarpOutputs + floor_mod(16 / kBytes - kWarpOutputs, 64 / kBytes);
+constexpr int kWarpExchangeBytes = P::exchange ? 8 * kOutPitch * kBytes : 0;
+constexpr int kBarrierOffset = kExchangeOffset + kConsumers / 32 * kWarpExchangeBytes;
 
 // A thread's run of positions, with the halo of its row: whole vectors.
 constexpr int kRunStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kVector * kVector;
 constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, kVector) * kVector;
 
-static_assert(P::tile_n * P::tile_h * P::tile_w == 64 * P::run && P::tile_w % P::run == 0, "eight warps make the tile");
+static_assert(P::tile_n * P::tile_h * P::tile_w == 8 * kTileWarps * P::run && P::tile_w % P::run == 0,
+              "the warps make the tile");
 static_assert(kParts * kPhases * kTiles * P::columns <= 256, "the sums fit the registers");
 static_assert(!P::split || kBytes == 4, "what is split is fp32");
-static_assert(P::split || (P::ahead && P::add_rows == 0), "what only f32x3 has");
+static_assert(P::split ? !P::in_turn : P::ahead && P::add_rows == 0, "what only f32x3 has, or has not");
 static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted one by one, and only where each has as many kernel rows");
-static_assert(!P::bulk || (!P::channels_last && P::copy_bytes == 16 && P::width >= 0 && P::width * kBytes % 16 == 0 &&
-                           P::tile_w * kBytes % 16 == 0),
+static_assert(!P::bulk || kSkewed || (!P::channels_last && P::copy_bytes == 16 && P::tile_w * kBytes % 16 == 0),
               "rows are whole pieces of 16 bytes");
+static_assert(!kSkewed || (P::type == kWgmmaTf32 && !P::split), "what begins anywhere is read word by word");
+static_assert(!P::exchange || (!P::channels_last && P::tile_w % (8 * P::run) == 0 && P::channel_run == 2),
+              "a warp's positions are adjacent");
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
 
 // One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
@@ -179,8 +198,8 @@ __host__ __device__ constexpr int operand_of_tap(int kh, int kw, int step) {
 
 // Where a thread reads of the staged input, from its own first position and channel.
 __host__ __device__ constexpr int staged_row(int step, int offset) {
-  return P::channels_last ? (offset * kStagedColumns + kRunStart) * kPixelPitch + step * kDepth
-                          : step * kDepth * kChannelPitch + offset * kStagedColumns + kRunStart;
+  return P::channels_last ? (offset * kRowPitch + kRunStart) * kPixelPitch + step * kDepth
+                          : step * kDepth * kChannelPitch + offset * kRowPitch + kRunStart;
 }
 
 // Whether any tap makes outputs of a phase of the block; the others are bias alone.
@@ -222,12 +241,21 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
+#include "shift_gemm.skew.h"
 #include "shift_gemm.staging.h"
+
+// Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the
+// image's column of the thread's first word; and whether the tile has columns outside of the image.
+struct Place {
+  int piece;
+  int column;
+  bool at_edge;
+};
 
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
 // A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,
 // they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)
-__device__ __forceinline__ void load_run(Run& run, const Element* row) {
+__device__ __forceinline__ void load_run(Run& run, const Element* row, const Place& place, const int in_w) {
   Words words;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -241,6 +269,8 @@ __device__ __forceinline__ void load_run(Run& run, const Element* row) {
         words[half][i + 1] = operand(v.y);
         words[half][i + 2] = operand(v.z);
         words[half][i + 3] = operand(v.w);
+      } else if (kVector == 1) {
+        words[half][i] = operand(*reinterpret_cast<const unsigned int*>(row + half * 4 * kChannelPitch + i));
       } else if (P::type == kWgmmaTf32) {
         const uint2 v = *reinterpret_cast<const uint2*>(row + half * 4 * kChannelPitch + i);
         words[half][i] = operand(v.x);
@@ -251,6 +281,15 @@ __device__ __forceinline__ void load_run(Run& run, const Element* row) {
         const unsigned int high = *reinterpret_cast<const unsigned int*>(row + (half * 8 + 1) * kChannelPitch + i);
         words[half][i] = (low & 0xffffu) | high << 16;
         words[half][i + 1] = low >> 16 | (high & 0xffff0000u);
+      }
+    }
+  }
+  if (kSkewed && place.at_edge) {
+#pragma unroll
+    for (int i = 0; i < kRun; ++i) {
+      if (static_cast<unsigned int>(place.column + i) >= static_cast<unsigned int>(in_w)) {
+        words[0][i] = 0;
+        words[1][i] = 0;
       }
     }
   }
@@ -294,7 +333,8 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
 // chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
 // as soon as its products are done.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows,
-                                               unsigned long long weights, int later, unsigned long long* previous) {
+                                               unsigned long long weights, int later, unsigned long long* previous,
+                                               const Place& place, const int in_w) {
   Run runs[2];
   CONVTGEN_UNROLL
   for (int step = 0; step < kSteps; ++step) {
@@ -302,7 +342,8 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
     for (int offset = 0; offset < kOffsetsH; ++offset) {
       if (is_used(offset)) {
         const int at = (step * used_before(kOffsetsH) + used_before(offset)) % 2;
-        load_run(runs[at], rows + staged_row(step, offset));
+        const int skew = kSkewed ? (place.piece + offset * in_w) % kPiece : 0;
+        load_run(runs[at], rows + staged_row(step, offset) + skew, place, in_w);
         wgmma_fence();
         CONVTGEN_UNROLL
         for (int kh = 0; kh < kBlockTapRows; ++kh) {
@@ -346,6 +387,29 @@ __device__ __forceinline__ Tile tile_at(int index, const int tiles_y, const int 
   return tile;
 }
 
+// The place of a thread that reads from row `iy` of an image of the tile on, and from its staged `column`; `quarter` is
+// its first channel.
+__device__ __forceinline__ Place place_of(const Tile& tile, const Element* __restrict__ x, int image, int quarter,
+                                          int iy, int column, const int in_h, const int in_w) {
+  const int first_column = tile.m_x + kFirstColumn;
+  Place place;
+  place.piece = place_in_piece(
+      x, ((static_cast<long long>(tile.image + image) * P::in_channels + quarter) * in_h + iy) * in_w + first_column);
+  place.column = first_column + column + kRunStart;
+  place.at_edge = first_column < 0 || first_column + kStagedColumns > in_w;
+  return place;
+}
+
+// Goes on to the stage behind those of one tile.
+__device__ __forceinline__ void skip_tile(int& stage, unsigned int& parity) {
+  stage += kChunks % P::stages;
+  parity ^= kChunks / P::stages % 2;
+  if (stage >= P::stages) {
+    stage -= P::stages;
+    parity ^= 1;
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     shift_gemm(const Element* __restrict__ x, const unsigned char* __restrict__ packed,
                const Element* __restrict__ bias, Element* __restrict__ y, int batch, int height, int width) {
@@ -367,6 +431,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int next_tile = gridDim.x / kColumnTiles;
   const int first_out = column_tile % kChannelTiles * P::columns;
   const int phase_row = kPhaseGroups == 1 ? 0 : column_tile / kChannelTiles;
+  const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
   const unsigned char* block_weights = packed + static_cast<long long>(column_tile) * kAllWeightBytes;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
@@ -374,13 +439,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
   unsigned long long* resident = empty + P::stages;  // of the weights, where they are
+  unsigned long long* turn = resident + 1;           // of each warpgroup
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
       mbarrier_init(&full[stage], P::resident ? kProducers : kProducers + 1);
-      mbarrier_init(&empty[stage], kConsumers / 32);
+      mbarrier_init(&empty[stage], kTileWarps);
     }
     if (P::resident) {
       mbarrier_init(resident, 1);
+    }
+    if (P::in_turn) {
+      mbarrier_init(&turn[0], kTileWarps);
+      mbarrier_init(&turn[1], kTileWarps);
     }
     fence_mbarrier_init();
   }
@@ -390,7 +460,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   if (warp >= kConsumers / 32) {
     setmaxnreg_decrease(88);
     const int thread = threadIdx.x - kConsumers;
-    const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
     if (P::resident && thread == 0) {
       mbarrier_arrive_expect(resident, kAllWeightBytes);
       bulk_load(shared, block_weights, kAllWeightBytes, resident);
@@ -412,7 +481,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           mbarrier_arrive_expect(&full[stage], kChunkWeightBytes);
           bulk_load(to + kInputBytes, block_weights + chunk * kChunkWeightBytes, kChunkWeightBytes, &full[stage]);
         }
-        if (P::bulk) {
+        if (kSkewed) {
+          stage_skewed_rows(reinterpret_cast<Element*>(to), x, tile.image, chunk * P::chunk, tile.m_y + above,
+                            tile.m_x + kFirstColumn, thread, batch, &full[stage], in_h, in_w);
+        } else if (P::bulk) {
           stage_rows(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
                      thread, batch - tile.image, &full[stage], in_h, in_w);
         } else {
@@ -453,11 +525,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
-    const int run = warp * 8 + lane / 4;
+    const int group = P::in_turn ? warp / 4 : 0;
+    const int run = (P::in_turn ? warp % 4 : warp) * 8 + lane / 4;
     const int image = run / (P::tile_h * P::tile_w / P::run);
     const int row = run / (P::tile_w / P::run) % P::tile_h;
     const int column = run % (P::tile_w / P::run) * P::run;
-    const int position = (image * kStagedRows + row) * kStagedColumns + column;
+    const int position = (image * kStagedRows + row) * kRowPitch + column;
     const int own = P::channels_last ? position * kPixelPitch + quarter * (8 / kOperandBytes)
                                      : quarter * (4 / kOperandBytes) * kChannelPitch + position;
     const int co = first_out + quarter * P::channel_run;
@@ -469,10 +542,28 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     int stage = 0;
     unsigned int parity = 0;
-    for (int index = first_tile; index < tiles; index += next_tile) {
+    unsigned int turn_parity = 0;
+    if (P::in_turn && group == 1) {
+      release(&turn[0], true);
+      skip_tile(stage, parity);
+    }
+    for (int index = first_tile + group * next_tile; index < tiles; index += (P::in_turn ? 2 : 1) * next_tile) {
+      // Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.
+      if (P::in_turn) {
+        mbarrier_wait(&turn[group], turn_parity);
+        turn_parity ^= 1;
+      }
+      Place place;
+      if (kSkewed) {
+        const Tile tile = tile_at(index, tiles_y, tiles_x);
+        place = place_of(tile, x, image, quarter, tile.m_y + above + row, column, in_h, in_w);
+      }
       pin(sums);
       for (int chunk = 0; chunk < kChunks; ++chunk) {
         mbarrier_wait(&full[stage], parity);
+        if (P::in_turn) {
+          release(&turn[1 - group], chunk == kChunks - 1);
+        }
         const unsigned char* from = stages + stage * kStageBytes;
         const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
         if constexpr (P::split) {
@@ -483,7 +574,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         } else {
           multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
                          wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
-                         &empty[stage == 0 ? P::stages - 1 : stage - 1]);
+                         &empty[stage == 0 ? P::stages - 1 : stage - 1], place, in_w);
           if (P::resident) {
             release(&empty[stage], true);
           }
@@ -503,10 +594,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           release(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);
         }
       }
+      if (P::in_turn) {
+        skip_tile(stage, parity);
+      }
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       if (P::tile_n == 1 || tile.image + image < batch) {
-        store_tile(sums, y + (tile.image + image) * out_image, shifts, co, tile.m_y + row, tile.m_x + column, phase_row,
-                   out_h, out_w);
+        if (P::exchange) {
+          store_exchanged(sums, reinterpret_cast<Element*>(shared + kExchangeOffset + warp * kWarpExchangeBytes),
+                          y + (tile.image + image) * out_image, shifts, first_out, tile.m_y + row,
+                          tile.m_x + column - lane / 4 * P::run, phase_row, lane, out_h, out_w);
+        } else {
+          store_tile(sums, y + (tile.image + image) * out_image, shifts, co, tile.m_y + row, tile.m_x + column,
+                     phase_row, out_h, out_w);
+        }
       }
     }
   }

@@ -15,7 +15,7 @@ using shift_gemm::Block;
 using shift_gemm::Facts;
 
 constexpr std::int64_t kThreads = 384;
-constexpr std::size_t kMostPlans = 8;
+constexpr std::size_t kMostPlans = 12;
 
 Parameters parameters_of(const Layer& l, const Block& b) {
   Parameters p = layer_parameters(l);
@@ -34,6 +34,8 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"channel_run", b.channel_run},
       {"store", b.store},
       {"phase_rows", b.phase_rows},
+      {"exchange", b.exchange},
+      {"in_turn", b.in_turn},
       {"chunk", b.chunk},
       {"stages", b.stages},
       {"copy_bytes", b.copy_bytes},
@@ -54,7 +56,7 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   plan.threads = kThreads;
   plan.shared_bytes = shared_bytes(f, b);
   plan.packed_bytes = packed_bytes(f, b);
-  plan.alignment = std::max(b.copy_bytes == 0 ? 16 : b.copy_bytes, b.store * f.bytes);
+  plan.alignment = std::max(is_skewed(f, b) ? staging_of(f, b).vector * f.bytes : b.copy_bytes, b.store * f.bytes);
   plan.summary = fmt::format("a block makes {}{}x{} outputs of {} channels; {} taps; {:.1f} KiB shared",
                              b.tile_n > 1 ? fmt::format("{}x", b.tile_n) : "", b.tile_h * b.phase_rows,
                              b.tile_w * layer.stride.w, std::min(b.columns, layer.out_channels),
@@ -62,11 +64,11 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   const std::int64_t merged = shift_gemm::merged_phases(layer);
   plan.reason = fmt::format(
       "tensor cores: {}products of 64 positions x {} columns, {} a warpgroup, {} stages of {} input channels{}, "
-      "weights "
-      "{}",
+      "weights {}{}{}",
       f.split ? "three f16 for each of fp32; " : "", merged * b.columns,
       b.run / 2 * b.phase_rows * layer.stride.w / merged, b.stages, b.chunk, b.bulk ? " by rows" : "",
-      b.resident ? "resident" : "with each stage");
+      b.resident ? "resident" : "with each stage", b.in_turn ? ", warpgroups in turn" : "",
+      b.exchange ? ", outputs through shared memory" : "");
   return plan;
 }
 

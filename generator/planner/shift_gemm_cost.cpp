@@ -8,10 +8,12 @@
 namespace convtgen::shift_gemm {
 namespace {
 
-constexpr double kClock = 1.7e9;         // under load
-constexpr double kL2BytesPerCycle = 24;  // that an SM gets while all of them ask
-constexpr double kBulkCycles = 15;       // of one bulk copy, however small
-constexpr double kChunkCycles = 150;     // of barriers, and of a pipeline that fills
+constexpr double kClock = 1.7e9;          // under load
+constexpr double kL2BytesPerCycle = 24;   // that an SM gets while all of them ask
+constexpr double kSmallCopyCycles = 0.5;  // of an asynchronous copy of 4 bytes
+constexpr double kBulkCycles = 15;        // of one bulk copy, however small
+constexpr double kSkewedCycles = 20;      // of one whose row begins anywhere
+constexpr double kChunkCycles = 150;      // of barriers, and of a pipeline that fills
 // What calls took over what this says of them, in the middle of the benchmark's layers.
 constexpr double kRowsMeasured = 1.25;
 constexpr double kPixelsMeasured = 0.85;  // with channels last
@@ -19,6 +21,7 @@ constexpr double kSplitMeasured = 1.7;    // f32x3
 constexpr double kLaunchSeconds = 3e-6;   // and the first loads
 constexpr double kPackBytesPerSecond = 1e12;
 constexpr double kEpilogueInstructions = 4;  // for an output: bias, address, store
+constexpr double kExchangeInstructions = 6;  // the same through shared memory
 // Of f32x3: for a pair of values that is split, a copy whose values are looked at, a sum that is added to its total.
 constexpr double kSplitInstructions = 10;
 constexpr double kScanInstructions = 16;
@@ -27,22 +30,41 @@ constexpr double kAddUpInstructions = 7;
 constexpr double kStall = 1.3;  // cycles of an instruction
 constexpr double kWaitCycles = 150;
 
-/// Of a product of 64 positions by two warpgroups that take turns.
-double product_cycles(std::int64_t columns) {
-  return std::max(17.0, static_cast<double>(columns) * 0.5 + (columns < 64 ? 2.0 : 0.5));
+double number(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+/// Of a product of 64 positions by two warpgroups, or by one alone.
+double product_cycles(std::int64_t columns, bool alone) {
+  return alone ? std::max(24.0, number(columns) / 2 + 5)
+               : std::max(17.0, number(columns) / 2 + (columns < 64 ? 2.0 : 0.5));
+}
+
+/// How many threads want the same bank when a warp reads a word of its runs. Skewed rows of adjacent channels lie apart
+/// by what a plane leaves over of whole pieces.
+double bank_conflicts(const Facts& f, const Block& b) {
+  if (f.channels_last) {
+    return 2;
+  }
+  if (!is_skewed(f, b)) {
+    return 1;
+  }
+  const bool is_known = f.layer.width && f.layer.height;
+  const std::int64_t plane = is_known ? *f.layer.width * *f.layer.height : 2;
+  return plane % 2 != 0 ? 1 : plane % 4 != 0 ? 2 : 4;
 }
 
 /// Cycles of one tile whose stages keep coming.
 double tile_cycles(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
-  const auto number = [](std::int64_t value) { return static_cast<double>(value); };
   const double groups = number(f.layer.stride.h / b.phase_rows);
   const double steps = number(b.chunk / f.depth);
   const double stages = number(chunks(f, b));
   const std::int64_t merged = merged_phases(f.layer);
-  const double products =
-      number(f.layer.kernel.h * f.layer.kernel.w / merged) / groups * steps * number(b.run) * (f.split ? 3 : 1);
-  const double tensor = products * product_cycles(merged * b.columns);
+  const double products = number(f.layer.kernel.h * f.layer.kernel.w / merged) / groups * steps * number(positions(b)) /
+                          64 * (f.split ? 3 : 1);
+  const double tensor = products * product_cycles(merged * b.columns, b.in_turn);
+  const double warps = b.in_turn ? 4 : 8;  // that make a tile
 
   // Instructions of a scheduler: two warps of consumers and one of producers.
   const double words = number(staging.run_words);
@@ -52,22 +74,26 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double copies = b.bulk ? 0.0 : number(staging.input_bytes / b.copy_bytes) / 128;
 
   // Shared memory gives or takes 128 bytes a cycle, but 16 of an asynchronous copy: weights, runs, and what arrives.
-  const double runs = 8 * steps * number(staging.offsets_h) * 2 * words * (f.channels_last ? 2 : 1);
-  const double arriving = number(staging.input_bytes) / (b.bulk ? 128 : 16);
-  const double rows = b.bulk ? number(b.chunk * b.tile_n * staging.image_rows) * kBulkCycles : 0.0;
+  const double runs = warps * steps * number(staging.offsets_h) * 2 * words * bank_conflicts(f, b);
+  const double arriving =
+      number(staging.input_bytes) / (b.bulk ? 128.0 : std::min(16.0, number(b.copy_bytes) / kSmallCopyCycles));
+  const double rows =
+      b.bulk ? number(b.chunk * b.tile_n * staging.image_rows) * (is_skewed(f, b) ? kSkewedCycles : kBulkCycles) : 0.0;
   const double shared = products * number(merged * b.columns) / 4 + runs + arriving;
 
   const double bytes = number(staging.input_bytes + (b.resident ? 0 : staging.weight_bytes));
   const double outputs = number(b.phase_rows * f.layer.stride.w * b.run * b.columns) / 4;  // of a thread
   const double issue =
-      2 * (steps * number(staging.offsets_h) * read + products / 2 * 4) +
+      warps / 4 * steps * number(staging.offsets_h) * read + products * 4 +
       copies * (f.split ? 14 + kScanInstructions : 6) +
       (f.split ? 2 * outputs * kAddUpInstructions * number(b.add_rows > 0 ? ceil_div(staging.offsets_h, b.add_rows) : 1)
                : 0);
   // A warpgroup that gets nothing ready ahead leaves the tensor cores to the other one meanwhile.
   const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
-  return stages * (std::max({tensor, issue, alone, shared, rows, bytes / kL2BytesPerCycle}) + kChunkCycles) +
-         2 * outputs * kEpilogueInstructions;
+  const double multiplied =
+      stages * (std::max({tensor, issue, alone, shared, rows, bytes / kL2BytesPerCycle}) + kChunkCycles);
+  const double stored = 2 * outputs * (b.exchange ? kExchangeInstructions : kEpilogueInstructions);
+  return b.in_turn ? std::max(multiplied, (multiplied + stored) / 2) : multiplied + stored;
 }
 
 /// Sectors of 32 bytes that rows of `elements` adjacent ones touch, over those that they would fill.
@@ -90,14 +116,16 @@ double predicted_seconds(const Facts& f, const Block& b) {
   const std::int64_t rounds = ceil_div(tiles, at_once) * ceil_div(columns * at_once, sms);
   const double cycles = static_cast<double>(rounds) * tile_cycles(f, b);
 
-  // Stores in pieces with gaps between them cost twice as much.
-  const bool in_pieces = !f.channels_last && b.store < std::min(b.run * layer.stride.w, f.pack);
+  // A sector is written as often as there are stores with a part of it: pieces of a run with gaps between them, and
+  // the ends of what a warp stores where rows begin anywhere.
+  const std::int64_t run_outputs = std::min(b.run * layer.stride.w, 32 / f.bytes);
+  const double pieces = f.channels_last || b.exchange ? 1 : number(std::max<std::int64_t>(1, run_outputs / b.store));
+  const std::int64_t together = std::min(b.tile_w, 8 * b.run) * layer.stride.w;
   const double read_waste = f.channels_last ? 1.0 : row_waste(f, std::min(b.tile_w, shape.in_width), shape.in_width);
-  const double write_waste =
-      f.channels_last ? 1.0 : row_waste(f, std::min(b.tile_w * layer.stride.w, shape.out_width), shape.out_width);
+  const double write_waste = f.channels_last ? 1.0 : row_waste(f, std::min(together, shape.out_width), shape.out_width);
   const double moved = static_cast<double>(shape.input_elements) * read_waste +
                        static_cast<double>(shape.weight_elements) +
-                       static_cast<double>(shape.output_elements) * write_waste * (in_pieces ? 2.0 : 1.0);
+                       static_cast<double>(shape.output_elements) * std::max(write_waste, pieces);
   const double memory = moved * static_cast<double>(f.bytes) / f.target.bytes_per_second;
   // What is limited by both is slower than either limit.
   const double seconds = cycles / kClock;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,14 +26,14 @@ struct Case {
   const char* layer;
   std::size_t least_mutants;
   bool resident = false;  // for tensor cores: a plan with its weights in shared memory
-  bool in_turn = false;   // of halo_gemm: a plan whose warpgroups have tiles of their own
+  bool in_turn = false;   // a plan whose warpgroups have tiles of their own
   bool bound_checks = true;
   /// Mutants that the host device can't tell: it takes a fence behind the asking of a copy for one behind its end.
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
-  // Of roll_gemm: a plan whose positions are one sequence, whose outputs go through shared memory, of such blocks.
-  std::optional<bool> flat = {}, exchange = {};
-  std::optional<std::int64_t> run = {}, columns = {};
+  // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
+  std::optional<bool> flat = {}, exchange = {}, bulk = {};
+  std::optional<std::int64_t> run = {}, columns = {};  // of a block
 };
 
 Plan plan_of(const Problem& problem, const Case& wanted) {
@@ -44,9 +45,11 @@ Plan plan_of(const Problem& problem, const Case& wanted) {
     };
     return each.template_name == wanted.template_name && is("resident", std::optional(wanted.resident)) &&
            is("in_turn", std::optional(wanted.in_turn)) && is("flat", wanted.flat) && is("exchange", wanted.exchange) &&
-           is("run", wanted.run) && is("columns", wanted.columns);
+           is("bulk", wanted.bulk) && is("run", wanted.run) && is("columns", wanted.columns);
   });
-  EXPECT_NE(found, plans.end());
+  if (found == plans.end()) {
+    throw std::runtime_error("the planner has no such plan");
+  }
   return *found;
 }
 
@@ -108,6 +111,18 @@ constexpr Case kTensorCores[] = {
      true, 0, true},
     {"shift_gemm_staged", "shift_gemm", "conv_transpose2d 1030 -> 7; kernel 3x3; stride 2x2; input 1x4x6; compute tf32",
      25, false},
+    {"shift_gemm_in_turn",
+     "shift_gemm",
+     "conv_transpose2d 100 -> 11; kernel 3x3; stride 2x2; bias; input 2x4x35; compute tf32",
+     25,
+     true,
+     true,
+     true,
+     0,
+     true,
+     {},
+     true,
+     true},
     {"shift_gemm_f32x3", "shift_gemm",
      "conv_transpose2d 65 -> 7; kernel 3x3; stride 2x1; padding 0x1; bias; input 3x9x20; compute f32x3", 25, true,
      false, true, 0, true},
@@ -128,9 +143,20 @@ constexpr Case kTensorCores[] = {
      "conv_transpose2d 24 -> 20; kernel 2x3; padding 0x1; bias; input 7x6x37; dtype f16; layout nhwc", 20, false, false,
      true, 0, true, true, false},
     // Operands that stand once: products must be done before they are made anew.
-    {"roll_gemm_pixels_once", "roll_gemm",
-     "conv_transpose2d 32 -> 13; kernel 5x9; padding 2x3; input 1x5x258; dtype bf16; layout nhwc; fuse relu", 20, false,
-     false, true, 0, true, false, false, 4, 16}};
+    {"roll_gemm_pixels_once",
+     "roll_gemm",
+     "conv_transpose2d 32 -> 13; kernel 5x9; padding 2x3; input 1x5x258; dtype bf16; layout nhwc; fuse relu",
+     20,
+     false,
+     false,
+     true,
+     0,
+     true,
+     false,
+     false,
+     {},
+     4,
+     16}};
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }
