@@ -108,6 +108,7 @@ using Run = unsigned int[kRun - 1][4];
 // Sets of these registers: two, so that one is made while products read the other, where a thread has as many.
 constexpr int kShifts = P::run - 1 + kReach < kTiles * P::kernel_w ? P::run - 1 + kReach : kTiles * P::kernel_w;
 constexpr int kTurns = P::channels_last && kTiles * kColumns / 2 + 2 * 4 * kShifts > 160 ? 1 : 2;
+constexpr bool kOneGroup = kChunks == 1 && kSteps == 2 && kTurns == 2;  // of products: nobody waits for one step alone
 
 // Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
 // column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
@@ -235,7 +236,9 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Eleme
                  wgmma_descriptor_move(weights, (kw * kSteps + step) * kProductBytes), 1);  // kernel column {kw}
       }
     }
-    wgmma_commit();
+    if (!kOneGroup || step == kSteps - 1) {
+      wgmma_commit();
+    }
     if (kChunks > 1 || (kTurns > 1 && step > 0 && step < kSteps - 1)) {
       wgmma_wait(1);  // the other run may be overwritten
     }

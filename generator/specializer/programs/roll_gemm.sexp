@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "96ce897d9f7cf0a02fb2b851a7d9f9c4fda6eed7f6e89beb0855548a914d18d0")
+  (digest "9157605d615b5afbc88c3ef3687951f070d0960c2bee4b5d471fee98655e272b")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -391,7 +391,8 @@
   (file "roll_gemm.cu")
   (constant @109 int kShifts (? (< (+ (- P::run 1) kReach) (* kTiles P::kernel_w)) (+ (- P::run 1) kReach) (* kTiles P::kernel_w)))
   (constant @110 int kTurns (? (&& P::channels_last (> (+ (/ (* kTiles kColumns) 2) (* (* 2 4) kShifts)) 160)) 1 2))
-  (function @115 kernel void pack_weights
+  (constant @111 bool kOneGroup (&& (&& (== kChunks 1) (== kSteps 2)) (== kTurns 2)))
+  (function @116 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel")
     (comment "column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes")
     (comment "16 bytes, adjacent threads read adjacent taps.")
@@ -426,12 +427,12 @@
         (declare @32 (pointer "unsigned char") to (+ (+ packed (* (static_cast "long long" column_tile) kWeightBytes)) (* product kProductBytes)))
         (declare @33 (const int) row (+ (+ (* half kColumns) (* (/ tap P::kernel_w) P::columns)) n))
         (do @34 (= (* (reinterpret_cast (pointer uint4) (+ to (* row 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (record @154 Tile
+  (record @155 Tile
     (comment "A tile's place: its first image, its first position in a row there, and its first row of outputs.")
     (field int image)
     (field int column)
     (field int row))
-  (function @159 device Tile tile_at
+  (function @160 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) segments)
@@ -448,12 +449,12 @@
         (do @9 (= (. tile column) (* (% strip image_strips) kStrip)))))
     (do @11 (= (. tile row) (* (% index segments) P::rows)))
     (return @12 tile))
-  (function @175 device int first_input_row
+  (function @176 device int first_input_row
     (comment "The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (return @1 (call max 0 (+ (. tile row) (- P::padding_h (- P::kernel_h 1))))))
-  (function @178 device int last_input_row
+  (function @179 device int last_input_row
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument (const int) out_h)
@@ -676,14 +677,14 @@
       (do @5 (= (at (at run i) 2) (at (at words 1) i)))
       (do @6 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
   (file "roll_gemm.cu")
-  (function @186 device void pin
+  (function @187 device void pin
     (comment "Keeps the compiler from moving the sums across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Sums kTiles)) sums)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (call wgmma_pin (at (at sums tile) i))))))
-  (function @198 device void multiply_chunk
+  (function @199 device void multiply_chunk
     (comment "All products of one chunk of an input row. `row` is the thread's first position in the stage, which is given back")
     (comment "when it lies in registers.")
     (attributes "__forceinline__")
@@ -726,12 +727,14 @@
         (for @35 unrolled (declare @35 int tile 0) (< tile kTiles) (++ tile)
           (do @36 (call wgmma_rs P::type kWgmmaMajorK (at sums tile) (at (at runs (% step kTurns)) (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights (* (+ (* kw kSteps) step) kProductBytes)) 1)
             (trail "kernel column {kw}"))))
-      (do @40 (call wgmma_commit))
-      (if @41 (|| (> kChunks 1) (&& (&& (> kTurns 1) (> step 0)) (< step (- kSteps 1))))
+      (if @40 (|| (! kOneGroup) (== step (- kSteps 1)))
         (then
-          (do @42 (call wgmma_wait 1)
+          (do @41 (call wgmma_commit))))
+      (if @43 (|| (> kChunks 1) (&& (&& (> kTurns 1) (> step 0)) (< step (- kSteps 1))))
+        (then
+          (do @44 (call wgmma_wait 1)
             (trail "the other run may be overwritten"))))))
-  (function @246 device void roll
+  (function @249 device void roll
     (comment "Moves the sums of all output rows up by one, behind the first; those of a new row begin.")
     (attributes "__forceinline__")
     (argument (reference (array Sums kTiles)) sums)
@@ -864,7 +867,7 @@
                     (else
                       (do @15 (= (* row) (* piece)))))))))))))
   (file "roll_gemm.cu")
-  (function @258 kernel void roll_gemm
+  (function @261 kernel void roll_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
