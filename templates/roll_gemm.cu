@@ -306,7 +306,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const long long in_plane = static_cast<long long>(in_h) * in_w;
       const Element* image = x + tile.image * P::in_channels * in_plane;
       const int last = min(in_h, last_input_row(tile, out_h));
-      int uncleared = P::stages;
+      int uncleared = !P::channels_last || has_gaps(tile, batch, in_w) ? P::stages : 0;
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         for (int chunk = 0; chunk < kChunks; ++chunk) {
           const int channels = min(P::chunk, P::in_channels - chunk * P::chunk);

@@ -5,7 +5,7 @@
 
 struct Parameters {
   // The layer.
-  static constexpr int kernel_h = 3;  // 2 or more
+  static constexpr int kernel_h = 3;
   static constexpr int kernel_w = 7;
   static constexpr int stride_h = 1;  // strides are 1, and rows are not dilated
   static constexpr int stride_w = 1;

@@ -13,6 +13,11 @@ __device__ __forceinline__ int last_of(const Tile& tile, const int image, int ba
   return !P::flat || tile.image + image < batch ? min(kStagedColumns, image_column(tile, image) + in_w) : 0;
 }
 
+// Whether anything of a tile's stages is beside its first image.
+__device__ __forceinline__ bool has_gaps(const Tile& tile, int batch, const int in_w) {
+  return first_of(tile, 0) > 0 || last_of(tile, 0, batch, in_w) < kStagedColumns;
+}
+
 // Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels
 // that the layer lacks.
 __device__ __forceinline__ void clear_gaps(Element* to, const Tile& tile, int channels, int thread, int batch,

@@ -28,14 +28,15 @@ constexpr std::size_t kMostPlans = 8;
 
 // What an SM of an H200 does, in cycles. The rates are measured ones (docs/kernel-notes.md).
 constexpr double kClock = 1.7e9;
-constexpr double kL2BytesPerCycle = 24;  // that an SM gets while all of them ask
-constexpr double kRowCycles = 250;       // behind an input row: its outputs are stored, the sums move up
-constexpr double kExchangeCycles = 100;  // of them through shared memory
-constexpr double kAloneCycles = 500;     // of storing that no products hide, where a row is staged and not two
-constexpr double kPartCycles = 5;        // in which the cache takes a part of a sector of 32 bytes; a whole one: 1
-constexpr double kTileCycles = 1500;     // until the first row has come
-constexpr double kOnceCycles = 40;       // of a step whose operands wait for those of the one before
-constexpr double kPixelStoreCycles = 2;  // with channels last: of a warp's store, on top of what the cache takes
+constexpr double kL2BytesPerCycle = 24;   // that an SM gets while all of them ask
+constexpr double kRowCycles = 250;        // behind an input row: its outputs are stored, the sums move up
+constexpr double kExchangeCycles = 100;   // of them through shared memory
+constexpr double kAloneCycles = 500;      // of storing that no products hide, where a row is staged and not two
+constexpr double kPartCycles = 5;         // in which the cache takes a part of a sector of 32 bytes; a whole one: 1
+constexpr double kTileCycles = 1500;      // until the first row has come
+constexpr double kPixelTileCycles = 200;  // with channels last, where it comes while the tile before is multiplied
+constexpr double kOnceCycles = 40;        // of a step whose operands wait for those of the one before
+constexpr double kPixelStoreCycles = 2;   // with channels last: of a warp's store, on top of what the cache takes
 constexpr double kLaunchSeconds = 3e-6;
 constexpr double kPackBytesPerSecond = 1e12;
 
@@ -168,7 +169,9 @@ double cycles_of(const Facts& f, const Block& b) {
   const double alone = kAloneCycles * std::max(0.0, 2 - staged);
   const double stored =
       std::max(0.0, store_cycles(f, b) - row) + kRowCycles + alone + (b.exchange ? kExchangeCycles : 0.0);
-  return number(rounds) * (number(read) * row + number(b.rows) * stored + kTileCycles);
+  const double tile = number(read) * row + number(b.rows) * stored;
+  return f.channels_last ? number(rounds) * (tile + kPixelTileCycles) + kTileCycles
+                         : number(rounds) * (tile + kTileCycles);
 }
 
 double predicted_seconds(const Facts& f, const Block& b) {
@@ -364,8 +367,9 @@ std::optional<Facts> facts_of(const Problem& problem) {
   const bool applies =
       problem.target.architecture == "sm_90a" && layer.groups == 1 &&
       (layer.compute == Compute::kTf32 || layer.compute == Compute::kF16 || layer.compute == Compute::kBf16) &&
-      layer.stride.h == 1 && layer.stride.w == 1 && layer.dilation.h == 1 && layer.kernel.h >= 2 &&
-      layer.dilation.w * (layer.kernel.w - 1) <= kMostReach && layer.padding.w <= kMostReach;
+      layer.stride.h == 1 && layer.stride.w == 1 && layer.dilation.h == 1 &&
+      layer.kernel.h >= (channels_last ? 1 : 2) && layer.dilation.w * (layer.kernel.w - 1) <= kMostReach &&
+      layer.padding.w <= kMostReach;
   const bool is_copied =
       channels_last ? layer.in_channels * bytes % 16 == 0 : layer.width && *layer.width * bytes % 16 == 0;
   if (!applies || !is_copied) {

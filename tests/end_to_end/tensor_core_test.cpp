@@ -81,7 +81,7 @@ void let_rows_roll(RandomLayer& drawn, std::mt19937_64& random, std::uint64_t nu
   };
   layer.dimensions = 2;
   layer.layout = number % 2 == 0 ? Layout::kNchw : Layout::kNhwc;
-  layer.kernel = {any(2, 5), any(1, 7)};
+  layer.kernel = {any(layer.layout == Layout::kNhwc ? 1 : 2, 5), any(1, 7)};
   layer.stride = {1, 1};
   layer.dilation = {1, any(1, 6) == 1 ? any(2, 4) : 1};
   layer.output_padding = {0, 0};
@@ -311,6 +311,7 @@ TEST(TensorCores, RandomLayersWhoseRowsRollMatchTheDefinition) {
                "stores of more than a run",
                "channels last",
                "channels last, tf32",
+               "channels last, one kernel row",
                "channels last, one sequence",
                "channels last, an open width",
                "channels last, an odd width",
@@ -346,6 +347,7 @@ TEST(TensorCores, RandomLayersWhoseRowsRollMatchTheDefinition) {
     kinds.count("stores of more than a run", !is_last && integer(plan, "store") > integer(plan, "run"));
     kinds.count("channels last", is_last);
     kinds.count("channels last, tf32", is_last && layer.compute == Compute::kTf32);
+    kinds.count("channels last, one kernel row", is_last && layer.kernel.h == 1);
     kinds.count("channels last, one sequence", is_last && flag(plan, "flat"));
     kinds.count("channels last, an open width", is_last && !layer.width);
     kinds.count("channels last, an odd width", is_last && layer.width && *layer.width % 2 == 1);

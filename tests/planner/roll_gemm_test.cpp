@@ -58,6 +58,7 @@ TEST(PlanRollGemm, PixelsAreWholeBulkCopies) {
   EXPECT_FALSE(plans_of("conv_transpose2d 8 -> 5; " + rest + "dtype f16; input 8x64x67").empty());
   EXPECT_TRUE(plans_of("conv_transpose2d 12 -> 32; " + rest + "dtype f16; input 8x64x64").empty());
   EXPECT_FALSE(plans_of("conv_transpose2d 12 -> 32; " + rest + "compute tf32; input 8x64x64").empty());
+  EXPECT_FALSE(plans_of("conv_transpose1d 128 -> 128; kernel 3; dtype f16; layout nhwc; input 64x65536").empty());
   const std::vector<Plan> open = plans_of("conv_transpose2d 32 -> 32; " + rest + "dtype f16; input ?x?x?");
   EXPECT_FALSE(open.empty());
   for (const Plan& plan : open) {

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "9157605d615b5afbc88c3ef3687951f070d0960c2bee4b5d471fee98655e272b")
+  (digest "870159996feab56d3b85016909c921477124e2fb5299adac5b233a799fc97134")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -479,7 +479,14 @@
     (argument int batch)
     (argument (const int) in_w)
     (return @1 (? (|| (! P::flat) (< (+ (. tile image) image) batch)) (call min kStagedColumns (+ (call image_column tile image) in_w)) 0)))
-  (function @18 device void clear_gaps
+  (function @17 device bool has_gaps
+    (comment "Whether anything of a tile's stages is beside its first image.")
+    (attributes "__forceinline__")
+    (argument (reference (const Tile)) tile)
+    (argument int batch)
+    (argument (const int) in_w)
+    (return @1 (|| (> (call first_of tile 0) 0) (< (call last_of tile 0 batch in_w) kStagedColumns))))
+  (function @23 device void clear_gaps
     (comment "Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels")
     (comment "that the layer lacks.")
     (attributes "__forceinline__")
@@ -500,7 +507,7 @@
       (if @10 (|| (! is_copied) (&& (&& (! P::channels_last) (!= (% P::in_channels P::chunk) 0)) (>= channel channels)))
         (then
           (do @11 (= (* (reinterpret_cast (pointer uint4) (? P::channels_last (+ (+ to (* column P::in_channels)) channel) (+ (+ to (* channel kChannelPitch)) column)))) (call make_uint4 0 0 0 0)))))))
-  (function @37 device void copy_channels
+  (function @42 device void copy_channels
     (comment "Asks for a warp's share of a stage: every fourth channel. Each lane asks for a copy of its own; one says how many")
     (comment "bytes come, which may be behind the first of them. `x` is the tile's first image, at the row and the first channel.")
     (attributes "__forceinline__")
@@ -532,7 +539,7 @@
         (then
           (declare @19 (const "long long") plane (* (static_cast "long long" in_h) in_w))
           (do @20 (call bulk_load (+ (+ to (* channel kChannelPitch)) first) (+ (+ x (* (+ (* image P::in_channels) channel) plane)) (- first (call image_column tile image))) (* count kBytes) full))))))
-  (function @66 device void copy_pixels
+  (function @71 device void copy_pixels
     (comment "The same with channels last, where an image's pixels of a row are one copy: every fourth image is a warp's share. `x`")
     (comment "is the tile's first image, at the row.")
     (attributes "__forceinline__")
@@ -922,7 +929,7 @@
           (declare @45 (const "long long") in_plane (* (static_cast "long long" in_h) in_w))
           (declare @46 (pointer (const Element)) image (+ x (* (* (. tile image) P::in_channels) in_plane)))
           (declare @47 (const int) last (call min in_h (call last_input_row tile out_h)))
-          (declare @48 int uncleared P::stages)
+          (declare @48 int uncleared (? (|| (! P::channels_last) (call has_gaps tile batch in_w)) P::stages 0))
           (for @49 plain (declare @49 int iy (call first_input_row tile)) (< iy last) (++ iy)
             (for @50 plain (declare @50 int chunk 0) (< chunk kChunks) (++ chunk)
               (declare @51 (const int) channels (call min P::chunk (- P::in_channels (* chunk P::chunk))))

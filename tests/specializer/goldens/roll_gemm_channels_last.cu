@@ -332,6 +332,11 @@ __device__ __forceinline__ int last_of(const Tile& tile) {
   return min(262, image_column(tile) + 1024);
 }
 
+// Whether anything of a tile's stages is beside its first image.
+__device__ __forceinline__ bool has_gaps(const Tile& tile) {
+  return first_of(tile) > 0 || last_of(tile) < 262;
+}
+
 // Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels
 // that the layer lacks.
 __device__ __forceinline__ void clear_gaps(unsigned short* to, const Tile& tile, int thread) {
@@ -544,7 +549,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       const Tile tile = tile_at(index);
       const unsigned short* image = x + tile.image * 32 * 524288ll;
       const int last = min(512, last_input_row(tile));
-      int uncleared = 8;
+      int uncleared = has_gaps(tile) ? 8 : 0;
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         unsigned short* to = reinterpret_cast<unsigned short*>(stages + stage * 16768);
         mbarrier_wait(&empty[stage], parity);
