@@ -153,35 +153,12 @@ __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Waits until at most the `pending` (a constant, 0 to 7) newest groups are still under way.
+// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  switch (pending) {
-    case 0:
-      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-      break;
-    case 1:
-      asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-      break;
-    case 2:
-      asm volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
-      break;
-    case 3:
-      asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
-      break;
-    case 4:
-      asm volatile("wgmma.wait_group.sync.aligned 4;" ::: "memory");
-      break;
-    case 5:
-      asm volatile("wgmma.wait_group.sync.aligned 5;" ::: "memory");
-      break;
-    case 6:
-      asm volatile("wgmma.wait_group.sync.aligned 6;" ::: "memory");
-      break;
-    case 7:
-      asm volatile("wgmma.wait_group.sync.aligned 7;" ::: "memory");
-      break;
-    default:
-      __trap();
+  if (pending == 0) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  } else {
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
   }
 }
 
@@ -239,13 +216,10 @@ __device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const uns
       "{\n\t.reg .pred accumulate;\n\t"
       "setp.ne.b32 accumulate, %21, 0;\n\t"
       "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, "
-      "%8, %9, %10, %11, %12, %13, %14, %15}, "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
       "{%16, %17, %18, %19}, %20, accumulate, 1, 1, 0;\n\t}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]),
-        "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-        "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate)
       : "memory");
 }
@@ -394,7 +368,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 // input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
 // thread, so with channels last a product's depth is another order of them.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_12403fed53569dcf_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_6d410db0a0b84323_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   const int warps = gridDim.x * 8;
   for (int index = blockIdx.x * 8 + threadIdx.x / 32; index < 64; index += warps) {
@@ -727,7 +701,7 @@ __device__ __forceinline__ Tile tile_at(int index) {
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_12403fed53569dcf(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_6d410db0a0b84323(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  float* __restrict__ y, int batch) {
   const int tiles = batch * 2048;
 
@@ -803,6 +777,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     int stage = 0;
     unsigned int parity = 0;
     for (int index = first_tile; index < tiles; index += next_tile) {
+      // Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.
       pin(sums);
       for (int chunk = 0; chunk < 2; ++chunk) {
         mbarrier_wait(&full[stage], parity);
