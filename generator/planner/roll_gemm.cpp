@@ -15,9 +15,10 @@ namespace convtgen {
 namespace {
 
 constexpr int kThreads = 384;
-constexpr std::int64_t kMostColumns = 256;           // of a product
-constexpr std::int64_t kMostRegisters = 152;         // of sums and operands: beyond, products are serialised (C7512)
-constexpr std::int64_t kMostPixelRegisters = 160;    // with channels last, where operands may stand only once
+constexpr std::int64_t kMostColumns = 256;    // of a product
+constexpr std::int64_t kMostRegisters = 152;  // of sums and operands: beyond, products are serialised (C7512)
+constexpr std::int64_t kMostPixelRegisters =
+    160;  // with channels last: beyond, operands stand once (the template's kTurns)
 constexpr std::int64_t kMostRoundedRegisters = 120;  // and those of tf32, whose words are rounded
 constexpr std::int64_t kMostReach = 24;              // of a row's taps, whose words a thread reads
 constexpr std::int64_t kMostProducts = 256;          // in the unrolled body
