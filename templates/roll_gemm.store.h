@@ -107,17 +107,7 @@ __device__ __forceinline__ void take_row(const Element* from, Element* __restric
 #pragma unroll
   for (int channel = 0; channel < P::columns; channel += kStep) {
     if (channel < left) {
-      Element* row = to + channel * static_cast<long long>(out_h) * out_w;
-      const Element* piece = from + channel * kOutPitch;
-      if (P::store * kBytes == 16) {
-        store_streaming_16(row, *reinterpret_cast<const uint4*>(piece));
-      } else if (P::store * kBytes == 8) {
-        store_streaming_8(row, *reinterpret_cast<const uint2*>(piece));
-      } else if (P::store * kBytes == 4) {
-        store_streaming_4(row, *reinterpret_cast<const unsigned int*>(piece));
-      } else {
-        *row = *piece;
-      }
+      store_piece(to + channel * static_cast<long long>(out_h) * out_w, from + channel * kOutPitch);
     }
   }
 }

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "e1077d06a880dcde1421a384fbbc169dd63f1ad4dff539540e9766738bf5223e")
+  (digest "152d3cc932bcd04d31ccda3cb8dd99038f93f4028a4a1c152bfc2d98c03c8c1c")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -858,21 +858,7 @@
     (for @4 (pragma "unroll") (declare @4 int channel 0) (< channel P::columns) (+= channel kStep)
       (if @5 (< channel left)
         (then
-          (declare @6 (pointer Element) row (+ to (* (* channel (static_cast "long long" out_h)) out_w)))
-          (declare @7 (pointer (const Element)) piece (+ from (* channel kOutPitch)))
-          (if @8 (== (* P::store kBytes) 16)
-            (then
-              (do @9 (call store_streaming_16 row (* (reinterpret_cast (pointer (const uint4)) piece)))))
-            (else
-              (if @10 (== (* P::store kBytes) 8)
-                (then
-                  (do @11 (call store_streaming_8 row (* (reinterpret_cast (pointer (const uint2)) piece)))))
-                (else
-                  (if @12 (== (* P::store kBytes) 4)
-                    (then
-                      (do @13 (call store_streaming_4 row (* (reinterpret_cast (pointer (const "unsigned int")) piece)))))
-                    (else
-                      (do @15 (= (* row) (* piece)))))))))))))
+          (do @6 (call store_piece (+ to (* (* channel (static_cast "long long" out_h)) out_w)) (+ from (* channel kOutPitch))))))))
   (file "roll_gemm.cu")
   (function @261 kernel void roll_gemm
     (launch_bounds kThreads 1)
