@@ -373,11 +373,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned char* stages = shared + kResidentBytes;
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
-  unsigned long long* resident = empty + P::stages;  // of the weights, where they are
+  unsigned long long* resident = empty + P::stages;               // of the weights, where they are
+  unsigned long long* landed = resident + (P::resident ? 1 : 0);  // of f32x3's bulk copies, which are looked at first
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
       mbarrier_init(&full[stage], P::resident ? kProducers : kProducers + 1);
       mbarrier_init(&empty[stage], kConsumers / 32);
+      if (P::split && P::bulk) {
+        mbarrier_init(&landed[stage], kProducers);
+      }
     }
     if (P::resident) {
       mbarrier_init(resident, 1);
@@ -397,7 +401,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     int stage = 0;
     unsigned int parity = 1;
-    int unfinished = -1;  // a stage of f32x3 whose copies are under way
+    int unfinished = 0;  // stages of f32x3 whose copies are under way
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       const Element* image = x + tile.image * in_image;
@@ -414,7 +418,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
         if (P::bulk) {
           stage_rows(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
-                     thread, batch - tile.image, &full[stage], in_h, in_w);
+                     thread, batch - tile.image, P::split ? &landed[stage] : &full[stage], in_h, in_w);
         } else {
           if (P::channels_last) {
             stage_pixels(reinterpret_cast<Element*>(to), image, pixels, chunk * P::chunk, tile.m_y + above,
@@ -423,18 +427,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             stage_channels(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
                            tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
           }
-          if (!P::split) {
-            async_copy_arrive(&full[stage]);
-          } else {
+          if (P::split) {
             async_copy_commit();
-            if (P::stages == 2) {
-              unfinished = stage;
-            }
-            if (unfinished >= 0) {
-              async_copy_wait(P::stages == 2 ? 0 : 1);
-              finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
-            }
-            unfinished = stage;
+          } else {
+            async_copy_arrive(&full[stage]);
           }
         }
         ++stage;
@@ -442,11 +438,25 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           stage = 0;
           parity ^= 1;
         }
+        if constexpr (P::split) {
+          ++unfinished;
+          if (unfinished > kUnderWay) {
+            if (!P::bulk) {
+              async_copy_wait(kUnderWay);
+            }
+            finish_stage(stages, full, landed, stage, parity, unfinished, thread);
+            --unfinished;
+          }
+        }
       }
     }
-    if (P::split && P::stages > 2) {
-      async_copy_wait(0);
-      finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
+    if constexpr (P::split) {
+      if (!P::bulk) {
+        async_copy_wait(0);
+      }
+      for (; unfinished > 0; --unfinished) {
+        finish_stage(stages, full, landed, stage, parity, unfinished, thread);
+      }
     }
   } else {
     setmaxnreg_increase(208);

@@ -1,27 +1,37 @@
 // Part of the template `shift_gemm`, which uses what stands above its line there: what f32x3 has of its own.
 #pragma once
 
-// The larger one of `most` and the finite magnitudes of a copy.
-__device__ __forceinline__ float largest_copied(float most, const float* from) {
+// The larger one of `most` and the magnitudes of a copy, whose NaN don't count, nor infinities where `finite`.
+__device__ __forceinline__ float larger(float most, float value, const bool finite) {
+  return finite ? larger_finite(most, value) : fmaxf(most, fabsf(value));
+}
+__device__ __forceinline__ float largest_copied(float most, const float* from, const bool finite) {
   if (kCopy == 4) {
     const float4 v = *reinterpret_cast<const float4*>(from);
-    return larger_finite(larger_finite(larger_finite(larger_finite(most, v.x), v.y), v.z), v.w);
+    return larger(larger(larger(larger(most, v.x, finite), v.y, finite), v.z, finite), v.w, finite);
   } else if (kCopy == 2) {
     const float2 v = *reinterpret_cast<const float2*>(from);
-    return larger_finite(larger_finite(most, v.x), v.y);
+    return larger(larger(most, v.x, finite), v.y, finite);
   } else {
-    return larger_finite(most, *from);
+    return larger(most, *from, finite);
   }
 }
 
-// The largest finite magnitude of what a producer has copied of an image to a stage: as stage_pixels() and
-// stage_channels() do.
-__device__ __forceinline__ float largest_staged(const float* staged, int image, int thread) {
+// The largest magnitude of a producer's part of an image in a stage: with bulk copies a warp has some of the channels,
+// else a thread what it has copied itself, as stage_pixels() and stage_channels() do.
+__device__ __forceinline__ float largest_staged(const float* staged, int image, int thread, const bool finite) {
   float most = 0;
-  if (P::channels_last) {
+  if (P::bulk) {
+    for (int channel = thread / 32; channel < P::chunk; channel += kProducers / 32) {
+#pragma unroll 4
+      for (int place = thread % 32 * kCopy; place < kImagePlane; place += 32 * kCopy) {
+        most = largest_copied(most, staged + channel * kChannelPitch + image * kImagePlane + place, finite);
+      }
+    }
+  } else if (P::channels_last) {
     for (int pixel = thread / kCopies; pixel < kPlane; pixel += kAtOnce) {
       if (P::tile_n == 1 || pixel / kImagePlane == image) {
-        most = largest_copied(most, staged + pixel * kPixelPitch + thread % kCopies * kCopy);
+        most = largest_copied(most, staged + pixel * kPixelPitch + thread % kCopies * kCopy, finite);
       }
     }
   } else {
@@ -31,7 +41,7 @@ __device__ __forceinline__ float largest_staged(const float* staged, int image, 
       if (P::tile_n == 1 || place / (kCopies / P::tile_n) == image) {
 #pragma unroll 4
         for (int channel = first; channel < P::chunk; channel += kAtOnce) {
-          most = largest_copied(most, staged + channel * kChannelPitch + place * kCopy);
+          most = largest_copied(most, staged + channel * kChannelPitch + place * kCopy, finite);
         }
       }
     }
@@ -39,15 +49,30 @@ __device__ __forceinline__ float largest_staged(const float* staged, int image, 
   return most;
 }
 
-// Behind a producer's copies to a stage: says what is largest in each image, and that the stage is there.
-__device__ __forceinline__ void finish_stage(unsigned char* stage, unsigned long long* full, int thread) {
+// How many stages' copies are under way while the one before them is looked at: one stage is multiplied meanwhile.
+constexpr int kUnderWay = P::stages > 4 ? 2 : P::stages - 2;
+
+// Says what is largest in each image of a stage that has been copied, and that it is there: the stage that is `behind`
+// the one that comes next, which `parity` is of. Where there are infinities, finite magnitudes are looked for anew.
+__device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
+                                             unsigned long long* landed, int stage, unsigned int parity, int behind,
+                                             int thread) {
+  const int at = stage - behind + (stage < behind ? P::stages : 0);
+  unsigned char* finished = stages + at * kStageBytes;
+  if (P::bulk) {
+    mbarrier_wait(&landed[at], stage < behind ? parity : parity ^ 1);
+  }
   for (int image = 0; image < P::tile_n; ++image) {
-    const float most = largest_of_warp(largest_staged(reinterpret_cast<const float*>(stage), image, thread));
+    const float* staged = reinterpret_cast<const float*>(finished);
+    float most = largest_of_warp(largest_staged(staged, image, thread, false));
+    if (most > 3.402823466e38f) {
+      most = largest_of_warp(largest_staged(staged, image, thread, true));
+    }
     if (thread % 32 == 0) {
-      reinterpret_cast<float*>(stage + kLargestOffset)[image * (kProducers / 32) + thread / 32] = most;
+      reinterpret_cast<float*>(finished + kLargestOffset)[image * (kProducers / 32) + thread / 32] = most;
     }
   }
-  mbarrier_arrive(full);
+  mbarrier_arrive(&full[at]);
 }
 
 // Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,

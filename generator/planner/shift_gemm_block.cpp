@@ -41,7 +41,7 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
       out.push_back(b);
     }
   }
-  if (!f.channels_last && !f.split && !out.empty() && out.front().copy_bytes == 16) {
+  if (!f.channels_last && !out.empty() && out.front().copy_bytes == 16) {
     out.push_back(out.front());
     out.back().bulk = true;
   }
@@ -251,7 +251,9 @@ std::int64_t chunks(const Facts& f, const Block& b) {
 
 std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
-  const std::int64_t stage = staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + staging.largest_bytes + 16;
+  const std::int64_t barriers = f.split && b.bulk ? 24 : 16;
+  const std::int64_t stage =
+      staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + staging.largest_bytes + barriers;
   return (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage + staging.total_bytes;
 }
 

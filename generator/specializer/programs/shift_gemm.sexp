@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "5de7f541496de3129549568f3fd478d213a048644b8ecb5080c69de0ecf048d1")
+  (digest "3cd490fab57fac557c1324418fac651bf37272b87140fac3e65ca674820b248a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -863,57 +863,86 @@
               (then
                 (do @29 (call release previous (== later 1))))))))))
   (file "shift_gemm.split.h")
-  (function @5 device float largest_copied
-    (comment "The larger one of `most` and the finite magnitudes of a copy.")
+  (function @5 device float larger
+    (comment "The larger one of `most` and the magnitudes of a copy, whose NaN don't count, nor infinities where `finite`.")
+    (attributes "__forceinline__")
+    (argument float most)
+    (argument float value)
+    (argument (const bool) finite)
+    (return @1 (? finite (call larger_finite most value) (call fmaxf most (call fabsf value)))))
+  (function @8 device float largest_copied
     (attributes "__forceinline__")
     (argument float most)
     (argument (pointer (const float)) from)
+    (argument (const bool) finite)
     (if @1 (== kCopy 4)
       (then
         (declare @2 (const float4) v (* (reinterpret_cast (pointer (const float4)) from)))
-        (return @3 (call larger_finite (call larger_finite (call larger_finite (call larger_finite most (. v x)) (. v y)) (. v z)) (. v w))))
+        (return @3 (call larger (call larger (call larger (call larger most (. v x) finite) (. v y) finite) (. v z) finite) (. v w) finite)))
       (else
         (if @4 (== kCopy 2)
           (then
             (declare @5 (const float2) v (* (reinterpret_cast (pointer (const float2)) from)))
-            (return @6 (call larger_finite (call larger_finite most (. v x)) (. v y))))
+            (return @6 (call larger (call larger most (. v x) finite) (. v y) finite)))
           (else
-            (return @8 (call larger_finite most (* from))))))))
-  (function @19 device float largest_staged
-    (comment "The largest finite magnitude of what a producer has copied of an image to a stage: as stage_pixels() and")
-    (comment "stage_channels() do.")
+            (return @8 (call larger most (* from) finite)))))))
+  (function @22 device float largest_staged
+    (comment "The largest magnitude of a producer's part of an image in a stage: with bulk copies a warp has some of the channels,")
+    (comment "else a thread what it has copied itself, as stage_pixels() and stage_channels() do.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) staged)
     (argument int image)
     (argument int thread)
+    (argument (const bool) finite)
     (declare @1 float most 0)
-    (if @2 P::channels_last
+    (if @2 P::bulk
       (then
-        (for @3 plain (declare @3 int pixel (/ thread kCopies)) (< pixel kPlane) (+= pixel kAtOnce)
-          (if @4 (|| (== P::tile_n 1) (== (/ pixel kImagePlane) image))
-            (then
-              (do @5 (= most (call largest_copied most (+ (+ staged (* pixel kPixelPitch)) (* (% thread kCopies) kCopy)))))))))
+        (for @3 plain (declare @3 int channel (/ thread 32)) (< channel P::chunk) (+= channel (/ kProducers 32))
+          (for @5 (pragma "unroll 4") (declare @5 int place (* (% thread 32) kCopy)) (< place kImagePlane) (+= place (* 32 kCopy))
+            (do @6 (= most (call largest_copied most (+ (+ (+ staged (* channel kChannelPitch)) (* image kImagePlane)) place) finite))))))
       (else
-        (declare @9 (const int) first (? (< kCopies kProducers) (/ thread kCopies) 0))
-        (for @10 plain (declare @10 int place (? (< kCopies kProducers) (% thread kCopies) thread)) (&& (< place kCopies) (< first kAtOnce)) (+= place kProducers)
-          (if @12 (|| (== P::tile_n 1) (== (/ place (/ kCopies P::tile_n)) image))
-            (then
-              (for @14 (pragma "unroll 4") (declare @14 int channel first) (< channel P::chunk) (+= channel kAtOnce)
-                (do @15 (= most (call largest_copied most (+ (+ staged (* channel kChannelPitch)) (* place kCopy)))))))))))
-    (return @20 most))
-  (function @43 device void finish_stage
-    (comment "Behind a producer's copies to a stage: says what is largest in each image, and that the stage is there.")
+        (if @9 P::channels_last
+          (then
+            (for @10 plain (declare @10 int pixel (/ thread kCopies)) (< pixel kPlane) (+= pixel kAtOnce)
+              (if @11 (|| (== P::tile_n 1) (== (/ pixel kImagePlane) image))
+                (then
+                  (do @12 (= most (call largest_copied most (+ (+ staged (* pixel kPixelPitch)) (* (% thread kCopies) kCopy)) finite)))))))
+          (else
+            (declare @16 (const int) first (? (< kCopies kProducers) (/ thread kCopies) 0))
+            (for @17 plain (declare @17 int place (? (< kCopies kProducers) (% thread kCopies) thread)) (&& (< place kCopies) (< first kAtOnce)) (+= place kProducers)
+              (if @19 (|| (== P::tile_n 1) (== (/ place (/ kCopies P::tile_n)) image))
+                (then
+                  (for @21 (pragma "unroll 4") (declare @21 int channel first) (< channel P::chunk) (+= channel kAtOnce)
+                    (do @22 (= most (call largest_copied most (+ (+ staged (* channel kChannelPitch)) (* place kCopy)) finite)))))))))))
+    (return @27 most))
+  (constant @53 int kUnderWay (? (> P::stages 4) 2 (- P::stages 2)))
+  (function @57 device void finish_stage
+    (comment "Says what is largest in each image of a stage that has been copied, and that it is there: the stage that is `behind`")
+    (comment "the one that comes next, which `parity` is of. Where there are infinities, finite magnitudes are looked for anew.")
     (attributes "__forceinline__")
-    (argument (pointer "unsigned char") stage)
+    (argument (pointer "unsigned char") stages)
     (argument (pointer "unsigned long long") full)
+    (argument (pointer "unsigned long long") landed)
+    (argument int stage)
+    (argument "unsigned int" parity)
+    (argument int behind)
     (argument int thread)
-    (for @1 plain (declare @1 int image 0) (< image P::tile_n) (++ image)
-      (declare @2 (const float) most (call largest_of_warp (call largest_staged (reinterpret_cast (pointer (const float)) stage) image thread)))
-      (if @3 (== (% thread 32) 0)
+    (declare @3 (const int) at (+ (- stage behind) (? (< stage behind) P::stages 0)))
+    (declare @4 (pointer "unsigned char") finished (+ stages (* at kStageBytes)))
+    (if @5 P::bulk
+      (then
+        (do @6 (call mbarrier_wait (& (at landed at)) (? (< stage behind) parity (^ parity 1))))))
+    (for @8 plain (declare @8 int image 0) (< image P::tile_n) (++ image)
+      (declare @9 (pointer (const float)) staged (reinterpret_cast (pointer (const float)) finished))
+      (declare @10 float most (call largest_of_warp (call largest_staged staged image thread false)))
+      (if @11 (> most 3.4028235e+38f)
         (then
-          (do @4 (= (at (reinterpret_cast (pointer float) (+ stage kLargestOffset)) (+ (* image (/ kProducers 32)) (/ thread 32))) most)))))
-    (do @7 (call mbarrier_arrive full)))
-  (function @56 device void arrange
+          (do @12 (= most (call largest_of_warp (call largest_staged staged image thread true))))))
+      (if @14 (== (% thread 32) 0)
+        (then
+          (do @15 (= (at (reinterpret_cast (pointer float) (+ finished kLargestOffset)) (+ (* image (/ kProducers 32)) (/ thread 32))) most)))))
+    (do @18 (call mbarrier_arrive (& (at full at)))))
+  (function @81 device void arrange
     (comment "Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,")
     (comment "or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to")
     (comment "be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare.")
@@ -928,7 +957,7 @@
       (do @6 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) zero)))
       (for @8 (pragma "unroll") (declare @8 int word 0) (< word 4) (++ word)
         (do @9 (call wgmma_pin_operand (at (at run i) word))))))
-  (function @72 device void load_split
+  (function @97 device void load_split
     (comment "Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels")
     (comment "of each half, with channels last all four in one piece.")
     (attributes "__forceinline__")
@@ -963,7 +992,7 @@
           (declare @31 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) v) (at (at values (+ (* 2 half) 1)) v) scale))
           (do @32 (= (at (at (at words 0) half) (+ i v)) (. pair high)))
           (do @33 (= (at (at (at words 1) half) (+ i v)) (. pair low)))))))
-  (function @113 device void multiply_low
+  (function @138 device void multiply_low
     (comment "A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where")
     (comment "`accumulate` is 0.")
     (attributes "__forceinline__")
@@ -975,7 +1004,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @122 device void multiply_high
+  (function @147 device void multiply_high
     (comment "Those of the high parts of x with the high and the low parts of the weights, behind those above.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -987,7 +1016,7 @@
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
       (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))
-  (function @135 device void add_up
+  (function @160 device void add_up
     (comment "Adds sums to the totals of those before, in units of the result, and puts what that makes into their place. `totals`")
     (comment "are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first column and those")
     (comment "behind.")
@@ -1026,17 +1055,17 @@
             (if @36 kHasTotals
               (then
                 (do @37 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (constant @182 int kRows (* kSteps (call used_before kOffsetsH)))
-  (constant @183 int kAddRows (? (> P::add_rows 0) P::add_rows kRows))
-  (constant @184 bool kClears (&& (&& (< kAddRows kRows) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (function @186 device void clear
+  (constant @207 int kRows (* kSteps (call used_before kOffsetsH)))
+  (constant @208 int kAddRows (? (> P::add_rows 0) P::add_rows kRows))
+  (constant @209 bool kClears (&& (&& (< kAddRows kRows) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (function @211 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @202 device void multiply_split
+  (function @227 device void multiply_split
     (comment "All products of one chunk, added to those of the chunks before. `rows` is the thread's first position in the staged")
     (comment "input, whose scale `exponent` tells; `begins` is true in a tile's first chunk. Says at `empty` that the stage has")
     (comment "been read.")
@@ -1238,128 +1267,138 @@
     (declare @26 (pointer "unsigned long long") empty (+ full P::stages))
     (declare @27 (pointer "unsigned long long") resident (+ empty P::stages)
       (trail "of the weights, where they are"))
-    (if @28 (== (. threadIdx x) 0)
+    (declare @28 (pointer "unsigned long long") landed (+ resident (? P::resident 1 0))
+      (trail "of f32x3's bulk copies, which are looked at first"))
+    (if @29 (== (. threadIdx x) 0)
       (then
-        (for @29 plain (declare @29 int stage 0) (< stage P::stages) (++ stage)
-          (do @30 (call mbarrier_init (& (at full stage)) (? P::resident kProducers (+ kProducers 1))))
-          (do @31 (call mbarrier_init (& (at empty stage)) (/ kConsumers 32))))
-        (if @33 P::resident
-          (then
-            (do @34 (call mbarrier_init resident 1))))
-        (do @36 (call fence_mbarrier_init))))
-    (do @38 (call __syncthreads))
-    (blank @38)
-    (declare @40 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
-    (if @41 (>= warp (/ kConsumers 32))
-      (then
-        (do @42 (call setmaxnreg_decrease 88))
-        (declare @43 (const int) thread (- (. threadIdx x) kConsumers))
-        (declare @44 (const int) above (? (== kPhaseGroups 1) kLeastOffsetH (- (/ (+ phase_row P::padding_h) P::stride_h) (- kOffsetsH 1))))
-        (if @45 (&& P::resident (== thread 0))
-          (then
-            (do @46 (call mbarrier_arrive_expect resident kAllWeightBytes))
-            (do @47 (call bulk_load shared block_weights kAllWeightBytes resident))))
-        (declare @49 int stage 0)
-        (declare @50 "unsigned int" parity 1)
-        (declare @51 int unfinished (- 1)
-          (trail "a stage of f32x3 whose copies are under way"))
-        (for @52 plain (declare @52 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @53 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @54 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
-          (declare @55 Pixels pixels)
-          (if @56 kKept
+        (for @30 plain (declare @30 int stage 0) (< stage P::stages) (++ stage)
+          (do @31 (call mbarrier_init (& (at full stage)) (? P::resident kProducers (+ kProducers 1))))
+          (do @32 (call mbarrier_init (& (at empty stage)) (/ kConsumers 32)))
+          (if @33 (&& P::split P::bulk)
             (then
-              (do @57 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-          (for @59 plain (declare @59 int chunk 0) (< chunk kChunks) (++ chunk)
-            (do @60 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @61 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @62 (&& (! P::resident) (== thread 0))
-              (then
-                (do @63 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @64 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @66 P::bulk
-              (then
-                (do @67 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
-              (else
-                (if @70 P::channels_last
-                  (then
-                    (do @71 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
-                  (else
-                    (do @74 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-                (if @77 (! P::split)
-                  (then
-                    (do @78 (call async_copy_arrive (& (at full stage)))))
-                  (else
-                    (do @80 (call async_copy_commit))
-                    (if @81 (== P::stages 2)
-                      (then
-                        (do @82 (= unfinished stage))))
-                    (if @84 (>= unfinished 0)
-                      (then
-                        (do @85 (call async_copy_wait (? (== P::stages 2) 0 1)))
-                        (do @86 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread))))
-                    (do @88 (= unfinished stage))))))
-            (do @91 (++ stage))
-            (if @92 (== stage P::stages)
-              (then
-                (do @93 (= stage 0))
-                (do @94 (^= parity 1))))))
-        (if @98 (&& P::split (> P::stages 2))
+              (do @34 (call mbarrier_init (& (at landed stage)) kProducers)))))
+        (if @37 P::resident
           (then
-            (do @99 (call async_copy_wait 0))
-            (do @100 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread)))))
+            (do @38 (call mbarrier_init resident 1))))
+        (do @40 (call fence_mbarrier_init))))
+    (do @42 (call __syncthreads))
+    (blank @42)
+    (declare @44 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
+    (if @45 (>= warp (/ kConsumers 32))
+      (then
+        (do @46 (call setmaxnreg_decrease 88))
+        (declare @47 (const int) thread (- (. threadIdx x) kConsumers))
+        (declare @48 (const int) above (? (== kPhaseGroups 1) kLeastOffsetH (- (/ (+ phase_row P::padding_h) P::stride_h) (- kOffsetsH 1))))
+        (if @49 (&& P::resident (== thread 0))
+          (then
+            (do @50 (call mbarrier_arrive_expect resident kAllWeightBytes))
+            (do @51 (call bulk_load shared block_weights kAllWeightBytes resident))))
+        (declare @53 int stage 0)
+        (declare @54 "unsigned int" parity 1)
+        (declare @55 int unfinished 0
+          (trail "stages of f32x3 whose copies are under way"))
+        (for @56 plain (declare @56 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @57 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @58 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
+          (declare @59 Pixels pixels)
+          (if @60 kKept
+            (then
+              (do @61 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+          (for @63 plain (declare @63 int chunk 0) (< chunk kChunks) (++ chunk)
+            (do @64 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @65 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @66 (&& (! P::resident) (== thread 0))
+              (then
+                (do @67 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @68 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @70 P::bulk
+              (then
+                (do @71 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (? P::split (& (at landed stage)) (& (at full stage))) in_h in_w)))
+              (else
+                (if @74 P::channels_last
+                  (then
+                    (do @75 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
+                  (else
+                    (do @78 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+                (if @81 P::split
+                  (then
+                    (do @82 (call async_copy_commit)))
+                  (else
+                    (do @84 (call async_copy_arrive (& (at full stage))))))))
+            (do @87 (++ stage))
+            (if @88 (== stage P::stages)
+              (then
+                (do @89 (= stage 0))
+                (do @90 (^= parity 1))))
+            (if_constexpr @92 P::split
+              (then
+                (do @93 (++ unfinished))
+                (if @94 (> unfinished kUnderWay)
+                  (then
+                    (if @95 (! P::bulk)
+                      (then
+                        (do @96 (call async_copy_wait kUnderWay))))
+                    (do @98 (call finish_stage stages full landed stage parity unfinished thread))
+                    (do @99 (-- unfinished))))))))
+        (if_constexpr @104 P::split
+          (then
+            (if @105 (! P::bulk)
+              (then
+                (do @106 (call async_copy_wait 0))))
+            (for @108 plain none (> unfinished 0) (-- unfinished)
+              (do @109 (call finish_stage stages full landed stage parity unfinished thread))))))
       (else
-        (do @103 (call setmaxnreg_increase 208))
-        (comment @104 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @105 (const int) lane (% (. threadIdx x) 32))
-        (declare @106 (const int) quarter (% lane 4))
-        (declare @107 (const int) run (+ (* warp 8) (/ lane 4)))
-        (declare @108 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @109 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @110 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @111 (const int) position (+ (* (+ (* image kStagedRows) row) kStagedColumns) column))
-        (declare @112 (const int) own (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position)))
-        (declare @114 (const int) co (+ first_out (* quarter P::channel_run)))
-        (declare @115 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @113 (call setmaxnreg_increase 208))
+        (comment @114 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @115 (const int) lane (% (. threadIdx x) 32))
+        (declare @116 (const int) quarter (% lane 4))
+        (declare @117 (const int) run (+ (* warp 8) (/ lane 4)))
+        (declare @118 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @119 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @120 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @121 (const int) position (+ (* (+ (* image kStagedRows) row) kStagedColumns) column))
+        (declare @122 (const int) own (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position)))
+        (declare @124 (const int) co (+ first_out (* quarter P::channel_run)))
+        (declare @125 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
-        (declare @116 (array (array Sums kTiles) kSums) sums (init))
-        (declare @117 (pointer float4) totals (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)))
-        (if @118 P::resident
+        (declare @126 (array (array Sums kTiles) kSums) sums (init))
+        (declare @127 (pointer float4) totals (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)))
+        (if @128 P::resident
           (then
-            (do @119 (call mbarrier_wait resident 0))))
-        (declare @121 int stage 0)
-        (declare @122 "unsigned int" parity 0)
-        (for @123 plain (declare @123 int index first_tile) (< index tiles) (+= index next_tile)
-          (do @124 (call pin sums))
-          (for @125 plain (declare @125 int chunk 0) (< chunk kChunks) (++ chunk)
-            (do @126 (call mbarrier_wait (& (at full stage)) parity))
-            (declare @127 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @128 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @129 P::split
+            (do @129 (call mbarrier_wait resident 0))))
+        (declare @131 int stage 0)
+        (declare @132 "unsigned int" parity 0)
+        (for @133 plain (declare @133 int index first_tile) (< index tiles) (+= index next_tile)
+          (do @134 (call pin sums))
+          (for @135 plain (declare @135 int chunk 0) (< chunk kChunks) (++ chunk)
+            (do @136 (call mbarrier_wait (& (at full stage)) parity))
+            (declare @137 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @138 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @139 P::split
               (then
-                (declare @130 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ (+ from kLargestOffset) (* image 16)))))
-                (declare @131 (const int) exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w)))))
-                (do @132 (call multiply_split sums (+ (reinterpret_cast (pointer (const float)) from) own) exponent weights (+ totals (. threadIdx x)) quarter (== chunk 0) (& (at empty stage)) zero)))
+                (declare @140 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ (+ from kLargestOffset) (* image 16)))))
+                (declare @141 (const int) exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w)))))
+                (do @142 (call multiply_split sums (+ (reinterpret_cast (pointer (const float)) from) own) exponent weights (+ totals (. threadIdx x)) quarter (== chunk 0) (& (at empty stage)) zero)))
               (else
-                (do @135 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1))))))
-                (if @138 P::resident
+                (do @145 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1))))))
+                (if @148 P::resident
                   (then
-                    (do @139 (call release (& (at empty stage)) true))))))
-            (do @142 (++ stage))
-            (if @143 (== stage P::stages)
+                    (do @149 (call release (& (at empty stage)) true))))))
+            (do @152 (++ stage))
+            (if @153 (== stage P::stages)
               (then
-                (do @144 (= stage 0))
-                (do @145 (^= parity 1)))))
-          (declare @148 Shifts shifts)
-          (do @149 (call load_shifts shifts bias co))
-          (if @150 (! P::split)
+                (do @154 (= stage 0))
+                (do @155 (^= parity 1)))))
+          (declare @158 Shifts shifts)
+          (do @159 (call load_shifts shifts bias co))
+          (if @160 (! P::split)
             (then
-              (do @151 (call wgmma_wait 0))
-              (do @152 (call pin sums))
-              (if @153 (! P::resident)
+              (do @161 (call wgmma_wait 0))
+              (do @162 (call pin sums))
+              (if @163 (! P::resident)
                 (then
-                  (do @154 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))))
-          (declare @157 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @158 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+                  (do @164 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))))
+          (declare @167 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @168 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (do @159 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))
+              (do @169 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))
