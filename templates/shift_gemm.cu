@@ -9,9 +9,9 @@
 // same registers, shifted by one.
 //
 // f32x3 makes fp32 products of pairs of f16 (device/split.h): high * high in one set of sums, high * low and low * high
-// in another. The scale of the input is that of the largest magnitude of an image in a stage, which the producers look
-// for; that of the weights belongs to a chunk of an output channel. So each chunk's sums are begun anew, and added up
-// in fp32.
+// in another. Weights have a scale for each output channel. That of the input follows the largest magnitude of an image
+// in a stage, which the producers look for: where a stage needs another one than those before it, and where sums have
+// terms enough, they are added to totals in fp32 and begun anew.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "shift_gemm.parameters.h"
 #endif
@@ -82,13 +82,15 @@ constexpr int kPixelPitch =
 constexpr int kInputBytes = (P::channels_last ? kPlane * kPixelPitch : P::chunk * kChannelPitch) * kBytes;
 
 // Weights: for each product and step a K-major B operand without swizzle, two columns of 16-byte rows; f32x3 has one of
-// high and one of low parts, and behind a chunk's the exponents of its columns' scales.
+// high and one of low parts, and in memory, behind all chunks, the exponents of its columns' scales, and what was found
+// to be largest in parts of a column.
 constexpr int kProducts = kBlockTaps / kMerged;
 constexpr int kOperandSize = kProductColumns * 32;
 constexpr int kProductBytes = kParts * kOperandSize;
-constexpr int kExponentOffset = kProducts * kSteps * kProductBytes;
-constexpr int kChunkWeightBytes = kExponentOffset + (P::split ? P::columns * 4 : 0);
+constexpr int kChunkWeightBytes = kProducts * kSteps * kProductBytes;
 constexpr int kAllWeightBytes = kChunks * kChunkWeightBytes;  // of a block
+constexpr int kFoundOffset = kAllWeightBytes + P::columns * 4;
+constexpr int kPackedBytes = P::split ? kFoundOffset + P::columns * 32 : kAllWeightBytes;
 constexpr int kResidentBytes = P::resident ? kAllWeightBytes : 0;
 constexpr int kLargestOffset = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);  // what each producer warp found
 constexpr int kStageBytes = kLargestOffset + (P::split ? P::tile_n * (kProducers / 32) * 4 : 0);
@@ -213,9 +215,8 @@ constexpr bool kAllHaveTaps = all_have_taps();
 extern "C" __global__ void __launch_bounds__(256)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
   if constexpr (P::split) {
-    const int warps = gridDim.x * 8;
-    for (int index = blockIdx.x * 8 + threadIdx.x / 32; index < kColumnTiles * kChunks * P::columns; index += warps) {
-      pack_split(weight, packed, index, threadIdx.x % 32);
+    for (int index = blockIdx.x; index < kColumnTiles * P::columns; index += gridDim.x) {
+      pack_split(weight, packed, index, threadIdx.x);
     }
   } else {
     pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
@@ -367,7 +368,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int next_tile = gridDim.x / kColumnTiles;
   const int first_out = column_tile % kChannelTiles * P::columns;
   const int phase_row = kPhaseGroups == 1 ? 0 : column_tile / kChannelTiles;
-  const unsigned char* block_weights = packed + static_cast<long long>(column_tile) * kAllWeightBytes;
+  const unsigned char* block_weights = packed + static_cast<long long>(column_tile) * kPackedBytes;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + kResidentBytes;
@@ -473,7 +474,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int co = first_out + quarter * P::channel_run;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[kSums][kTiles] = {};
-    float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset);
+    // Of f32x3: what sums are added to, the exponents of the weights' scales, and what is in the sums.
+    float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x;
+    const int* exponents = reinterpret_cast<const int*>(block_weights + kAllWeightBytes) + quarter * 2;
+    Held held = {0, 0, false};
     if (P::resident) {
       mbarrier_wait(resident, 0);
     }
@@ -485,15 +489,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         mbarrier_wait(&full[stage], parity);
         const unsigned char* from = stages + stage * kStageBytes;
         const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
+        unsigned long long* previous = &empty[stage == 0 ? P::stages - 1 : stage - 1];
         if constexpr (P::split) {
-          const float4 largest = *reinterpret_cast<const float4*>(from + kLargestOffset + image * 16);
-          const int exponent = scale_exponent(fmaxf(fmaxf(largest.x, largest.y), fmaxf(largest.z, largest.w)));
-          multiply_split(sums, reinterpret_cast<const float*>(from) + own, exponent, weights, totals + threadIdx.x,
-                         quarter, chunk == 0, &empty[stage], zero);
+          choose_scale(sums, held, from, totals, exponents, image);
+          multiply_split(sums, held, reinterpret_cast<const float*>(from) + own, weights, totals, exponents, image,
+                         chunk == 0, &empty[stage], previous, zero);
         } else {
           multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
-                         wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
-                         &empty[stage == 0 ? P::stages - 1 : stage - 1]);
+                         wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0, previous);
           if (P::resident) {
             release(&empty[stage], true);
           }
@@ -506,12 +509,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       Shifts shifts;
       load_shifts(shifts, bias, co);
-      if (!P::split) {
-        wgmma_wait(0);
-        pin(sums);
-        if (!P::resident) {
-          release(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);
-        }
+      wgmma_wait(0);
+      pin(sums);
+      if (!P::resident && P::ahead) {
+        release(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);
+      }
+      if constexpr (P::split) {
+        add_up(sums, totals, own_exponent(held, image), exponents, held.added, true);
+        held.rows = 0;
+        held.added = false;
       }
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       if (P::tile_n == 1 || tile.image + image < batch) {

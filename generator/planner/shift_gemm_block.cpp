@@ -85,7 +85,7 @@ bool choose_tile(const Facts& f, Block& b) {
   std::pair<double, std::int64_t> best = {std::numeric_limits<double>::infinity(), 0};
   Block chosen = b;
   const std::int64_t least = std::max(b.run, f.channels_last ? 1 : b.copy_bytes / f.bytes);
-  for (std::int64_t n = 1; n <= 64; n *= 2) {
+  for (std::int64_t n = 1; n <= (f.split ? 32 : 64); n *= 2) {
     for (std::int64_t w = least; n * w <= 64 * b.run; w *= 2) {
       Block tried = b;
       tried.tile_n = n;
@@ -132,15 +132,15 @@ std::set<std::int64_t> column_counts(const Facts& f, const Block& b) {
   return counts;
 }
 
-/// Taps of the phase that has most.
-std::int64_t taps_of_phase(const Layer& layer) {
-  return ceil_div(layer.kernel.h, layer.stride.h) * ceil_div(layer.kernel.w, layer.stride.w);
+/// Taps of the phase that has most, along an axis.
+std::int64_t taps_of_phase(const Axis& axis) {
+  return ceil_div(axis.kernel, axis.stride / std::gcd(axis.stride, axis.dilation));
 }
 
 /// Rows of taps that f32x3 adds up together; 0 where it does a chunk's all.
 std::int64_t rows_added(const Facts& f) {
-  const std::int64_t row = ceil_div(f.layer.kernel.w, f.layer.stride.w);
-  return f.split && taps_of_phase(f.layer) > kMostTerms ? std::max<std::int64_t>(1, kMostTerms / row) : 0;
+  const std::int64_t row = taps_of_phase(f.columns);
+  return f.split && taps_of_phase(f.rows) * row > kMostTerms ? std::max<std::int64_t>(1, kMostTerms / row) : 0;
 }
 
 /// Input channels of a stage. Those of f32x3 have sums of their own, which are added up; the larger, the less often.
@@ -149,7 +149,7 @@ std::vector<std::int64_t> chunk_sizes(const Facts& f) {
   if (!f.split) {
     return layer.in_channels > 2 * f.depth ? std::vector{2 * f.depth, 4 * f.depth} : std::vector{2 * f.depth};
   }
-  const std::int64_t taps = taps_of_phase(layer);
+  const std::int64_t taps = taps_of_phase(f.rows) * taps_of_phase(f.columns);
   std::vector<std::int64_t> sizes = {f.depth};
   while (sizes.back() < layer.in_channels && 2 * sizes.back() / f.depth * taps <= kMostTerms) {
     sizes.push_back(2 * sizes.back());
@@ -228,7 +228,6 @@ Staging staging_of(const Facts& f, const Block& b) {
   }
   out.weight_bytes = f.layer.kernel.h * f.layer.kernel.w / groups * (b.chunk / f.depth) * b.columns * 32 * f.parts;
   if (f.split) {
-    out.weight_bytes += b.columns * 4;
     out.largest_bytes = 16 * b.tile_n;
     out.total_bytes =
         b.add_rows > 0 || chunks(f, b) > 1 ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512 : 0;
@@ -258,7 +257,8 @@ std::int64_t shared_bytes(const Facts& f, const Block& b) {
 }
 
 std::int64_t packed_bytes(const Facts& f, const Block& b) {
-  return column_tiles(f, b) * chunks(f, b) * staging_of(f, b).weight_bytes;
+  const std::int64_t scales = f.split ? b.columns * 36 : 0;  // and what they are found by
+  return column_tiles(f, b) * (chunks(f, b) * staging_of(f, b).weight_bytes + scales);
 }
 
 }  // namespace convtgen::shift_gemm
