@@ -248,6 +248,14 @@ std::int64_t chunks(const Facts& f, const Block& b) {
   return ceil_div(f.layer.in_channels, b.chunk);
 }
 
+std::int64_t times_added(const Facts& f, const Block& b) {
+  if (b.add_rows > 0) {
+    return ceil_div(chunks(f, b) * (b.chunk / f.depth) * staging_of(f, b).offsets_h, b.add_rows) - 1;
+  }
+  const std::int64_t terms = b.chunk / f.depth * taps_of_phase(f.rows) * taps_of_phase(f.columns);
+  return ceil_div(chunks(f, b), std::max<std::int64_t>(1, kMostTerms / terms)) - 1;
+}
+
 std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
   const std::int64_t barriers = f.split && b.bulk ? 24 : 16;

@@ -61,6 +61,9 @@ struct Staging {
 /// Chunks of input channels.
 [[nodiscard]] std::int64_t chunks(const Facts& facts, const Block& block);
 
+/// How often a tile of f32x3 adds its sums to totals before its end, where all of its input has one scale.
+[[nodiscard]] std::int64_t times_added(const Facts& facts, const Block& block);
+
 /// Shared memory of a block, and the packed weights of the layer, in bytes.
 [[nodiscard]] std::int64_t shared_bytes(const Facts& facts, const Block& block);
 [[nodiscard]] std::int64_t packed_bytes(const Facts& facts, const Block& block);

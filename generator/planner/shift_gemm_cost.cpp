@@ -15,13 +15,15 @@ constexpr double kChunkCycles = 150;     // of barriers, and of a pipeline that 
 // What calls took over what this says of them, in the middle of the benchmark's layers.
 constexpr double kRowsMeasured = 1.25;
 constexpr double kPixelsMeasured = 0.85;  // with channels last
-constexpr double kSplitMeasured = 1.7;    // f32x3
+constexpr double kSplitMeasured = 1.22;   // f32x3
 constexpr double kLaunchSeconds = 3e-6;   // and the first loads
 constexpr double kPackBytesPerSecond = 1e12;
 constexpr double kEpilogueInstructions = 4;  // for an output: bias, address, store
-// Of f32x3: for a pair of values that is split, a copy whose values are looked at, a sum that is added to its total.
+// Of f32x3: for a pair of values that is split, four values that are looked at, a sum that is added to its total. A
+// warp that looks at values waits for them, and may have rows to ask for besides.
 constexpr double kSplitInstructions = 10;
-constexpr double kScanInstructions = 16;
+constexpr double kScanInstructions = 8;
+constexpr double kScanCycles = 20;
 constexpr double kAddUpInstructions = 7;
 // Of a warpgroup that waits for its products before it gets the next ones ready.
 constexpr double kStall = 1.3;  // cycles of an instruction
@@ -52,21 +54,25 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double copies = b.bulk ? 0.0 : number(staging.input_bytes / b.copy_bytes) / 128;
 
   // Shared memory gives or takes 128 bytes a cycle, but 16 of an asynchronous copy: weights, runs, and what arrives.
-  const double runs = 8 * steps * number(staging.offsets_h) * 2 * words * (f.channels_last ? 2 : 1);
-  const double arriving = number(staging.input_bytes) / (b.bulk ? 128 : 16);
-  const double rows = b.bulk ? number(b.chunk * b.tile_n * staging.image_rows) * kBulkCycles : 0.0;
-  const double shared = products * number(merged * b.columns) / 4 + runs + arriving;
-
-  const double bytes = number(staging.input_bytes + (b.resident ? 0 : staging.weight_bytes));
   const double outputs = number(b.phase_rows * f.layer.stride.w * b.run * b.columns) / 4;  // of a thread
-  const double issue =
-      2 * (steps * number(staging.offsets_h) * read + products / 2 * 4) +
-      copies * (f.split ? 14 + kScanInstructions : 6) +
-      (f.split ? 2 * outputs * kAddUpInstructions * number(b.add_rows > 0 ? ceil_div(staging.offsets_h, b.add_rows) : 1)
-               : 0);
+  const double runs = 8 * steps * number(staging.offsets_h) * 2 * words * (f.channels_last || f.split ? 2 : 1);
+  const double arriving = number(staging.input_bytes) / (b.bulk ? 128 : f.split ? number(b.copy_bytes) : 16);
+  const double scans = f.split ? number(staging.input_bytes) / 16 / 128 : 0;  // of a thread, four values each
+  const double rows = b.bulk ? number(b.chunk * b.tile_n * staging.image_rows) * kBulkCycles : 0.0;
+  // What f32x3 adds up is written and read again; at a tile's end only what there is.
+  const double additions = f.split ? number(times_added(f, b)) / stages : 0;
+  const double weights = b.resident ? 0 : number(staging.weight_bytes);
+  const double shared = products * number(merged * b.columns) / 4 + runs + arriving + scans * 16 +
+                        (f.split ? weights / 128 : 0) + additions * outputs * 16;
+
+  const double bytes = number(staging.input_bytes) + weights;
+  const double issue = 2 * (steps * number(staging.offsets_h) * read + products / 2 * 4) + copies * 6 +
+                       scans * kScanInstructions +
+                       (f.split ? 2 * outputs * kAddUpInstructions * (additions + 1 / stages) : 0);
   // A warpgroup that gets nothing ready ahead leaves the tensor cores to the other one meanwhile.
   const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
-  return stages * (std::max({tensor, issue, alone, shared, rows, bytes / kL2BytesPerCycle}) + kChunkCycles) +
+  const double producers = rows + scans * kScanCycles;
+  return stages * (std::max({tensor, issue, alone, shared, producers, bytes / kL2BytesPerCycle}) + kChunkCycles) +
          2 * outputs * kEpilogueInstructions;
 }
 
