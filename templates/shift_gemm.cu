@@ -62,15 +62,30 @@ constexpr int kLeastOffsetW = offset_of_tap(P::kernel_w - 1, P::stride_w, P::pad
 constexpr int kMostOffsetH = offset_of_tap(0, P::stride_h, P::padding_h, P::dilation_h);
 constexpr int kMostOffsetW = offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w);
 constexpr int kOffsetsH = kPhaseGroups == 1 ? kMostOffsetH - kLeastOffsetH + 1 : kBlockTapRows;
-constexpr int kVector = P::channels_last ? 1 : P::type != kWgmmaTf32 ? 2 : P::run < 4 ? P::run : 4;
+// Where outputs of a position are made from it alone, and are stride_h * stride_w, f32x3 takes an image as one row.
+constexpr bool kFlat = P::split && P::bulk && P::tile_h == 1 && !P::exchange && P::height > 1 && P::width > 0 &&
+                       P::width % P::run == 0 &&
+                       P::height <= 0x3fffffff / P::width&& P::height* P::width* kBytes % 16 == 0 &&
+                       kLeastOffsetH == 0 && kMostOffsetH == 0 && kLeastOffsetW == 0 && kMostOffsetW == 0 &&
+                       P::dilation_h*(P::kernel_h - 1) + P::output_padding_h + 1 ==
+                           P::stride_h&& P::dilation_w*(P::kernel_w - 1) + P::output_padding_w + 1 == P::stride_w;
+// Bulk copies are whole pieces of 16 bytes. Rows of other widths begin anywhere in one: shift_gemm.skew.h.
+constexpr bool kSkewed = P::bulk && !P::channels_last && !kFlat && (P::width < 0 || P::width * kBytes % 16 != 0);
+constexpr int kVector = P::channels_last        ? 1
+                        : kSkewed               ? (P::width >= 0 && P::width % 2 == 0 ? 2 : 1)
+                        : P::type != kWgmmaTf32 ? 2
+                        : P::run < 4            ? P::run
+                                                : 4;
 constexpr int kCopy = P::copy_bytes / kBytes;  // elements
-constexpr int kAlign = P::channels_last ? 1 : kCopy > kVector ? kCopy : kVector;
+constexpr int kAlign = P::channels_last ? 1 : !kSkewed && kCopy > kVector ? kCopy : kVector;
 constexpr int kFirstColumn = floor_div(kLeastOffsetW, kAlign) * kAlign;
 constexpr int kStagedRows = P::tile_h + kOffsetsH - 1;
 constexpr int kStagedColumns = ceil_div(P::tile_w + kMostOffsetW - kFirstColumn, kAlign) * kAlign;
 
 // Pitches in elements that keep the consumers' reads free of bank conflicts: (thread in four) * pitch + 8 words each.
-constexpr int kImagePlane = kStagedRows * kStagedColumns;
+constexpr int kRowPitch =
+    kSkewed ? ceil_div(kStagedColumns + 16 / kBytes - kVector, 16 / kBytes) * (16 / kBytes) : kStagedColumns;
+constexpr int kImagePlane = kStagedRows * kRowPitch;
 constexpr int kPlane = P::tile_n * kImagePlane;
 constexpr int kChannelPitch = P::split      ? kPlane + floor_mod(4 - kPlane, 16)
                               : kBytes == 4 ? kPlane + floor_mod(8 - kPlane, 32)
@@ -98,7 +113,14 @@ constexpr int kTotalsOffset = kResidentBytes + P::stages * kStageBytes;
 constexpr bool kHasTotals = P::split && (P::add_rows > 0 || kChunks > 1);
 constexpr int kTotalsBytes =
     kHasTotals ? kPhases * kTiles * P::columns / 2 * 4 * kConsumers : 0;  // what the chunks add up to
-constexpr int kBarrierOffset = kTotalsOffset + kTotalsBytes;
+constexpr int kExchangeOffset = kTotalsOffset + kTotalsBytes;
+
+// The exchange of outputs: a warp's adjacent ones in a row, for eight channels. The pitch keeps writes free of bank
+// conflicts.
+constexpr int kWarpOutputs = 8 * P::run * P::stride_w;
+constexpr int kOutPitch = kWarpOutputs + floor_mod(16 / kBytes - kWarpOutputs, 64 / kBytes);
+constexpr int kWarpExchangeBytes = P::exchange ? 8 * kOutPitch * kBytes : 0;
+constexpr int kBarrierOffset = kExchangeOffset + kConsumers / 32 * kWarpExchangeBytes;
 
 // A thread's run of positions, with the halo of its row: whole vectors.
 constexpr int kRunStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kVector * kVector;
@@ -110,9 +132,12 @@ static_assert(!P::split || kBytes == 4, "what is split is fp32");
 static_assert(P::split || (P::ahead && P::add_rows == 0), "what only f32x3 has");
 static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted one by one, and only where each has as many kernel rows");
-static_assert(!P::bulk || (!P::channels_last && P::copy_bytes == 16 && P::width >= 0 && P::width * kBytes % 16 == 0 &&
-                           P::tile_w * kBytes % 16 == 0),
+static_assert(!P::bulk || kSkewed || (!P::channels_last && P::copy_bytes == 16 && P::tile_w * kBytes % 16 == 0),
               "rows are whole pieces of 16 bytes");
+static_assert(!kSkewed || (P::type == kWgmmaTf32 && !P::split), "what begins anywhere is read word by word");
+static_assert(!P::exchange || (!P::channels_last && P::tile_w % (8 * P::run) == 0 && P::channel_run == 2),
+              "a warp's positions are adjacent");
+static_assert(!P::split || P::tile_n <= 32, "a lane for each image");
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
 
 // One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
@@ -181,8 +206,8 @@ __host__ __device__ constexpr int operand_of_tap(int kh, int kw, int step) {
 
 // Where a thread reads of the staged input, from its own first position and channel.
 __host__ __device__ constexpr int staged_row(int step, int offset) {
-  return P::channels_last ? (offset * kStagedColumns + kRunStart) * kPixelPitch + step * kDepth
-                          : step * kDepth * kChannelPitch + offset * kStagedColumns + kRunStart;
+  return P::channels_last ? (offset * kRowPitch + kRunStart) * kPixelPitch + step * kDepth
+                          : step * kDepth * kChannelPitch + offset * kRowPitch + kRunStart;
 }
 
 // Whether any tap makes outputs of a phase of the block; the others are bias alone.
@@ -223,12 +248,21 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
+#include "shift_gemm.skew.h"
 #include "shift_gemm.staging.h"
+
+// Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the
+// image's column of the thread's first word; and whether the tile has columns outside of the image.
+struct Place {
+  int piece;
+  int column;
+  bool at_edge;
+};
 
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
 // A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,
 // they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)
-__device__ __forceinline__ void load_run(Run& run, const Element* row) {
+__device__ __forceinline__ void load_run(Run& run, const Element* row, const Place& place, const int in_w) {
   Words words;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -242,6 +276,8 @@ __device__ __forceinline__ void load_run(Run& run, const Element* row) {
         words[half][i + 1] = operand(v.y);
         words[half][i + 2] = operand(v.z);
         words[half][i + 3] = operand(v.w);
+      } else if (kVector == 1) {
+        words[half][i] = operand(*reinterpret_cast<const unsigned int*>(row + half * 4 * kChannelPitch + i));
       } else if (P::type == kWgmmaTf32) {
         const uint2 v = *reinterpret_cast<const uint2*>(row + half * 4 * kChannelPitch + i);
         words[half][i] = operand(v.x);
@@ -252,6 +288,15 @@ __device__ __forceinline__ void load_run(Run& run, const Element* row) {
         const unsigned int high = *reinterpret_cast<const unsigned int*>(row + (half * 8 + 1) * kChannelPitch + i);
         words[half][i] = (low & 0xffffu) | high << 16;
         words[half][i + 1] = low >> 16 | (high & 0xffff0000u);
+      }
+    }
+  }
+  if (kSkewed && place.at_edge) {
+#pragma unroll
+    for (int i = 0; i < kRun; ++i) {
+      if (static_cast<unsigned int>(place.column + i) >= static_cast<unsigned int>(in_w)) {
+        words[0][i] = 0;
+        words[1][i] = 0;
       }
     }
   }
@@ -295,7 +340,8 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
 // chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
 // as soon as its products are done.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows,
-                                               unsigned long long weights, int later, unsigned long long* previous) {
+                                               unsigned long long weights, int later, unsigned long long* previous,
+                                               const Place& place, const int in_w) {
   Run runs[2];
   CONVTGEN_UNROLL
   for (int step = 0; step < kSteps; ++step) {
@@ -303,7 +349,8 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
     for (int offset = 0; offset < kOffsetsH; ++offset) {
       if (is_used(offset)) {
         const int at = (step * used_before(kOffsetsH) + used_before(offset)) % 2;
-        load_run(runs[at], rows + staged_row(step, offset));
+        const int skew = kSkewed ? (place.piece + offset * in_w) % kPiece : 0;
+        load_run(runs[at], rows + staged_row(step, offset) + skew, place, in_w);
         wgmma_fence();
         CONVTGEN_UNROLL
         for (int kh = 0; kh < kBlockTapRows; ++kh) {
@@ -347,6 +394,19 @@ __device__ __forceinline__ Tile tile_at(int index, const int tiles_y, const int 
   return tile;
 }
 
+// The place of a thread that reads from row `iy` of an image of the tile on, and from its staged `column`; `quarter` is
+// its first channel.
+__device__ __forceinline__ Place place_of(const Tile& tile, const Element* __restrict__ x, int image, int quarter,
+                                          int iy, int column, const int in_h, const int in_w) {
+  const int first_column = tile.m_x + kFirstColumn;
+  Place place;
+  place.piece = place_in_piece(
+      x, ((static_cast<long long>(tile.image + image) * P::in_channels + quarter) * in_h + iy) * in_w + first_column);
+  place.column = first_column + column + kRunStart;
+  place.at_edge = first_column < 0 || first_column + kStagedColumns > in_w;
+  return place;
+}
+
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     shift_gemm(const Element* __restrict__ x, const unsigned char* __restrict__ packed,
                const Element* __restrict__ bias, Element* __restrict__ y, int batch, int height, int width) {
@@ -356,8 +416,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       (in_h - 1) * P::stride_h + (P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 - 2 * P::padding_h);
   const int out_w =
       (in_w - 1) * P::stride_w + (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);
-  const int tiles_y = (out_h + (P::stride_h * P::tile_h - 1)) / (P::stride_h * P::tile_h);
-  const int tiles_x = (out_w + (P::stride_w * P::tile_w - 1)) / (P::stride_w * P::tile_w);
+  const int tiles_y = kFlat ? 1 : (out_h + (P::stride_h * P::tile_h - 1)) / (P::stride_h * P::tile_h);
+  const int tiles_x = kFlat ? (in_h * in_w + (P::tile_w - 1)) / P::tile_w
+                            : (out_w + (P::stride_w * P::tile_w - 1)) / (P::stride_w * P::tile_w);
   const int tiles = (batch + (P::tile_n - 1)) / P::tile_n * tiles_y * tiles_x;
   const long long in_image = static_cast<long long>(in_h) * in_w * P::in_channels;
   const long long out_image = static_cast<long long>(out_h) * out_w * P::out_channels;
@@ -368,6 +429,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int next_tile = gridDim.x / kColumnTiles;
   const int first_out = column_tile % kChannelTiles * P::columns;
   const int phase_row = kPhaseGroups == 1 ? 0 : column_tile / kChannelTiles;
+  const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
   const unsigned char* block_weights = packed + static_cast<long long>(column_tile) * kPackedBytes;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
@@ -393,9 +455,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(88);
+    setmaxnreg_decrease(P::split ? 72 : 88);
     const int thread = threadIdx.x - kConsumers;
-    const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
     if (P::resident && thread == 0) {
       mbarrier_arrive_expect(resident, kAllWeightBytes);
       bulk_load(shared, block_weights, kAllWeightBytes, resident);
@@ -417,9 +478,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           mbarrier_arrive_expect(&full[stage], kChunkWeightBytes);
           bulk_load(to + kInputBytes, block_weights + chunk * kChunkWeightBytes, kChunkWeightBytes, &full[stage]);
         }
-        if (P::bulk) {
+        if (kSkewed) {
+          stage_skewed_rows(reinterpret_cast<Element*>(to), x, tile.image, chunk * P::chunk, tile.m_y + above,
+                            tile.m_x + kFirstColumn, thread, batch, &full[stage], in_h, in_w);
+        } else if (P::bulk) {
           stage_rows(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
-                     thread, batch - tile.image, P::split ? &landed[stage] : &full[stage], in_h, in_w);
+                     thread, batch - tile.image, P::split ? &landed[stage] : &full[stage], kFlat ? 1 : in_h,
+                     kFlat ? in_h * in_w : in_w);
         } else {
           if (P::channels_last) {
             stage_pixels(reinterpret_cast<Element*>(to), image, pixels, chunk * P::chunk, tile.m_y + above,
@@ -460,7 +525,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase(208);
+    setmaxnreg_increase(P::split ? 216 : 208);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
@@ -468,7 +533,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int image = run / (P::tile_h * P::tile_w / P::run);
     const int row = run / (P::tile_w / P::run) % P::tile_h;
     const int column = run % (P::tile_w / P::run) * P::run;
-    const int position = (image * kStagedRows + row) * kStagedColumns + column;
+    const int position = (image * kStagedRows + row) * kRowPitch + column;
     const int own = P::channels_last ? position * kPixelPitch + quarter * (8 / kOperandBytes)
                                      : quarter * (4 / kOperandBytes) * kChannelPitch + position;
     const int co = first_out + quarter * P::channel_run;
@@ -484,6 +549,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     int stage = 0;
     unsigned int parity = 0;
     for (int index = first_tile; index < tiles; index += next_tile) {
+      Place place;
+      if (kSkewed) {
+        const Tile tile = tile_at(index, tiles_y, tiles_x);
+        place = place_of(tile, x, image, quarter, tile.m_y + above + row, column, in_h, in_w);
+      }
       pin(sums);
       for (int chunk = 0; chunk < kChunks; ++chunk) {
         mbarrier_wait(&full[stage], parity);
@@ -496,7 +566,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                          chunk == 0, &empty[stage], previous, zero);
         } else {
           multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
-                         wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0, previous);
+                         wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0, previous, place,
+                         in_w);
           if (P::resident) {
             release(&empty[stage], true);
           }
@@ -508,7 +579,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
       }
       Shifts shifts;
-      load_shifts(shifts, bias, co);
+      if (!P::split) {
+        load_shifts(shifts, bias, co);
+      }
       wgmma_wait(0);
       pin(sums);
       if (!P::resident && P::ahead) {
@@ -518,11 +591,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         add_up(sums, totals, own_exponent(held, image), exponents, held.added, true);
         held.rows = 0;
         held.added = false;
+        load_shifts(shifts, bias, co);  // there is no register for them before
       }
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       if (P::tile_n == 1 || tile.image + image < batch) {
-        store_tile(sums, y + (tile.image + image) * out_image, shifts, co, tile.m_y + row, tile.m_x + column, phase_row,
-                   out_h, out_w);
+        if (P::exchange) {
+          store_exchanged(sums, reinterpret_cast<Element*>(shared + kExchangeOffset + warp * kWarpExchangeBytes),
+                          y + (tile.image + image) * out_image, shifts, first_out, tile.m_y + row,
+                          tile.m_x + column - lane / 4 * P::run, phase_row, lane, out_h, out_w);
+        } else {
+          store_tile(sums, y + (tile.image + image) * out_image, shifts, co,
+                     kFlat ? (tile.m_x + column) / in_w : tile.m_y + row,
+                     kFlat ? (tile.m_x + column) % in_w : tile.m_x + column, phase_row, out_h, out_w);
+        }
       }
     }
   }

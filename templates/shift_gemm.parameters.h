@@ -37,11 +37,12 @@ struct Parameters {
   static constexpr int tile_n = 1;  // images
   static constexpr int tile_h = 8;
   static constexpr int tile_w = 16;
-  static constexpr int run = 2;          // 2, 4 or 8; tile_n * tile_h * tile_w is 64 * run
-  static constexpr int columns = 64;     // output channels of a block, a multiple of 8
-  static constexpr int channel_run = 1;  // adjacent output channels that a thread makes
-  static constexpr int store = 4;        // elements that are stored together, 1 to 16 bytes of them
-  static constexpr int phase_rows = 2;   // of the stride_h: all, or 1 where the kernel is a multiple of the stride
+  static constexpr int run = 2;            // 2, 4 or 8; tile_n * tile_h * tile_w is 64 * run
+  static constexpr int columns = 64;       // output channels of a block, a multiple of 8
+  static constexpr int channel_run = 1;    // adjacent output channels that a thread makes
+  static constexpr int store = 4;          // elements that are stored together, 1 to 16 bytes of them
+  static constexpr int phase_rows = 2;     // of the stride_h: all, or 1 where the kernel is a multiple of the stride
+  static constexpr bool exchange = false;  // a warp's outputs go through shared memory, to be stored side by side
 
   // The pipeline: input channels of a stage, stages, bytes of one copy (4, 8 or 16), whether whole rows are brought by
   // bulk copies instead (NCHW whose rows are whole pieces of 16 bytes), and whether the weights of all channels lie in

@@ -90,3 +90,64 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
     }
   }
 }
+
+// Puts a thread's outputs of one row, of a phase row and of two channels, to the exchange. `i` is the first of the two
+// among the thread's channels, `to` its first output of the first.
+__device__ __forceinline__ void put_outputs(const Sums (&sums)[kSums][kTiles], Element* to, const Shifts& shifts,
+                                            int row, int i) {
+  constexpr int kRunOutputs = P::run * P::stride_w;
+#pragma unroll
+  for (int channel = 0; channel < 2; ++channel) {
+    float values[kRunOutputs];
+#pragma unroll
+    for (int v = 0; v < kRunOutputs; ++v) {
+      const int position = v / P::stride_w;
+      const int phase = row * P::stride_w + v % P::stride_w;
+      values[v] = finish(kAllHaveTaps || has_taps(phase)
+                             ? sums[phase / kMerged][position / 2]
+                                   [phase % kMerged * (P::columns / 2) + i / 2 * 4 + position % 2 * 2 + channel]
+                             : 0,
+                         P::has_bias ? shifts[i + channel] : 0);
+    }
+    Element* place = to + channel * kOutPitch;
+#pragma unroll
+    for (int v = 0; v < kRunOutputs; v += 2) {
+      if (kBytes == 4) {
+        *reinterpret_cast<float2*>(place + v) = make_float2(values[v], values[v + 1]);
+      } else {
+        *reinterpret_cast<unsigned int*>(place + v) = pair(values[v], values[v + 1]);
+      }
+    }
+  }
+}
+
+// Stores a warp's outputs through the exchange, eight channels at a time: its positions are adjacent in one row, so
+// adjacent lanes store adjacent pieces. (m_y, m_x) is the warp's first position, `co` the block's first channel.
+__device__ __forceinline__ void store_exchanged(const Sums (&sums)[kSums][kTiles], Element* exchange,
+                                                Element* __restrict__ y, const Shifts& shifts, int co, int m_y, int m_x,
+                                                int phase_row, int lane, const int out_h, const int out_w) {
+  constexpr int kPieces = kWarpOutputs / P::store;  // of a channel
+#pragma unroll
+  for (int row = 0; row < P::phase_rows; ++row) {
+    const int oy = m_y * P::stride_h + phase_row + row;
+    if (oy < out_h) {
+#pragma unroll
+      for (int first = 0; first < P::columns; first += 8) {
+        __syncwarp();  // the outputs before are taken
+        put_outputs(sums, exchange + lane % 4 * 2 * kOutPitch + lane / 4 * (P::run * P::stride_w), shifts, row,
+                    first / 4);
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < kPieces / 4; ++i) {
+          const int piece = i * 32 + lane;
+          const int channel = co + first + piece / kPieces;
+          const int ox = m_x * P::stride_w + piece % kPieces * P::store;
+          if ((P::out_channels % P::columns == 0 || channel < P::out_channels) && ox < out_w) {
+            store_piece(y + (static_cast<long long>(channel) * out_h + oy) * out_w + ox,
+                        exchange + piece / kPieces * kOutPitch + piece % kPieces * P::store);
+          }
+        }
+      }
+    }
+  }
+}

@@ -15,7 +15,7 @@ using shift_gemm::Block;
 using shift_gemm::Facts;
 
 constexpr std::int64_t kThreads = 384;
-constexpr std::size_t kMostPlans = 8;
+constexpr std::size_t kMostPlans = 12;
 
 Parameters parameters_of(const Layer& l, const Block& b) {
   Parameters p = layer_parameters(l);
@@ -34,6 +34,7 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"channel_run", b.channel_run},
       {"store", b.store},
       {"phase_rows", b.phase_rows},
+      {"exchange", b.exchange},
       {"chunk", b.chunk},
       {"stages", b.stages},
       {"copy_bytes", b.copy_bytes},
@@ -54,7 +55,7 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   plan.threads = kThreads;
   plan.shared_bytes = shared_bytes(f, b);
   plan.packed_bytes = packed_bytes(f, b);
-  plan.alignment = std::max(b.copy_bytes == 0 ? 16 : b.copy_bytes, b.store * f.bytes);
+  plan.alignment = std::max(is_skewed(f, b) ? staging_of(f, b).vector * f.bytes : b.copy_bytes, b.store * f.bytes);
   plan.summary = fmt::format("a block makes {}{}x{} outputs of {} channels; {} taps; {:.1f} KiB shared",
                              b.tile_n > 1 ? fmt::format("{}x", b.tile_n) : "", b.tile_h * b.phase_rows,
                              b.tile_w * layer.stride.w, std::min(b.columns, layer.out_channels),
@@ -62,11 +63,13 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   const std::int64_t merged = shift_gemm::merged_phases(layer);
   plan.reason = fmt::format(
       "tensor cores: {}products of 64 positions x {} columns, {} a warpgroup, {} stages of {} input channels{}, "
-      "weights "
-      "{}",
+      "weights {}{}",
       f.split ? "three f16 for each of fp32; " : "", merged * b.columns,
-      b.run / 2 * b.phase_rows * layer.stride.w / merged, b.stages, b.chunk, b.bulk ? " by rows" : "",
-      b.resident ? "resident" : "with each stage");
+      b.run / 2 * b.phase_rows * layer.stride.w / merged, b.stages, b.chunk,
+      is_flat(f, b) ? " in one piece"
+      : b.bulk      ? " by rows"
+                    : "",
+      b.resident ? "resident" : "with each stage", b.exchange ? ", outputs through shared memory" : "");
   return plan;
 }
 
@@ -79,6 +82,9 @@ bool applies(const Problem& problem) {
 
 std::int64_t integer(const Plan& plan, std::string_view name) {
   return std::get<std::int64_t>(plan.parameters.find(name)->second);
+}
+bool flag(const Plan& plan, std::string_view name) {
+  return std::get<bool>(plan.parameters.find(name)->second);
 }
 
 }  // namespace
@@ -106,9 +112,16 @@ Grid shift_gemm_grid(const Problem& problem, const Plan& plan) {
   const Layer& layer = problem.layer;
   const std::int64_t columns =
       ceil_div(layer.out_channels, integer(plan, "columns")) * (layer.stride.h / integer(plan, "phase_rows"));
+  // Of an image that is one row of positions, a tile has several rows, or about a part of one.
+  const bool flat = shift_gemm::is_flat(shift_gemm::facts_of(problem), {.tile_h = integer(plan, "tile_h"),
+                                                                        .run = integer(plan, "run"),
+                                                                        .bulk = flag(plan, "bulk"),
+                                                                        .exchange = flag(plan, "exchange")});
+  const std::int64_t rows =
+      flat ? std::max<std::int64_t>(1, integer(plan, "tile_w") / *layer.width) : integer(plan, "tile_h");
   return {.stride_h = layer.stride.h,
           .stride_w = layer.stride.w,
-          .tile_rows = layer.stride.h * integer(plan, "tile_h"),
+          .tile_rows = layer.stride.h * rows,
           .tile_columns = layer.stride.w * integer(plan, "tile_w"),
           .tile_images = integer(plan, "tile_n"),
           .blocks_per_tile = columns,

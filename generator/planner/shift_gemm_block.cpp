@@ -13,6 +13,7 @@ namespace {
 constexpr std::int64_t kMostSums = 256;  // of a thread: phases * tiles of 64 positions * columns * sets
 constexpr std::int64_t kMostRegisters = 152;
 constexpr std::int64_t kMostSplitRegisters = 168;
+constexpr std::int64_t kSkewRegisters = 12;   // less where rows begin anywhere
 constexpr std::int64_t kMostProducts = 1024;  // in the unrolled body
 constexpr std::int64_t kMostTerms = 16;       // products of a sum of f32x3: each addition on tensor cores truncates
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the weights of a block
@@ -32,7 +33,7 @@ bool choose_stages(const Facts& f, Block& b) {
 }
 
 /// How input is brought: by the largest copies that rows (or pixels, with channels last) of this many elements allow,
-/// and rows also by bulk copies.
+/// and rows also by bulk copies: of 32-bit elements, which consumers read one by one, whatever their width is.
 std::vector<Block> with_copies(const Facts& f, Block b) {
   const Size extent = f.channels_last ? Size(f.layer.in_channels) : f.layer.width;
   std::vector<Block> out;
@@ -41,14 +42,28 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
       out.push_back(b);
     }
   }
-  if (!f.channels_last && !out.empty() && out.front().copy_bytes == 16) {
+  if (!f.channels_last && !out.empty() && (out.front().copy_bytes == 16 || f.bytes == 4)) {
     out.push_back(out.front());
+    out.back().copy_bytes = 16;
     out.back().bulk = true;
   }
   return out;
 }
 
-void choose_store(const Facts& f, Block& b) {
+/// Adjacent outputs of a warp in a row.
+std::int64_t warp_outputs(const Facts& f, const Block& b) {
+  return 8 * b.run * f.layer.stride.w;
+}
+
+/// What the exchange of outputs takes: eight channels of each warp, with the template's pitch.
+std::int64_t exchange_bytes(const Facts& f, const Block& b) {
+  const std::int64_t outputs = warp_outputs(f, b);
+  return b.exchange ? 64 * (outputs + floor_mod(f.pack - outputs, 4 * f.pack)) * f.bytes : 0;
+}
+
+/// Chooses how many elements are stored together; false for an exchange where a run is stored in one piece without, and
+/// of f32x3, which has no registers for it.
+bool choose_store(const Facts& f, Block& b) {
   const Layer& layer = f.layer;
   b.store = f.pack;
   if (f.channels_last) {
@@ -56,16 +71,18 @@ void choose_store(const Facts& f, Block& b) {
       b.store /= 2;
     }
     b.channel_run = b.store;
-    return;
+    return !b.exchange;
   }
   b.channel_run = 2;
   // An open width allows no store of more than one element.
   const std::int64_t out = layer.width ? output_extent(*layer.width, layer.kernel.w, layer.stride.w, layer.padding.w,
                                                        layer.output_padding.w, layer.dilation.w)
                                        : 1;
-  while (b.store > 1 && (b.run * layer.stride.w % b.store != 0 || out % b.store != 0)) {
+  const std::int64_t together = b.exchange ? warp_outputs(f, b) / 4 : b.run * layer.stride.w;
+  while (b.store > 1 && (together % b.store != 0 || out % b.store != 0)) {
     b.store /= 2;
   }
+  return !b.exchange || (!f.split && b.store < std::min(b.run * layer.stride.w, f.pack));
 }
 
 /// Registers of a consumer that hold sums and, in two turns, the operands of a run: products of more than these are
@@ -75,7 +92,8 @@ bool choose_ahead(const Facts& f, Block& b) {
   const std::int64_t sums = f.parts * b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2;
   const std::int64_t operands = b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns);
   const std::int64_t waiting = f.split ? 2 * (operands + 3) : 0;
-  const std::int64_t most = f.split ? kMostSplitRegisters : kMostRegisters;
+  const std::int64_t most =
+      (f.split ? kMostSplitRegisters : kMostRegisters) - (!f.split && is_skewed(f, b) ? kSkewRegisters : 0);
   b.ahead = sums + 2 * 4 * operands + waiting <= most;
   return sums + 2 * 4 * operands <= most;
 }
@@ -84,14 +102,15 @@ bool choose_ahead(const Facts& f, Block& b) {
 bool choose_tile(const Facts& f, Block& b) {
   std::pair<double, std::int64_t> best = {std::numeric_limits<double>::infinity(), 0};
   Block chosen = b;
-  const std::int64_t least = std::max(b.run, f.channels_last ? 1 : b.copy_bytes / f.bytes);
+  const std::int64_t least =
+      std::max(b.exchange ? 8 * b.run : b.run, f.channels_last || is_skewed(f, b) ? 1 : b.copy_bytes / f.bytes);
   for (std::int64_t n = 1; n <= (f.split ? 32 : 64); n *= 2) {
     for (std::int64_t w = least; n * w <= 64 * b.run; w *= 2) {
       Block tried = b;
       tried.tile_n = n;
       tried.tile_w = w;
       tried.tile_h = 64 * b.run / (n * w);
-      if (!choose_stages(f, tried)) {
+      if ((f.split && is_skewed(f, tried)) || !choose_stages(f, tried)) {
         continue;
       }
       if (const std::pair cost(predicted_seconds(f, tried), staging_of(f, tried).input_bytes); cost < best) {
@@ -113,8 +132,7 @@ std::optional<Block> completed(const Facts& f, Block b) {
       packed_bytes(f, b) / column_tiles(f, b) > kMostBlockBytes) {
     return std::nullopt;
   }
-  choose_store(f, b);
-  return choose_tile(f, b) ? std::optional(b) : std::nullopt;
+  return choose_store(f, b) && choose_tile(f, b) ? std::optional(b) : std::nullopt;
 }
 
 /// Output channels of a block: as many as the registers hold, or a half or a quarter of them.
@@ -189,9 +207,12 @@ std::vector<Block> blocks(const Facts& f) {
         for (const std::int64_t chunk : chunk_sizes(f)) {
           block.chunk = chunk;
           block.add_rows = rows_added(f);
-          for (const Block& copied : with_copies(f, block)) {
-            if (const std::optional<Block> fitting = completed(f, copied)) {
-              all.push_back(*fitting);
+          for (Block copied : with_copies(f, block)) {
+            for (const bool exchange : {false, true}) {
+              copied.exchange = exchange;
+              if (const std::optional<Block> fitting = completed(f, copied)) {
+                all.push_back(*fitting);
+              }
             }
           }
         }
@@ -205,15 +226,20 @@ Staging staging_of(const Facts& f, const Block& b) {
   const std::int64_t groups = f.layer.stride.h / b.phase_rows;
   const std::int64_t run = b.run + greatest_offset(f.columns);
   Staging out;
-  out.vector = f.channels_last ? 1 : f.bytes == 2 ? 2 : std::min<std::int64_t>(b.run, 4);
+  const bool skewed = is_skewed(f, b);
+  out.vector = f.channels_last ? 1
+               : skewed        ? (f.layer.width && *f.layer.width % 2 == 0 ? 2 : 1)
+               : f.bytes == 2  ? 2
+                               : std::min<std::int64_t>(b.run, 4);
   out.offsets_h = groups == 1 ? greatest_offset(f.rows) - least_offset(f.rows) + 1 : f.layer.kernel.h / groups;
-  const std::int64_t align = f.channels_last ? 1 : std::max(b.copy_bytes / f.bytes, out.vector);
+  const std::int64_t align = f.channels_last ? 1 : skewed ? out.vector : std::max(b.copy_bytes / f.bytes, out.vector);
   const std::int64_t first = round_down(least_offset(f.columns), align);
   out.image_rows = b.tile_h + out.offsets_h - 1;
   out.columns = round_up(b.tile_w + greatest_offset(f.columns) - first, align);
   const std::int64_t start = f.channels_last ? first : first + round_down(least_offset(f.columns) - first, out.vector);
   out.run_words = round_up(run - start, out.vector);
-  const std::int64_t plane = b.tile_n * out.image_rows * out.columns;
+  const std::int64_t pitch_of_rows = skewed ? round_up(out.columns + f.pack - out.vector, f.pack) : out.columns;
+  const std::int64_t plane = b.tile_n * out.image_rows * pitch_of_rows;
   if (f.channels_last) {
     const std::int64_t words = b.chunk * f.bytes / 4;
     out.input_bytes = plane * 4 *
@@ -233,6 +259,23 @@ Staging staging_of(const Facts& f, const Block& b) {
         b.add_rows > 0 || chunks(f, b) > 1 ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512 : 0;
   }
   return out;
+}
+
+bool is_flat(const Facts& f, const Block& b) {
+  const Layer& layer = f.layer;
+  const auto covers = [](const Axis& axis, std::int64_t output_padding) {
+    return least_offset(axis) == 0 && greatest_offset(axis) == 0 &&
+           axis.dilation * (axis.kernel - 1) + output_padding + 1 == axis.stride;
+  };
+  constexpr std::int64_t kMostPositions = 0x3fffffff;
+  return f.split && b.bulk && b.tile_h == 1 && !b.exchange && layer.height && *layer.height > 1 && layer.width &&
+         *layer.width % b.run == 0 && *layer.height <= kMostPositions / *layer.width &&
+         *layer.height * *layer.width * f.bytes % 16 == 0 && covers(f.rows, layer.output_padding.h) &&
+         covers(f.columns, layer.output_padding.w);
+}
+
+bool is_skewed(const Facts& f, const Block& b) {
+  return b.bulk && !f.channels_last && !is_flat(f, b) && !(f.layer.width && *f.layer.width * f.bytes % 16 == 0);
 }
 
 std::int64_t merged_phases(const Layer& layer) {
@@ -261,7 +304,8 @@ std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const std::int64_t barriers = f.split && b.bulk ? 24 : 16;
   const std::int64_t stage =
       staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + staging.largest_bytes + barriers;
-  return (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage + staging.total_bytes;
+  return (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage + staging.total_bytes +
+         exchange_bytes(f, b);
 }
 
 std::int64_t packed_bytes(const Facts& f, const Block& b) {

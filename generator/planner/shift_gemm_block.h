@@ -15,7 +15,7 @@ struct Block {
   std::int64_t tile_n = 1, tile_h = 0, tile_w = 0, run = 2;
   std::int64_t columns = 8, channel_run = 2, store = 1, phase_rows = 1;
   std::int64_t chunk = 16, stages = 2, copy_bytes = 16;
-  bool bulk = false, resident = false, ahead = true;
+  bool bulk = false, resident = false, ahead = true, exchange = false;
   std::int64_t add_rows = 0;
 };
 
@@ -51,6 +51,13 @@ struct Staging {
   std::int64_t total_bytes = 0;
 };
 [[nodiscard]] Staging staging_of(const Facts& facts, const Block& block);
+
+/// Whether rows come by bulk copies though they are no whole pieces of 16 bytes: each begins anywhere in one.
+[[nodiscard]] bool is_skewed(const Facts& facts, const Block& block);
+
+/// Whether an image of f32x3 is one row of positions, which bulk copies bring: outputs of a position are made from it
+/// alone, and there are stride_h * stride_w of each.
+[[nodiscard]] bool is_flat(const Facts& facts, const Block& block);
 
 /// Adjacent column phases that one product makes.
 [[nodiscard]] std::int64_t merged_phases(const Layer& layer);

@@ -8,10 +8,12 @@
 namespace convtgen::shift_gemm {
 namespace {
 
-constexpr double kClock = 1.7e9;         // under load
-constexpr double kL2BytesPerCycle = 24;  // that an SM gets while all of them ask
-constexpr double kBulkCycles = 15;       // of one bulk copy, however small
-constexpr double kChunkCycles = 150;     // of barriers, and of a pipeline that fills
+constexpr double kClock = 1.7e9;          // under load
+constexpr double kL2BytesPerCycle = 24;   // that an SM gets while all of them ask
+constexpr double kSmallCopyCycles = 0.5;  // of an asynchronous copy of 4 bytes
+constexpr double kBulkCycles = 15;        // of one bulk copy, however small
+constexpr double kSkewedCycles = 20;      // of one whose row begins anywhere
+constexpr double kChunkCycles = 150;      // of barriers, and of a pipeline that fills
 // What calls took over what this says of them, in the middle of the benchmark's layers.
 constexpr double kRowsMeasured = 1.25;
 constexpr double kPixelsMeasured = 0.85;  // with channels last
@@ -19,6 +21,7 @@ constexpr double kSplitMeasured = 1.22;   // f32x3
 constexpr double kLaunchSeconds = 3e-6;   // and the first loads
 constexpr double kPackBytesPerSecond = 1e12;
 constexpr double kEpilogueInstructions = 4;  // for an output: bias, address, store
+constexpr double kExchangeInstructions = 6;  // the same through shared memory
 // Of f32x3: for a pair of values that is split, four values that are looked at, a sum that is added to its total. A
 // warp that looks at values waits for them, and may have rows to ask for besides.
 constexpr double kSplitInstructions = 10;
@@ -29,15 +32,32 @@ constexpr double kAddUpInstructions = 7;
 constexpr double kStall = 1.3;  // cycles of an instruction
 constexpr double kWaitCycles = 150;
 
+double number(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
 /// Of a product of 64 positions by two warpgroups that take turns.
 double product_cycles(std::int64_t columns) {
   return std::max(17.0, static_cast<double>(columns) * 0.5 + (columns < 64 ? 2.0 : 0.5));
 }
 
+/// How many threads want the same bank when a warp reads a word of its runs. Skewed rows of adjacent channels lie apart
+/// by what a plane leaves over of whole pieces.
+double bank_conflicts(const Facts& f, const Block& b) {
+  if (f.channels_last || f.split) {
+    return 2;
+  }
+  if (!is_skewed(f, b)) {
+    return 1;
+  }
+  const bool is_known = f.layer.width && f.layer.height;
+  const std::int64_t plane = is_known ? *f.layer.width * *f.layer.height : 2;
+  return plane % 2 != 0 ? 1 : plane % 4 != 0 ? 2 : 4;
+}
+
 /// Cycles of one tile whose stages keep coming.
 double tile_cycles(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
-  const auto number = [](std::int64_t value) { return static_cast<double>(value); };
   const double groups = number(f.layer.stride.h / b.phase_rows);
   const double steps = number(b.chunk / f.depth);
   const double stages = number(chunks(f, b));
@@ -55,10 +75,14 @@ double tile_cycles(const Facts& f, const Block& b) {
 
   // Shared memory gives or takes 128 bytes a cycle, but 16 of an asynchronous copy: weights, runs, and what arrives.
   const double outputs = number(b.phase_rows * f.layer.stride.w * b.run * b.columns) / 4;  // of a thread
-  const double runs = 8 * steps * number(staging.offsets_h) * 2 * words * (f.channels_last || f.split ? 2 : 1);
-  const double arriving = number(staging.input_bytes) / (b.bulk ? 128 : f.split ? number(b.copy_bytes) : 16);
+  const double runs = 8 * steps * number(staging.offsets_h) * 2 * words * bank_conflicts(f, b);
+  const double arriving =
+      number(staging.input_bytes) / (b.bulk    ? 128.0
+                                     : f.split ? number(b.copy_bytes)
+                                               : std::min(16.0, number(b.copy_bytes) / kSmallCopyCycles));
   const double scans = f.split ? number(staging.input_bytes) / 16 / 128 : 0;  // of a thread, four values each
-  const double rows = b.bulk ? number(b.chunk * b.tile_n * staging.image_rows) * kBulkCycles : 0.0;
+  const double rows =
+      b.bulk ? number(b.chunk * b.tile_n * staging.image_rows) * (is_skewed(f, b) ? kSkewedCycles : kBulkCycles) : 0.0;
   // What f32x3 adds up is written and read again; at a tile's end only what there is.
   const double additions = f.split ? number(times_added(f, b)) / stages : 0;
   const double weights = b.resident ? 0 : number(staging.weight_bytes);
@@ -73,7 +97,7 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
   const double producers = rows + scans * kScanCycles;
   return stages * (std::max({tensor, issue, alone, shared, producers, bytes / kL2BytesPerCycle}) + kChunkCycles) +
-         2 * outputs * kEpilogueInstructions;
+         2 * outputs * (b.exchange ? kExchangeInstructions : kEpilogueInstructions);
 }
 
 /// Sectors of 32 bytes that rows of `elements` adjacent ones touch, over those that they would fill.
@@ -88,22 +112,28 @@ double row_waste(const Facts& f, std::int64_t elements, std::int64_t extent) {
 double predicted_seconds(const Facts& f, const Block& b) {
   const Layer& layer = f.layer;
   const Shape shape = shape_of(layer, planned_sizes(layer)).value_or(Shape{});
-  const std::int64_t tiles = ceil_div(shape.batch, b.tile_n) * ceil_div(shape.out_height, layer.stride.h * b.tile_h) *
-                             ceil_div(shape.out_width, layer.stride.w * b.tile_w);
+  const bool flat = is_flat(f, b);
+  const std::int64_t in_row = flat ? shape.in_height * shape.in_width : shape.in_width;
+  const std::int64_t image_tiles = flat ? ceil_div(in_row, b.tile_w)
+                                        : ceil_div(shape.out_height, layer.stride.h * b.tile_h) *
+                                              ceil_div(shape.out_width, layer.stride.w * b.tile_w);
+  const std::int64_t tiles = ceil_div(shape.batch, b.tile_n) * image_tiles;
   const std::int64_t columns = column_tiles(f, b);
   const std::int64_t sms = f.target.multiprocessors;
   const std::int64_t at_once = std::max<std::int64_t>(1, std::min(tiles, sms / columns));  // of one column tile
   const std::int64_t rounds = ceil_div(tiles, at_once) * ceil_div(columns * at_once, sms);
   const double cycles = static_cast<double>(rounds) * tile_cycles(f, b);
 
-  // Stores in pieces with gaps between them cost twice as much.
-  const bool in_pieces = !f.channels_last && b.store < std::min(b.run * layer.stride.w, f.pack);
-  const double read_waste = f.channels_last ? 1.0 : row_waste(f, std::min(b.tile_w, shape.in_width), shape.in_width);
-  const double write_waste =
-      f.channels_last ? 1.0 : row_waste(f, std::min(b.tile_w * layer.stride.w, shape.out_width), shape.out_width);
+  // A sector is written as often as there are stores with a part of it: pieces of a run with gaps between them, and
+  // the ends of what a warp stores where rows begin anywhere.
+  const std::int64_t run_outputs = std::min(b.run * layer.stride.w, 32 / f.bytes);
+  const double pieces = f.channels_last || b.exchange ? 1 : number(std::max<std::int64_t>(1, run_outputs / b.store));
+  const std::int64_t together = std::min(b.tile_w, 8 * b.run) * layer.stride.w;
+  const double read_waste = f.channels_last ? 1.0 : row_waste(f, std::min(b.tile_w, in_row), in_row);
+  const double write_waste = f.channels_last ? 1.0 : row_waste(f, std::min(together, shape.out_width), shape.out_width);
   const double moved = static_cast<double>(shape.input_elements) * read_waste +
                        static_cast<double>(shape.weight_elements) +
-                       static_cast<double>(shape.output_elements) * write_waste * (in_pieces ? 2.0 : 1.0);
+                       static_cast<double>(shape.output_elements) * write_waste * pieces;
   const double memory = moved * static_cast<double>(f.bytes) / f.target.bytes_per_second;
   // What is limited by both is slower than either limit.
   const double seconds = cycles / kClock;

@@ -79,3 +79,17 @@ __device__ __forceinline__ void store_together(Parameters::Element* to, const fl
     }
   }
 }
+
+// The same from shared memory, where they lie as they will in memory.
+__device__ __forceinline__ void store_piece(Parameters::Element* to, const Parameters::Element* from) {
+  constexpr int kPieceBytes = Parameters::store * static_cast<int>(sizeof(Parameters::Element));
+  if constexpr (kPieceBytes == 16) {
+    store_streaming_16(to, *reinterpret_cast<const uint4*>(from));
+  } else if constexpr (kPieceBytes == 8) {
+    store_streaming_8(to, *reinterpret_cast<const uint2*>(from));
+  } else if constexpr (Parameters::store > 1) {
+    store_streaming_4(to, *reinterpret_cast<const unsigned int*>(from));
+  } else {
+    *to = *from;
+  }
+}

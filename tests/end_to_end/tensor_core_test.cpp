@@ -96,6 +96,16 @@ void let_rows_roll(RandomLayer& drawn, std::mt19937_64& random, std::uint64_t nu
   layer.width = drawn.sizes.width;
 }
 
+/// Gives the layer rows that come by bulk copies: wide ones, channels first, whole pieces of 16 bytes in half of them.
+void bring_rows(RandomLayer& drawn, std::mt19937_64& random) {
+  Layer& layer = drawn.layer;
+  layer.layout = Layout::kNchw;
+  const std::int64_t whole = layer.dtype == Dtype::kF32 ? 4 : 8;
+  const std::int64_t unit = random() % 2 == 0 ? whole : 1;
+  drawn.sizes.width = unit * (1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(160 / unit)));
+  layer.width = layer.width || unit > 1 ? Size(drawn.sizes.width) : layer.width;
+}
+
 /// A random layer with one group, a compute mode of tensor cores and more channels.
 RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64_t number,
                        std::string_view template_name) {
@@ -122,6 +132,8 @@ RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64
       layer.padding = {static_cast<std::int64_t>(random() % 3), static_cast<std::int64_t>(random() % 2)};
       layer.output_padding = {0, 0};
       layer.dilation = {1, 1};
+    } else if (number % 8 == 2 && template_name == "shift_gemm") {
+      bring_rows(drawn, random);
     }
     if (template_name == "halo_gemm") {
       share_input(drawn, random, number);
@@ -215,13 +227,17 @@ bool flag(const Plan& plan, const char* name) {
 
 TEST(TensorCores, RandomLayersMatchTheDefinition) {
   Kinds kinds({"weights resident", "weights with each stage", "phase rows parted", "runs of 4 or 8",
-               "tiles of several images", "f32x3", "f32x3 in one chunk", "f32x3 with channels last"});
+               "tiles of several images", "f32x3", "f32x3 in one chunk", "f32x3 with channels last",
+               "rows by bulk copies", "rows that begin anywhere in a piece"});
   run_layers("shift_gemm", [&](const Layer& layer, const Plan& plan) {
     kinds.count("weights resident", flag(plan, "resident"));
     kinds.count("weights with each stage", !flag(plan, "resident"));
     kinds.count("phase rows parted", integer(plan, "phase_rows") < layer.stride.h);
     kinds.count("runs of 4 or 8", integer(plan, "run") > 2);
     kinds.count("tiles of several images", integer(plan, "tile_n") > 1);
+    const bool begins_anywhere = flag(plan, "bulk") && !(layer.width && *layer.width * bytes_of(layer.dtype) % 16 == 0);
+    kinds.count("rows by bulk copies", flag(plan, "bulk") && !begins_anywhere);
+    kinds.count("rows that begin anywhere in a piece", begins_anywhere);
     kinds.count("f32x3", flag(plan, "split"));
     kinds.count("f32x3 in one chunk", flag(plan, "split") && integer(plan, "chunk") >= layer.in_channels);
     kinds.count("f32x3 with channels last", flag(plan, "split") && flag(plan, "channels_last"));

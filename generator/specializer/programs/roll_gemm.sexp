@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "75b959083f4b915c6f00a25d4e80de3ddbf574b79f981c506c762ea853c87a63")
+  (digest "0bddc78efb0d30ea1c32c66c4efc3261de1b77ee611bd86eb63a7d6faf555e9b")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -257,6 +257,25 @@
                     (do @17 (call store_streaming_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
+  (function @84 device void store_piece
+    (comment "The same from shared memory, where they lie as they will in memory.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Element) to)
+    (argument (pointer (const P::Element)) from)
+    (declare_constexpr @1 int kPieceBytes (* P::store (static_cast int (sizeof P::Element))))
+    (if_constexpr @2 (== kPieceBytes 16)
+      (then
+        (do @3 (call store_streaming_16 to (* (reinterpret_cast (pointer (const uint4)) from)))))
+      (else
+        (if_constexpr @4 (== kPieceBytes 8)
+          (then
+            (do @5 (call store_streaming_8 to (* (reinterpret_cast (pointer (const uint2)) from)))))
+          (else
+            (if_constexpr @6 (> P::store 1)
+              (then
+                (do @7 (call store_streaming_4 to (* (reinterpret_cast (pointer (const "unsigned int")) from)))))
+              (else
+                (do @9 (= (* to) (* from))))))))))
   (file "device/tensor_copy.h")
   (verbatim @20 TensorMap "// The chip's form of a tensor map (runtime/device/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.\nstruct __align__(64) TensorMap {\n  unsigned long long words[16];\n};")
   (primitive @25 void tensor_load_1d (uses TensorMap shared_address) "// Loads the box at these coordinates of a 1-dimensional map to shared memory.\n__device__ __forceinline__ void tensor_load_1d(void* to, const TensorMap& map, unsigned long long* barrier, int c0) {\n  asm volatile(\n      \"cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];\" ::\"r\"(\n          shared_address(to)),\n      \"l\"(&map), \"r\"(shared_address(barrier)), \"r\"(c0)\n      : \"memory\");\n}")
