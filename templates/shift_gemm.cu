@@ -33,6 +33,7 @@ using Element = P::Element;
 constexpr int kConsumers = 256;
 constexpr int kProducers = 128;
 constexpr int kThreads = kConsumers + kProducers;
+constexpr int kTileWarps = P::in_turn ? 4 : 8;  // of consumers, that make a tile
 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
 constexpr int kOperandBytes = P::split ? 2 : kBytes;   // of one in a product
@@ -126,10 +127,11 @@ constexpr int kBarrierOffset = kExchangeOffset + kConsumers / 32 * kWarpExchange
 constexpr int kRunStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kVector * kVector;
 constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, kVector) * kVector;
 
-static_assert(P::tile_n * P::tile_h * P::tile_w == 64 * P::run && P::tile_w % P::run == 0, "eight warps make the tile");
+static_assert(P::tile_n * P::tile_h * P::tile_w == 8 * kTileWarps * P::run && P::tile_w % P::run == 0,
+              "the warps make the tile");
 static_assert(kParts * kPhases * kTiles * P::columns <= 256, "the sums fit the registers");
 static_assert(!P::split || kBytes == 4, "what is split is fp32");
-static_assert(P::split || (P::ahead && P::add_rows == 0), "what only f32x3 has");
+static_assert(P::split ? !P::in_turn : P::ahead && P::add_rows == 0, "what only f32x3 has, or has not");
 static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted one by one, and only where each has as many kernel rows");
 static_assert(!P::bulk || kSkewed || (!P::channels_last && P::copy_bytes == 16 && P::tile_w * kBytes % 16 == 0),
@@ -407,6 +409,16 @@ __device__ __forceinline__ Place place_of(const Tile& tile, const Element* __res
   return place;
 }
 
+// Goes on to the stage behind those of one tile.
+__device__ __forceinline__ void skip_tile(int& stage, unsigned int& parity) {
+  stage += kChunks % P::stages;
+  parity ^= kChunks / P::stages % 2;
+  if (stage >= P::stages) {
+    stage -= P::stages;
+    parity ^= 1;
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     shift_gemm(const Element* __restrict__ x, const unsigned char* __restrict__ packed,
                const Element* __restrict__ bias, Element* __restrict__ y, int batch, int height, int width) {
@@ -437,17 +449,22 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
   unsigned long long* resident = empty + P::stages;               // of the weights, where they are
+  unsigned long long* turn = resident + 1;                        // of each warpgroup
   unsigned long long* landed = resident + (P::resident ? 1 : 0);  // of f32x3's bulk copies, which are looked at first
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
       mbarrier_init(&full[stage], P::resident ? kProducers : kProducers + 1);
-      mbarrier_init(&empty[stage], kConsumers / 32);
+      mbarrier_init(&empty[stage], kTileWarps);
       if (P::split && P::bulk) {
         mbarrier_init(&landed[stage], kProducers);
       }
     }
     if (P::resident) {
       mbarrier_init(resident, 1);
+    }
+    if (P::in_turn) {
+      mbarrier_init(&turn[0], kTileWarps);
+      mbarrier_init(&turn[1], kTileWarps);
     }
     fence_mbarrier_init();
   }
@@ -529,7 +546,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
-    const int run = warp * 8 + lane / 4;
+    const int group = P::in_turn ? warp / 4 : 0;
+    const int run = (P::in_turn ? warp % 4 : warp) * 8 + lane / 4;
     const int image = run / (P::tile_h * P::tile_w / P::run);
     const int row = run / (P::tile_w / P::run) % P::tile_h;
     const int column = run % (P::tile_w / P::run) * P::run;
@@ -548,7 +566,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     int stage = 0;
     unsigned int parity = 0;
-    for (int index = first_tile; index < tiles; index += next_tile) {
+    unsigned int turn_parity = 0;
+    if (P::in_turn && group == 1) {
+      release(&turn[0], true);
+      skip_tile(stage, parity);
+    }
+    for (int index = first_tile + group * next_tile; index < tiles; index += (P::in_turn ? 2 : 1) * next_tile) {
+      // Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.
+      if (P::in_turn) {
+        mbarrier_wait(&turn[group], turn_parity);
+        turn_parity ^= 1;
+      }
       Place place;
       if (kSkewed) {
         const Tile tile = tile_at(index, tiles_y, tiles_x);
@@ -557,17 +585,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       pin(sums);
       for (int chunk = 0; chunk < kChunks; ++chunk) {
         mbarrier_wait(&full[stage], parity);
+        if (P::in_turn) {
+          release(&turn[1 - group], chunk == kChunks - 1);
+        }
         const unsigned char* from = stages + stage * kStageBytes;
         const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
-        unsigned long long* previous = &empty[stage == 0 ? P::stages - 1 : stage - 1];
         if constexpr (P::split) {
           choose_scale(sums, held, from, totals, exponents, image);
           multiply_split(sums, held, reinterpret_cast<const float*>(from) + own, weights, totals, exponents, image,
-                         chunk == 0, &empty[stage], previous, zero);
+                         chunk == 0, &empty[stage], &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
         } else {
           multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
-                         wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0, previous, place,
-                         in_w);
+                         wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
+                         &empty[stage == 0 ? P::stages - 1 : stage - 1], place, in_w);
           if (P::resident) {
             release(&empty[stage], true);
           }
@@ -592,6 +622,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         held.rows = 0;
         held.added = false;
         load_shifts(shifts, bias, co);  // there is no register for them before
+      }
+      if (P::in_turn) {
+        skip_tile(stage, parity);
       }
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       if (P::tile_n == 1 || tile.image + image < batch) {

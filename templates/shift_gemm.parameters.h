@@ -37,7 +37,7 @@ struct Parameters {
   static constexpr int tile_n = 1;  // images
   static constexpr int tile_h = 8;
   static constexpr int tile_w = 16;
-  static constexpr int run = 2;            // 2, 4 or 8; tile_n * tile_h * tile_w is 64 * run
+  static constexpr int run = 2;            // 2, 4 or 8; tile_n * tile_h * tile_w is 64 * run, 32 * run in turn
   static constexpr int columns = 64;       // output channels of a block, a multiple of 8
   static constexpr int channel_run = 1;    // adjacent output channels that a thread makes
   static constexpr int store = 4;          // elements that are stored together, 1 to 16 bytes of them
@@ -55,6 +55,10 @@ struct Parameters {
 
   // Whether a consumer gets operands ready while products of others are under way, which takes more registers.
   static constexpr bool ahead = true;
+
+  // Whether each warpgroup of consumers makes tiles of its own, half as large, in turn: what one stores is hidden by
+  // the products of the other.
+  static constexpr bool in_turn = false;
 
   // f32x3: how many rows of taps have sums of their own, which are then added up; 0: a chunk's all.
   static constexpr int add_rows = 0;

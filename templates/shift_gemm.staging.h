@@ -14,7 +14,7 @@ __device__ __forceinline__ void copy(Element* to, const Element* from, int bytes
 
 // Copies of a channel (of a pixel, with channels last), and how many channels (pixels) the producers bring at a time:
 // each thread has the same place in all of them.
-constexpr int kCopies = P::channels_last ? P::chunk / kCopy : P::tile_n * kStagedRows * (kStagedColumns / kCopy);
+constexpr int kCopies = P::channels_last ? P::chunk / kCopy : P::tile_n * kStagedRows * ceil_div(kStagedColumns, kCopy);
 constexpr int kAtOnce = kCopies < kProducers ? kProducers / kCopies : 1;
 
 // Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the

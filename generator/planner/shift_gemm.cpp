@@ -35,6 +35,7 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"store", b.store},
       {"phase_rows", b.phase_rows},
       {"exchange", b.exchange},
+      {"in_turn", b.in_turn},
       {"chunk", b.chunk},
       {"stages", b.stages},
       {"copy_bytes", b.copy_bytes},
@@ -63,13 +64,14 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   const std::int64_t merged = shift_gemm::merged_phases(layer);
   plan.reason = fmt::format(
       "tensor cores: {}products of 64 positions x {} columns, {} a warpgroup, {} stages of {} input channels{}, "
-      "weights {}{}",
+      "weights {}{}{}",
       f.split ? "three f16 for each of fp32; " : "", merged * b.columns,
       b.run / 2 * b.phase_rows * layer.stride.w / merged, b.stages, b.chunk,
       is_flat(f, b) ? " in one piece"
       : b.bulk      ? " by rows"
                     : "",
-      b.resident ? "resident" : "with each stage", b.exchange ? ", outputs through shared memory" : "");
+      b.resident ? "resident" : "with each stage", b.in_turn ? ", warpgroups in turn" : "",
+      b.exchange ? ", outputs through shared memory" : "");
   return plan;
 }
 

@@ -61,8 +61,7 @@ std::int64_t exchange_bytes(const Facts& f, const Block& b) {
   return b.exchange ? 64 * (outputs + floor_mod(f.pack - outputs, 4 * f.pack)) * f.bytes : 0;
 }
 
-/// Chooses how many elements are stored together; false for an exchange where a run is stored in one piece without, and
-/// of f32x3, which has no registers for it.
+/// Chooses how many elements are stored together; false for an exchange where a run is stored in one piece without.
 bool choose_store(const Facts& f, Block& b) {
   const Layer& layer = f.layer;
   b.store = f.pack;
@@ -82,7 +81,7 @@ bool choose_store(const Facts& f, Block& b) {
   while (b.store > 1 && (together % b.store != 0 || out % b.store != 0)) {
     b.store /= 2;
   }
-  return !b.exchange || (!f.split && b.store < std::min(b.run * layer.stride.w, f.pack));
+  return !b.exchange || b.store < std::min(b.run * layer.stride.w, f.pack);
 }
 
 /// Registers of a consumer that hold sums and, in two turns, the operands of a run: products of more than these are
@@ -98,18 +97,18 @@ bool choose_ahead(const Facts& f, Block& b) {
   return sums + 2 * 4 * operands <= most;
 }
 
-/// The tile of 64 * run positions that is predicted to take least, with the least halo; false where none fits.
+/// The tile that is predicted to take least, with the least halo; false where none fits.
 bool choose_tile(const Facts& f, Block& b) {
   std::pair<double, std::int64_t> best = {std::numeric_limits<double>::infinity(), 0};
   Block chosen = b;
   const std::int64_t least =
       std::max(b.exchange ? 8 * b.run : b.run, f.channels_last || is_skewed(f, b) ? 1 : b.copy_bytes / f.bytes);
   for (std::int64_t n = 1; n <= (f.split ? 32 : 64); n *= 2) {
-    for (std::int64_t w = least; n * w <= 64 * b.run; w *= 2) {
+    for (std::int64_t w = least; n * w <= positions(b); w *= 2) {
       Block tried = b;
       tried.tile_n = n;
       tried.tile_w = w;
-      tried.tile_h = 64 * b.run / (n * w);
+      tried.tile_h = positions(b) / (n * w);
       if ((f.split && is_skewed(f, tried)) || !choose_stages(f, tried)) {
         continue;
       }
@@ -196,6 +195,12 @@ Facts facts_of(const Problem& problem) {
 std::vector<Block> blocks(const Facts& f) {
   const Layer& layer = f.layer;
   const bool rows_part = layer.kernel.h % layer.stride.h == 0 && layer.dilation.h == 1;
+  // How outputs are stored: as they are or through shared memory, by all consumers at once or in turn. Consumers of
+  // f32x3 have no registers for more than the first.
+  std::vector<std::pair<bool, bool>> ways = {{false, false}};
+  if (!f.split) {
+    ways.insert(ways.end(), {{true, false}, {false, true}, {true, true}});
+  }
   std::vector<Block> all;
   for (const std::int64_t phase_rows : std::set<std::int64_t>{layer.stride.h, rows_part ? 1 : layer.stride.h}) {
     for (const std::int64_t run : {2, 4, 8}) {
@@ -208,8 +213,9 @@ std::vector<Block> blocks(const Facts& f) {
           block.chunk = chunk;
           block.add_rows = rows_added(f);
           for (Block copied : with_copies(f, block)) {
-            for (const bool exchange : {false, true}) {
+            for (const auto& [exchange, in_turn] : ways) {
               copied.exchange = exchange;
+              copied.in_turn = in_turn;
               if (const std::optional<Block> fitting = completed(f, copied)) {
                 all.push_back(*fitting);
               }
@@ -261,6 +267,10 @@ Staging staging_of(const Facts& f, const Block& b) {
   return out;
 }
 
+std::int64_t positions(const Block& b) {
+  return (b.in_turn ? 32 : 64) * b.run;
+}
+
 bool is_flat(const Facts& f, const Block& b) {
   const Layer& layer = f.layer;
   const auto covers = [](const Axis& axis, std::int64_t output_padding) {
@@ -305,7 +315,7 @@ std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const std::int64_t stage =
       staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + staging.largest_bytes + barriers;
   return (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage + staging.total_bytes +
-         exchange_bytes(f, b);
+         exchange_bytes(f, b) + (b.in_turn ? 24 : 0);
 }
 
 std::int64_t packed_bytes(const Facts& f, const Block& b) {

@@ -15,7 +15,7 @@ struct Block {
   std::int64_t tile_n = 1, tile_h = 0, tile_w = 0, run = 2;
   std::int64_t columns = 8, channel_run = 2, store = 1, phase_rows = 1;
   std::int64_t chunk = 16, stages = 2, copy_bytes = 16;
-  bool bulk = false, resident = false, ahead = true, exchange = false;
+  bool bulk = false, resident = false, ahead = true, exchange = false, in_turn = false;
   std::int64_t add_rows = 0;
 };
 
@@ -36,6 +36,9 @@ struct Facts {
 
 /// Blocks that fit the chip, one for each way to part the work among threads and blocks.
 [[nodiscard]] std::vector<Block> blocks(const Facts& facts);
+
+/// Positions of a tile.
+[[nodiscard]] std::int64_t positions(const Block& block);
 
 /// What a block stages and reads, as the template lays it out.
 struct Staging {

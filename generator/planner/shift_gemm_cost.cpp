@@ -36,9 +36,10 @@ double number(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-/// Of a product of 64 positions by two warpgroups that take turns.
-double product_cycles(std::int64_t columns) {
-  return std::max(17.0, static_cast<double>(columns) * 0.5 + (columns < 64 ? 2.0 : 0.5));
+/// Of a product of 64 positions by two warpgroups, or by one alone.
+double product_cycles(std::int64_t columns, bool alone) {
+  return alone ? std::max(24.0, number(columns) / 2 + 5)
+               : std::max(17.0, number(columns) / 2 + (columns < 64 ? 2.0 : 0.5));
 }
 
 /// How many threads want the same bank when a warp reads a word of its runs. Skewed rows of adjacent channels lie apart
@@ -62,9 +63,10 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double steps = number(b.chunk / f.depth);
   const double stages = number(chunks(f, b));
   const std::int64_t merged = merged_phases(f.layer);
-  const double products =
-      number(f.layer.kernel.h * f.layer.kernel.w / merged) / groups * steps * number(b.run) * (f.split ? 3 : 1);
-  const double tensor = products * product_cycles(merged * b.columns);
+  const double products = number(f.layer.kernel.h * f.layer.kernel.w / merged) / groups * steps * number(positions(b)) /
+                          64 * (f.split ? 3 : 1);
+  const double tensor = products * product_cycles(merged * b.columns, b.in_turn);
+  const double warps = b.in_turn ? 4 : 8;  // that make a tile
 
   // Instructions of a scheduler: two warps of consumers and one of producers.
   const double words = number(staging.run_words);
@@ -75,7 +77,7 @@ double tile_cycles(const Facts& f, const Block& b) {
 
   // Shared memory gives or takes 128 bytes a cycle, but 16 of an asynchronous copy: weights, runs, and what arrives.
   const double outputs = number(b.phase_rows * f.layer.stride.w * b.run * b.columns) / 4;  // of a thread
-  const double runs = 8 * steps * number(staging.offsets_h) * 2 * words * bank_conflicts(f, b);
+  const double runs = warps * steps * number(staging.offsets_h) * 2 * words * bank_conflicts(f, b);
   const double arriving =
       number(staging.input_bytes) / (b.bulk    ? 128.0
                                      : f.split ? number(b.copy_bytes)
@@ -90,14 +92,16 @@ double tile_cycles(const Facts& f, const Block& b) {
                         (f.split ? weights / 128 : 0) + additions * outputs * 16;
 
   const double bytes = number(staging.input_bytes) + weights;
-  const double issue = 2 * (steps * number(staging.offsets_h) * read + products / 2 * 4) + copies * 6 +
+  const double issue = warps / 4 * steps * number(staging.offsets_h) * read + products * 4 + copies * 6 +
                        scans * kScanInstructions +
                        (f.split ? 2 * outputs * kAddUpInstructions * (additions + 1 / stages) : 0);
   // A warpgroup that gets nothing ready ahead leaves the tensor cores to the other one meanwhile.
   const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
   const double producers = rows + scans * kScanCycles;
-  return stages * (std::max({tensor, issue, alone, shared, producers, bytes / kL2BytesPerCycle}) + kChunkCycles) +
-         2 * outputs * (b.exchange ? kExchangeInstructions : kEpilogueInstructions);
+  const double multiplied =
+      stages * (std::max({tensor, issue, alone, shared, producers, bytes / kL2BytesPerCycle}) + kChunkCycles);
+  const double stored = 2 * outputs * (b.exchange ? kExchangeInstructions : kEpilogueInstructions);
+  return b.in_turn ? std::max(multiplied, (multiplied + stored) / 2) : multiplied + stored;
 }
 
 /// Sectors of 32 bytes that rows of `elements` adjacent ones touch, over those that they would fill.
@@ -133,7 +137,7 @@ double predicted_seconds(const Facts& f, const Block& b) {
   const double write_waste = f.channels_last ? 1.0 : row_waste(f, std::min(together, shape.out_width), shape.out_width);
   const double moved = static_cast<double>(shape.input_elements) * read_waste +
                        static_cast<double>(shape.weight_elements) +
-                       static_cast<double>(shape.output_elements) * write_waste * pieces;
+                       static_cast<double>(shape.output_elements) * std::max(write_waste, pieces);
   const double memory = moved * static_cast<double>(f.bytes) / f.target.bytes_per_second;
   // What is limited by both is slower than either limit.
   const double seconds = cycles / kClock;

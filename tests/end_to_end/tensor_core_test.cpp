@@ -228,7 +228,8 @@ bool flag(const Plan& plan, const char* name) {
 TEST(TensorCores, RandomLayersMatchTheDefinition) {
   Kinds kinds({"weights resident", "weights with each stage", "phase rows parted", "runs of 4 or 8",
                "tiles of several images", "f32x3", "f32x3 in one chunk", "f32x3 with channels last",
-               "rows by bulk copies", "rows that begin anywhere in a piece"});
+               "rows by bulk copies", "rows that begin anywhere in a piece", "outputs through shared memory",
+               "warpgroups in turn", "in turn with more chunks than stages"});
   run_layers("shift_gemm", [&](const Layer& layer, const Plan& plan) {
     kinds.count("weights resident", flag(plan, "resident"));
     kinds.count("weights with each stage", !flag(plan, "resident"));
@@ -236,6 +237,10 @@ TEST(TensorCores, RandomLayersMatchTheDefinition) {
     kinds.count("runs of 4 or 8", integer(plan, "run") > 2);
     kinds.count("tiles of several images", integer(plan, "tile_n") > 1);
     const bool begins_anywhere = flag(plan, "bulk") && !(layer.width && *layer.width * bytes_of(layer.dtype) % 16 == 0);
+    kinds.count("outputs through shared memory", flag(plan, "exchange"));
+    kinds.count("warpgroups in turn", flag(plan, "in_turn"));
+    kinds.count("in turn with more chunks than stages",
+                flag(plan, "in_turn") && layer.in_channels > integer(plan, "chunk") * integer(plan, "stages"));
     kinds.count("rows by bulk copies", flag(plan, "bulk") && !begins_anywhere);
     kinds.count("rows that begin anywhere in a piece", begins_anywhere);
     kinds.count("f32x3", flag(plan, "split"));

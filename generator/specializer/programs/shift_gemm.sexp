@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "5c725161d8ea2aa00bd2e1c2e62ef29aeb512dda880ff85dabe4d3f39443fb8b")
+  (digest "9adda81a899de26502900f4b3736b89cdfe10e837dc358f5a1a89f966325db51")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -36,6 +36,7 @@
   (parameter bool bulk false)
   (parameter bool resident false)
   (parameter bool ahead true)
+  (parameter bool in_turn false)
   (parameter int add_rows 0)
   (parameter (array int) fuse_kind (init 0))
   (parameter (array double) fuse_a (init 0))
@@ -400,104 +401,105 @@
   (constant @33 int kConsumers 256)
   (constant @34 int kProducers 128)
   (constant @35 int kThreads (+ kConsumers kProducers))
-  (constant @37 int kBytes (? (== P::type kWgmmaTf32) 4 2))
-  (constant @38 int kOperandBytes (? P::split 2 kBytes))
-  (constant @39 int kProductType (? P::split kWgmmaF16 P::type))
-  (constant @40 int kParts (? P::split 2 1))
-  (constant @41 int kDepth (/ 32 kOperandBytes))
-  (constant @42 int kPack (/ 16 kOperandBytes))
-  (constant @43 int kSteps (/ P::chunk kDepth))
-  (constant @44 int kChunks (call ceil_div P::in_channels P::chunk))
-  (constant @45 int kTaps (* P::kernel_h P::kernel_w))
-  (constant @46 int kPhases (* P::phase_rows P::stride_w))
-  (constant @47 int kPhaseGroups (/ P::stride_h P::phase_rows))
-  (constant @48 int kBlockTaps (/ kTaps kPhaseGroups))
-  (constant @49 int kBlockTapRows (/ P::kernel_h kPhaseGroups))
-  (constant @51 int kMerged (? (&& (== (% P::kernel_w P::stride_w) 0) (== P::dilation_w 1)) (call greatest_common_divisor P::stride_w (% P::padding_w P::stride_w)) 1))
-  (constant @54 int kProductColumns (* kMerged P::columns))
-  (constant @55 int kTiles (/ P::run 2))
-  (constant @56 int kChannelTiles (call ceil_div P::out_channels P::columns))
-  (constant @57 int kColumnTiles (* kPhaseGroups kChannelTiles))
-  (constant @60 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
-  (constant @61 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
-  (constant @62 int kMostOffsetH (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h))
-  (constant @63 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
-  (constant @64 int kOffsetsH (? (== kPhaseGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
-  (constant @66 bool kFlat (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& P::split P::bulk) (== P::tile_h 1)) (! P::exchange)) (> P::height 1)) (> P::width 0)) (== (% P::width P::run) 0)) (<= P::height (/ 1073741823 P::width))) (== (% (* (* P::height P::width) kBytes) 16) 0)) (== kLeastOffsetH 0)) (== kMostOffsetH 0)) (== kLeastOffsetW 0)) (== kMostOffsetW 0)) (== (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) 1) P::stride_h)) (== (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) P::stride_w)))
-  (constant @73 bool kSkewed (&& (&& (&& P::bulk (! P::channels_last)) (! kFlat)) (|| (< P::width 0) (!= (% (* P::width kBytes) 16) 0))))
-  (constant @74 int kVector (? P::channels_last 1 (? kSkewed (? (&& (>= P::width 0) (== (% P::width 2) 0)) 2 1) (? (!= P::type kWgmmaTf32) 2 (? (< P::run 4) P::run 4)))))
-  (constant @79 int kCopy (/ P::copy_bytes kBytes))
-  (constant @80 int kAlign (? P::channels_last 1 (? (&& (! kSkewed) (> kCopy kVector)) kCopy kVector)))
-  (constant @81 int kFirstColumn (* (call floor_div kLeastOffsetW kAlign) kAlign))
-  (constant @82 int kStagedRows (- (+ P::tile_h kOffsetsH) 1))
-  (constant @83 int kStagedColumns (* (call ceil_div (- (+ P::tile_w kMostOffsetW) kFirstColumn) kAlign) kAlign))
-  (constant @86 int kRowPitch (? kSkewed (* (call ceil_div (- (+ kStagedColumns (/ 16 kBytes)) kVector) (/ 16 kBytes)) (/ 16 kBytes)) kStagedColumns))
-  (constant @88 int kImagePlane (* kStagedRows kRowPitch))
-  (constant @89 int kPlane (* P::tile_n kImagePlane))
-  (constant @90 int kChannelPitch (? P::split (+ kPlane (call floor_mod (- 4 kPlane) 16)) (? (== kBytes 4) (+ kPlane (call floor_mod (- 8 kPlane) 32)) (* 2 (+ (/ kPlane 2) (call floor_mod (- 4 (/ kPlane 2)) 16))))))
-  (constant @93 int kPixelWords (/ (* P::chunk kBytes) 4))
-  (constant @94 int kPixelPitch (? P::split (+ kPixelWords (? (> P::run 2) (call floor_mod (- 4 kPixelWords) 8) (call floor_mod (- 8 kPixelWords) 16))) (/ (* (+ kPixelWords (call floor_mod (- 4 kPixelWords) (/ 16 (? (> P::run 2) 2 1)))) 4) kBytes)))
-  (constant @97 int kInputBytes (* (? P::channels_last (* kPlane kPixelPitch) (* P::chunk kChannelPitch)) kBytes))
-  (constant @102 int kProducts (/ kBlockTaps kMerged))
-  (constant @103 int kOperandSize (* kProductColumns 32))
-  (constant @104 int kProductBytes (* kParts kOperandSize))
-  (constant @105 int kChunkWeightBytes (* (* kProducts kSteps) kProductBytes))
-  (constant @106 int kAllWeightBytes (* kChunks kChunkWeightBytes))
-  (constant @107 int kFoundOffset (+ kAllWeightBytes (* P::columns 4)))
-  (constant @108 int kPackedBytes (? P::split (+ kFoundOffset (* P::columns 32)) kAllWeightBytes))
-  (constant @109 int kResidentBytes (? P::resident kAllWeightBytes 0))
-  (constant @110 int kLargestOffset (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
-  (constant @111 int kStageBytes (+ kLargestOffset (? P::split (* (* P::tile_n (/ kProducers 32)) 4) 0)))
-  (constant @112 int kTotalsOffset (+ kResidentBytes (* P::stages kStageBytes)))
-  (constant @113 bool kHasTotals (&& P::split (|| (> P::add_rows 0) (> kChunks 1))))
-  (constant @114 int kTotalsBytes (? kHasTotals (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
-  (constant @116 int kExchangeOffset (+ kTotalsOffset kTotalsBytes))
-  (constant @120 int kWarpOutputs (* (* 8 P::run) P::stride_w))
-  (constant @121 int kOutPitch (+ kWarpOutputs (call floor_mod (- (/ 16 kBytes) kWarpOutputs) (/ 64 kBytes))))
-  (constant @122 int kWarpExchangeBytes (? P::exchange (* (* 8 kOutPitch) kBytes) 0))
-  (constant @123 int kBarrierOffset (+ kExchangeOffset (* (/ kConsumers 32) kWarpExchangeBytes)))
-  (constant @126 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
-  (constant @127 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
-  (static_assert @129 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* 64 P::run)) (== (% P::tile_w P::run) 0)) "eight warps make the tile")
-  (static_assert @130 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
-  (static_assert @131 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
-  (static_assert @132 (|| P::split (&& P::ahead (== P::add_rows 0))) "what only f32x3 has")
-  (static_assert @133 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
-  (static_assert @135 (|| (|| (! P::bulk) kSkewed) (&& (&& (! P::channels_last) (== P::copy_bytes 16)) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
-  (static_assert @137 (|| (! kSkewed) (&& (== P::type kWgmmaTf32) (! P::split))) "what begins anywhere is read word by word")
-  (static_assert @138 (|| (! P::exchange) (&& (&& (! P::channels_last) (== (% P::tile_w (* 8 P::run)) 0)) (== P::channel_run 2))) "a warp's positions are adjacent")
-  (static_assert @140 (|| (! P::split) (<= P::tile_n 32)) "a lane for each image")
-  (static_assert @141 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
-  (alias @145 Sums (array float (/ kProductColumns 2))
+  (constant @36 int kTileWarps (? P::in_turn 4 8))
+  (constant @38 int kBytes (? (== P::type kWgmmaTf32) 4 2))
+  (constant @39 int kOperandBytes (? P::split 2 kBytes))
+  (constant @40 int kProductType (? P::split kWgmmaF16 P::type))
+  (constant @41 int kParts (? P::split 2 1))
+  (constant @42 int kDepth (/ 32 kOperandBytes))
+  (constant @43 int kPack (/ 16 kOperandBytes))
+  (constant @44 int kSteps (/ P::chunk kDepth))
+  (constant @45 int kChunks (call ceil_div P::in_channels P::chunk))
+  (constant @46 int kTaps (* P::kernel_h P::kernel_w))
+  (constant @47 int kPhases (* P::phase_rows P::stride_w))
+  (constant @48 int kPhaseGroups (/ P::stride_h P::phase_rows))
+  (constant @49 int kBlockTaps (/ kTaps kPhaseGroups))
+  (constant @50 int kBlockTapRows (/ P::kernel_h kPhaseGroups))
+  (constant @52 int kMerged (? (&& (== (% P::kernel_w P::stride_w) 0) (== P::dilation_w 1)) (call greatest_common_divisor P::stride_w (% P::padding_w P::stride_w)) 1))
+  (constant @55 int kProductColumns (* kMerged P::columns))
+  (constant @56 int kTiles (/ P::run 2))
+  (constant @57 int kChannelTiles (call ceil_div P::out_channels P::columns))
+  (constant @58 int kColumnTiles (* kPhaseGroups kChannelTiles))
+  (constant @61 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
+  (constant @62 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
+  (constant @63 int kMostOffsetH (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h))
+  (constant @64 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
+  (constant @65 int kOffsetsH (? (== kPhaseGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
+  (constant @67 bool kFlat (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& P::split P::bulk) (== P::tile_h 1)) (! P::exchange)) (> P::height 1)) (> P::width 0)) (== (% P::width P::run) 0)) (<= P::height (/ 1073741823 P::width))) (== (% (* (* P::height P::width) kBytes) 16) 0)) (== kLeastOffsetH 0)) (== kMostOffsetH 0)) (== kLeastOffsetW 0)) (== kMostOffsetW 0)) (== (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) 1) P::stride_h)) (== (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) P::stride_w)))
+  (constant @74 bool kSkewed (&& (&& (&& P::bulk (! P::channels_last)) (! kFlat)) (|| (< P::width 0) (!= (% (* P::width kBytes) 16) 0))))
+  (constant @75 int kVector (? P::channels_last 1 (? kSkewed (? (&& (>= P::width 0) (== (% P::width 2) 0)) 2 1) (? (!= P::type kWgmmaTf32) 2 (? (< P::run 4) P::run 4)))))
+  (constant @80 int kCopy (/ P::copy_bytes kBytes))
+  (constant @81 int kAlign (? P::channels_last 1 (? (&& (! kSkewed) (> kCopy kVector)) kCopy kVector)))
+  (constant @82 int kFirstColumn (* (call floor_div kLeastOffsetW kAlign) kAlign))
+  (constant @83 int kStagedRows (- (+ P::tile_h kOffsetsH) 1))
+  (constant @84 int kStagedColumns (* (call ceil_div (- (+ P::tile_w kMostOffsetW) kFirstColumn) kAlign) kAlign))
+  (constant @87 int kRowPitch (? kSkewed (* (call ceil_div (- (+ kStagedColumns (/ 16 kBytes)) kVector) (/ 16 kBytes)) (/ 16 kBytes)) kStagedColumns))
+  (constant @89 int kImagePlane (* kStagedRows kRowPitch))
+  (constant @90 int kPlane (* P::tile_n kImagePlane))
+  (constant @91 int kChannelPitch (? P::split (+ kPlane (call floor_mod (- 4 kPlane) 16)) (? (== kBytes 4) (+ kPlane (call floor_mod (- 8 kPlane) 32)) (* 2 (+ (/ kPlane 2) (call floor_mod (- 4 (/ kPlane 2)) 16))))))
+  (constant @94 int kPixelWords (/ (* P::chunk kBytes) 4))
+  (constant @95 int kPixelPitch (? P::split (+ kPixelWords (? (> P::run 2) (call floor_mod (- 4 kPixelWords) 8) (call floor_mod (- 8 kPixelWords) 16))) (/ (* (+ kPixelWords (call floor_mod (- 4 kPixelWords) (/ 16 (? (> P::run 2) 2 1)))) 4) kBytes)))
+  (constant @98 int kInputBytes (* (? P::channels_last (* kPlane kPixelPitch) (* P::chunk kChannelPitch)) kBytes))
+  (constant @103 int kProducts (/ kBlockTaps kMerged))
+  (constant @104 int kOperandSize (* kProductColumns 32))
+  (constant @105 int kProductBytes (* kParts kOperandSize))
+  (constant @106 int kChunkWeightBytes (* (* kProducts kSteps) kProductBytes))
+  (constant @107 int kAllWeightBytes (* kChunks kChunkWeightBytes))
+  (constant @108 int kFoundOffset (+ kAllWeightBytes (* P::columns 4)))
+  (constant @109 int kPackedBytes (? P::split (+ kFoundOffset (* P::columns 32)) kAllWeightBytes))
+  (constant @110 int kResidentBytes (? P::resident kAllWeightBytes 0))
+  (constant @111 int kLargestOffset (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
+  (constant @112 int kStageBytes (+ kLargestOffset (? P::split (* (* P::tile_n (/ kProducers 32)) 4) 0)))
+  (constant @113 int kTotalsOffset (+ kResidentBytes (* P::stages kStageBytes)))
+  (constant @114 bool kHasTotals (&& P::split (|| (> P::add_rows 0) (> kChunks 1))))
+  (constant @115 int kTotalsBytes (? kHasTotals (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
+  (constant @117 int kExchangeOffset (+ kTotalsOffset kTotalsBytes))
+  (constant @121 int kWarpOutputs (* (* 8 P::run) P::stride_w))
+  (constant @122 int kOutPitch (+ kWarpOutputs (call floor_mod (- (/ 16 kBytes) kWarpOutputs) (/ 64 kBytes))))
+  (constant @123 int kWarpExchangeBytes (? P::exchange (* (* 8 kOutPitch) kBytes) 0))
+  (constant @124 int kBarrierOffset (+ kExchangeOffset (* (/ kConsumers 32) kWarpExchangeBytes)))
+  (constant @127 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
+  (constant @128 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
+  (static_assert @130 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* (* 8 kTileWarps) P::run)) (== (% P::tile_w P::run) 0)) "the warps make the tile")
+  (static_assert @132 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
+  (static_assert @133 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
+  (static_assert @134 (? P::split (! P::in_turn) (&& P::ahead (== P::add_rows 0))) "what only f32x3 has, or has not")
+  (static_assert @135 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
+  (static_assert @137 (|| (|| (! P::bulk) kSkewed) (&& (&& (! P::channels_last) (== P::copy_bytes 16)) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
+  (static_assert @139 (|| (! kSkewed) (&& (== P::type kWgmmaTf32) (! P::split))) "what begins anywhere is read word by word")
+  (static_assert @140 (|| (! P::exchange) (&& (&& (! P::channels_last) (== (% P::tile_w (* 8 P::run)) 0)) (== P::channel_run 2))) "a warp's positions are adjacent")
+  (static_assert @142 (|| (! P::split) (<= P::tile_n 32)) "a lane for each image")
+  (static_assert @143 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
+  (alias @147 Sums (array float (/ kProductColumns 2))
     (comment "One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of")
     (comment "products with low parts."))
-  (constant @146 int kPhaseSums (/ kPhases kMerged))
-  (constant @147 int kSums (* kParts kPhaseSums))
-  (alias @149 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @148 int kPhaseSums (/ kPhases kMerged))
+  (constant @149 int kSums (* kParts kPhaseSums))
+  (alias @151 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (alias @150 Words (array (array "unsigned int" kRun) 2))
-  (function @153 constexpr bool is_used
+  (alias @152 Words (array (array "unsigned int" kRun) 2))
+  (function @155 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
     (argument int offset)
     (declare @1 bool used (> kPhaseGroups 1))
     (for @2 plain (declare @2 int kh 0) (< kh P::kernel_h) (++ kh)
       (do @3 (= used (|| used (== (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH) offset)))))
     (return @5 used))
-  (function @160 constexpr int used_before
+  (function @162 constexpr int used_before
     (argument int offset)
     (declare @1 int count 0)
     (for @2 plain (declare @2 int i 0) (< i offset) (++ i)
       (do @3 (+= count (? (call is_used i) 1 0))))
     (return @5 count))
-  (static_assert @168 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
-  (function @171 constexpr bool is_first_of_row
+  (static_assert @170 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
+  (function @173 constexpr bool is_first_of_row
     (comment "Whether a tap is the first of its phase in its row.")
     (argument int kw)
     (declare @1 bool first true)
     (for @2 plain (declare @2 int k 0) (< k kw) (++ k)
       (do @3 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
     (return @6 first))
-  (function @181 constexpr bool is_first
+  (function @183 constexpr bool is_first
     (comment "Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.")
     (argument int kh)
     (argument int kw)
@@ -505,29 +507,29 @@
     (for @2 plain (declare @2 int k (+ kh 1)) (< k kBlockTapRows) (++ k)
       (do @3 (= first (&& (&& first (== kPhaseGroups 1)) (!= (call phase_of_tap k P::stride_h P::padding_h P::dilation_h) (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))))))
     (return @7 first))
-  (function @192 constexpr int offset_of_row
+  (function @194 constexpr int offset_of_row
     (comment "Of a tap: the staged rows that it reads, the sums of its phase, its place in a run, its operand in a chunk's weights.")
     (argument int kh)
     (return @1 (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH))))
-  (function @196 constexpr int sums_of_tap
+  (function @198 constexpr int sums_of_tap
     (argument int kh)
     (argument int kw)
     (declare @1 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
     (return @2 (/ (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)) kMerged)))
-  (function @200 constexpr int shift_of_tap
+  (function @202 constexpr int shift_of_tap
     (argument int kw)
     (return @1 (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart)))
-  (function @203 constexpr int operand_of_tap
+  (function @205 constexpr int operand_of_tap
     (argument int kh)
     (argument int kw)
     (argument int step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
-  (function @208 constexpr int staged_row
+  (function @210 constexpr int staged_row
     (comment "Where a thread reads of the staged input, from its own first position and channel.")
     (argument int step)
     (argument int offset)
     (return @1 (? P::channels_last (+ (* (+ (* offset kRowPitch) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kRowPitch)) kRunStart))))
-  (function @214 constexpr bool has_taps
+  (function @216 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -537,12 +539,12 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @226 constexpr bool all_have_taps
+  (function @228 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @233 bool kAllHaveTaps (call all_have_taps))
+  (constant @235 bool kAllHaveTaps (call all_have_taps))
   (file "shift_gemm.weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
@@ -650,7 +652,7 @@
       (do @41 (= (at row 0) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
       (do @42 (= (at row (* 2 kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))
   (file "shift_gemm.cu")
-  (function @240 kernel void pack_weights
+  (function @242 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one")
     (comment "thread, so with channels last a product's depth is another order of them.")
@@ -741,7 +743,7 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (constant @17 int kCopies (? P::channels_last (/ P::chunk kCopy) (* (* P::tile_n kStagedRows) (/ kStagedColumns kCopy))))
+  (constant @17 int kCopies (? P::channels_last (/ P::chunk kCopy) (* (* P::tile_n kStagedRows) (call ceil_div kStagedColumns kCopy))))
   (constant @18 int kAtOnce (? (< kCopies kProducers) (/ kProducers kCopies) 1))
   (function @22 device void stage_channels
     (comment "Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the")
@@ -873,13 +875,13 @@
             (trail "the next bulk copy to this place comes behind it")))))
     (do @31 (call mbarrier_arrive full)))
   (file "shift_gemm.cu")
-  (record @256 Place
+  (record @258 Place
     (comment "Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the")
     (comment "image's column of the thread's first word; and whether the tile has columns outside of the image.")
     (field int piece)
     (field int column)
     (field bool at_edge))
-  (function @265 device void load_run
+  (function @267 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (comment "A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,")
     (comment "they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)")
@@ -933,7 +935,7 @@
       (do @46 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @47 (= (at (at run i) 2) (at (at words 1) i)))
       (do @48 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (function @318 device void pin
+  (function @320 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -941,7 +943,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @332 device void release
+  (function @334 device void release
     (comment "Says for a warp that it has read a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") empty)
@@ -950,7 +952,7 @@
     (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive empty)))))
-  (function @342 device void multiply_chunk
+  (function @344 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,")
     (comment "as soon as its products are done.")
@@ -1455,12 +1457,12 @@
                 (then
                   (do @20 (call store_piece (+ (+ y (* (+ (* (static_cast "long long" channel) out_h) oy) out_w)) ox) (+ (+ exchange (* (/ piece kPieces) kOutPitch)) (* (% piece kPieces) P::store))))))))))))
   (file "shift_gemm.cu")
-  (record @384 Tile
+  (record @386 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @389 device Tile tile_at
+  (function @391 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -1470,7 +1472,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @399 device Place place_of
+  (function @401 device Place place_of
     (comment "The place of a thread that reads from row `iy` of an image of the tile on, and from its staged `column`; `quarter` is")
     (comment "its first channel.")
     (attributes "__forceinline__")
@@ -1488,7 +1490,18 @@
     (do @6 (= (. place column) (+ (+ first_column column) kRunStart)))
     (do @7 (= (. place at_edge) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))
     (return @8 place))
-  (function @410 kernel void shift_gemm
+  (function @413 device void skip_tile
+    (comment "Goes on to the stage behind those of one tile.")
+    (attributes "__forceinline__")
+    (argument (reference int) stage)
+    (argument (reference "unsigned int") parity)
+    (do @1 (+= stage (% kChunks P::stages)))
+    (do @2 (^= parity (% (/ kChunks P::stages) 2)))
+    (if @3 (>= stage P::stages)
+      (then
+        (do @4 (-= stage P::stages))
+        (do @5 (^= parity 1)))))
+  (function @422 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1522,160 +1535,182 @@
     (declare @28 (pointer "unsigned long long") empty (+ full P::stages))
     (declare @29 (pointer "unsigned long long") resident (+ empty P::stages)
       (trail "of the weights, where they are"))
-    (declare @30 (pointer "unsigned long long") landed (+ resident (? P::resident 1 0))
+    (declare @30 (pointer "unsigned long long") turn (+ resident 1)
+      (trail "of each warpgroup"))
+    (declare @31 (pointer "unsigned long long") landed (+ resident (? P::resident 1 0))
       (trail "of f32x3's bulk copies, which are looked at first"))
-    (if @31 (== (. threadIdx x) 0)
+    (if @32 (== (. threadIdx x) 0)
       (then
-        (for @32 plain (declare @32 int stage 0) (< stage P::stages) (++ stage)
-          (do @33 (call mbarrier_init (& (at full stage)) (? P::resident kProducers (+ kProducers 1))))
-          (do @34 (call mbarrier_init (& (at empty stage)) (/ kConsumers 32)))
-          (if @35 (&& P::split P::bulk)
+        (for @33 plain (declare @33 int stage 0) (< stage P::stages) (++ stage)
+          (do @34 (call mbarrier_init (& (at full stage)) (? P::resident kProducers (+ kProducers 1))))
+          (do @35 (call mbarrier_init (& (at empty stage)) kTileWarps))
+          (if @36 (&& P::split P::bulk)
             (then
-              (do @36 (call mbarrier_init (& (at landed stage)) kProducers)))))
-        (if @39 P::resident
+              (do @37 (call mbarrier_init (& (at landed stage)) kProducers)))))
+        (if @40 P::resident
           (then
-            (do @40 (call mbarrier_init resident 1))))
-        (do @42 (call fence_mbarrier_init))))
-    (do @44 (call __syncthreads))
-    (blank @44)
-    (declare @46 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
-    (if @47 (>= warp (/ kConsumers 32))
+            (do @41 (call mbarrier_init resident 1))))
+        (if @43 P::in_turn
+          (then
+            (do @44 (call mbarrier_init (& (at turn 0)) kTileWarps))
+            (do @45 (call mbarrier_init (& (at turn 1)) kTileWarps))))
+        (do @47 (call fence_mbarrier_init))))
+    (do @49 (call __syncthreads))
+    (blank @49)
+    (declare @51 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
+    (if @52 (>= warp (/ kConsumers 32))
       (then
-        (do @48 (call setmaxnreg_decrease (? P::split 72 88)))
-        (declare @49 (const int) thread (- (. threadIdx x) kConsumers))
-        (if @50 (&& P::resident (== thread 0))
+        (do @53 (call setmaxnreg_decrease (? P::split 72 88)))
+        (declare @54 (const int) thread (- (. threadIdx x) kConsumers))
+        (if @55 (&& P::resident (== thread 0))
           (then
-            (do @51 (call mbarrier_arrive_expect resident kAllWeightBytes))
-            (do @52 (call bulk_load shared block_weights kAllWeightBytes resident))))
-        (declare @54 int stage 0)
-        (declare @55 "unsigned int" parity 1)
-        (declare @56 int unfinished 0
+            (do @56 (call mbarrier_arrive_expect resident kAllWeightBytes))
+            (do @57 (call bulk_load shared block_weights kAllWeightBytes resident))))
+        (declare @59 int stage 0)
+        (declare @60 "unsigned int" parity 1)
+        (declare @61 int unfinished 0
           (trail "stages of f32x3 whose copies are under way"))
-        (for @57 plain (declare @57 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @58 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @59 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
-          (declare @60 Pixels pixels)
-          (if @61 kKept
+        (for @62 plain (declare @62 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @63 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @64 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
+          (declare @65 Pixels pixels)
+          (if @66 kKept
             (then
-              (do @62 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-          (for @64 plain (declare @64 int chunk 0) (< chunk kChunks) (++ chunk)
-            (do @65 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @66 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @67 (&& (! P::resident) (== thread 0))
+              (do @67 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+          (for @69 plain (declare @69 int chunk 0) (< chunk kChunks) (++ chunk)
+            (do @70 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @71 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @72 (&& (! P::resident) (== thread 0))
               (then
-                (do @68 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @69 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @71 kSkewed
+                (do @73 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @74 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @76 kSkewed
               (then
-                (do @72 (call stage_skewed_rows (reinterpret_cast (pointer Element) to) x (. tile image) (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread batch (& (at full stage)) in_h in_w)))
+                (do @77 (call stage_skewed_rows (reinterpret_cast (pointer Element) to) x (. tile image) (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread batch (& (at full stage)) in_h in_w)))
               (else
-                (if @74 P::bulk
+                (if @79 P::bulk
                   (then
-                    (do @75 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (? P::split (& (at landed stage)) (& (at full stage))) (? kFlat 1 in_h) (? kFlat (* in_h in_w) in_w))))
+                    (do @80 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (? P::split (& (at landed stage)) (& (at full stage))) (? kFlat 1 in_h) (? kFlat (* in_h in_w) in_w))))
                   (else
-                    (if @79 P::channels_last
+                    (if @84 P::channels_last
                       (then
-                        (do @80 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
+                        (do @85 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
                       (else
-                        (do @83 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-                    (if @86 P::split
+                        (do @88 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+                    (if @91 P::split
                       (then
-                        (do @87 (call async_copy_commit)))
+                        (do @92 (call async_copy_commit)))
                       (else
-                        (do @89 (call async_copy_arrive (& (at full stage))))))))))
-            (do @92 (++ stage))
-            (if @93 (== stage P::stages)
+                        (do @94 (call async_copy_arrive (& (at full stage))))))))))
+            (do @97 (++ stage))
+            (if @98 (== stage P::stages)
               (then
-                (do @94 (= stage 0))
-                (do @95 (^= parity 1))))
-            (if_constexpr @97 P::split
+                (do @99 (= stage 0))
+                (do @100 (^= parity 1))))
+            (if_constexpr @102 P::split
               (then
-                (do @98 (++ unfinished))
-                (if @99 (> unfinished kUnderWay)
+                (do @103 (++ unfinished))
+                (if @104 (> unfinished kUnderWay)
                   (then
-                    (if @100 (! P::bulk)
+                    (if @105 (! P::bulk)
                       (then
-                        (do @101 (call async_copy_wait kUnderWay))))
-                    (do @103 (call finish_stage stages full landed stage parity unfinished thread))
-                    (do @104 (-- unfinished))))))))
-        (if_constexpr @109 P::split
+                        (do @106 (call async_copy_wait kUnderWay))))
+                    (do @108 (call finish_stage stages full landed stage parity unfinished thread))
+                    (do @109 (-- unfinished))))))))
+        (if_constexpr @114 P::split
           (then
-            (if @110 (! P::bulk)
+            (if @115 (! P::bulk)
               (then
-                (do @111 (call async_copy_wait 0))))
-            (for @113 plain none (> unfinished 0) (-- unfinished)
-              (do @114 (call finish_stage stages full landed stage parity unfinished thread))))))
+                (do @116 (call async_copy_wait 0))))
+            (for @118 plain none (> unfinished 0) (-- unfinished)
+              (do @119 (call finish_stage stages full landed stage parity unfinished thread))))))
       (else
-        (do @118 (call setmaxnreg_increase (? P::split 216 208)))
-        (comment @119 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @120 (const int) lane (% (. threadIdx x) 32))
-        (declare @121 (const int) quarter (% lane 4))
-        (declare @122 (const int) run (+ (* warp 8) (/ lane 4)))
-        (declare @123 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @124 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @125 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @126 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @127 (const int) own (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position)))
-        (declare @129 (const int) co (+ first_out (* quarter P::channel_run)))
-        (declare @130 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @123 (call setmaxnreg_increase (? P::split 216 208)))
+        (comment @124 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @125 (const int) lane (% (. threadIdx x) 32))
+        (declare @126 (const int) quarter (% lane 4))
+        (declare @127 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @128 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @129 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @130 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @131 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @132 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @133 (const int) own (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position)))
+        (declare @135 (const int) co (+ first_out (* quarter P::channel_run)))
+        (declare @136 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
-        (declare @131 (array (array Sums kTiles) kSums) sums (init))
-        (comment @132 "Of f32x3: what sums are added to, the exponents of the weights' scales, and what is in the sums.")
-        (declare @133 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x)))
-        (declare @134 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2)))
-        (declare @135 Held held (init 0 0 false))
-        (if @136 P::resident
+        (declare @137 (array (array Sums kTiles) kSums) sums (init))
+        (comment @138 "Of f32x3: what sums are added to, the exponents of the weights' scales, and what is in the sums.")
+        (declare @139 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x)))
+        (declare @140 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2)))
+        (declare @141 Held held (init 0 0 false))
+        (if @142 P::resident
           (then
-            (do @137 (call mbarrier_wait resident 0))))
-        (declare @139 int stage 0)
-        (declare @140 "unsigned int" parity 0)
-        (for @141 plain (declare @141 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @142 Place place)
-          (if @143 kSkewed
+            (do @143 (call mbarrier_wait resident 0))))
+        (declare @145 int stage 0)
+        (declare @146 "unsigned int" parity 0)
+        (declare @147 "unsigned int" turn_parity 0)
+        (if @148 (&& P::in_turn (== group 1))
+          (then
+            (do @149 (call release (& (at turn 0)) true))
+            (do @150 (call skip_tile stage parity))))
+        (for @152 plain (declare @152 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @153 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @154 P::in_turn
             (then
-              (declare @144 (const Tile) tile (call tile_at index tiles_y tiles_x))
-              (do @145 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
-          (do @147 (call pin sums))
-          (for @148 plain (declare @148 int chunk 0) (< chunk kChunks) (++ chunk)
-            (do @149 (call mbarrier_wait (& (at full stage)) parity))
-            (declare @150 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @151 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (declare @152 (pointer "unsigned long long") previous (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))))
-            (if_constexpr @153 P::split
+              (do @155 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @156 (^= turn_parity 1))))
+          (declare @158 Place place)
+          (if @159 kSkewed
+            (then
+              (declare @160 (const Tile) tile (call tile_at index tiles_y tiles_x))
+              (do @161 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
+          (do @163 (call pin sums))
+          (for @164 plain (declare @164 int chunk 0) (< chunk kChunks) (++ chunk)
+            (do @165 (call mbarrier_wait (& (at full stage)) parity))
+            (if @166 P::in_turn
               (then
-                (do @154 (call choose_scale sums held from totals exponents image))
-                (do @155 (call multiply_split sums held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) previous zero)))
+                (do @167 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @169 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @170 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @171 P::split
+              (then
+                (do @172 (call choose_scale sums held from totals exponents image))
+                (do @173 (call multiply_split sums held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
               (else
-                (do @158 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) previous place in_w))
-                (if @161 P::resident
+                (do @176 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                (if @179 P::resident
                   (then
-                    (do @162 (call release (& (at empty stage)) true))))))
-            (do @165 (++ stage))
-            (if @166 (== stage P::stages)
+                    (do @180 (call release (& (at empty stage)) true))))))
+            (do @183 (++ stage))
+            (if @184 (== stage P::stages)
               (then
-                (do @167 (= stage 0))
-                (do @168 (^= parity 1)))))
-          (declare @171 Shifts shifts)
-          (if @172 (! P::split)
+                (do @185 (= stage 0))
+                (do @186 (^= parity 1)))))
+          (declare @189 Shifts shifts)
+          (if @190 (! P::split)
             (then
-              (do @173 (call load_shifts shifts bias co))))
-          (do @175 (call wgmma_wait 0))
-          (do @176 (call pin sums))
-          (if @177 (&& (! P::resident) P::ahead)
+              (do @191 (call load_shifts shifts bias co))))
+          (do @193 (call wgmma_wait 0))
+          (do @194 (call pin sums))
+          (if @195 (&& (! P::resident) P::ahead)
             (then
-              (do @178 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @180 P::split
+              (do @196 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @198 P::split
             (then
-              (do @181 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
-              (do @182 (= (. held rows) 0))
-              (do @183 (= (. held added) false))
-              (do @184 (call load_shifts shifts bias co)
+              (do @199 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
+              (do @200 (= (. held rows) 0))
+              (do @201 (= (. held added) false))
+              (do @202 (call load_shifts shifts bias co)
                 (trail "there is no register for them before"))))
-          (declare @186 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @187 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+          (if @204 P::in_turn
             (then
-              (if @188 P::exchange
+              (do @205 (call skip_tile stage parity))))
+          (declare @207 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @208 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+            (then
+              (if @209 P::exchange
                 (then
-                  (do @189 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @210 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (do @193 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
+                  (do @214 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
