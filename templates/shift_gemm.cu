@@ -557,9 +557,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int co = first_out + quarter * P::channel_run;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[kSums][kTiles] = {};
-    // Of f32x3: what sums are added to, the exponents of the weights' scales, and what is in the sums.
-    float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x;
-    const int* exponents = reinterpret_cast<const int*>(block_weights + kAllWeightBytes) + quarter * 2;
+    float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x;  // that sums are added to
+    const int* exponents = reinterpret_cast<const int*>(block_weights + kAllWeightBytes) + quarter * 2;  // of scales
     Held held = {0, 0, false};
     if (P::resident) {
       mbarrier_wait(resident, 0);

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "9adda81a899de26502900f4b3736b89cdfe10e837dc358f5a1a89f966325db51")
+  (digest "fb0c1a8c38f179e654024f0519b0676dcf0a51f9863fb564e2f04b90b1bff3b0")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1640,77 +1640,78 @@
         (declare @136 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
         (declare @137 (array (array Sums kTiles) kSums) sums (init))
-        (comment @138 "Of f32x3: what sums are added to, the exponents of the weights' scales, and what is in the sums.")
-        (declare @139 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x)))
-        (declare @140 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2)))
-        (declare @141 Held held (init 0 0 false))
-        (if @142 P::resident
+        (declare @138 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
+          (trail "that sums are added to"))
+        (declare @139 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
+          (trail "of scales"))
+        (declare @140 Held held (init 0 0 false))
+        (if @141 P::resident
           (then
-            (do @143 (call mbarrier_wait resident 0))))
-        (declare @145 int stage 0)
-        (declare @146 "unsigned int" parity 0)
-        (declare @147 "unsigned int" turn_parity 0)
-        (if @148 (&& P::in_turn (== group 1))
+            (do @142 (call mbarrier_wait resident 0))))
+        (declare @144 int stage 0)
+        (declare @145 "unsigned int" parity 0)
+        (declare @146 "unsigned int" turn_parity 0)
+        (if @147 (&& P::in_turn (== group 1))
           (then
-            (do @149 (call release (& (at turn 0)) true))
-            (do @150 (call skip_tile stage parity))))
-        (for @152 plain (declare @152 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @153 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @154 P::in_turn
+            (do @148 (call release (& (at turn 0)) true))
+            (do @149 (call skip_tile stage parity))))
+        (for @151 plain (declare @151 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @152 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @153 P::in_turn
             (then
-              (do @155 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @156 (^= turn_parity 1))))
-          (declare @158 Place place)
-          (if @159 kSkewed
+              (do @154 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @155 (^= turn_parity 1))))
+          (declare @157 Place place)
+          (if @158 kSkewed
             (then
-              (declare @160 (const Tile) tile (call tile_at index tiles_y tiles_x))
-              (do @161 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
-          (do @163 (call pin sums))
-          (for @164 plain (declare @164 int chunk 0) (< chunk kChunks) (++ chunk)
-            (do @165 (call mbarrier_wait (& (at full stage)) parity))
-            (if @166 P::in_turn
+              (declare @159 (const Tile) tile (call tile_at index tiles_y tiles_x))
+              (do @160 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
+          (do @162 (call pin sums))
+          (for @163 plain (declare @163 int chunk 0) (< chunk kChunks) (++ chunk)
+            (do @164 (call mbarrier_wait (& (at full stage)) parity))
+            (if @165 P::in_turn
               (then
-                (do @167 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @169 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @170 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @171 P::split
+                (do @166 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @168 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @169 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @170 P::split
               (then
-                (do @172 (call choose_scale sums held from totals exponents image))
-                (do @173 (call multiply_split sums held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                (do @171 (call choose_scale sums held from totals exponents image))
+                (do @172 (call multiply_split sums held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
               (else
-                (do @176 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                (if @179 P::resident
+                (do @175 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                (if @178 P::resident
                   (then
-                    (do @180 (call release (& (at empty stage)) true))))))
-            (do @183 (++ stage))
-            (if @184 (== stage P::stages)
+                    (do @179 (call release (& (at empty stage)) true))))))
+            (do @182 (++ stage))
+            (if @183 (== stage P::stages)
               (then
-                (do @185 (= stage 0))
-                (do @186 (^= parity 1)))))
-          (declare @189 Shifts shifts)
-          (if @190 (! P::split)
+                (do @184 (= stage 0))
+                (do @185 (^= parity 1)))))
+          (declare @188 Shifts shifts)
+          (if @189 (! P::split)
             (then
-              (do @191 (call load_shifts shifts bias co))))
-          (do @193 (call wgmma_wait 0))
-          (do @194 (call pin sums))
-          (if @195 (&& (! P::resident) P::ahead)
+              (do @190 (call load_shifts shifts bias co))))
+          (do @192 (call wgmma_wait 0))
+          (do @193 (call pin sums))
+          (if @194 (&& (! P::resident) P::ahead)
             (then
-              (do @196 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @198 P::split
+              (do @195 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @197 P::split
             (then
-              (do @199 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
-              (do @200 (= (. held rows) 0))
-              (do @201 (= (. held added) false))
-              (do @202 (call load_shifts shifts bias co)
+              (do @198 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
+              (do @199 (= (. held rows) 0))
+              (do @200 (= (. held added) false))
+              (do @201 (call load_shifts shifts bias co)
                 (trail "there is no register for them before"))))
-          (if @204 P::in_turn
+          (if @203 P::in_turn
             (then
-              (do @205 (call skip_tile stage parity))))
-          (declare @207 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @208 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @204 (call skip_tile stage parity))))
+          (declare @206 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @207 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @209 P::exchange
+              (if @208 P::exchange
                 (then
-                  (do @210 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @209 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (do @214 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
+                  (do @213 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))

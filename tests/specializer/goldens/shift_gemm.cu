@@ -298,7 +298,7 @@ __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned 
 // input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
 // thread, so with channels last a product's depth is another order of them.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_13d872ae7af936b6_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_81d5740b3386d68c_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
 }
@@ -509,7 +509,7 @@ __device__ __forceinline__ Tile tile_at(int index) {
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_13d872ae7af936b6(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_81d5740b3386d68c(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  const float* __restrict__ bias, float* __restrict__ y, int batch) {
   const int tiles = batch * 2;
 
@@ -567,9 +567,11 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int own = quarter * 264 + position;
     const int co = quarter * 2;
     Sums sums[4][1] = {};
+    // Of f32x3: what sums are added to, the exponents of the weights' scales, and what is in the sums.
     int stage = 0;
     unsigned int parity = 0;
     for (int index = first_tile; index < tiles; index += next_tile) {
+      // Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.
       pin(sums);
       for (int chunk = 0; chunk < 8; ++chunk) {
         mbarrier_wait(&full[stage], parity);
