@@ -163,6 +163,8 @@ constexpr int kTerms =
     kSteps * kRowTerms * ceil_div(P::kernel_h, P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h));
 constexpr int kMostTerms = 16;
 constexpr int kRowsTogether = P::add_rows > 0 ? P::add_rows : kRows*(kTerms < kMostTerms ? kMostTerms / kTerms : 1);
+// Whether sums hold one chunk, so that no products are under way before the next one's.
+constexpr bool kAlone = P::add_rows == 0 && (!kHasTotals || kRowsTogether == kRows);
 // A row may have taps of some phases alone, so that sums must be zero before the first of them.
 constexpr bool kClears = P::add_rows > 0 && P::stride_h > 1 && kPhaseGroups == 1;
 
@@ -231,7 +233,9 @@ __device__ __forceinline__ int own_exponent(const Held& held, int image) {
 // Adds the sums to the totals; the next products begin them anew.
 __device__ __forceinline__ void put_away(Sums (&sums)[kSums][kTiles], Held& held, float4* totals, const int* exponents,
                                          int image) {
-  wgmma_wait(0);
+  if (P::ahead) {
+    wgmma_wait(0);
+  }
   pin(sums);
   add_up(sums, totals, own_exponent(held, image), exponents, held.added, false);
   held.rows = 0;
@@ -335,10 +339,10 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Held
           }
           if (P::ahead || part == 1) {
             wgmma_commit();
-            if (P::ahead) {
-              wgmma_wait(1);  // the run of the other part may be overwritten
-            } else {
+            if (!P::ahead) {
               wgmma_wait(0);
+            } else if (!kAlone || row != (part == 0 ? 0 : kRows - 1)) {
+              wgmma_wait(1);  // the run of the other part may be overwritten
             }
             if (P::ahead && !P::resident && row == 0 && part == 0) {
               release(previous, !first);

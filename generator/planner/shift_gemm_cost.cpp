@@ -14,6 +14,7 @@ constexpr double kSmallCopyCycles = 0.5;  // of an asynchronous copy of 4 bytes
 constexpr double kBulkCycles = 15;        // of one bulk copy, however small
 constexpr double kSkewedCycles = 20;      // of one whose row begins anywhere
 constexpr double kChunkCycles = 150;      // of barriers, and of a pipeline that fills
+constexpr double kLatencyCycles = 1000;   // until a first byte arrives, under load
 // What calls took over what this says of them, in the middle of the benchmark's layers.
 constexpr double kRowsMeasured = 1.25;
 constexpr double kPixelsMeasured = 0.85;  // with channels last
@@ -98,8 +99,12 @@ double tile_cycles(const Facts& f, const Block& b) {
   // A warpgroup that gets nothing ready ahead leaves the tensor cores to the other one meanwhile.
   const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
   const double producers = rows + scans * kScanCycles;
+  // A stage of f32x3 that is free again is asked for, arrives, and is looked at before it can be multiplied.
+  const double consumers = std::max({tensor, issue, alone, shared});
+  const double round = consumers + kLatencyCycles + bytes / kL2BytesPerCycle + producers;
+  const double in_rounds = f.split ? round / number(b.stages) : 0;
   const double multiplied =
-      stages * (std::max({tensor, issue, alone, shared, producers, bytes / kL2BytesPerCycle}) + kChunkCycles);
+      stages * (std::max({consumers, producers, bytes / kL2BytesPerCycle, in_rounds}) + kChunkCycles);
   const double stored = 2 * outputs * (b.exchange ? kExchangeInstructions : kEpilogueInstructions);
   return b.in_turn ? std::max(multiplied, (multiplied + stored) / 2) : multiplied + stored;
 }

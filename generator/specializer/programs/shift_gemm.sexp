@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "fb0c1a8c38f179e654024f0519b0676dcf0a51f9863fb564e2f04b90b1bff3b0")
+  (digest "9d722097bf7c139e8d5f65aa39798b334cafe430f8fe6ae8f6c1c6887c1d747c")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1146,13 +1146,14 @@
   (constant @162 int kTerms (* (* kSteps kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
   (constant @164 int kMostTerms 16)
   (constant @165 int kRowsTogether (? (> P::add_rows 0) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
-  (constant @167 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (record @170 Held
+  (constant @167 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
+  (constant @169 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (record @172 Held
     (comment "What a thread's sums hold.")
     (field int rows (trail "of taps; 0: nothing, the next products begin them"))
     (field int exponent (trail "of the scale that x has there, in image `lane % P::tile_n` of the tile"))
     (field bool added (trail "whether the totals hold what was summed up before, of this tile")))
-  (function @179 device void add_up
+  (function @181 device void add_up
     (comment "Takes sums back to units of the result and adds the totals of those before. That becomes the totals; or, `last` in a")
     (comment "tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,")
     (comment "`exponents` are of the weights', of its first column and those behind.")
@@ -1194,13 +1195,13 @@
             (if @38 (! last)
               (then
                 (do @39 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (function @227 device int own_exponent
+  (function @229 device int own_exponent
     (comment "The exponent of the thread's own image of the tile.")
     (attributes "__forceinline__")
     (argument (reference (const Held)) held)
     (argument int image)
     (return @1 (? (== P::tile_n 1) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
-  (function @232 device void put_away
+  (function @234 device void put_away
     (comment "Adds the sums to the totals; the next products begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1208,12 +1209,14 @@
     (argument (pointer float4) totals)
     (argument (pointer (const int)) exponents)
     (argument int image)
-    (do @2 (call wgmma_wait 0))
-    (do @3 (call pin sums))
-    (do @4 (call add_up sums totals (call own_exponent held image) exponents (. held added) false))
-    (do @5 (= (. held rows) 0))
-    (do @6 (= (. held added) true)))
-  (function @244 device void choose_scale
+    (if @2 P::ahead
+      (then
+        (do @3 (call wgmma_wait 0))))
+    (do @5 (call pin sums))
+    (do @6 (call add_up sums totals (call own_exponent held image) exponents (. held added) false))
+    (do @7 (= (. held rows) 0))
+    (do @8 (= (. held added) true)))
+  (function @248 device void choose_scale
     (comment "Before a stage's products: x keeps the scale that it has in the sums, if that brings the largest magnitude of each")
     (comment "image to at least 2^13 and not beyond what f16 has, or there is none; else sums are put away, as those of terms")
     (comment "enough are, and the stage's own scale is taken. All threads decide alike, for all images.")
@@ -1236,14 +1239,14 @@
     (if @12 (== (. held rows) 0)
       (then
         (do @13 (= (. held exponent) (call scale_exponent largest))))))
-  (function @261 device void clear
+  (function @265 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @277 device void multiply_split
+  (function @281 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
@@ -1308,12 +1311,14 @@
               (if @59 (|| P::ahead (== part 1))
                 (then
                   (do @60 (call wgmma_commit))
-                  (if @61 P::ahead
+                  (if @61 (! P::ahead)
                     (then
-                      (do @62 (call wgmma_wait 1)
-                        (trail "the run of the other part may be overwritten")))
+                      (do @62 (call wgmma_wait 0)))
                     (else
-                      (do @64 (call wgmma_wait 0))))
+                      (if @63 (|| (! kAlone) (!= row (? (== part 0) 0 (- kRows 1))))
+                        (then
+                          (do @64 (call wgmma_wait 1)
+                            (trail "the run of the other part may be overwritten"))))))
                   (if @66 (&& (&& (&& P::ahead (! P::resident)) (== row 0)) (== part 0))
                     (then
                       (do @67 (call release previous (! first))))))))))))

@@ -567,7 +567,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int own = quarter * 264 + position;
     const int co = quarter * 2;
     Sums sums[4][1] = {};
-    // Of f32x3: what sums are added to, the exponents of the weights' scales, and what is in the sums.
     int stage = 0;
     unsigned int parity = 0;
     for (int index = first_tile; index < tiles; index += next_tile) {

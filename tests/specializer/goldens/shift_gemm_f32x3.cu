@@ -894,9 +894,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int co = quarter * 2;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[2][2] = {};
-    // Of f32x3: what sums are added to, the exponents of the weights' scales, and what is in the sums.
-    float4* totals = reinterpret_cast<float4*>(shared + 189504) + threadIdx.x;
-    const int* exponents = reinterpret_cast<const int*>(block_weights + 86016) + quarter * 2;
+    float4* totals = reinterpret_cast<float4*>(shared + 189504) + threadIdx.x;                 // that sums are added to
+    const int* exponents = reinterpret_cast<const int*>(block_weights + 86016) + quarter * 2;  // of scales
     Held held = {0, 0, false};
     mbarrier_wait(resident, 0);
     int stage = 0;
