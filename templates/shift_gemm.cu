@@ -472,7 +472,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(P::split ? 72 : 88);
+    setmaxnreg_decrease(P::split && !P::channels_last ? 72 : 88);
     const int thread = threadIdx.x - kConsumers;
     if (P::resident && thread == 0) {
       mbarrier_arrive_expect(resident, kAllWeightBytes);
@@ -542,7 +542,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase(P::split ? 216 : 208);
+    setmaxnreg_increase(P::split && !P::channels_last ? 216 : 208);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;

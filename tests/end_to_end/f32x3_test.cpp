@@ -170,7 +170,7 @@ TEST_P(SplitFloats, WhatIsLostBeyondThatIsBounded) {
   const Results results =
       run([&](std::int64_t i, Random& random) { return right_half(i) ? 1e-13 * uniform(random) : uniform(random); },
           [](std::int64_t, Random& random) { return random() % 2 == 0 ? 1e-13 * uniform(random) : uniform(random); });
-  expect_close(results, 0x1p-49 * results.most_x * results.most_weight);
+  expect_close(results, 0x1.8p-49 * results.most_x * results.most_weight);
 }
 
 TEST_P(SplitFloats, ImagesMayHaveAnyMagnitudes) {
@@ -202,11 +202,11 @@ TEST_P(SplitFloats, InfinitiesAndNansComeOutWhereFp32HasThem) {
   };
   expect_close(run([&](std::int64_t, Random& random) { return sometimes(random, number(random)); },
                    [&](std::int64_t, Random& random) { return number(random); }),
-               0x1p-49 * 4);
+               0x1.8p-49 * 4);
   expect_close(
       run([&](std::int64_t, Random& random) { return std::abs(uniform(random)) < 0.1 ? 0.0 : uniform(random); },
           [&](std::int64_t, Random& random) { return sometimes(random, number(random)); }),
-      0x1p-49 * 4, true);
+      0x1.8p-49 * 4, true);
 }
 
 constexpr Case kStagedCases[] = {

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "9d722097bf7c139e8d5f65aa39798b334cafe430f8fe6ae8f6c1c6887c1d747c")
+  (digest "cd61c4e87f57059c231e39c106c820552cb5740d7d96ed3a655f4806c0935a6a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1565,7 +1565,7 @@
     (declare @51 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
     (if @52 (>= warp (/ kConsumers 32))
       (then
-        (do @53 (call setmaxnreg_decrease (? P::split 72 88)))
+        (do @53 (call setmaxnreg_decrease (? (&& P::split (! P::channels_last)) 72 88)))
         (declare @54 (const int) thread (- (. threadIdx x) kConsumers))
         (if @55 (&& P::resident (== thread 0))
           (then
@@ -1630,7 +1630,7 @@
             (for @118 plain none (> unfinished 0) (-- unfinished)
               (do @119 (call finish_stage stages full landed stage parity unfinished thread))))))
       (else
-        (do @123 (call setmaxnreg_increase (? P::split 216 208)))
+        (do @123 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
         (comment @124 "The thread's place in the tile: the first position of its run, the first of its channels.")
         (declare @125 (const int) lane (% (. threadIdx x) 32))
         (declare @126 (const int) quarter (% lane 4))
