@@ -26,7 +26,7 @@ __device__ __forceinline__ void stage_skewed_rows(Element* to, const Element* __
     const int ci = first_channel + channel;
     const int iy = first_row + row;
     const bool inside = (P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
-                        (P::tile_n == 1 || first_image + image < batch) && iy >= 0 && iy < in_h && begin < end;
+                        (P::tile_n == 1 || first_image + image < batch) && iy >= 0 && iy < in_h;
     // What the staged row begins with, in x and in its piece; the staged elements that are of the image, and the pieces
     // of them that a copy brings.
     const long long start =
@@ -43,7 +43,8 @@ __device__ __forceinline__ void stage_skewed_rows(Element* to, const Element* __
       mbarrier_expect(full, (until - from) * kBytes);
       bulk_load(staged + from, x + (start - skew + from), (until - from) * kBytes, full);
     }
-    if (last - first < kStagedColumns || from > first || until < last) {
+    const bool is_whole = last - first == kStagedColumns && from == head && until == tail;
+    if (!is_whole) {
       for (int column = 0; column < kRowPitch; column += kPiece) {
         if (column < from || column >= until) {
           *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);

@@ -126,7 +126,11 @@ __device__ __forceinline__ void put_outputs(const Sums (&sums)[kSums][kTiles], E
 __device__ __forceinline__ void store_exchanged(const Sums (&sums)[kSums][kTiles], Element* exchange,
                                                 Element* __restrict__ y, const Shifts& shifts, int co, int m_y, int m_x,
                                                 int phase_row, int lane, const int out_h, const int out_w) {
-  constexpr int kPieces = kWarpOutputs / P::store;  // of a channel
+  constexpr int kPieces = kWarpOutputs / P::store;            // of a channel
+  constexpr int kChannels = kPieces < 32 ? 32 / kPieces : 1;  // that the lanes store at a time
+  const int own = lane / kPieces;                             // a lane's among them
+  const int place = lane % kPieces * P::store;                // of its first piece
+  const int ox = m_x * P::stride_w + place;
 #pragma unroll
   for (int row = 0; row < P::phase_rows; ++row) {
     const int oy = m_y * P::stride_h + phase_row + row;
@@ -138,13 +142,16 @@ __device__ __forceinline__ void store_exchanged(const Sums (&sums)[kSums][kTiles
                     first / 4);
         __syncwarp();
 #pragma unroll
-        for (int i = 0; i < kPieces / 4; ++i) {
-          const int piece = i * 32 + lane;
-          const int channel = co + first + piece / kPieces;
-          const int ox = m_x * P::stride_w + piece % kPieces * P::store;
-          if ((P::out_channels % P::columns == 0 || channel < P::out_channels) && ox < out_w) {
-            store_piece(y + (static_cast<long long>(channel) * out_h + oy) * out_w + ox,
-                        exchange + piece / kPieces * kOutPitch + piece % kPieces * P::store);
+        for (int channel = 0; channel < 8; channel += kChannels) {
+#pragma unroll
+          for (int further = 0; further < kWarpOutputs; further += 32 * P::store) {
+            if ((kChannels * kPieces >= 32 || own < kChannels) &&
+                (P::out_channels % P::columns == 0 || co + first + channel + own < P::out_channels) &&
+                (kWarpOutputs % (32 * P::store) == 0 || kChannels > 1 || place + further < kWarpOutputs) &&
+                ox + further < out_w) {
+              store_piece(y + (static_cast<long long>(co + first + channel + own) * out_h + oy) * out_w + ox + further,
+                          exchange + (channel + own) * kOutPitch + place + further);
+            }
           }
         }
       }

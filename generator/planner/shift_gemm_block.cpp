@@ -13,9 +13,10 @@ namespace {
 constexpr std::int64_t kMostSums = 256;  // of a thread: phases * tiles of 64 positions * columns * sets
 constexpr std::int64_t kMostRegisters = 152;
 constexpr std::int64_t kMostSplitRegisters = 168;
-constexpr std::int64_t kSkewRegisters = 12;   // less where rows begin anywhere
-constexpr std::int64_t kMostProducts = 1024;  // in the unrolled body
-constexpr std::int64_t kMostTerms = 16;       // products of a sum of f32x3: each addition on tensor cores truncates
+constexpr std::int64_t kMostRegistersInTurn = 160;  // the same with the words of a run
+constexpr std::int64_t kSkewRegisters = 20;         // less where rows begin anywhere
+constexpr std::int64_t kMostProducts = 1024;        // in the unrolled body
+constexpr std::int64_t kMostTerms = 16;  // products of a sum of f32x3: each addition on tensor cores truncates
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the weights of a block
 constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
 
@@ -89,12 +90,14 @@ bool choose_store(const Facts& f, Block& b) {
 /// from waits meanwhile, unless the consumer does. Chooses that, and tells whether the registers suffice.
 bool choose_ahead(const Facts& f, Block& b) {
   const std::int64_t sums = f.parts * b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2;
-  const std::int64_t operands = b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns);
-  const std::int64_t waiting = f.split ? 2 * (operands + 3) : 0;
+  const std::int64_t places = b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns);
+  const std::int64_t operands = f.split ? places : std::min(places, b.run / 2 * f.layer.kernel.w);
+  const std::int64_t waiting = f.split ? 2 * (places + 3) : 0;
+  const std::int64_t least = sums + 2 * 4 * operands;
   const std::int64_t most =
       (f.split ? kMostSplitRegisters : kMostRegisters) - (!f.split && is_skewed(f, b) ? kSkewRegisters : 0);
-  b.ahead = sums + 2 * 4 * operands + waiting <= most;
-  return sums + 2 * 4 * operands <= most;
+  b.ahead = least + waiting <= most;
+  return least <= most && (!b.in_turn || least + 2 * (operands + 1) <= kMostRegistersInTurn);
 }
 
 /// The tile that is predicted to take least, with the least halo; false where none fits.

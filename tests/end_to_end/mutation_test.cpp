@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,16 +26,15 @@ struct Case {
   const char* layer;
   std::size_t least_mutants;
   bool resident = false;  // for tensor cores: a plan with its weights in shared memory
-  bool in_turn = false;   // of halo_gemm: a plan whose warpgroups have tiles of their own
+  bool in_turn = false;   // a plan whose warpgroups have tiles of their own
   bool bound_checks = true;
   /// Mutants that the host device can't tell: it takes a fence behind the asking of a copy for one behind its end. And
   /// those that only do what needn't be done, or do it sooner: of `shift_gemm`'s bulk copies and their zeros, and of
   /// scales that would do.
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
-  // Of roll_gemm: a plan whose positions are one sequence, and whose outputs go through shared memory.
-  std::optional<bool> flat = {}, exchange = {};
-  std::optional<bool> bulk = {};  // of shift_gemm: rows come by bulk copies
+  // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
+  std::optional<bool> flat = {}, exchange = {}, bulk = {};
 };
 
 Plan plan_of(const Problem& problem, const Case& wanted) {
@@ -48,7 +48,9 @@ Plan plan_of(const Problem& problem, const Case& wanted) {
            is("in_turn", wanted.in_turn) && is("flat", wanted.flat) && is("exchange", wanted.exchange) &&
            is("bulk", wanted.bulk);
   });
-  EXPECT_NE(found, plans.end());
+  if (found == plans.end()) {
+    throw std::runtime_error("the planner has no such plan");
+  }
   return *found;
 }
 
@@ -110,6 +112,18 @@ constexpr Case kTensorCores[] = {
      true, 0, true},
     {"shift_gemm_staged", "shift_gemm", "conv_transpose2d 1030 -> 7; kernel 3x3; stride 2x2; input 1x4x6; compute tf32",
      25, false},
+    {"shift_gemm_in_turn",
+     "shift_gemm",
+     "conv_transpose2d 100 -> 11; kernel 3x3; stride 2x2; bias; input 2x4x35; compute tf32",
+     25,
+     true,
+     true,
+     true,
+     0,
+     true,
+     {},
+     true,
+     true},
     {"shift_gemm_f32x3", "shift_gemm",
      "conv_transpose2d 65 -> 7; kernel 3x3; stride 2x1; padding 0x1; bias; input 3x9x20; compute f32x3", 25, true,
      false, true, 1, true, std::nullopt, std::nullopt, false},
@@ -117,7 +131,7 @@ constexpr Case kTensorCores[] = {
      "conv_transpose2d 35 -> 5; kernel 3x3; padding 0x1; bias; input 2x5x36; compute f32x3", 25, true, false, true, 4,
      true, std::nullopt, std::nullopt, true},
     {"shift_gemm_f32x3_staged", "shift_gemm",
-     "conv_transpose2d 1030 -> 7; kernel 3x3; stride 2x2; input 1x4x6; compute f32x3", 25, false, false, true, 1, true},
+     "conv_transpose2d 1030 -> 7; kernel 3x3; stride 2x2; input 1x4x6; compute f32x3", 25, false, false, true, 2, true},
     {"halo_gemm_copies", "halo_gemm",
      "conv_transpose2d 630 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x7x9; dtype f16; layout nhwc; bias", 15,
      false, false, false, 1, true},

@@ -15,14 +15,11 @@
 namespace convtgen {
 namespace {
 
-const std::vector<NamedLayer>& benchmark_layers() {
-  static const std::vector<NamedLayer> layers = [] {
-    std::ifstream file(CONVTGEN_BENCHMARK_LAYERS);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return parse_file(text.str()).value();
-  }();
-  return layers;
+std::vector<NamedLayer> layers_of(const char* path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return parse_file(text.str()).value();
 }
 
 struct Mode {
@@ -57,11 +54,15 @@ std::vector<Case> shipped_cases() {
   return out;
 }
 
-/// The template's first plan for each of the benchmarks' layers, or those that are named; but for layers of which a
-/// record ships.
+/// The template's first plan for each of the benchmark's layers, or for those that are named, of it or of those that no
+/// record is shipped for; but for layers of which a record ships.
 std::vector<Case> cases(std::string_view template_name, const Mode& mode, const std::vector<std::string>& names = {}) {
   std::vector<Case> out;
-  for (const NamedLayer& named : benchmark_layers()) {
+  std::vector<NamedLayer> layers = layers_of(CONVTGEN_BENCHMARK_LAYERS);
+  if (!names.empty()) {
+    std::ranges::move(layers_of(CONVTGEN_OUTSIDE_LAYERS), std::back_inserter(layers));
+  }
+  for (const NamedLayer& named : layers) {
     if (!names.empty() && std::ranges::find(names, named.name) == names.end()) {
       continue;
     }
@@ -109,6 +110,11 @@ INSTANTIATE_TEST_SUITE_P(ThroughRegisters, PlanForPtxas,
 INSTANTIATE_TEST_SUITE_P(FromRegisters, PlanForPtxas,
                          ::testing::ValuesIn(cases("shift_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
                                                    {"kb57", "kb65", "kb78", "unet4", "dcgan4", "hifi1", "pose1"})),
+                         kName);
+INSTANTIATE_TEST_SUITE_P(OddWidths, PlanForPtxas,
+                         ::testing::ValuesIn(cases("shift_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
+                                                   {"k5x5", "k5x5s2n1", "k2x3", "k2x3n1", "k4x4s2", "k4x4s2n1",
+                                                    "k3x3s2", "k3x3s2n1", "k3x3s3", "k3x3s3n1"})),
                          kName);
 const std::vector<std::string> kRolling = {"kb57", "kb65", "kb69", "kb71", "kb78"};
 INSTANTIATE_TEST_SUITE_P(RollingTf32, PlanForPtxas,

@@ -52,6 +52,7 @@ class PackedOnHost : public testing::TestWithParam<PackedKernel> {
     const auto made =
         GetParam().template_name.empty() ? made_kernel(layer_) : planned_kernel(layer_, GetParam().template_name);
     ASSERT_TRUE(made) << "the planner has no plan that packs the weights";
+    alignment_ = made->plan.alignment;
     HostOptions options;
     options.cache = false;
     options.portable = true;
@@ -75,14 +76,15 @@ class PackedOnHost : public testing::TestWithParam<PackedKernel> {
         set_.function<std::size_t (*)(void*)>("kernel_workspace")(kernel()) + kWorkspaceAlignment, std::byte{0xff});
   }
 
-  HostArray run(const LayerInputs& inputs, const void* weight, std::vector<std::byte>& workspace) {
+  HostArray run(const LayerInputs& inputs, const void* weight, std::vector<std::byte>& workspace,
+                const void* x = nullptr) {
     using Launch = int (*)(void*, const void*, const void*, const void*, void*, void*, std::int64_t, std::int64_t,
                            std::int64_t, void*);
     HostArray y = make_array(layer_.dtype, output_shape(layer_, shape_));
     std::ranges::fill(y.bytes, std::byte{0xff});
     const auto begin = reinterpret_cast<std::uintptr_t>(workspace.data());
     void* aligned = workspace.data() + (kWorkspaceAlignment - begin % kWorkspaceAlignment) % kWorkspaceAlignment;
-    EXPECT_EQ(set_.function<Launch>("kernel_launch")(kernel(), inputs.x.bytes.data(), weight,
+    EXPECT_EQ(set_.function<Launch>("kernel_launch")(kernel(), x != nullptr ? x : inputs.x.bytes.data(), weight,
                                                      inputs.bias ? inputs.bias->bytes.data() : nullptr, y.bytes.data(),
                                                      aligned, kSizes.batch, kSizes.height, kSizes.width, nullptr),
               0)
@@ -93,6 +95,7 @@ class PackedOnHost : public testing::TestWithParam<PackedKernel> {
   BuiltSet set_;
   Layer layer_;
   Shape shape_;
+  std::int64_t alignment_ = 0;
 };
 
 TEST_P(PackedOnHost, PackedOnceAndUsedAgainBesideOthers) {
@@ -113,14 +116,30 @@ TEST_P(PackedOnHost, PackedOnceAndUsedAgainBesideOthers) {
   EXPECT_EQ(run(mixed, nullptr, second_workspace).bytes, run(mixed, second.weight.bytes.data(), first_workspace).bytes);
 }
 
+TEST_P(PackedOnHost, XMayBeginWhereverThePlanAllows) {
+  const LayerInputs inputs = random_inputs(layer_, shape_, 3);
+  std::vector<std::byte> packed = workspace();
+  const HostArray y = run(inputs, inputs.weight.bytes.data(), packed);
+  for (std::int64_t offset = std::max<std::int64_t>(alignment_, bytes_of(layer_.dtype)); offset < 16;
+       offset += std::max<std::int64_t>(alignment_, bytes_of(layer_.dtype))) {
+    std::vector<std::byte> moved(inputs.x.bytes.size() + 32);
+    const auto begin = reinterpret_cast<std::uintptr_t>(moved.data());
+    std::byte* x = moved.data() + (16 - begin % 16) % 16 + offset;
+    std::ranges::copy(inputs.x.bytes, x);
+    EXPECT_EQ(run(inputs, nullptr, packed, x).bytes, y.bytes) << offset << " bytes further on";
+  }
+}
+
 constexpr const char* kUp = "conv_transpose2d 8 -> 6; kernel 4; stride 2; padding 1; bias";
 constexpr const char* kUpF16 = "conv_transpose2d 24 -> 16; kernel 4; stride 2; padding 1; bias; dtype f16; layout nhwc";
 constexpr const char* kTf32 = "conv_transpose2d 8 -> 24; kernel 3; compute tf32";
+constexpr const char* kOddTf32 = "conv_transpose2d 8 -> 24; kernel 3; input ?x5x7; compute tf32";
 
 INSTANTIATE_TEST_SUITE_P(Kernels, PackedOnHost,
                          testing::Values(PackedKernel{"Copied", kUp, ""},
                                          PackedKernel{"ShiftF16", kUpF16, "shift_gemm"},
                                          PackedKernel{"ShiftTf32", kTf32, "shift_gemm"},
+                                         PackedKernel{"ShiftOddTf32", kOddTf32, "shift_gemm"},
                                          PackedKernel{"HaloF16", kUpF16, "halo_gemm"}),
                          [](const auto& given) { return given.param.name; });
 

@@ -49,7 +49,17 @@ Call call_at(const std::string& text, std::size_t begin, std::size_t name_end) {
   return call;
 }
 
-std::vector<Call> calls_in(const std::string& text) {
+// The text with blanks for comments: a call may stand behind one.
+std::string without_comments(std::string text) {
+  for (std::size_t at = text.find("//"); at != std::string::npos; at = text.find("//", at)) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::fill(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end), ' ');
+  }
+  return text;
+}
+
+std::vector<Call> calls_in(const std::string& body) {
+  const std::string text = without_comments(body);
   std::vector<Call> calls;
   for (std::size_t i = 0; i < text.size();) {
     std::size_t end = i;
