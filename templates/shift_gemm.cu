@@ -338,6 +338,15 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
   }
 }
 
+// A tap's products, for all tiles: the first of their sums where `accumulate` is 0.
+__device__ __forceinline__ void multiply_tap(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
+                                             unsigned long long weights, int accumulate) {
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+    wgmma_rs(P::type, kWgmmaMajorK, sums[part][tile], run[2 * tile + shift], weights, accumulate);
+  }
+}
+
 // All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first
 // chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
 // as soon as its products are done.
@@ -360,12 +369,9 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
             CONVTGEN_UNROLL
             for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
               const int first = step == 0 && is_first(kh, kw) ? 1 : 0;
-              CONVTGEN_UNROLL
-              for (int tile = 0; tile < kTiles; ++tile) {
-                wgmma_rs(P::type, kWgmmaMajorK, sums[sums_of_tap(kh, kw)][tile], runs[at][2 * tile + shift_of_tap(kw)],
-                         wgmma_descriptor_move(weights, operand_of_tap(kh, kw, step)),
-                         first == 1 ? later : 1);  // tap ({kh}, {kw})
-              }
+              multiply_tap(sums, sums_of_tap(kh, kw), runs[at], shift_of_tap(kw),
+                           wgmma_descriptor_move(weights, operand_of_tap(kh, kw, step)),
+                           first == 1 ? later : 1);  // tap ({kh}, {kw})
             }
           }
         }

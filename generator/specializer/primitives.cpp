@@ -103,7 +103,7 @@ std::string operands(int first, int count) {
 }
 
 // Lines of at most this many operands, so that a text stays readable.
-constexpr int kOperandsPerLine = 8;
+constexpr int kOperandsPerLine = 16;
 
 std::string wgmma_text(const Wgmma& wgmma) {
   const int count = wgmma.n / 2;

@@ -21,35 +21,12 @@ __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Waits until at most the `pending` (a constant, 0 to 7) newest groups are still under way.
+// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  switch (pending) {
-    case 0:
-      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-      break;
-    case 1:
-      asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-      break;
-    case 2:
-      asm volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
-      break;
-    case 3:
-      asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
-      break;
-    case 4:
-      asm volatile("wgmma.wait_group.sync.aligned 4;" ::: "memory");
-      break;
-    case 5:
-      asm volatile("wgmma.wait_group.sync.aligned 5;" ::: "memory");
-      break;
-    case 6:
-      asm volatile("wgmma.wait_group.sync.aligned 6;" ::: "memory");
-      break;
-    case 7:
-      asm volatile("wgmma.wait_group.sync.aligned 7;" ::: "memory");
-      break;
-    default:
-      __trap();
+  if (pending == 0) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  } else {
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
   }
 }
 

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "8e71ba564397eebdb55b6e019906bdf047c747025e9c368452156658d98fd1bb")
+  (digest "c11484cc62058dfda35c51a020ed632c6437167515de06800b7da0c4febad89f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -391,11 +391,11 @@
   (file "device/warpgroup.h")
   (primitive @15 void wgmma_fence (uses) "// Orders earlier accesses of registers (accumulators, A) before the products that follow; needed before the first\n// product and whenever threads have touched these registers since.\n__device__ __forceinline__ void wgmma_fence() {\n  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}")
   (primitive @20 void wgmma_commit (uses) "// Closes a group: all products of this warpgroup since the last one.\n__device__ __forceinline__ void wgmma_commit() {\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}")
-  (primitive @25 void wgmma_wait (uses) "// Waits until at most the `pending` (a constant, 0 to 7) newest groups are still under way.\n__device__ __forceinline__ void wgmma_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"wgmma.wait_group.sync.aligned 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"wgmma.wait_group.sync.aligned 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"wgmma.wait_group.sync.aligned 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"wgmma.wait_group.sync.aligned 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"wgmma.wait_group.sync.aligned 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"wgmma.wait_group.sync.aligned 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
-  (primitive @58 void wgmma_pin (uses) "// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait() over all of them.\n// No instruction.\n__device__ __forceinline__ void wgmma_pin(float& value) {\n  asm volatile(\"\" : \"+f\"(value)::\"memory\");\n}")
-  (primitive @63 void wgmma_pin_operand (uses) "// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.\n__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {\n  asm volatile(\"\" : \"+r\"(word)::\"memory\");\n}")
-  (primitive @79 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,\n// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major\n// operand (rows are of A or columns of B) has its byte at\n//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size\n//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)\n// and of an MN-major one (16-bit types only):\n//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading\n//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride\n// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed\n// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole\n// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same\n// formula. base_offset is 0. The whole operand must lie in the block's shared memory.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,\n                                                               unsigned int stride, unsigned int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |\n         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |\n         mode << 62;\n}")
-  (primitive @88 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
+  (primitive @25 void wgmma_wait (uses) "// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.\n__device__ __forceinline__ void wgmma_wait(int pending) {\n  if (pending == 0) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n  } else {\n    asm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\n  }\n}")
+  (primitive @35 void wgmma_pin (uses) "// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait() over all of them.\n// No instruction.\n__device__ __forceinline__ void wgmma_pin(float& value) {\n  asm volatile(\"\" : \"+f\"(value)::\"memory\");\n}")
+  (primitive @40 void wgmma_pin_operand (uses) "// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.\n__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {\n  asm volatile(\"\" : \"+r\"(word)::\"memory\");\n}")
+  (primitive @56 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,\n// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major\n// operand (rows are of A or columns of B) has its byte at\n//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size\n//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)\n// and of an MN-major one (16-bit types only):\n//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading\n//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride\n// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed\n// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole\n// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same\n// formula. base_offset is 0. The whole operand must lie in the block's shared memory.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,\n                                                               unsigned int stride, unsigned int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |\n         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |\n         mode << 62;\n}")
+  (primitive @65 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "shift_gemm.cu")
   (alias @31 Element P::Element)
   (constant @33 int kConsumers 256)
@@ -953,7 +953,18 @@
     (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive empty)))))
-  (function @344 device void multiply_chunk
+  (function @342 device void multiply_tap
+    (comment "A tap's products, for all tiles: the first of their sums where `accumulate` is 0.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument int part)
+    (argument (reference (const Run)) run)
+    (argument int shift)
+    (argument "unsigned long long" weights)
+    (argument int accumulate)
+    (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
+      (do @4 (call wgmma_rs P::type kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
+  (function @353 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,")
     (comment "as soon as its products are done.")
@@ -979,15 +990,14 @@
                 (then
                   (for @17 unrolled (declare @17 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
                     (declare @18 (const int) first (? (&& (== step 0) (call is_first kh kw)) 1 0))
-                    (for @20 unrolled (declare @20 int tile 0) (< tile kTiles) (++ tile)
-                      (do @21 (call wgmma_rs P::type kWgmmaMajorK (at (at sums (call sums_of_tap kh kw)) tile) (at (at runs at) (+ (* 2 tile) (call shift_of_tap kw))) (call wgmma_descriptor_move weights (call operand_of_tap kh kw step)) (? (== first 1) later 1))
-                        (trail "tap ({kh}, {kw})")))))))
-            (do @28 (call wgmma_commit))
-            (do @29 (call wgmma_wait 1)
+                    (do @19 (call multiply_tap sums (call sums_of_tap kh kw) (at runs at) (call shift_of_tap kw) (call wgmma_descriptor_move weights (call operand_of_tap kh kw step)) (? (== first 1) later 1))
+                      (trail "tap ({kh}, {kw})"))))))
+            (do @25 (call wgmma_commit))
+            (do @26 (call wgmma_wait 1)
               (trail "the other run may be overwritten"))
-            (if @30 (&& (&& (! P::resident) (== step 0)) (== (call used_before offset) 0))
+            (if @27 (&& (&& (! P::resident) (== step 0)) (== (call used_before offset) 0))
               (then
-                (do @31 (call release previous (== later 1))))))))))
+                (do @28 (call release previous (== later 1))))))))))
   (file "shift_gemm.split.h")
   (function @5 device float larger
     (comment "The larger one of `most` and the magnitudes of a copy, whose NaN don't count, nor infinities where `finite`.")
@@ -1468,12 +1478,12 @@
                   (then
                     (do @26 (call store_piece (+ (+ (+ y (* (+ (* (static_cast "long long" (+ (+ (+ co first) channel) own)) out_h) oy) out_w)) ox) further) (+ (+ (+ exchange (* (+ channel own) kOutPitch)) place) further))))))))))))
   (file "shift_gemm.cu")
-  (record @386 Tile
+  (record @392 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @391 device Tile tile_at
+  (function @397 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -1483,7 +1493,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @401 device Place place_of
+  (function @407 device Place place_of
     (comment "The place of a thread that reads from row `iy` of an image of the tile on, and from its staged `column`; `quarter` is")
     (comment "its first channel.")
     (attributes "__forceinline__")
@@ -1501,7 +1511,7 @@
     (do @6 (= (. place column) (+ (+ first_column column) kRunStart)))
     (do @7 (= (. place at_edge) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))
     (return @8 place))
-  (function @413 device void skip_tile
+  (function @419 device void skip_tile
     (comment "Goes on to the stage behind those of one tile.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1512,7 +1522,7 @@
       (then
         (do @4 (-= stage P::stages))
         (do @5 (^= parity 1)))))
-  (function @422 kernel void shift_gemm
+  (function @428 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)

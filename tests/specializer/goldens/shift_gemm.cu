@@ -116,35 +116,12 @@ __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Waits until at most the `pending` (a constant, 0 to 7) newest groups are still under way.
+// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  switch (pending) {
-    case 0:
-      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-      break;
-    case 1:
-      asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-      break;
-    case 2:
-      asm volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
-      break;
-    case 3:
-      asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
-      break;
-    case 4:
-      asm volatile("wgmma.wait_group.sync.aligned 4;" ::: "memory");
-      break;
-    case 5:
-      asm volatile("wgmma.wait_group.sync.aligned 5;" ::: "memory");
-      break;
-    case 6:
-      asm volatile("wgmma.wait_group.sync.aligned 6;" ::: "memory");
-      break;
-    case 7:
-      asm volatile("wgmma.wait_group.sync.aligned 7;" ::: "memory");
-      break;
-    default:
-      __trap();
+  if (pending == 0) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  } else {
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
   }
 }
 
@@ -202,19 +179,13 @@ __device__ __forceinline__ void wgmma_m64n64k8_tf32_rs(float (&d)[32], const uns
       "{\n\t.reg .pred accumulate;\n\t"
       "setp.ne.b32 accumulate, %37, 0;\n\t"
       "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, "
-      "%8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, "
-      "%24, %25, %26, %27, %28, %29, %30, %31}, "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
       "{%32, %33, %34, %35}, %36, accumulate, 1, 1;\n\t}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]),
-        "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-        "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]),
-        "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate)
       : "memory");
 }
@@ -377,6 +348,12 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
   }
 }
 
+// A tap's products, for all tiles: the first of their sums where `accumulate` is 0.
+__device__ __forceinline__ void multiply_tap(Sums (&sums)[4][1], int part, const Run& run, int shift,
+                                             unsigned long long weights, int accumulate) {
+  wgmma_m64n64k8_tf32_rs(sums[part][0], run[shift], weights, accumulate);
+}
+
 // All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first
 // chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
 // as soon as its products are done.
@@ -385,59 +362,59 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* 
   Run runs[2];
   load_run(runs[0], rows + 2);
   wgmma_fence();
-  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[0][3], wgmma_descriptor_move(weights, 49152), later);  // tap (3, 0)
-  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[0][2], wgmma_descriptor_move(weights, 53248), later);  // tap (3, 1)
-  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[0][2], wgmma_descriptor_move(weights, 57344), 1);      // tap (3, 2)
-  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[0][1], wgmma_descriptor_move(weights, 61440), 1);      // tap (3, 3)
+  multiply_tap(sums, 1, runs[0], 3, wgmma_descriptor_move(weights, 49152), later);  // tap (3, 0)
+  multiply_tap(sums, 0, runs[0], 2, wgmma_descriptor_move(weights, 53248), later);  // tap (3, 1)
+  multiply_tap(sums, 1, runs[0], 2, wgmma_descriptor_move(weights, 57344), 1);      // tap (3, 2)
+  multiply_tap(sums, 0, runs[0], 1, wgmma_descriptor_move(weights, 61440), 1);      // tap (3, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
   release(previous, later == 1);
   load_run(runs[1], rows + 26);
   wgmma_fence();
-  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[1][3], wgmma_descriptor_move(weights, 16384), 1);      // tap (1, 0)
-  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[1][2], wgmma_descriptor_move(weights, 20480), 1);      // tap (1, 1)
-  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[1][2], wgmma_descriptor_move(weights, 24576), 1);      // tap (1, 2)
-  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[1][1], wgmma_descriptor_move(weights, 28672), 1);      // tap (1, 3)
-  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[1][3], wgmma_descriptor_move(weights, 32768), later);  // tap (2, 0)
-  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[1][2], wgmma_descriptor_move(weights, 36864), later);  // tap (2, 1)
-  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[1][2], wgmma_descriptor_move(weights, 40960), 1);      // tap (2, 2)
-  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[1][1], wgmma_descriptor_move(weights, 45056), 1);      // tap (2, 3)
+  multiply_tap(sums, 1, runs[1], 3, wgmma_descriptor_move(weights, 16384), 1);      // tap (1, 0)
+  multiply_tap(sums, 0, runs[1], 2, wgmma_descriptor_move(weights, 20480), 1);      // tap (1, 1)
+  multiply_tap(sums, 1, runs[1], 2, wgmma_descriptor_move(weights, 24576), 1);      // tap (1, 2)
+  multiply_tap(sums, 0, runs[1], 1, wgmma_descriptor_move(weights, 28672), 1);      // tap (1, 3)
+  multiply_tap(sums, 3, runs[1], 3, wgmma_descriptor_move(weights, 32768), later);  // tap (2, 0)
+  multiply_tap(sums, 2, runs[1], 2, wgmma_descriptor_move(weights, 36864), later);  // tap (2, 1)
+  multiply_tap(sums, 3, runs[1], 2, wgmma_descriptor_move(weights, 40960), 1);      // tap (2, 2)
+  multiply_tap(sums, 2, runs[1], 1, wgmma_descriptor_move(weights, 45056), 1);      // tap (2, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
   load_run(runs[0], rows + 50);
   wgmma_fence();
-  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[0][3], wgmma_descriptor_move(weights, 0), 1);      // tap (0, 0)
-  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[0][2], wgmma_descriptor_move(weights, 4096), 1);   // tap (0, 1)
-  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[0][2], wgmma_descriptor_move(weights, 8192), 1);   // tap (0, 2)
-  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[0][1], wgmma_descriptor_move(weights, 12288), 1);  // tap (0, 3)
+  multiply_tap(sums, 3, runs[0], 3, wgmma_descriptor_move(weights, 0), 1);      // tap (0, 0)
+  multiply_tap(sums, 2, runs[0], 2, wgmma_descriptor_move(weights, 4096), 1);   // tap (0, 1)
+  multiply_tap(sums, 3, runs[0], 2, wgmma_descriptor_move(weights, 8192), 1);   // tap (0, 2)
+  multiply_tap(sums, 2, runs[0], 1, wgmma_descriptor_move(weights, 12288), 1);  // tap (0, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
   load_run(runs[1], rows + 2114);
   wgmma_fence();
-  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[1][3], wgmma_descriptor_move(weights, 51200), 1);  // tap (3, 0)
-  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[1][2], wgmma_descriptor_move(weights, 55296), 1);  // tap (3, 1)
-  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[1][2], wgmma_descriptor_move(weights, 59392), 1);  // tap (3, 2)
-  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[1][1], wgmma_descriptor_move(weights, 63488), 1);  // tap (3, 3)
+  multiply_tap(sums, 1, runs[1], 3, wgmma_descriptor_move(weights, 51200), 1);  // tap (3, 0)
+  multiply_tap(sums, 0, runs[1], 2, wgmma_descriptor_move(weights, 55296), 1);  // tap (3, 1)
+  multiply_tap(sums, 1, runs[1], 2, wgmma_descriptor_move(weights, 59392), 1);  // tap (3, 2)
+  multiply_tap(sums, 0, runs[1], 1, wgmma_descriptor_move(weights, 63488), 1);  // tap (3, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
   load_run(runs[0], rows + 2138);
   wgmma_fence();
-  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[0][3], wgmma_descriptor_move(weights, 18432), 1);  // tap (1, 0)
-  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[0][2], wgmma_descriptor_move(weights, 22528), 1);  // tap (1, 1)
-  wgmma_m64n64k8_tf32_rs(sums[1][0], runs[0][2], wgmma_descriptor_move(weights, 26624), 1);  // tap (1, 2)
-  wgmma_m64n64k8_tf32_rs(sums[0][0], runs[0][1], wgmma_descriptor_move(weights, 30720), 1);  // tap (1, 3)
-  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[0][3], wgmma_descriptor_move(weights, 34816), 1);  // tap (2, 0)
-  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[0][2], wgmma_descriptor_move(weights, 38912), 1);  // tap (2, 1)
-  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[0][2], wgmma_descriptor_move(weights, 43008), 1);  // tap (2, 2)
-  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[0][1], wgmma_descriptor_move(weights, 47104), 1);  // tap (2, 3)
+  multiply_tap(sums, 1, runs[0], 3, wgmma_descriptor_move(weights, 18432), 1);  // tap (1, 0)
+  multiply_tap(sums, 0, runs[0], 2, wgmma_descriptor_move(weights, 22528), 1);  // tap (1, 1)
+  multiply_tap(sums, 1, runs[0], 2, wgmma_descriptor_move(weights, 26624), 1);  // tap (1, 2)
+  multiply_tap(sums, 0, runs[0], 1, wgmma_descriptor_move(weights, 30720), 1);  // tap (1, 3)
+  multiply_tap(sums, 3, runs[0], 3, wgmma_descriptor_move(weights, 34816), 1);  // tap (2, 0)
+  multiply_tap(sums, 2, runs[0], 2, wgmma_descriptor_move(weights, 38912), 1);  // tap (2, 1)
+  multiply_tap(sums, 3, runs[0], 2, wgmma_descriptor_move(weights, 43008), 1);  // tap (2, 2)
+  multiply_tap(sums, 2, runs[0], 1, wgmma_descriptor_move(weights, 47104), 1);  // tap (2, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
   load_run(runs[1], rows + 2162);
   wgmma_fence();
-  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[1][3], wgmma_descriptor_move(weights, 2048), 1);   // tap (0, 0)
-  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[1][2], wgmma_descriptor_move(weights, 6144), 1);   // tap (0, 1)
-  wgmma_m64n64k8_tf32_rs(sums[3][0], runs[1][2], wgmma_descriptor_move(weights, 10240), 1);  // tap (0, 2)
-  wgmma_m64n64k8_tf32_rs(sums[2][0], runs[1][1], wgmma_descriptor_move(weights, 14336), 1);  // tap (0, 3)
+  multiply_tap(sums, 3, runs[1], 3, wgmma_descriptor_move(weights, 2048), 1);   // tap (0, 0)
+  multiply_tap(sums, 2, runs[1], 2, wgmma_descriptor_move(weights, 6144), 1);   // tap (0, 1)
+  multiply_tap(sums, 3, runs[1], 2, wgmma_descriptor_move(weights, 10240), 1);  // tap (0, 2)
+  multiply_tap(sums, 2, runs[1], 1, wgmma_descriptor_move(weights, 14336), 1);  // tap (0, 3)
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
 }

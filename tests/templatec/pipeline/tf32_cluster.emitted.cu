@@ -168,35 +168,12 @@ __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Waits until at most the `pending` (a constant, 0 to 7) newest groups are still under way.
+// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  switch (pending) {
-    case 0:
-      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-      break;
-    case 1:
-      asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-      break;
-    case 2:
-      asm volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
-      break;
-    case 3:
-      asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
-      break;
-    case 4:
-      asm volatile("wgmma.wait_group.sync.aligned 4;" ::: "memory");
-      break;
-    case 5:
-      asm volatile("wgmma.wait_group.sync.aligned 5;" ::: "memory");
-      break;
-    case 6:
-      asm volatile("wgmma.wait_group.sync.aligned 6;" ::: "memory");
-      break;
-    case 7:
-      asm volatile("wgmma.wait_group.sync.aligned 7;" ::: "memory");
-      break;
-    default:
-      __trap();
+  if (pending == 0) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  } else {
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
   }
 }
 
@@ -249,19 +226,13 @@ __device__ __forceinline__ void wgmma_m64n64k8_tf32_ss(float (&d)[32], unsigned 
       "{\n\t.reg .pred accumulate;\n\t"
       "setp.ne.b32 accumulate, %34, 0;\n\t"
       "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, "
-      "%8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, "
-      "%24, %25, %26, %27, %28, %29, %30, %31}, "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
       "%32, %33, accumulate, 1, 1;\n\t}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]),
-        "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-        "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]),
-        "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
       : "l"(a), "l"(b), "r"(accumulate)
       : "memory");
 }
