@@ -5,8 +5,9 @@
 // channels, once for each kernel row: a thread has the sums of as many output rows under way. Behind an input row the
 // first of these is finished and stored, and the others move up by one. The weights of a kernel column are the B
 // operand, in shared memory for the block's life; pack_weights() has put them into that order. A stage is one input row
-// of the strip with its halo, for some channels, as it lies in memory: bulk copies bring it. The consumers take it into
-// registers, as A operands. A thread's positions are adjacent, so all kernel columns take the same words.
+// of the strip with its halo, for some channels (all of them with channels last), as it lies in memory: bulk copies
+// bring it. The consumers take it into registers, as A operands. A thread's positions are adjacent, so all kernel
+// columns take the same words.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "roll_gemm.parameters.h"
 #endif
@@ -28,6 +29,12 @@ constexpr int kConsumers = 256;
 constexpr int kProducers = 128;
 constexpr int kProducerWarps = kProducers / 32;
 constexpr int kThreads = kConsumers + kProducers;
+// Registers of a thread, which may not add up to more than the block has from the start: 168 a thread. Pixels are asked
+// for with fewer than channels.
+constexpr int kProducerRegisters = P::channels_last ? 56 : 88;
+constexpr int kConsumerRegisters = P::channels_last ? 224 : 208;
+static_assert(kProducers * kProducerRegisters + kConsumers * kConsumerRegisters <= 168 * kThreads,
+              "warps that ask for more wait for ever");
 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
 constexpr int kDepth = 32 / kBytes;                    // channels of one product
@@ -39,23 +46,27 @@ constexpr int kStrip = 64 * P::run;
 constexpr int kColumns = P::kernel_h * P::columns;  // of a product
 constexpr int kColumnTiles = ceil_div(P::out_channels, P::columns);
 constexpr int kTaps = P::kernel_h * P::kernel_w;
+constexpr int kChannelRun = P::channels_last ? P::store : 2;  // adjacent output channels that a thread makes
 
-// The halo. Staged columns begin and end with whole 16 bytes.
+// The halo. Staged columns begin and end with whole 16 bytes; with channels last, which any pixel has, with pairs.
 constexpr int kReach = P::dilation_w * (P::kernel_w - 1);  // from a row's last tap to its first
 constexpr int kLeastOffset = P::padding_w - kReach;
-constexpr int kFirstColumn = floor_div(kLeastOffset, kPack) * kPack;
-constexpr int kStagedColumns = ceil_div(kStrip + P::padding_w - kFirstColumn, kPack) * kPack;
-constexpr int kOutWidth = P::width + kReach - 2 * P::padding_w;
-constexpr int kStrips = ceil_div(kOutWidth, kStrip);  // of an image, where they are not of a sequence
+constexpr int kFirstColumn = P::channels_last ? kLeastOffset : floor_div(kLeastOffset, kPack) * kPack;
+constexpr int kColumnUnit = P::channels_last ? 2 : kPack;
+constexpr int kStagedColumns = ceil_div(kStrip + P::padding_w - kFirstColumn, kColumnUnit) * kColumnUnit;
 
-// In the sequence: from a position to the same of the next image. As many zeros lie between as taps reach. A strip has
-// positions of some images.
-constexpr int kImagePitch = ceil_div(P::width + (kLeastOffset < 0 ? -kLeastOffset : 0), kPack) * kPack;
-constexpr int kImages = P::flat ? ceil_div(kImagePitch - kPack + kFirstColumn + kStagedColumns, kImagePitch) : 1;
+// In the sequence: from a position to the same of the next image. As many zeros lie between as taps reach, and a
+// thread's run is of one image. A strip has positions of some images.
+constexpr int kPitchUnit = P::channels_last ? P::run : kPack;
+constexpr int kImagePitch = ceil_div(P::width + (kLeastOffset < 0 ? -kLeastOffset : 0), kPitchUnit) * kPitchUnit;
+constexpr int kImages = P::flat ? ceil_div(kImagePitch - kPitchUnit + kFirstColumn + kStagedColumns, kImagePitch) : 1;
 
 // The pitch in elements keeps the consumers' reads free of bank conflicts: (thread in four) * pitch + 8 words each.
 constexpr int kChannelPitch = kStagedColumns + floor_mod(8 - kStagedColumns, 32);
-constexpr int kStageBytes = P::chunk * kChannelPitch * kBytes;
+// With channels last pixels follow one another. Where two of them take an odd number of 64 bytes, every second thread
+// of a row takes the second of a pair first, so that their reads meet no bank twice.
+constexpr bool kCrossed = P::channels_last && P::in_channels * kBytes % 128 == 64;
+constexpr int kStageBytes = (P::channels_last ? kStagedColumns * P::in_channels : P::chunk * kChannelPitch) * kBytes;
 
 // Weights: for each kernel column and step a K-major B operand without swizzle, two columns of 16-byte rows.
 constexpr int kProductBytes = kColumns * 32;
@@ -69,15 +80,18 @@ constexpr int kExchangeBytes = P::exchange ? P::columns * kOutPitch * kBytes : 0
 constexpr int kBarrierOffset = kExchangeOffset + 2 * kExchangeBytes;
 constexpr int kPieces = kStrip / 2 / P::store;  // that a warpgroup stores of a channel
 
-// A thread's run of positions, with the halo of its row: whole vectors, of which it uses the words from the first one
-// on.
-constexpr int kRunStart = (kLeastOffset - kFirstColumn) / P::run * P::run;
+// A thread's run of positions, with the halo of its row: whole vectors (pairs of pixels with channels last), of which
+// it uses the words from the first one on.
+constexpr int kVector = P::channels_last ? 2 : P::run;
+constexpr int kRunStart = (kLeastOffset - kFirstColumn) / kVector * kVector;
 constexpr int kFirstWord = kLeastOffset - kFirstColumn - kRunStart;
-constexpr int kRun = ceil_div(P::run + P::padding_w - kFirstColumn - kRunStart, P::run) * P::run;
+constexpr int kRun = ceil_div(P::run + P::padding_w - kFirstColumn - kRunStart, kVector) * kVector;
 
-static_assert(P::stride_h == 1 && P::stride_w == 1 && P::dilation_h == 1 && !P::channels_last,
-              "rows follow one another");
-static_assert(P::width > 0 && P::width % kPack == 0, "rows are whole bulk copies");
+static_assert(P::stride_h == 1 && P::stride_w == 1 && P::dilation_h == 1, "rows follow one another");
+static_assert(P::channels_last ? P::in_channels % kPack == 0 && kChunks == 1 : P::width > 0 && P::width % kPack == 0,
+              "rows are whole bulk copies");
+static_assert(P::width > 0 || !P::flat, "the sequence has images of a known width");
+static_assert(!P::channels_last || (!P::exchange && P::columns % (4 * P::store) == 0), "a quad stores what it has");
 static_assert(kColumns <= 256 && kTiles * kColumns <= 256, "the sums fit the registers");
 static_assert(kChunks == 1 || kSteps % 2 == 0, "each chunk begins with the same run");
 static_assert(P::in_channels % P::chunk == 0 || P::stages % kChunks == 0, "a stage always lacks the same channels");
@@ -85,8 +99,16 @@ static_assert(P::in_channels % P::chunk == 0 || P::stages % kChunks == 0, "a sta
 // One thread's sums for one tile: those of each kernel row, which are of one output row each.
 constexpr int kRowSums = P::columns / 2;
 using Sums = float[kColumns / 2];
+
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[kRun - 1][4];
+
+#include "roll_gemm.channels.h"
+
+// Sets of these registers: two, so that one is made while products read the other, where a thread has as many.
+constexpr int kShifts = P::run - 1 + kReach < kTiles * P::kernel_w ? P::run - 1 + kReach : kTiles * P::kernel_w;
+constexpr int kTurns = P::channels_last && kTiles * kColumns / 2 + 2 * 4 * kShifts > 160 ? 1 : 2;
+constexpr bool kOneGroup = kChunks == 1 && kSteps == 2 && kTurns == 2;  // of products: nobody waits for one step alone
 
 // Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
 // column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
@@ -100,14 +122,15 @@ extern "C" __global__ void __launch_bounds__(256)
   const int step = index / (kTaps * P::columns * 2) % (kSteps * kChunks);
   const int column_tile = index / (kTaps * P::columns * 2 * kSteps * kChunks);
   if (column_tile < kColumnTiles) {
-    const int co = column_tile * P::columns + n;
+    const int co = column_tile * P::columns + (P::channels_last ? out_channel_at(n) : n);
     unsigned int words[4];
 #pragma unroll
     for (int word = 0; word < 4; ++word) {
       unsigned int parts[4 / kBytes];
 #pragma unroll
       for (int part = 0; part < 4 / kBytes; ++part) {
-        const int ci = step * kDepth + half * kPack + word * (4 / kBytes) + part;
+        const int ci = P::channels_last ? in_channel_at(step, half, word, part)
+                                        : step * kDepth + half * kPack + word * (4 / kBytes) + part;
         Element value = 0;
         if ((P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
             (P::out_channels % P::columns == 0 || co < P::out_channels)) {
@@ -134,7 +157,7 @@ struct Tile {
   int column;
   int row;
 };
-__device__ __forceinline__ Tile tile_at(int index, const int segments) {
+__device__ __forceinline__ Tile tile_at(int index, const int segments, const int image_strips) {
   const int strip = index / segments;
   Tile tile;
   if (P::flat) {
@@ -142,8 +165,8 @@ __device__ __forceinline__ Tile tile_at(int index, const int segments) {
     tile.image = static_cast<int>(position / kImagePitch);
     tile.column = static_cast<int>(position % kImagePitch);
   } else {
-    tile.image = strip / kStrips;
-    tile.column = strip % kStrips * kStrip;
+    tile.image = strip / image_strips;
+    tile.column = strip % image_strips * kStrip;
   }
   tile.row = index % segments * P::rows;
   return tile;
@@ -157,111 +180,8 @@ __device__ __forceinline__ int last_input_row(const Tile& tile, const int out_h)
   return min(tile.row + P::rows, out_h) + P::padding_h;
 }
 
-// Staged columns that hold a row of the tile's image of this number: from `first_of` to before `last_of`, which is not
-// above it where there are none.
-__device__ __forceinline__ int image_column(const Tile& tile, const int image) {
-  return image * kImagePitch - tile.column - kFirstColumn;
-}
-__device__ __forceinline__ int first_of(const Tile& tile, const int image) {
-  return max(0, image_column(tile, image));
-}
-__device__ __forceinline__ int last_of(const Tile& tile, const int image, int batch) {
-  return !P::flat || tile.image + image < batch ? min(kStagedColumns, image_column(tile, image) + P::width) : 0;
-}
-
-// Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels
-// that the layer lacks.
-__device__ __forceinline__ void clear_gaps(Element* to, const Tile& tile, int channels, int thread, int batch) {
-  constexpr int kUnits = kStagedColumns / kPack;
-  for (int i = thread; i < P::chunk * kUnits; i += kProducers) {
-    const int channel = i / kUnits;
-    const int column = i % kUnits * kPack;
-    bool is_copied = false;
-    for (int image = 0; image < kImages; ++image) {
-      is_copied = is_copied || (column >= first_of(tile, image) && column < last_of(tile, image, batch));
-    }
-    if (!is_copied || (P::in_channels % P::chunk != 0 && channel >= channels)) {
-      *reinterpret_cast<uint4*>(to + channel * kChannelPitch + column) = make_uint4(0, 0, 0, 0);
-    }
-  }
-}
-
-// Asks for a warp's share of a stage: every fourth channel. Each lane asks for a copy of its own; one says how many
-// bytes come, which may be behind the first of them. `x` is the tile's first image, at the row and the first channel.
-__device__ __forceinline__ void copy_channels(Element* to, const Element* __restrict__ x, const Tile& tile,
-                                              int channels, int thread, int batch, const int in_h,
-                                              unsigned long long* full) {
-  const int warp = thread / 32;
-  const int lane = thread % 32;
-  const int own = (channels - warp + (kProducerWarps - 1)) / kProducerWarps;
-  if (lane == 0) {
-    int elements = 0;  // of a channel
-    for (int image = 0; image < kImages; ++image) {
-      elements += max(0, last_of(tile, image, batch) - first_of(tile, image));
-    }
-    mbarrier_arrive_expect(full, own * elements * kBytes);
-  }
-  for (int i = lane; i < own * kImages; i += 32) {
-    const int channel = i / kImages * kProducerWarps + warp;
-    const int image = i % kImages;
-    const int first = first_of(tile, image);
-    const int count = last_of(tile, image, batch) - first;
-    if (!P::flat || count > 0) {
-      const long long plane = static_cast<long long>(in_h) * P::width;
-      bulk_load(to + channel * kChannelPitch + first,
-                x + (image * P::in_channels + channel) * plane + (first - image_column(tile, image)), count * kBytes,
-                full);
-    }
-  }
-}
-
-// Takes a thread's run of a staged row to registers, for one step. `row` is its first position of its first channel.
-__device__ __forceinline__ void load_run(Run& run, const Element* row) {
-  unsigned int words[2][kRun];  // for the halves of a product's depth
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const Element* from = row + half * kPack * kChannelPitch;
-#pragma unroll
-    for (int i = 0; i < kRun; i += P::run) {
-      if (P::type == kWgmmaTf32 && P::run == 4) {
-        const uint4 v = *reinterpret_cast<const uint4*>(from + i);
-        words[half][i] = operand(v.x);
-        words[half][i + 1] = operand(v.y);
-        words[half][i + 2] = operand(v.z);
-        words[half][i + 3] = operand(v.w);
-      } else if (P::type == kWgmmaTf32) {
-        const uint2 v = *reinterpret_cast<const uint2*>(from + i);
-        words[half][i] = operand(v.x);
-        words[half][i + 1] = operand(v.y);
-      } else if (P::run == 4) {
-        // Two channels, position by position.
-        const uint2 a = *reinterpret_cast<const uint2*>(from + i);
-        const uint2 b = *reinterpret_cast<const uint2*>(from + kChannelPitch + i);
-        words[half][i] = low_halves(a.x, b.x);
-        words[half][i + 1] = high_halves(a.x, b.x);
-        words[half][i + 2] = low_halves(a.y, b.y);
-        words[half][i + 3] = high_halves(a.y, b.y);
-      } else {
-        const unsigned int a = *reinterpret_cast<const unsigned int*>(from + i);
-        const unsigned int b = *reinterpret_cast<const unsigned int*>(from + kChannelPitch + i);
-        words[half][i] = low_halves(a, b);
-        words[half][i + 1] = high_halves(a, b);
-      }
-    }
-  }
-#pragma unroll
-  for (int i = kFirstWord; i < kFirstWord + P::run + kReach; ++i) {
-    wgmma_pin_operand(words[0][i]);
-    wgmma_pin_operand(words[1][i]);
-  }
-#pragma unroll
-  for (int i = 0; i < kRun - 1; ++i) {
-    run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1];
-    run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1];
-  }
-}
+#include "roll_gemm.staging.h"
+#include "roll_gemm.words.h"
 
 // Keeps the compiler from moving the sums across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[kTiles]) {
@@ -277,16 +197,34 @@ __device__ __forceinline__ void pin(Sums (&sums)[kTiles]) {
 // All products of one chunk of an input row. `row` is the thread's first position in the stage, which is given back
 // when it lies in registers.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Element* row, unsigned long long weights,
-                                               unsigned long long* empty) {
-  Run runs[2];
+                                               unsigned long long* empty, int quarter, const int turn) {
+  Run runs[kTurns];
+  Words words[2];  // with channels last: of two steps, which one read brings
   CONVTGEN_UNROLL
   for (int step = 0; step < kSteps; ++step) {
-    load_run(runs[step % 2], row + step * kDepth * kChannelPitch + kRunStart);
-    if (step == kSteps - 1) {
+    if (!P::channels_last) {
+      load_run(runs[step % 2], row + step * kDepth * kChannelPitch + kRunStart);
+    } else {
+      if (step % 2 == 0 && step + 1 < kSteps) {
+        load_pixels(words[0], words[1], row + step * kDepth, turn,
+                    (step + 2) * kDepth <= P::in_channels || step * kDepth + quarter * kPack < P::in_channels);
+      } else if (step % 2 == 0) {
+        load_last_pixels(
+            words[0], row + step * kDepth - quarter * (kPack / 2), turn,
+            (step + 1) * kDepth <= P::in_channels || step * kDepth + quarter * (kPack / 2) < P::in_channels);
+      }
+    }
+    if (P::channels_last ? step == (kSteps - 1) / 2 * 2 : step == kSteps - 1) {
       __syncwarp();
       if (threadIdx.x % 32 == 0) {
         mbarrier_arrive(empty);
       }
+    }
+    if (P::channels_last) {
+      if (kTurns == 1 && step > 0) {
+        wgmma_wait(0);
+      }
+      arrange(runs[step % kTurns], words[step % 2]);
     }
     wgmma_fence();
     CONVTGEN_UNROLL
@@ -294,12 +232,14 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Eleme
       const int shift = P::padding_w - P::dilation_w * kw - kFirstColumn - kRunStart;
       CONVTGEN_UNROLL
       for (int tile = 0; tile < kTiles; ++tile) {
-        wgmma_rs(P::type, kWgmmaMajorK, sums[tile], runs[step % 2][2 * tile + shift],
+        wgmma_rs(P::type, kWgmmaMajorK, sums[tile], runs[step % kTurns][2 * tile + shift],
                  wgmma_descriptor_move(weights, (kw * kSteps + step) * kProductBytes), 1);  // kernel column {kw}
       }
     }
-    wgmma_commit();
-    if (kChunks > 1 || (step > 0 && step < kSteps - 1)) {
+    if (!kOneGroup || step == kSteps - 1) {
+      wgmma_commit();
+    }
+    if (kChunks > 1 || (kTurns > 1 && step > 0 && step < kSteps - 1)) {
       wgmma_wait(1);  // the other run may be overwritten
     }
   }
@@ -316,106 +256,19 @@ __device__ __forceinline__ void roll(Sums (&sums)[kTiles]) {
   }
 }
 
-// A sum as memory holds it, after bias and fuse chain where the layer has them.
-__device__ __forceinline__ float finish(float sum, float shift) {
-  const float value = P::has_bias ? sum + shift : sum;
-  return P::fuse_count > 0 ? activate(value) : value;
-}
-
-// The biases of a thread's channels, all read before the first output is stored: behind a store they would wait.
-using Shifts = float[P::has_bias ? P::columns / 4 : 1];
-__device__ __forceinline__ void load_shifts(Shifts& shifts, const Element* __restrict__ bias, int co) {
-  if (P::has_bias) {
-#pragma unroll
-    for (int i = 0; i < P::columns / 4; ++i) {
-      const int channel = co + i / 2 * 8 + i % 2;
-      shifts[i] = P::out_channels % P::columns == 0 || channel < P::out_channels ? widen(bias[channel]) : 0;
-    }
-  }
-}
-
-// Stores a thread's outputs of the finished row. `to` is its first position of its first channel, `co`; `left` counts
-// the positions from there to the row's end.
-__device__ __forceinline__ void store_row(const Sums (&sums)[kTiles], Element* __restrict__ to,
-                                          const Element* __restrict__ bias, int co, int left, const int out_h) {
-  Shifts shifts;
-  load_shifts(shifts, bias, co);
-#pragma unroll
-  for (int i = 0; i < P::columns / 4; ++i) {
-    const int channel = i / 2 * 8 + i % 2;
-    if (P::out_channels % P::columns == 0 || co + channel < P::out_channels) {
-      Element* row = to + channel * static_cast<long long>(out_h) * kOutWidth;
-#pragma unroll
-      for (int first = 0; first < P::run; first += P::store) {
-        if (first < left) {
-          float values[P::store];
-#pragma unroll
-          for (int v = 0; v < P::store; ++v) {
-            const int position = first + v;
-            values[v] = finish(sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], P::has_bias ? shifts[i] : 0);
-          }
-          store_together(row + first, values);
-        }
-      }
-    }
-  }
-}
-
-// Writes a thread's outputs of the finished row to the exchange. `to` is its first position of its first channel, `co`.
-__device__ __forceinline__ void put_row(const Sums (&sums)[kTiles], Element* to, const Element* __restrict__ bias,
-                                        int co) {
-  Shifts shifts;
-  load_shifts(shifts, bias, co);
-#pragma unroll
-  for (int i = 0; i < P::columns / 4; ++i) {
-    float values[P::run];
-#pragma unroll
-    for (int position = 0; position < P::run; ++position) {
-      values[position] = finish(sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], P::has_bias ? shifts[i] : 0);
-    }
-    Element* row = to + (i / 2 * 8 + i % 2) * kOutPitch;
-    if (P::type == kWgmmaTf32 && P::run == 4) {
-      *reinterpret_cast<float4*>(row) = make_float4(values[0], values[1], values[2], values[3]);
-    } else if (P::type == kWgmmaTf32) {
-      *reinterpret_cast<float2*>(row) = make_float2(values[0], values[1]);
-    } else if (P::run == 4) {
-      *reinterpret_cast<uint2*>(row) = make_uint2(pair(values[0], values[1]), pair(values[2], values[3]));
-    } else {
-      *reinterpret_cast<unsigned int*>(row) = pair(values[0], values[1]);
-    }
-  }
-}
-
-// Stores what the exchange holds of a thread's piece of the row, in every channel that is its own: adjacent threads
-// have adjacent pieces. `from` and `to` are the piece in the first of these channels, of which `left` follow.
-__device__ __forceinline__ void take_row(const Element* from, Element* __restrict__ to, int left, const int out_h) {
-  constexpr int kStep = 128 / kPieces;
-#pragma unroll
-  for (int channel = 0; channel < P::columns; channel += kStep) {
-    if (channel < left) {
-      Element* row = to + channel * static_cast<long long>(out_h) * kOutWidth;
-      const Element* piece = from + channel * kOutPitch;
-      if (P::store * kBytes == 16) {
-        store_streaming_16(row, *reinterpret_cast<const uint4*>(piece));
-      } else if (P::store * kBytes == 8) {
-        store_streaming_8(row, *reinterpret_cast<const uint2*>(piece));
-      } else if (P::store * kBytes == 4) {
-        store_streaming_4(row, *reinterpret_cast<const unsigned int*>(piece));
-      } else {
-        *row = *piece;
-      }
-    }
-  }
-}
+#include "roll_gemm.store.h"
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     roll_gemm(const Element* __restrict__ x, const unsigned char* __restrict__ packed, const Element* __restrict__ bias,
               Element* __restrict__ y, int batch, int height, int width) {
   const int in_h = P::height >= 0 ? P::height : height;
+  const int in_w = P::width >= 0 ? P::width : width;
   const int out_h = in_h + (P::kernel_h - 1 - 2 * P::padding_h);
+  const int out_w = in_w + (kReach - 2 * P::padding_w);
   const int segments = (out_h + (P::rows - 1)) / P::rows;
+  const int image_strips = (out_w + (kStrip - 1)) / kStrip;  // where they are not of the sequence
   const int strips = P::flat ? static_cast<int>((static_cast<long long>(batch) * kImagePitch + (kStrip - 1)) / kStrip)
-                             : batch * kStrips;
+                             : batch * image_strips;
   const int tiles = strips * segments;
 
   // The block's output channels; blocks that read the same input run together.
@@ -442,31 +295,36 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   int stage = 0;
   unsigned int parity = warp >= kConsumers / 32 ? 1 : 0;
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(88);
+    setmaxnreg_decrease(kProducerRegisters);
     const int thread = threadIdx.x - kConsumers;
     if (thread == 0) {
       mbarrier_arrive_expect(resident, kWeightBytes);
       bulk_load(shared, packed + static_cast<long long>(column_tile) * kWeightBytes, kWeightBytes, resident);
     }
     for (int index = first_tile; index < tiles; index += next_tile) {
-      const Tile tile = tile_at(index, segments);
-      const long long in_plane = static_cast<long long>(in_h) * P::width;
+      const Tile tile = tile_at(index, segments, image_strips);
+      const long long in_plane = static_cast<long long>(in_h) * in_w;
       const Element* image = x + tile.image * P::in_channels * in_plane;
       const int last = min(in_h, last_input_row(tile, out_h));
-      int uncleared = P::stages;
+      int uncleared = !P::channels_last || has_gaps(tile, batch, in_w) ? P::stages : 0;
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         for (int chunk = 0; chunk < kChunks; ++chunk) {
           const int channels = min(P::chunk, P::in_channels - chunk * P::chunk);
           Element* to = reinterpret_cast<Element*>(stages + stage * kStageBytes);
           mbarrier_wait(&empty[stage], parity);
           if (uncleared != 0) {
-            clear_gaps(to, tile, channels, thread, batch);
+            clear_gaps(to, tile, channels, thread, batch, in_w);
             fence_proxy_async();
             --uncleared;
           }
           __syncwarp();
-          copy_channels(to, image + (chunk * P::chunk * static_cast<long long>(in_h) + iy) * P::width, tile, channels,
-                        thread, batch, in_h, &full[stage]);
+          if (P::channels_last) {
+            copy_pixels(to, image + static_cast<long long>(iy) * in_w * P::in_channels, tile, thread, batch, in_h, in_w,
+                        &full[stage]);
+          } else {
+            copy_channels(to, image + (chunk * P::chunk * static_cast<long long>(in_h) + iy) * in_w, tile, channels,
+                          thread, batch, in_h, in_w, &full[stage]);
+          }
           ++stage;
           if (stage == P::stages) {
             stage = 0;
@@ -476,13 +334,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase(208);
+    setmaxnreg_increase(kConsumerRegisters);
     // The thread's place in the strip, and the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
     const int column = (warp * 8 + lane / 4) * P::run;
-    const int own = quarter * (4 / kBytes) * kChannelPitch + column;
-    const int co = column_tile * P::columns + quarter * 2;
+    const int first = kCrossed ? column + lane / 4 % 2 : column;  // that it reads
+    const int own =
+        P::channels_last ? first * P::in_channels + quarter * kPack : quarter * (4 / kBytes) * kChannelPitch + column;
+    const int turn = kCrossed && lane / 4 % 2 == 1 ? -P::in_channels : P::in_channels;  // to its pair's other pixel
+    const int co = column_tile * P::columns + quarter * kChannelRun;
     // What it stores of the strip: its own outputs, or a piece of a warpgroup's.
     const int member = threadIdx.x % 128;
     const int stored = P::exchange ? warp / 4 * (kStrip / 2) + member % kPieces * P::store : column;
@@ -493,13 +354,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     Sums sums[kTiles] = {};
     mbarrier_wait(resident, 0);
     for (int index = first_tile; index < tiles; index += next_tile) {
-      const Tile tile = tile_at(index, segments);
+      const Tile tile = tile_at(index, segments, image_strips);
       const int image = P::flat ? tile.image + (tile.column + stored) / kImagePitch : tile.image;
       const int ox = P::flat ? (tile.column + stored) % kImagePitch : tile.column + stored;
-      const int left = image < batch ? kOutWidth - ox : 0;
+      const int left = image < batch ? out_w - ox : 0;
       const int channels_left =
           left > 0 ? min(P::columns, P::out_channels - column_tile * P::columns) - member / kPieces : 0;
-      Element* to = y + (static_cast<long long>(image) * P::out_channels + stored_channel) * out_h * kOutWidth + ox;
+      Element* to = P::channels_last
+                        ? y + (static_cast<long long>(image) * out_h * out_w + ox) * P::out_channels + stored_channel
+                        : y + (static_cast<long long>(image) * P::out_channels + stored_channel) * out_h * out_w + ox;
       const int last = last_input_row(tile, out_h);
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         if (iy < in_h) {
@@ -507,7 +370,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           for (int chunk = 0; chunk < kChunks; ++chunk) {
             mbarrier_wait(&full[stage], parity);
             multiply_chunk(sums, reinterpret_cast<const Element*>(stages + stage * kStageBytes) + own,
-                           wgmma_descriptor(shared + chunk * kChunkWeightBytes, kColumns * 16, 128, 0), &empty[stage]);
+                           wgmma_descriptor(shared + chunk * kChunkWeightBytes, kColumns * 16, 128, 0), &empty[stage],
+                           quarter, turn);
             ++stage;
             if (stage == P::stages) {
               stage = 0;
@@ -519,14 +383,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
         const int oy = iy - P::padding_h;
         if (oy >= tile.row) {
-          Element* row = to + static_cast<long long>(oy) * kOutWidth;
-          if (P::exchange) {
+          Element* row = to + static_cast<long long>(oy) * out_w * (P::channels_last ? P::out_channels : 1);
+          if (P::channels_last) {
+            store_pixels(sums, row, bias, co, left);
+          } else if (P::exchange) {
             named_barrier_sync(1 + warp / 4, 128);  // the row before is taken
             put_row(sums, put, bias, co);
             named_barrier_sync(1 + warp / 4, 128);
-            take_row(take, row, channels_left, out_h);
+            take_row(take, row, channels_left, out_h, out_w);
           } else {
-            store_row(sums, row, bias, co, left, out_h);
+            store_row(sums, row, bias, co, left, out_h, out_w);
           }
         }
         roll(sums);

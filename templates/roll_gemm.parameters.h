@@ -5,7 +5,7 @@
 
 struct Parameters {
   // The layer.
-  static constexpr int kernel_h = 3;  // 2 or more
+  static constexpr int kernel_h = 3;
   static constexpr int kernel_w = 7;
   static constexpr int stride_h = 1;  // strides are 1, and rows are not dilated
   static constexpr int stride_w = 1;
@@ -18,9 +18,10 @@ struct Parameters {
   static constexpr int in_channels = 32;
   static constexpr int out_channels = 32;
   static constexpr bool has_bias = false;
-  static constexpr bool channels_last = false;  // never
+  static constexpr bool channels_last = false;  // x and y are NHWC; pixels fill whole 16 bytes
 
-  // Rows and columns of the input; -1: an argument of the kernel. The columns are known, and fill whole 16 bytes.
+  // Rows and columns of the input; -1: an argument of the kernel. In NCHW the columns are known, and fill whole 16
+  // bytes; for a sequence they are known.
   static constexpr int height = 512;
   static constexpr int width = 1024;
 
@@ -33,14 +34,15 @@ struct Parameters {
   static constexpr int fuse_count = 0;
 
   // The block: a strip of 64 * run adjacent positions, some of its rows, and output channels.
-  static constexpr int run = 2;            // adjacent positions of a thread, 2 or 4
-  static constexpr int rows = 256;         // of outputs
-  static constexpr int columns = 32;       // output channels of a block, a multiple of 8
-  static constexpr int store = 2;          // elements that are stored together; without an exchange at most a run
+  static constexpr int run = 2;       // adjacent positions of a thread, 2 or 4
+  static constexpr int rows = 256;    // of outputs
+  static constexpr int columns = 32;  // output channels of a block, a multiple of 8
+  static constexpr int store = 2;     // elements that are stored together; in NCHW without an exchange at most a run
   static constexpr bool exchange = false;  // outputs go through shared memory, to be stored in longer pieces
   static constexpr bool flat = false;      // the rows of all images lie in one sequence of positions, which strips cut
 
-  // The pipeline: input channels of a stage, which is of one row, and stages.
+  // The pipeline: input channels of a stage, which is of one row, and stages. With channels last it has all channels,
+  // and `chunk` is the depth of their products.
   static constexpr int chunk = 32;
   static constexpr int stages = 4;
 };

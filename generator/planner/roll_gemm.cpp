@@ -17,20 +17,27 @@ namespace {
 constexpr int kThreads = 384;
 constexpr std::int64_t kMostColumns = 256;    // of a product
 constexpr std::int64_t kMostRegisters = 152;  // of sums and operands: beyond, products are serialised (C7512)
-constexpr std::int64_t kMostReach = 24;       // of a row's taps, whose words a thread reads
-constexpr std::int64_t kMostProducts = 256;   // in the unrolled body
+constexpr std::int64_t kMostPixelRegisters =
+    160;  // with channels last: beyond, operands stand once (the template's kTurns)
+constexpr std::int64_t kMostRoundedRegisters = 120;  // and those of tf32, whose words are rounded
+constexpr std::int64_t kMostReach = 24;              // of a row's taps, whose words a thread reads
+constexpr std::int64_t kMostProducts = 256;          // in the unrolled body
+constexpr std::int64_t kMostPixelProducts = 64;      // with channels last, where it has those of all channels
 constexpr std::int64_t kMostStages = 8;
 constexpr std::int64_t kMostSegments = 64;  // of an image's rows
 constexpr std::size_t kMostPlans = 8;
 
 // What an SM of an H200 does, in cycles. The rates are measured ones (docs/kernel-notes.md).
 constexpr double kClock = 1.7e9;
-constexpr double kL2BytesPerCycle = 24;  // that an SM gets while all of them ask
-constexpr double kRowCycles = 250;       // behind an input row: its outputs are stored, the sums move up
-constexpr double kExchangeCycles = 100;  // of them through shared memory
-constexpr double kAloneCycles = 500;     // of storing that no products hide, where a row is staged and not two
-constexpr double kPartCycles = 5;        // in which the cache takes a part of a sector of 32 bytes; a whole one: 1
-constexpr double kTileCycles = 1500;     // until the first row has come
+constexpr double kL2BytesPerCycle = 24;   // that an SM gets while all of them ask
+constexpr double kRowCycles = 250;        // behind an input row: its outputs are stored, the sums move up
+constexpr double kExchangeCycles = 100;   // of them through shared memory
+constexpr double kAloneCycles = 500;      // of storing that no products hide, where a row is staged and not two
+constexpr double kPartCycles = 5;         // in which the cache takes a part of a sector of 32 bytes; a whole one: 1
+constexpr double kTileCycles = 1500;      // until the first row has come
+constexpr double kPixelTileCycles = 200;  // with channels last, where it comes while the tile before is multiplied
+constexpr double kOnceCycles = 40;        // of a step whose operands wait for those of the one before
+constexpr double kPixelStoreCycles = 2;   // with channels last: of a warp's store, on top of what the cache takes
 constexpr double kLaunchSeconds = 3e-6;
 constexpr double kPackBytesPerSecond = 1e12;
 
@@ -54,19 +61,24 @@ struct Facts {
   std::int64_t depth;  // channels of a product
   std::int64_t pack;   // elements of 16 bytes
   std::int64_t reach;  // from a row's first tap to its last
+  bool channels_last;
 
   [[nodiscard]] std::int64_t strip(const Block& b) const { return 64 * b.run; }
   [[nodiscard]] std::int64_t chunks(const Block& b) const { return ceil_div(layer.in_channels, b.chunk); }
   [[nodiscard]] std::int64_t column_tiles(const Block& b) const { return ceil_div(layer.out_channels, b.columns); }
-  [[nodiscard]] std::int64_t image_pitch() const {
-    return round_up(shape.in_width + std::max<std::int64_t>(0, reach - layer.padding.w), pack);
+  [[nodiscard]] std::int64_t image_pitch(std::int64_t run) const {
+    return round_up(shape.in_width + std::max<std::int64_t>(0, reach - layer.padding.w), channels_last ? run : pack);
   }
   [[nodiscard]] std::int64_t strips(const Block& b) const {
-    return b.flat ? ceil_div(shape.batch * image_pitch(), strip(b)) : shape.batch * ceil_div(shape.out_width, strip(b));
+    return b.flat ? ceil_div(shape.batch * image_pitch(b.run), strip(b))
+                  : shape.batch * ceil_div(shape.out_width, strip(b));
   }
 };
 
 std::int64_t stage_bytes(const Facts& f, const Block& b) {
+  if (f.channels_last) {
+    return round_up(f.strip(b) + f.reach, 2) * f.layer.in_channels * f.bytes;
+  }
   const std::int64_t before = round_up(f.reach - f.layer.padding.w + f.reach * f.pack, f.pack) - f.reach * f.pack;
   const std::int64_t columns = round_up(f.strip(b) + f.layer.padding.w + before, f.pack);
   return b.chunk * (columns + floor_mod(8 - columns, 32)) * f.bytes;
@@ -80,6 +92,14 @@ std::int64_t shared_bytes(const Facts& f, const Block& b) {
   return weight_bytes(f, b) + exchange + b.stages * (stage_bytes(f, b) + 16) + 8;
 }
 
+/// Registers of a consumer: of its sums, and of a step's operands.
+std::int64_t sum_registers(const Facts& f, const Block& b) {
+  return b.run / 2 * f.layer.kernel.h * b.columns / 2;
+}
+std::int64_t operand_registers(const Facts& f, const Block& b) {
+  return 4 * std::min(b.run - 1 + f.reach, b.run / 2 * f.layer.kernel.w);
+}
+
 /// Sectors of 32 bytes that rows of strips touch, over those that they would fill.
 double row_waste(const Facts& f, const Block& b, std::int64_t extent) {
   const std::int64_t bytes = std::min(f.strip(b), extent) * f.bytes;
@@ -89,9 +109,16 @@ double row_waste(const Facts& f, const Block& b, std::int64_t extent) {
 /// Cycles in which the cache takes a row of outputs. Parts of sectors cost most: pieces that are stored together begin
 /// and end with them where rows are no whole sectors.
 double store_cycles(const Facts& f, const Block& b) {
+  if (f.channels_last) {  // a quad stores its channels of a position together
+    const std::int64_t piece = 4 * b.store * f.bytes;
+    const bool is_whole = piece % 32 == 0 && f.layer.out_channels * f.bytes % 32 == 0;
+    const double cycles = is_whole ? number(piece) / 32 : (number(piece) / 32 + 1) * kPartCycles;
+    const double warps = number(f.strip(b)) / 8;
+    return number(ceil_div(b.columns, 4 * b.store)) * warps * (8 * cycles + kPixelStoreCycles);
+  }
   const std::int64_t piece = b.exchange ? 32 * std::min(b.run, b.store) : 8 * b.run;  // positions
   const bool is_whole = f.shape.out_width * f.bytes % 32 == 0 && piece * f.bytes % 32 == 0 &&
-                        (!b.flat || f.image_pitch() * f.bytes % 32 == 0);
+                        (!b.flat || f.image_pitch(b.run) * f.bytes % 32 == 0);
   const double sectors = number(piece * f.bytes) / 32;
   double cycles = is_whole ? sectors : std::max(0.0, sectors - 1) + 2 * kPartCycles;
   if (!b.exchange && b.store < b.run) {  // with gaps
@@ -109,9 +136,19 @@ double row_cycles(const Facts& f, const Block& b) {
   // Instructions of a scheduler, which has a warp of each warpgroup: a run's words are read, rounded or paired, and
   // copied for each operand.
   const double words = number(2 * (b.run + f.reach));
-  const double operands = number(4 * std::min(b.run - 1 + f.reach, b.run / 2 * f.layer.kernel.w));
-  const double issue = 2 * steps * (words / number(b.run) + 2 * words + operands + 10);
-  return std::max({tensor, issue, number(f.chunks(b) * stage_bytes(f, b)) / kL2BytesPerCycle});
+  const double read = f.channels_last ? words / 4 : words / number(b.run);
+  const auto operands = number(operand_registers(f, b));
+  const double issue = 2 * steps * (read + 2 * words + operands + 10);
+  const double staged = number(f.chunks(b) * stage_bytes(f, b));
+  // Shared memory gives or takes 128 bytes a cycle: weights, what arrives, and runs. With channels last two threads of
+  // a row meet in a bank, but where they take pixels crossed.
+  const std::int64_t pixel = f.layer.in_channels * f.bytes;
+  const bool meet = f.channels_last && pixel % 128 != 64 && b.run * pixel % 128 == 0;
+  const double runs = 8 * steps * words * (meet ? 2 : 1);
+  const double shared = number(f.layer.kernel.w * b.run) * steps * number(columns) / 4 + staged / 128 + runs;
+  const bool once = f.channels_last && sum_registers(f, b) + 2 * operand_registers(f, b) > kMostPixelRegisters;
+  return std::max({tensor, issue, f.channels_last ? shared : 0, staged / kL2BytesPerCycle}) +
+         (once ? steps * kOnceCycles : 0);
 }
 
 /// Of all tiles, in rounds of as many as there are blocks.
@@ -133,23 +170,29 @@ double cycles_of(const Facts& f, const Block& b) {
   const double alone = kAloneCycles * std::max(0.0, 2 - staged);
   const double stored =
       std::max(0.0, store_cycles(f, b) - row) + kRowCycles + alone + (b.exchange ? kExchangeCycles : 0.0);
-  return number(rounds) * (number(read) * row + number(b.rows) * stored + kTileCycles);
+  const double tile = number(read) * row + number(b.rows) * stored;
+  return f.channels_last ? number(rounds) * (tile + kPixelTileCycles) + kTileCycles
+                         : number(rounds) * (tile + kTileCycles);
 }
 
 double predicted_seconds(const Facts& f, const Block& b) {
   const double halo = 1 + number(f.layer.kernel.h - 1) / number(b.rows);
-  const double moved = number(f.shape.input_elements) * row_waste(f, b, f.shape.in_width) * halo +
-                       number(f.shape.weight_elements) +
-                       number(f.shape.output_elements) * row_waste(f, b, f.shape.out_width);
+  const double read = f.channels_last ? 1 : row_waste(f, b, f.shape.in_width);
+  const double written = f.channels_last ? 1 : row_waste(f, b, f.shape.out_width);
+  const double moved = number(f.shape.input_elements) * read * halo + number(f.shape.weight_elements) +
+                       number(f.shape.output_elements) * written;
   const double memory = moved * number(f.bytes) / f.target.bytes_per_second;
   const double packing = number(f.column_tiles(b) * weight_bytes(f, b)) / kPackBytesPerSecond;
-  return kLaunchSeconds + packing + std::max(cycles_of(f, b) / kClock, memory);
+  const double seconds = cycles_of(f, b) / kClock;
+  // What is limited by both is slower than either limit. NCHW's waste of sectors stands for that.
+  const double both = f.channels_last ? 0.2 * std::min(seconds, memory) : 0;
+  return kLaunchSeconds + packing + std::max(seconds, memory) + both;
 }
 
 /// As many stages as fit; false where not even two do, or where channels that the layer lacks would move from stage to
 /// stage.
 bool choose_stages(const Facts& f, Block& b) {
-  const std::int64_t unit = f.layer.in_channels % b.chunk == 0 ? 1 : f.chunks(b);
+  const std::int64_t unit = f.channels_last || f.layer.in_channels % b.chunk == 0 ? 1 : f.chunks(b);
   for (b.stages = kMostStages; b.stages >= 2; --b.stages) {
     if (b.stages % unit == 0 && shared_bytes(f, b) <= f.target.max_shared_bytes) {
       return true;
@@ -177,12 +220,14 @@ std::vector<std::int64_t> column_choices(const Facts& f) {
   const auto fits = [&](std::int64_t columns) {
     Block least;
     least.columns = columns;
-    least.chunk = f.depth;
+    least.chunk = f.channels_last ? round_up(f.layer.in_channels, f.depth) : f.depth;
     return columns * f.layer.kernel.h <= kMostColumns && shared_bytes(f, least) <= f.target.max_shared_bytes;
   };
   std::vector<std::int64_t> choices;
   for (std::int64_t parts = 1; parts <= ceil_div(out, 8) && choices.size() < 3; ++parts) {
-    const std::int64_t columns = round_up(ceil_div(out, parts), 8);
+    // With channels last a quad of threads stores 16 bytes of each, of one position.
+    const std::int64_t share = ceil_div(out, parts);
+    const std::int64_t columns = round_up(share, f.channels_last && share > 16 ? 4 * f.pack : 8);
     if (fits(columns) && (choices.empty() || choices.back() != columns)) {
       choices.push_back(columns);
     }
@@ -191,13 +236,23 @@ std::vector<std::int64_t> column_choices(const Facts& f) {
 }
 
 bool registers_suffice(const Facts& f, const Block& b) {
-  const std::int64_t sums = b.run / 2 * f.layer.kernel.h * b.columns / 2;
-  const std::int64_t operands = 4 * std::min(b.run - 1 + f.reach, b.run / 2 * f.layer.kernel.w);
-  return sums + 2 * operands <= kMostRegisters;
+  const std::int64_t sums = sum_registers(f, b);
+  const std::int64_t operands = operand_registers(f, b);
+  return f.channels_last ? sums + operands <= (f.bytes == 4 ? kMostRoundedRegisters : kMostPixelRegisters)
+                         : sums + 2 * operands <= kMostRegisters;
 }
 
 /// The block with the stages that are predicted to take least; nothing where none fits.
 std::optional<Block> with_pipeline(const Facts& f, const Block& b) {
+  if (f.channels_last) {  // which has all channels in a stage
+    Block whole = b;
+    whole.chunk = round_up(f.layer.in_channels, f.depth);
+    if (whole.chunk / f.depth * f.layer.kernel.w * b.run / 2 > kMostPixelProducts || !choose_stages(f, whole)) {
+      return std::nullopt;
+    }
+    choose_rows(f, whole);
+    return whole;
+  }
   std::optional<Block> best;
   double least = std::numeric_limits<double>::infinity();
   for (const std::int64_t depths : {4, 2, 1}) {
@@ -222,21 +277,34 @@ struct Candidate {
   double seconds = 0;
 };
 
+/// How outputs are stored.
+void choose_store(const Facts& f, Block& b) {
+  const Layer& layer = f.layer;
+  b.store = f.channels_last || b.exchange ? f.pack : b.run;
+  const auto fits = [&] {
+    return f.channels_last ? b.columns % (4 * b.store) == 0 && layer.out_channels % b.store == 0
+                           : f.shape.out_width % b.store == 0;
+  };
+  while (!fits()) {
+    b.store /= 2;
+  }
+}
+
 std::vector<Candidate> candidates(const Facts& f) {
   std::vector<Candidate> out;
   for (const std::int64_t run : {2, 4}) {
     for (const std::int64_t columns : column_choices(f)) {
       for (const bool flat : {false, true}) {
         for (const bool exchange : {false, true}) {
+          if ((f.channels_last && exchange) || (flat && !f.layer.width)) {
+            continue;
+          }
           Block block;
           block.run = run;
           block.columns = columns;
           block.flat = flat;
           block.exchange = exchange;
-          block.store = exchange ? f.pack : run;
-          while (f.shape.out_width % block.store != 0) {
-            block.store /= 2;
-          }
+          choose_store(f, block);
           if (!registers_suffice(f, block)) {
             continue;
           }
@@ -296,12 +364,16 @@ Plan plan_of(const Facts& f, const Candidate& candidate) {
 std::optional<Facts> facts_of(const Problem& problem) {
   const Layer& layer = problem.layer;
   const std::int64_t bytes = layer.dtype == Dtype::kF32 ? 4 : 2;
+  const bool channels_last = layer.layout == Layout::kNhwc;
   const bool applies =
       problem.target.architecture == "sm_90a" && layer.groups == 1 &&
       (layer.compute == Compute::kTf32 || layer.compute == Compute::kF16 || layer.compute == Compute::kBf16) &&
-      layer.layout == Layout::kNchw && layer.stride.h == 1 && layer.stride.w == 1 && layer.dilation.h == 1 &&
-      layer.kernel.h >= 2 && layer.dilation.w * (layer.kernel.w - 1) <= kMostReach && layer.padding.w <= kMostReach;
-  if (!applies || !layer.width || *layer.width * bytes % 16 != 0) {
+      layer.stride.h == 1 && layer.stride.w == 1 && layer.dilation.h == 1 &&
+      layer.kernel.h >= (channels_last ? 1 : 2) && layer.dilation.w * (layer.kernel.w - 1) <= kMostReach &&
+      layer.padding.w <= kMostReach;
+  const bool is_copied =
+      channels_last ? layer.in_channels * bytes % 16 == 0 : layer.width && *layer.width * bytes % 16 == 0;
+  if (!applies || !is_copied) {
     return std::nullopt;
   }
   const auto shape = shape_of(layer, planned_sizes(layer));
@@ -314,7 +386,8 @@ std::optional<Facts> facts_of(const Problem& problem) {
                .bytes = bytes,
                .depth = 32 / bytes,
                .pack = 16 / bytes,
-               .reach = layer.dilation.w * (layer.kernel.w - 1)};
+               .reach = layer.dilation.w * (layer.kernel.w - 1),
+               .channels_last = channels_last};
 }
 
 std::int64_t integer(const Plan& plan, std::string_view name) {
@@ -346,7 +419,7 @@ Grid roll_gemm_grid(const Problem& problem, const Plan& plan) {
             .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};
   if (const std::optional<Facts> facts = facts_of(problem); facts && std::get<bool>(plan.parameters.at("flat"))) {
     // In the sequence an image takes more than its outputs: as many blocks as its share of the strips, or some more.
-    grid.tile_columns = grid.tile_columns * facts->shape.out_width / facts->image_pitch();
+    grid.tile_columns = grid.tile_columns * facts->shape.out_width / facts->image_pitch(integer(plan, "run"));
   }
   return grid;
 }

@@ -35,18 +35,19 @@ struct Case {
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
   // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
   std::optional<bool> flat = {}, exchange = {}, bulk = {};
+  std::optional<std::int64_t> run = {}, columns = {};  // of a block
 };
 
 Plan plan_of(const Problem& problem, const Case& wanted) {
   const std::vector<Plan> plans = plan(problem).value();
   const auto found = std::ranges::find_if(plans, [&](const Plan& each) {
-    const auto is = [&](const char* name, std::optional<bool> value) {
+    const auto is = [&]<class Value>(const char* name, std::optional<Value> value) {
       const auto parameter = each.parameters.find(name);
-      return !value || parameter == each.parameters.end() || std::get<bool>(parameter->second) == *value;
+      return !value || parameter == each.parameters.end() || std::get<Value>(parameter->second) == *value;
     };
-    return each.template_name == wanted.template_name && is("resident", wanted.resident) &&
-           is("in_turn", wanted.in_turn) && is("flat", wanted.flat) && is("exchange", wanted.exchange) &&
-           is("bulk", wanted.bulk);
+    return each.template_name == wanted.template_name && is("resident", std::optional(wanted.resident)) &&
+           is("in_turn", std::optional(wanted.in_turn)) && is("flat", wanted.flat) && is("exchange", wanted.exchange) &&
+           is("bulk", wanted.bulk) && is("run", wanted.run) && is("columns", wanted.columns);
   });
   if (found == plans.end()) {
     throw std::runtime_error("the planner has no such plan");
@@ -142,7 +143,25 @@ constexpr Case kTensorCores[] = {
      true, true, false},
     {"roll_gemm_exchange", "roll_gemm",
      "conv_transpose2d 36 -> 13; kernel 3x3; padding 0x1; input 1x5x136; dtype f16; fuse relu", 25, false, false, true,
-     0, true, false, true}};
+     0, true, false, true},
+    {"roll_gemm_pixels_sequence", "roll_gemm",
+     "conv_transpose2d 24 -> 20; kernel 2x3; padding 0x1; bias; input 7x6x37; dtype f16; layout nhwc", 20, false, false,
+     true, 0, true, true, false},
+    // Operands that stand once: products must be done before they are made anew.
+    {"roll_gemm_pixels_once",
+     "roll_gemm",
+     "conv_transpose2d 32 -> 13; kernel 5x9; padding 2x3; input 1x5x258; dtype bf16; layout nhwc; fuse relu",
+     20,
+     false,
+     false,
+     true,
+     0,
+     true,
+     false,
+     false,
+     {},
+     4,
+     16}};
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }

@@ -54,9 +54,11 @@ std::vector<Case> shipped_cases() {
   return out;
 }
 
-/// The template's first plan for each of the benchmark's layers, or for those that are named, of it or of those that no
-/// record is shipped for; but for layers of which a record ships.
-std::vector<Case> cases(std::string_view template_name, const Mode& mode, const std::vector<std::string>& names = {}) {
+/// The template's first `most` plans for each of the benchmark's layers, or for those that are named, of it or of those
+/// that no record is shipped for; but for layers of which a record ships, unless `recorded` is set: for a template that
+/// no record names yet.
+std::vector<Case> cases(std::string_view template_name, const Mode& mode, const std::vector<std::string>& names = {},
+                        int most = 1, bool recorded = false) {
   std::vector<Case> out;
   std::vector<NamedLayer> layers = layers_of(CONVTGEN_BENCHMARK_LAYERS);
   if (!names.empty()) {
@@ -70,13 +72,17 @@ std::vector<Case> cases(std::string_view template_name, const Mode& mode, const 
     problem.layer.dtype = mode.dtype;
     problem.layer.compute = mode.compute;
     problem.layer.layout = mode.layout;
-    if (shipped_record(problem)) {
+    if (!recorded && shipped_record(problem)) {
       continue;
     }
     const std::vector<Plan> plans = plan(problem).value();
-    const auto found = std::ranges::find(plans, template_name, &Plan::template_name);
-    if (found != plans.end()) {
-      out.push_back({named.name + "_" + mode.name, problem, *found});
+    int taken = 0;
+    for (const Plan& each : plans) {
+      if (each.template_name == template_name && taken < most) {
+        out.push_back({fmt::format("{}_{}{}", named.name, mode.name, taken == 0 ? "" : fmt::format("_{}", taken + 1)),
+                       problem, each});
+        ++taken;
+      }
     }
   }
   return out;
@@ -124,6 +130,14 @@ INSTANTIATE_TEST_SUITE_P(RollingTf32, PlanForPtxas,
 INSTANTIATE_TEST_SUITE_P(RollingF16, PlanForPtxas,
                          ::testing::ValuesIn(cases("roll_gemm", {"f16", Dtype::kF16, Compute::kF16, Layout::kNchw},
                                                    kRolling)),
+                         kName);
+INSTANTIATE_TEST_SUITE_P(RollingPixels, PlanForPtxas,
+                         ::testing::ValuesIn(cases("roll_gemm", {"f16", Dtype::kF16, Compute::kF16, Layout::kNhwc},
+                                                   {"kb57", "kb64", "kb65", "kb69", "kb71", "kb74", "kb78"}, 3, true)),
+                         kName);
+INSTANTIATE_TEST_SUITE_P(RollingPixelsTf32, PlanForPtxas,
+                         ::testing::ValuesIn(cases("roll_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNhwc},
+                                                   kRolling, 1, true)),
                          kName);
 INSTANTIATE_TEST_SUITE_P(OfHalves, PlanForPtxas,
                          ::testing::ValuesIn(cases("shift_gemm",

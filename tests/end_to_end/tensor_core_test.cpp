@@ -72,16 +72,16 @@ void share_input(RandomLayer& drawn, std::mt19937_64& random, std::uint64_t numb
   }
 }
 
-/// Makes the layer one that `roll_gemm` takes: rows that are whole bulk copies and, where `number` says so, wide or
-/// of many images.
+/// Makes the layer one that `roll_gemm` takes: rows or pixels that are whole bulk copies and, where `number` says so,
+/// wide or of many images.
 void let_rows_roll(RandomLayer& drawn, std::mt19937_64& random, std::uint64_t number) {
   Layer& layer = drawn.layer;
   const auto any = [&](std::int64_t least, std::int64_t most) {
     return least + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - least + 1));
   };
   layer.dimensions = 2;
-  layer.layout = Layout::kNchw;
-  layer.kernel = {any(2, 5), any(1, 7)};
+  layer.layout = number % 2 == 0 ? Layout::kNchw : Layout::kNhwc;
+  layer.kernel = {any(layer.layout == Layout::kNhwc ? 1 : 2, 5), any(1, 7)};
   layer.stride = {1, 1};
   layer.dilation = {1, any(1, 6) == 1 ? any(2, 4) : 1};
   layer.output_padding = {0, 0};
@@ -90,10 +90,17 @@ void let_rows_roll(RandomLayer& drawn, std::mt19937_64& random, std::uint64_t nu
   const bool is_wide = number % 3 == 0;
   drawn.sizes.batch = is_wide ? any(1, 2) : any(1, 9);
   drawn.sizes.height = any(1, is_wide ? 7 : 24);
-  drawn.sizes.width = unit * (is_wide ? any(100, 600) / unit : any(1, 64 / unit));
+  if (layer.layout == Layout::kNhwc) {
+    layer.in_channels = unit * any(1, 80 / unit);
+    drawn.sizes.width = is_wide ? any(100, 600) : any(1, 64);
+  } else {
+    drawn.sizes.width = unit * (is_wide ? any(100, 600) / unit : any(1, 64 / unit));
+  }
   layer.batch = layer.batch ? Size(drawn.sizes.batch) : layer.batch;
   layer.height = layer.height ? Size(drawn.sizes.height) : layer.height;
-  layer.width = drawn.sizes.width;
+  if (layer.layout == Layout::kNchw || layer.width) {
+    layer.width = drawn.sizes.width;
+  }
 }
 
 /// Gives the layer rows that come by bulk copies: wide ones, channels first, whole pieces of 16 bytes in half of them.
@@ -320,7 +327,19 @@ TEST(TensorCores, RandomLayersWhoseRowsRollMatchTheDefinition) {
                "channels beyond",
                "bias",
                "outputs exchanged",
-               "stores of more than a run"});
+               "stores of more than a run",
+               "channels last",
+               "channels last, tf32",
+               "channels last, one kernel row",
+               "channels last, one sequence",
+               "channels last, an open width",
+               "channels last, an odd width",
+               "channels last, several steps",
+               "channels last, an odd number of steps",
+               "channels last, channels beyond",
+               "channels last, pixels crossed",
+               "channels last, stores of 16 bytes",
+               "channels last, single stores"});
   run_layers("roll_gemm", [&](const Layer& layer, const Plan& plan) {
     kinds.count("tf32", layer.compute == Compute::kTf32);
     kinds.count("f16", layer.compute == Compute::kF16);
@@ -342,7 +361,21 @@ TEST(TensorCores, RandomLayersWhoseRowsRollMatchTheDefinition) {
     kinds.count("channels beyond", layer.in_channels % integer(plan, "chunk") != 0);
     kinds.count("bias", layer.bias);
     kinds.count("outputs exchanged", flag(plan, "exchange"));
-    kinds.count("stores of more than a run", integer(plan, "store") > integer(plan, "run"));
+    const bool is_last = layer.layout == Layout::kNhwc;
+    const std::int64_t pixel = layer.in_channels * bytes_of(layer.dtype);
+    kinds.count("stores of more than a run", !is_last && integer(plan, "store") > integer(plan, "run"));
+    kinds.count("channels last", is_last);
+    kinds.count("channels last, tf32", is_last && layer.compute == Compute::kTf32);
+    kinds.count("channels last, one kernel row", is_last && layer.kernel.h == 1);
+    kinds.count("channels last, one sequence", is_last && flag(plan, "flat"));
+    kinds.count("channels last, an open width", is_last && !layer.width);
+    kinds.count("channels last, an odd width", is_last && layer.width && *layer.width % 2 == 1);
+    kinds.count("channels last, several steps", is_last && pixel > 64);
+    kinds.count("channels last, an odd number of steps", is_last && (pixel + 31) / 32 % 2 == 1);
+    kinds.count("channels last, channels beyond", is_last && pixel % 32 != 0);
+    kinds.count("channels last, pixels crossed", is_last && pixel % 128 == 64);
+    kinds.count("channels last, stores of 16 bytes", is_last && integer(plan, "store") * bytes_of(layer.dtype) == 16);
+    kinds.count("channels last, single stores", is_last && integer(plan, "store") == 1);
   });
   kinds.expect_all();
 }

@@ -33,7 +33,7 @@ TEST(PlanRollGemm, AppliesToWhatTheTemplateCanDo) {
   EXPECT_TRUE(plans_of(layer + "; groups 2").empty());
   EXPECT_TRUE(plans_of(layer + "; stride 1x2").empty());
   EXPECT_TRUE(plans_of(layer + "; stride 2x1").empty());
-  EXPECT_TRUE(plans_of(layer + "; layout nhwc").empty());
+  EXPECT_FALSE(plans_of(layer + "; layout nhwc").empty());
   EXPECT_FALSE(plans_of(layer + "; dilation 1x3").empty());
   EXPECT_TRUE(plans_of(layer + "; dilation 2x1").empty());
   EXPECT_TRUE(plans_of("conv_transpose2d 32 -> 32; kernel 1x7; input 8x64x64; compute tf32").empty());
@@ -48,6 +48,36 @@ TEST(PlanRollGemm, RowsAreWholeBulkCopies) {
   EXPECT_TRUE(plans_of(layer + "compute tf32; input 8x64x?").empty());
   EXPECT_FALSE(plans_of(layer + "dtype f16; input 8x64x72").empty());
   EXPECT_TRUE(plans_of(layer + "dtype f16; input 8x64x68").empty());
+}
+
+// With channels last an image's pixels lie together: any width will do, and any number of channels that is whole
+// copies.
+TEST(PlanRollGemm, PixelsAreWholeBulkCopies) {
+  const std::string rest = "kernel 3x3; layout nhwc; ";
+  EXPECT_FALSE(plans_of("conv_transpose2d 32 -> 32; " + rest + "dtype f16; input 8x64x67").empty());
+  EXPECT_FALSE(plans_of("conv_transpose2d 8 -> 5; " + rest + "dtype f16; input 8x64x67").empty());
+  EXPECT_TRUE(plans_of("conv_transpose2d 12 -> 32; " + rest + "dtype f16; input 8x64x64").empty());
+  EXPECT_FALSE(plans_of("conv_transpose2d 12 -> 32; " + rest + "compute tf32; input 8x64x64").empty());
+  EXPECT_FALSE(plans_of("conv_transpose1d 128 -> 128; kernel 3; dtype f16; layout nhwc; input 64x65536").empty());
+  const std::vector<Plan> open = plans_of("conv_transpose2d 32 -> 32; " + rest + "dtype f16; input ?x?x?");
+  EXPECT_FALSE(open.empty());
+  for (const Plan& plan : open) {
+    EXPECT_FALSE(flag(plan, "flat")) << "a sequence has images of a known width";
+  }
+}
+
+// All channels of a row are one stage, and four threads store as much as they can of one position's.
+TEST(PlanRollGemm, PixelsAreStagedWholeAndStoredTogether) {
+  const auto first = [](const char* channels) {
+    return plans_of(std::string("conv_transpose2d ") + channels +
+                    "; kernel 3x3; input 64x128x128; dtype f16; layout nhwc")
+        .front();
+  };
+  EXPECT_EQ(integer(first("72 -> 64"), "chunk"), 80);
+  EXPECT_EQ(integer(first("72 -> 64"), "store"), 8);
+  EXPECT_EQ(integer(first("32 -> 36"), "store"), 4);
+  EXPECT_EQ(integer(first("32 -> 33"), "store"), 1);
+  EXPECT_FALSE(flag(first("32 -> 33"), "exchange"));
 }
 
 // A block keeps the weights of its output channels: none where those of eight don't fit.
@@ -66,9 +96,10 @@ TEST(PlanRollGemm, ImagesFormOneSequenceWhereStripsWouldBeEmpty) {
 TEST(PlanRollGemm, PlansFitTheChipAndSayWhatTheyTake) {
   for (const char* layer : {"conv_transpose2d 64 -> 64; kernel 3x3; input 8x1024x1024",
                             "conv_transpose2d 64 -> 128; kernel 3x5; input 64x128x256; bias",
-                            "conv_transpose2d 44 -> 20; kernel 5x3; input 4x30x32",
-                            "conv_transpose2d 20 -> 11; kernel 2x2; padding 1x1; input ?x?x64"}) {
-    for (const char* mode : {"; dtype f16", "; dtype bf16", "; compute tf32"}) {
+                            "conv_transpose2d 40 -> 20; kernel 5x3; input 4x30x32",
+                            "conv_transpose2d 24 -> 11; kernel 2x2; padding 1x1; input ?x?x64"}) {
+    for (const char* mode :
+         {"; dtype f16", "; dtype bf16", "; compute tf32", "; dtype f16; layout nhwc", "; compute tf32; layout nhwc"}) {
       const Problem problem = problem_of(std::string(layer) + mode);
       const std::vector<Plan> plans = plans_roll_gemm(problem);
       EXPECT_FALSE(plans.empty()) << layer << mode;

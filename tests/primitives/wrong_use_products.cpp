@@ -145,6 +145,12 @@ std::vector<WrongUse> wrong_products() {
     setmaxnreg_increase_240();  // here
   }
 )");
+  registers("more_registers_than_the_block_began_with", {"setmaxnreg"}, R"(  if (t < 128) {
+    setmaxnreg_decrease_64();
+  } else {
+    setmaxnreg_increase_224();  // here
+  }
+)");
   registers("registers_that_nobody_gives_back", {"setmaxnreg"}, R"(  if (t >= 128) {
     setmaxnreg_increase_232();  // here
   }

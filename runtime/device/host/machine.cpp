@@ -33,13 +33,11 @@ void Machine::begin(std::uint32_t block_count, std::uint32_t thread_count, std::
   warpgroups.assign(std::size_t{block_count} * ((block_warps + 3) / 4), {});
   polling.clear();
   rounds_of_polling = 0;
-  // A kernel of this many threads has at most so many registers in each at its start, in steps of 8.
+  // A kernel of this many threads has at most so many registers in each at its start, in steps of 8. What the chip has
+  // besides is not the block's: setmaxnreg only moves its own.
   const std::uint32_t registers = std::min(kMostRegisters, kRegisters / (block_warps * 32) / 8 * 8);
   for (WarpState& warp : warps) {
     warp.registers = registers;
-  }
-  for (BlockState& block : blocks) {
-    block.free_registers = std::int64_t{kRegisters} - registers * block_warps * 32;
   }
 }
 

@@ -1,0 +1,94 @@
+// Part of the template `roll_gemm`, which uses what stands above its line there: how input comes to shared memory.
+#pragma once
+
+// Staged columns that hold a row of the tile's image of this number: from `first_of` to before `last_of`, which is not
+// above it where there are none.
+__device__ __forceinline__ int image_column(const Tile& tile, const int image) {
+  return image * kImagePitch - tile.column - kFirstColumn;
+}
+__device__ __forceinline__ int first_of(const Tile& tile, const int image) {
+  return max(0, image_column(tile, image));
+}
+__device__ __forceinline__ int last_of(const Tile& tile, const int image, int batch, const int in_w) {
+  return !P::flat || tile.image + image < batch ? min(kStagedColumns, image_column(tile, image) + in_w) : 0;
+}
+
+// Whether anything of a tile's stages is beside its first image.
+__device__ __forceinline__ bool has_gaps(const Tile& tile, int batch, const int in_w) {
+  return first_of(tile, 0) > 0 || last_of(tile, 0, batch, in_w) < kStagedColumns;
+}
+
+// Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels
+// that the layer lacks.
+__device__ __forceinline__ void clear_gaps(Element* to, const Tile& tile, int channels, int thread, int batch,
+                                           const int in_w) {
+  constexpr int kUnits = (P::channels_last ? P::in_channels : kStagedColumns) / kPack;  // of a pixel or a channel
+  for (int i = thread; i < (P::channels_last ? kStagedColumns : P::chunk) * kUnits; i += kProducers) {
+    const int channel = P::channels_last ? i % kUnits * kPack : i / kUnits;
+    const int column = P::channels_last ? i / kUnits : i % kUnits * kPack;
+    bool is_copied = false;
+    for (int image = 0; image < kImages; ++image) {
+      is_copied = is_copied || (column >= first_of(tile, image) && column < last_of(tile, image, batch, in_w));
+    }
+    if (!is_copied || (!P::channels_last && P::in_channels % P::chunk != 0 && channel >= channels)) {
+      *reinterpret_cast<uint4*>(P::channels_last ? to + column * P::in_channels + channel
+                                                 : to + channel * kChannelPitch + column) = make_uint4(0, 0, 0, 0);
+    }
+  }
+}
+
+// Asks for a warp's share of a stage: every fourth channel. Each lane asks for a copy of its own; one says how many
+// bytes come, which may be behind the first of them. `x` is the tile's first image, at the row and the first channel.
+__device__ __forceinline__ void copy_channels(Element* to, const Element* __restrict__ x, const Tile& tile,
+                                              int channels, int thread, int batch, const int in_h, const int in_w,
+                                              unsigned long long* full) {
+  const int warp = thread / 32;
+  const int lane = thread % 32;
+  const int own = (channels - warp + (kProducerWarps - 1)) / kProducerWarps;
+  if (lane == 0) {
+    int elements = 0;  // of a channel
+    for (int image = 0; image < kImages; ++image) {
+      elements += max(0, last_of(tile, image, batch, in_w) - first_of(tile, image));
+    }
+    mbarrier_arrive_expect(full, own * elements * kBytes);
+  }
+  for (int i = lane; i < own * kImages; i += 32) {
+    const int channel = i / kImages * kProducerWarps + warp;
+    const int image = i % kImages;
+    const int first = first_of(tile, image);
+    const int count = last_of(tile, image, batch, in_w) - first;
+    if (!P::flat || count > 0) {
+      const long long plane = static_cast<long long>(in_h) * in_w;
+      bulk_load(to + channel * kChannelPitch + first,
+                x + (image * P::in_channels + channel) * plane + (first - image_column(tile, image)), count * kBytes,
+                full);
+    }
+  }
+}
+
+// The same with channels last, where an image's pixels of a row are one copy: every fourth image is a warp's share. `x`
+// is the tile's first image, at the row.
+__device__ __forceinline__ void copy_pixels(Element* to, const Element* __restrict__ x, const Tile& tile, int thread,
+                                            int batch, const int in_h, const int in_w, unsigned long long* full) {
+  const int warp = thread / 32;
+  const int lane = thread % 32;
+  constexpr int kPixelBytes = P::in_channels * kBytes;
+  const int own = (kImages - warp + (kProducerWarps - 1)) / kProducerWarps;
+  if (lane == 0) {
+    int pixels = 0;
+    for (int i = 0; i < own; ++i) {
+      const int image = kImages == 1 ? 0 : i * kProducerWarps + warp;
+      pixels += max(0, last_of(tile, image, batch, in_w) - first_of(tile, image));
+    }
+    mbarrier_arrive_expect(full, pixels * kPixelBytes);
+  }
+  for (int i = lane; i < own; i += 32) {
+    const int image = kImages == 1 ? 0 : i * kProducerWarps + warp;
+    const int first = first_of(tile, image);
+    const int count = last_of(tile, image, batch, in_w) - first;
+    if (!P::flat || count > 0) {
+      const long long pixel = image * static_cast<long long>(in_h) * in_w + (first - image_column(tile, image));
+      bulk_load(to + first * P::in_channels, x + pixel * P::in_channels, count * kPixelBytes, full);
+    }
+  }
+}

@@ -1,0 +1,123 @@
+// Part of the template `roll_gemm`, which uses what stands above its line there: what becomes of sums.
+#pragma once
+
+// A sum as memory holds it, after bias and fuse chain where the layer has them.
+__device__ __forceinline__ float finish(float sum, float shift) {
+  const float value = P::has_bias ? sum + shift : sum;
+  return P::fuse_count > 0 ? activate(value) : value;
+}
+
+// The biases of a thread's channels, all read before the first output is stored: behind a store they would wait.
+using Shifts = float[P::has_bias ? P::columns / 4 : 1];
+__device__ __forceinline__ void load_shifts(Shifts& shifts, const Element* __restrict__ bias, int co) {
+  if (P::has_bias) {
+#pragma unroll
+    for (int i = 0; i < P::columns / 4; ++i) {
+      const int channel = co + i / kChannelRun * (4 * kChannelRun) + i % kChannelRun;
+      shifts[i] = P::out_channels % P::columns == 0 || channel < P::out_channels ? widen(bias[channel]) : 0;
+    }
+  }
+}
+
+// Stores a thread's outputs of the finished row. `to` is its first position of its first channel, `co`; `left` counts
+// the positions from there to the row's end.
+__device__ __forceinline__ void store_row(const Sums (&sums)[kTiles], Element* __restrict__ to,
+                                          const Element* __restrict__ bias, int co, int left, const int out_h,
+                                          const int out_w) {
+  Shifts shifts;
+  load_shifts(shifts, bias, co);
+#pragma unroll
+  for (int i = 0; i < P::columns / 4; ++i) {
+    const int channel = i / 2 * 8 + i % 2;
+    if (P::out_channels % P::columns == 0 || co + channel < P::out_channels) {
+      Element* row = to + channel * static_cast<long long>(out_h) * out_w;
+#pragma unroll
+      for (int first = 0; first < P::run; first += P::store) {
+        if (first < left) {
+          float values[P::store];
+#pragma unroll
+          for (int v = 0; v < P::store; ++v) {
+            const int position = first + v;
+            values[v] = finish(sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], P::has_bias ? shifts[i] : 0);
+          }
+          store_together(row + first, values);
+        }
+      }
+    }
+  }
+}
+
+// The same with channels last: at each position the thread's channels, a vector of adjacent ones at a time.
+__device__ __forceinline__ void store_pixels(const Sums (&sums)[kTiles], Element* __restrict__ to,
+                                             const Element* __restrict__ bias, int co, int left) {
+  Shifts shifts;
+  if (P::has_bias) {
+    load_shifts(shifts, bias, co);
+  }
+#pragma unroll
+  for (int first = 0; first < P::columns / 4; first += P::store) {
+    const int channel = first * 4;
+    if (P::out_channels % P::columns == 0 || co + channel < P::out_channels) {
+#pragma unroll
+      for (int position = 0; position < P::run; ++position) {
+        if (position < left) {
+          float values[P::store];
+#pragma unroll
+          for (int v = 0; v < P::store; ++v) {
+            const int i = first + v;
+            values[v] = finish(sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], P::has_bias ? shifts[i] : 0);
+          }
+          store_together(to + position * P::out_channels + channel, values);
+        }
+      }
+    }
+  }
+}
+
+// Writes a thread's outputs of the finished row to the exchange. `to` is its first position of its first channel, `co`.
+__device__ __forceinline__ void put_row(const Sums (&sums)[kTiles], Element* to, const Element* __restrict__ bias,
+                                        int co) {
+  Shifts shifts;
+  load_shifts(shifts, bias, co);
+#pragma unroll
+  for (int i = 0; i < P::columns / 4; ++i) {
+    float values[P::run];
+#pragma unroll
+    for (int position = 0; position < P::run; ++position) {
+      values[position] = finish(sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], P::has_bias ? shifts[i] : 0);
+    }
+    Element* row = to + (i / 2 * 8 + i % 2) * kOutPitch;
+    if (P::type == kWgmmaTf32 && P::run == 4) {
+      *reinterpret_cast<float4*>(row) = make_float4(values[0], values[1], values[2], values[3]);
+    } else if (P::type == kWgmmaTf32) {
+      *reinterpret_cast<float2*>(row) = make_float2(values[0], values[1]);
+    } else if (P::run == 4) {
+      *reinterpret_cast<uint2*>(row) = make_uint2(pair(values[0], values[1]), pair(values[2], values[3]));
+    } else {
+      *reinterpret_cast<unsigned int*>(row) = pair(values[0], values[1]);
+    }
+  }
+}
+
+// Stores what the exchange holds of a thread's piece of the row, in every channel that is its own: adjacent threads
+// have adjacent pieces. `from` and `to` are the piece in the first of these channels, of which `left` follow.
+__device__ __forceinline__ void take_row(const Element* from, Element* __restrict__ to, int left, const int out_h,
+                                         const int out_w) {
+  constexpr int kStep = 128 / kPieces;
+#pragma unroll
+  for (int channel = 0; channel < P::columns; channel += kStep) {
+    if (channel < left) {
+      Element* row = to + channel * static_cast<long long>(out_h) * out_w;
+      const Element* piece = from + channel * kOutPitch;
+      if (P::store * kBytes == 16) {
+        store_streaming_16(row, *reinterpret_cast<const uint4*>(piece));
+      } else if (P::store * kBytes == 8) {
+        store_streaming_8(row, *reinterpret_cast<const uint2*>(piece));
+      } else if (P::store * kBytes == 4) {
+        store_streaming_4(row, *reinterpret_cast<const unsigned int*>(piece));
+      } else {
+        *row = *piece;
+      }
+    }
+  }
+}

@@ -1,0 +1,117 @@
+// Part of the template `roll_gemm`, which uses what stands above its line there: how input comes from there to
+// registers.
+#pragma once
+
+// Takes a thread's run of a staged row to registers, for one step. `row` is its first position of its first channel.
+__device__ __forceinline__ void load_run(Run& run, const Element* row) {
+  unsigned int words[2][kRun];  // for the halves of a product's depth
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const Element* from = row + half * kPack * kChannelPitch;
+#pragma unroll
+    for (int i = 0; i < kRun; i += P::run) {
+      if (P::type == kWgmmaTf32 && P::run == 4) {
+        const uint4 v = *reinterpret_cast<const uint4*>(from + i);
+        words[half][i] = operand(v.x);
+        words[half][i + 1] = operand(v.y);
+        words[half][i + 2] = operand(v.z);
+        words[half][i + 3] = operand(v.w);
+      } else if (P::type == kWgmmaTf32) {
+        const uint2 v = *reinterpret_cast<const uint2*>(from + i);
+        words[half][i] = operand(v.x);
+        words[half][i + 1] = operand(v.y);
+      } else if (P::run == 4) {
+        // Two channels, position by position.
+        const uint2 a = *reinterpret_cast<const uint2*>(from + i);
+        const uint2 b = *reinterpret_cast<const uint2*>(from + kChannelPitch + i);
+        words[half][i] = low_halves(a.x, b.x);
+        words[half][i + 1] = high_halves(a.x, b.x);
+        words[half][i + 2] = low_halves(a.y, b.y);
+        words[half][i + 3] = high_halves(a.y, b.y);
+      } else {
+        const unsigned int a = *reinterpret_cast<const unsigned int*>(from + i);
+        const unsigned int b = *reinterpret_cast<const unsigned int*>(from + kChannelPitch + i);
+        words[half][i] = low_halves(a, b);
+        words[half][i + 1] = high_halves(a, b);
+      }
+    }
+  }
+#pragma unroll
+  for (int i = kFirstWord; i < kFirstWord + P::run + kReach; ++i) {
+    wgmma_pin_operand(words[0][i]);
+    wgmma_pin_operand(words[1][i]);
+  }
+#pragma unroll
+  for (int i = 0; i < kRun - 1; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = words[0][i + 1];
+    run[i][2] = words[1][i];
+    run[i][3] = words[1][i + 1];
+  }
+}
+
+// A run's words with channels last, for the halves of a product's depth.
+using Words = unsigned int[2][kRun];
+
+// The first of a pair's two words, or the second where the thread takes the pixels crossed: `turn` is then negative.
+__device__ __forceinline__ unsigned int pick(unsigned int first, unsigned int second, const int turn) {
+  return operand(turn > 0 ? first : second);
+}
+
+// Keeps the compiler from putting words off: the stage is given back behind them.
+__device__ __forceinline__ void pin_words(Words& words) {
+#pragma unroll
+  for (int i = 0; i < P::run + kReach; ++i) {
+    wgmma_pin_operand(words[0][i]);
+    wgmma_pin_operand(words[1][i]);
+  }
+}
+
+// Takes a thread's run of staged pixels to registers, for two steps. `row` is the pixel that it takes first, at the 16
+// bytes which it reads of each, or zeros where these don't exist; the other pixel of the pair lies `turn` elements
+// behind.
+__device__ __forceinline__ void load_pixels(Words& even, Words& odd, const Element* row, const int turn,
+                                            const bool exists) {
+  const Element* other = row + turn;
+#pragma unroll
+  for (int i = 0; i < kRun; i += 2) {
+    const uint4 a = exists ? *reinterpret_cast<const uint4*>(row + i * P::in_channels) : make_uint4(0, 0, 0, 0);
+    const uint4 b = exists ? *reinterpret_cast<const uint4*>(other + i * P::in_channels) : make_uint4(0, 0, 0, 0);
+    even[0][i] = pick(a.x, b.x, turn);
+    even[1][i] = pick(a.y, b.y, turn);
+    odd[0][i] = pick(a.z, b.z, turn);
+    odd[1][i] = pick(a.w, b.w, turn);
+    even[0][i + 1] = pick(b.x, a.x, turn);
+    even[1][i + 1] = pick(b.y, a.y, turn);
+    odd[0][i + 1] = pick(b.z, a.z, turn);
+    odd[1][i + 1] = pick(b.w, a.w, turn);
+  }
+  pin_words(even);
+  pin_words(odd);
+}
+
+// The same for one step, of 8 bytes.
+__device__ __forceinline__ void load_last_pixels(Words& words, const Element* row, const int turn, const bool exists) {
+  const Element* other = row + turn;
+#pragma unroll
+  for (int i = 0; i < kRun; i += 2) {
+    const uint2 a = exists ? *reinterpret_cast<const uint2*>(row + i * P::in_channels) : make_uint2(0, 0);
+    const uint2 b = exists ? *reinterpret_cast<const uint2*>(other + i * P::in_channels) : make_uint2(0, 0);
+    words[0][i] = pick(a.x, b.x, turn);
+    words[1][i] = pick(a.y, b.y, turn);
+    words[0][i + 1] = pick(b.x, a.x, turn);
+    words[1][i + 1] = pick(b.y, a.y, turn);
+  }
+  pin_words(words);
+}
+
+// Makes a step's operands of its words. A word stands in two of them.
+__device__ __forceinline__ void arrange(Run& run, const Words& words) {
+#pragma unroll
+  for (int i = 0; i < kRun - 1; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = words[0][i + 1];
+    run[i][2] = words[1][i];
+    run[i][3] = words[1][i + 1];
+  }
+}

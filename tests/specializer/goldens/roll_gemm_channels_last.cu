@@ -1,0 +1,589 @@
+// conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f16; compute f16; layout nhwc
+// forward for sm_90a. Template roll_gemm: a block makes 128x256 outputs of 32 channels; 21 taps; 173.1 KiB shared.
+// Launch: 384 threads and 177288 bytes of dynamic shared memory a block.
+
+#ifndef CONVTGEN_HOST_DEVICE
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+// The value is good for computing alignment and descriptors; it stays the same for the block's life.
+__device__ __forceinline__ unsigned int shared_address(const void* pointer) {
+  unsigned int address;
+  asm("{\n\t.reg .u64 window;\n\tcvta.to.shared.u64 window, %1;\n\tcvt.u32.u64 %0, window;\n\t}"
+      : "=r"(address)
+      : "l"(pointer));
+  return address;
+}
+
+// The same of 16 bytes, aligned to 16.
+__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
+  asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
+}
+
+// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase. One thread does it; others see it after a block
+// barrier, TMA, wgmma and the other blocks of a cluster after fence_mbarrier_init() and then a block or cluster
+// barrier.
+__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+}
+
+// Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
+__device__ __forceinline__ void fence_mbarrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
+  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(shared_address(barrier))
+               : "memory");
+}
+
+// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
+__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
+  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n\t}" ::"r"(
+                   shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+}
+
+// The same, but may wait a while, as long as the chip likes, before it says no.
+__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
+  unsigned int complete;
+  asm volatile(
+      "{\n\t.reg .pred complete;\n\tmbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n\t"
+      "selp.b32 %0, 1, 0, complete;\n\t}"
+      : "=r"(complete)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+  return complete != 0;
+}
+
+// Returns when the phase of this parity is complete, with what mbarrier_test() then acquires. From sm_90.
+__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
+  while (!mbarrier_try_wait(barrier, parity)) {
+  }
+}
+
+// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
+__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
+  unsigned int bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
+// Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
+__device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   shared_address(to)),
+               "l"(from), "r"(bytes), "r"(shared_address(barrier))
+               : "memory");
+}
+
+// Orders earlier accesses of this thread to shared memory before later ones of the asynchronous proxy (TMA, wgmma),
+// once a barrier or mbarrier lies between.
+__device__ __forceinline__ void fence_proxy_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
+// Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
+// Orders earlier accesses of registers (accumulators, A) before the products that follow; needed before the first
+// product and whenever threads have touched these registers since.
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// Closes a group: all products of this warpgroup since the last one.
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
+__device__ __forceinline__ void wgmma_wait(int pending) {
+  if (pending == 0) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  } else {
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+  }
+}
+
+// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait() over all of them.
+// No instruction.
+__device__ __forceinline__ void wgmma_pin(float& value) {
+  asm volatile("" : "+f"(value)::"memory");
+}
+
+// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
+  asm volatile("" : "+r"(word)::"memory");
+}
+
+// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,
+// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major
+// operand (rows are of A or columns of B) has its byte at
+//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size
+//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)
+// and of an MN-major one (16-bit types only):
+//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading
+//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride
+// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed
+// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole
+// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same
+// formula. base_offset is 0. The whole operand must lie in the block's shared memory.
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
+                                                               unsigned int stride, unsigned int swizzle) {
+  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |
+         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
+         mode << 62;
+}
+
+// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
+__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
+  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
+}
+
+// Gives back the registers of each thread of this warpgroup beyond 56. Collective.
+__device__ __forceinline__ void setmaxnreg_decrease_56() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 56;" ::: "memory");
+}
+
+// Waits until each thread of this warpgroup can have 224 registers, more than it has, and takes them. Collective.
+__device__ __forceinline__ void setmaxnreg_increase_224() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 224;" ::: "memory");
+}
+
+// d (64x96, f32) = a (64x16) * b (16x96), added to d where `accumulate` is not 0: f16, A in registers, B K-major.
+// By a warpgroup, beside its threads until wgmma_wait().
+__device__ __forceinline__ void wgmma_m64n96k16_f16_rs(float (&d)[48], const unsigned int (&a)[4], unsigned long long b,
+    int accumulate) {
+  asm volatile(
+      "{\n\t.reg .pred accumulate;\n\t"
+      "setp.ne.b32 accumulate, %53, 0;\n\t"
+      "wgmma.mma_async.sync.aligned.m64n96k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, "
+      "{%48, %49, %50, %51}, %52, accumulate, 1, 1, 0;\n\t}"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+        "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+        "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate)
+      : "memory");
+}
+#endif
+
+// Two elements of 16 bits in a word.
+__device__ __forceinline__ unsigned int pair(float low, float high) {
+  return floats_to_half2(low, high);
+}
+
+// An element's bits.
+__device__ __forceinline__ unsigned int bits_of(unsigned short value) {
+  return value;
+}
+
+// The low or the high halves of two words in one.
+__device__ __forceinline__ unsigned int low_halves(unsigned int a, unsigned int b) {
+  return (a & 65535) | (b << 16);
+}
+
+// Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
+__device__ __forceinline__ void store_together(unsigned short* to, const float (&values)[8]) {
+  store_streaming_16(to,
+                     make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
+                                pair(values[6], values[7])));
+}
+
+using Sums = float[48];
+
+// The registers of a run: the A operands of products whose first position is each of the run's.
+using Run = unsigned int[9][4];
+
+// The input channel at a place of a step's depth: a half, a word of its 16 bytes, and a part of that. A thread reads 16
+// bytes of a pixel, for two steps; 8 for the last one of an odd number.
+__device__ __forceinline__ int in_channel_at(int step, int half, int word, int part) {
+  const int from = step / 2 * 32 + word * 8 + step % 2 * 4;
+  return from + half * 2 + part;
+}
+
+// The output channel of the block that stands at column n of a kernel row: a thread's columns are adjacent channels.
+__device__ __forceinline__ int out_channel_at(int n) {
+  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
+  const int thread = n / 2 % 4;
+  return i / 8 * 32 + thread * 8 + i % 8;
+}
+
+// Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
+// column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
+// 16 bytes, adjacent threads read adjacent taps.
+extern "C" __global__ void __launch_bounds__(256)
+    convtgen_roll_gemm_forward_e167b5c94b04684f_pack(const unsigned short* __restrict__ weight,
+                                                     unsigned char* __restrict__ packed) {
+  const int index = blockIdx.x * 256 + threadIdx.x;
+  const int tap = index % 21;
+  const int n = index / 21 % 32;
+  const int half = index / 672 % 2;
+  const int step = index / 1344 % 2;
+  const int column_tile = index / 2688;
+  if (column_tile < 1) {
+    const int co = column_tile * 32 + out_channel_at(n);
+    unsigned int words[4];
+#pragma unroll
+    for (int word = 0; word < 4; ++word) {
+      unsigned int parts[2];
+#pragma unroll
+      for (int part = 0; part < 2; ++part) {
+        const int ci = in_channel_at(step, half, word, part);
+        const unsigned short value = weight[(static_cast<long long>(ci) * 32 + co) * 21 + tap];
+        parts[part] = bits_of(value);
+      }
+      words[word] = low_halves(parts[0], parts[1]);
+    }
+    const int product = (step / 2 * 7 + tap % 7) * 2 + step % 2;
+    unsigned char* to = packed + static_cast<long long>(column_tile) * 43008 + product * 3072;
+    const int row = half * 96 + tap / 7 * 32 + n;
+    *reinterpret_cast<uint4*>(to + row * 16) = make_uint4(words[0], words[1], words[2], words[3]);
+  }
+}
+
+// A tile's place: its first image, its first position in a row there, and its first row of outputs.
+struct Tile {
+  int image;
+  int column;
+  int row;
+};
+
+__device__ __forceinline__ Tile tile_at(int index) {
+  const int strip = index / 4;
+  Tile tile;
+  tile.image = strip / 4;
+  tile.column = strip % 4 * 256;
+  tile.row = index % 4 * 128;
+  return tile;
+}
+
+// The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.
+__device__ __forceinline__ int first_input_row(const Tile& tile) {
+  return max(0, tile.row - 1);
+}
+
+__device__ __forceinline__ int last_input_row(const Tile& tile) {
+  return min(tile.row + 128, 512) + 1;
+}
+
+// Staged columns that hold a row of the tile's image of this number: from `first_of` to before `last_of`, which is not
+// above it where there are none.
+__device__ __forceinline__ int image_column(const Tile& tile) {
+  return 3 - tile.column;
+}
+
+__device__ __forceinline__ int first_of(const Tile& tile) {
+  return max(0, image_column(tile));
+}
+
+__device__ __forceinline__ int last_of(const Tile& tile) {
+  return min(262, image_column(tile) + 1024);
+}
+
+// Whether anything of a tile's stages is beside its first image.
+__device__ __forceinline__ bool has_gaps(const Tile& tile) {
+  return first_of(tile) > 0 || last_of(tile) < 262;
+}
+
+// Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels
+// that the layer lacks.
+__device__ __forceinline__ void clear_gaps(unsigned short* to, const Tile& tile, int thread) {
+  for (int i = thread; i < 1048; i += 128) {
+    const int channel = i % 4 * 8;
+    const int column = i / 4;
+    bool is_copied = false;
+    is_copied = is_copied || (column >= first_of(tile) && column < last_of(tile));
+    if (!is_copied) {
+      *reinterpret_cast<uint4*>(to + column * 32 + channel) = make_uint4(0, 0, 0, 0);
+    }
+  }
+}
+
+// The same with channels last, where an image's pixels of a row are one copy: every fourth image is a warp's share. `x`
+// is the tile's first image, at the row.
+__device__ __forceinline__ void copy_pixels(unsigned short* to, const unsigned short* __restrict__ x, const Tile& tile,
+                                            int thread, unsigned long long* full) {
+  const int warp = thread / 32;
+  const int lane = thread % 32;
+  const int own = (4 - warp) / 4;
+  if (lane == 0) {
+    int pixels = 0;
+    for (int i = 0; i < own; ++i) {
+      pixels += max(0, last_of(tile) - first_of(tile));
+    }
+    mbarrier_arrive_expect(full, pixels * 64);
+  }
+  for (int i = lane; i < own; i += 32) {
+    const int first = first_of(tile);
+    const int count = last_of(tile) - first;
+    const long long pixel = static_cast<long long>(first - image_column(tile));
+    bulk_load(to + first * 32, x + pixel * 32, count * 64, full);
+  }
+}
+
+// A run's words with channels last, for the halves of a product's depth.
+using Words = unsigned int[2][10];
+
+// The first of a pair's two words, or the second where the thread takes the pixels crossed: `turn` is then negative.
+__device__ __forceinline__ unsigned int pick(unsigned int first, unsigned int second, int turn) {
+  return turn > 0 ? first : second;
+}
+
+// Keeps the compiler from putting words off: the stage is given back behind them.
+__device__ __forceinline__ void pin_words(Words& words) {
+#pragma unroll
+  for (int i = 0; i < 10; ++i) {
+    wgmma_pin_operand(words[0][i]);
+    wgmma_pin_operand(words[1][i]);
+  }
+}
+
+// Takes a thread's run of staged pixels to registers, for two steps. `row` is the pixel that it takes first, at the 16
+// bytes which it reads of each, or zeros where these don't exist; the other pixel of the pair lies `turn` elements
+// behind.
+__device__ __forceinline__ void load_pixels(Words& even, Words& odd, const unsigned short* row, int turn) {
+  const unsigned short* other = row + turn;
+#pragma unroll
+  for (int i = 0; i < 10; i += 2) {
+    const uint4 a = *reinterpret_cast<const uint4*>(row + i * 32);
+    const uint4 b = *reinterpret_cast<const uint4*>(other + i * 32);
+    even[0][i] = pick(a.x, b.x, turn);
+    even[1][i] = pick(a.y, b.y, turn);
+    odd[0][i] = pick(a.z, b.z, turn);
+    odd[1][i] = pick(a.w, b.w, turn);
+    even[0][i + 1] = pick(b.x, a.x, turn);
+    even[1][i + 1] = pick(b.y, a.y, turn);
+    odd[0][i + 1] = pick(b.z, a.z, turn);
+    odd[1][i + 1] = pick(b.w, a.w, turn);
+  }
+  pin_words(even);
+  pin_words(odd);
+}
+
+// Makes a step's operands of its words. A word stands in two of them.
+__device__ __forceinline__ void arrange(Run& run, const Words& words) {
+#pragma unroll
+  for (int i = 0; i < 9; ++i) {
+    run[i][0] = words[0][i];
+    run[i][1] = words[0][i + 1];
+    run[i][2] = words[1][i];
+    run[i][3] = words[1][i + 1];
+  }
+}
+
+// Keeps the compiler from moving the sums across the waits for their products, or the fences before them.
+__device__ __forceinline__ void pin(Sums (&sums)[2]) {
+#pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+#pragma unroll
+    for (int i = 0; i < 48; ++i) {
+      wgmma_pin(sums[tile][i]);
+    }
+  }
+}
+
+// All products of one chunk of an input row. `row` is the thread's first position in the stage, which is given back
+// when it lies in registers.
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[2], const unsigned short* row, unsigned long long weights,
+                                               unsigned long long* empty, int turn) {
+  Run runs[1];
+  Words words[2];  // with channels last: of two steps, which one read brings
+  load_pixels(words[0], words[1], row, turn);
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) {
+    mbarrier_arrive(empty);
+  }
+  arrange(runs[0], words[0]);
+  wgmma_fence();
+  wgmma_m64n96k16_f16_rs(sums[0], runs[0][6], wgmma_descriptor_move(weights, 0), 1);      // kernel column 0
+  wgmma_m64n96k16_f16_rs(sums[1], runs[0][8], wgmma_descriptor_move(weights, 0), 1);      // kernel column 0
+  wgmma_m64n96k16_f16_rs(sums[0], runs[0][5], wgmma_descriptor_move(weights, 6144), 1);   // kernel column 1
+  wgmma_m64n96k16_f16_rs(sums[1], runs[0][7], wgmma_descriptor_move(weights, 6144), 1);   // kernel column 1
+  wgmma_m64n96k16_f16_rs(sums[0], runs[0][4], wgmma_descriptor_move(weights, 12288), 1);  // kernel column 2
+  wgmma_m64n96k16_f16_rs(sums[1], runs[0][6], wgmma_descriptor_move(weights, 12288), 1);  // kernel column 2
+  wgmma_m64n96k16_f16_rs(sums[0], runs[0][3], wgmma_descriptor_move(weights, 18432), 1);  // kernel column 3
+  wgmma_m64n96k16_f16_rs(sums[1], runs[0][5], wgmma_descriptor_move(weights, 18432), 1);  // kernel column 3
+  wgmma_m64n96k16_f16_rs(sums[0], runs[0][2], wgmma_descriptor_move(weights, 24576), 1);  // kernel column 4
+  wgmma_m64n96k16_f16_rs(sums[1], runs[0][4], wgmma_descriptor_move(weights, 24576), 1);  // kernel column 4
+  wgmma_m64n96k16_f16_rs(sums[0], runs[0][1], wgmma_descriptor_move(weights, 30720), 1);  // kernel column 5
+  wgmma_m64n96k16_f16_rs(sums[1], runs[0][3], wgmma_descriptor_move(weights, 30720), 1);  // kernel column 5
+  wgmma_m64n96k16_f16_rs(sums[0], runs[0][0], wgmma_descriptor_move(weights, 36864), 1);  // kernel column 6
+  wgmma_m64n96k16_f16_rs(sums[1], runs[0][2], wgmma_descriptor_move(weights, 36864), 1);  // kernel column 6
+  wgmma_commit();
+  wgmma_wait(0);
+  arrange(runs[0], words[1]);
+  wgmma_fence();
+  wgmma_m64n96k16_f16_rs(sums[0], runs[0][6], wgmma_descriptor_move(weights, 3072), 1);   // kernel column 0
+  wgmma_m64n96k16_f16_rs(sums[1], runs[0][8], wgmma_descriptor_move(weights, 3072), 1);   // kernel column 0
+  wgmma_m64n96k16_f16_rs(sums[0], runs[0][5], wgmma_descriptor_move(weights, 9216), 1);   // kernel column 1
+  wgmma_m64n96k16_f16_rs(sums[1], runs[0][7], wgmma_descriptor_move(weights, 9216), 1);   // kernel column 1
+  wgmma_m64n96k16_f16_rs(sums[0], runs[0][4], wgmma_descriptor_move(weights, 15360), 1);  // kernel column 2
+  wgmma_m64n96k16_f16_rs(sums[1], runs[0][6], wgmma_descriptor_move(weights, 15360), 1);  // kernel column 2
+  wgmma_m64n96k16_f16_rs(sums[0], runs[0][3], wgmma_descriptor_move(weights, 21504), 1);  // kernel column 3
+  wgmma_m64n96k16_f16_rs(sums[1], runs[0][5], wgmma_descriptor_move(weights, 21504), 1);  // kernel column 3
+  wgmma_m64n96k16_f16_rs(sums[0], runs[0][2], wgmma_descriptor_move(weights, 27648), 1);  // kernel column 4
+  wgmma_m64n96k16_f16_rs(sums[1], runs[0][4], wgmma_descriptor_move(weights, 27648), 1);  // kernel column 4
+  wgmma_m64n96k16_f16_rs(sums[0], runs[0][1], wgmma_descriptor_move(weights, 33792), 1);  // kernel column 5
+  wgmma_m64n96k16_f16_rs(sums[1], runs[0][3], wgmma_descriptor_move(weights, 33792), 1);  // kernel column 5
+  wgmma_m64n96k16_f16_rs(sums[0], runs[0][0], wgmma_descriptor_move(weights, 39936), 1);  // kernel column 6
+  wgmma_m64n96k16_f16_rs(sums[1], runs[0][2], wgmma_descriptor_move(weights, 39936), 1);  // kernel column 6
+  wgmma_commit();
+}
+
+// Moves the sums of all output rows up by one, behind the first; those of a new row begin.
+__device__ __forceinline__ void roll(Sums (&sums)[2]) {
+#pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+#pragma unroll
+    for (int i = 0; i < 48; ++i) {
+      sums[tile][i] = i + 16 < 48 ? sums[tile][i + 16] : 0;
+    }
+  }
+}
+
+// The same with channels last: at each position the thread's channels, a vector of adjacent ones at a time.
+__device__ __forceinline__ void store_pixels(const Sums (&sums)[2], unsigned short* __restrict__ to, int left) {
+#pragma unroll
+  for (int position = 0; position < 4; ++position) {
+    if (position < left) {
+      float values[8];
+#pragma unroll
+      for (int v = 0; v < 8; ++v) {
+        const int i = v;
+        values[v] = sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2];
+      }
+      store_together(to + position * 32, values);
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+    convtgen_roll_gemm_forward_e167b5c94b04684f(const unsigned short* __restrict__ x,
+                                                const unsigned char* __restrict__ packed,
+                                                unsigned short* __restrict__ y, int batch) {
+  const int strips = batch * 4;
+  const int tiles = strips * 4;
+
+  // The block's output channels; blocks that read the same input run together.
+  const int first_tile = blockIdx.x;
+  const int next_tile = gridDim.x;
+
+  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned char* stages = shared + 43008;
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 177152);
+  unsigned long long* empty = full + 8;
+  unsigned long long* resident = empty + 8;  // of the weights
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < 8; ++stage) {
+      mbarrier_init(&full[stage], 4);
+      mbarrier_init(&empty[stage], 8);
+    }
+    mbarrier_init(resident, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  const int warp = warp_uniform(threadIdx.x / 32);
+  int stage = 0;
+  unsigned int parity = warp >= 8 ? 1 : 0;
+  if (warp >= 8) {
+    setmaxnreg_decrease_56();
+    const int thread = threadIdx.x - 256;
+    if (thread == 0) {
+      mbarrier_arrive_expect(resident, 43008);
+      bulk_load(shared, packed, 43008, resident);
+    }
+    for (int index = first_tile; index < tiles; index += next_tile) {
+      const Tile tile = tile_at(index);
+      const unsigned short* image = x + tile.image * 32 * 524288ll;
+      const int last = min(512, last_input_row(tile));
+      int uncleared = has_gaps(tile) ? 8 : 0;
+      for (int iy = first_input_row(tile); iy < last; ++iy) {
+        unsigned short* to = reinterpret_cast<unsigned short*>(stages + stage * 16768);
+        mbarrier_wait(&empty[stage], parity);
+        if (uncleared != 0) {
+          clear_gaps(to, tile, thread);
+          fence_proxy_async();
+          --uncleared;
+        }
+        __syncwarp();
+        copy_pixels(to, image + static_cast<long long>(iy) * 32768, tile, thread, &full[stage]);
+        ++stage;
+        if (stage == 8) {
+          stage = 0;
+          parity ^= 1;
+        }
+      }
+    }
+  } else {
+    setmaxnreg_increase_224();
+    // The thread's place in the strip, and the first of its channels.
+    const int lane = threadIdx.x % 32;
+    const int quarter = lane % 4;
+    const int column = (warp * 8 + lane / 4) * 4;
+    const int first = column + lane / 4 % 2;  // that it reads
+    const int own = first * 32 + quarter * 8;
+    const int turn = lane / 4 % 2 == 1 ? -32 : 32;  // to its pair's other pixel
+    const int co = quarter * 8;
+    // What it stores of the strip: its own outputs, or a piece of a warpgroup's.
+    Sums sums[2] = {};
+    mbarrier_wait(resident, 0);
+    for (int index = first_tile; index < tiles; index += next_tile) {
+      const Tile tile = tile_at(index);
+      const int image = tile.image;
+      const int ox = tile.column + column;
+      const int left = image < batch ? 1024 - ox : 0;
+      unsigned short* to = y + (static_cast<long long>(image) * 524288 + ox) * 32 + co;
+      const int last = last_input_row(tile);
+      for (int iy = first_input_row(tile); iy < last; ++iy) {
+        if (iy < 512) {
+          pin(sums);
+          mbarrier_wait(&full[stage], parity);
+          multiply_chunk(sums, reinterpret_cast<const unsigned short*>(stages + stage * 16768) + own,
+                         wgmma_descriptor(shared, 1536, 128, 0), &empty[stage], turn);
+          ++stage;
+          if (stage == 8) {
+            stage = 0;
+            parity ^= 1;
+          }
+          wgmma_wait(0);
+          pin(sums);
+        }
+        const int oy = iy - 1;
+        if (oy >= tile.row) {
+          unsigned short* row = to + static_cast<long long>(oy) * 32768;
+          store_pixels(sums, row, left);
+        }
+        roll(sums);
+      }
+      // What was begun for the rows behind the tile.
+#pragma unroll
+      for (int part = 0; part < 2; ++part) {
+#pragma unroll
+        for (int i = 0; i < 48; ++i) {
+          sums[part][i] = 0;
+        }
+      }
+    }
+  }
+}
