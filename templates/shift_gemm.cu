@@ -9,9 +9,9 @@
 // same registers, shifted by one.
 //
 // f32x3 makes fp32 products of pairs of f16 (device/split.h): high * high in one set of sums, high * low and low * high
-// in another. The scale of the input is that of the largest magnitude of an image in a stage, which the producers look
-// for; that of the weights belongs to a chunk of an output channel. So each chunk's sums are begun anew, and added up
-// in fp32.
+// in another. Weights have a scale for each output channel. That of the input follows the largest magnitude of an image
+// in a stage, which the producers look for: where a stage needs another one than those before it, and where sums have
+// terms enough, they are added to totals in fp32 and begun anew.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "shift_gemm.parameters.h"
 #endif
@@ -63,8 +63,15 @@ constexpr int kLeastOffsetW = offset_of_tap(P::kernel_w - 1, P::stride_w, P::pad
 constexpr int kMostOffsetH = offset_of_tap(0, P::stride_h, P::padding_h, P::dilation_h);
 constexpr int kMostOffsetW = offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w);
 constexpr int kOffsetsH = kPhaseGroups == 1 ? kMostOffsetH - kLeastOffsetH + 1 : kBlockTapRows;
+// Where outputs of a position are made from it alone, and are stride_h * stride_w, f32x3 takes an image as one row.
+constexpr bool kFlat = P::split && P::bulk && P::tile_h == 1 && !P::exchange && P::height > 1 && P::width > 0 &&
+                       P::width % P::run == 0 &&
+                       P::height <= 0x3fffffff / P::width&& P::height* P::width* kBytes % 16 == 0 &&
+                       kLeastOffsetH == 0 && kMostOffsetH == 0 && kLeastOffsetW == 0 && kMostOffsetW == 0 &&
+                       P::dilation_h*(P::kernel_h - 1) + P::output_padding_h + 1 ==
+                           P::stride_h&& P::dilation_w*(P::kernel_w - 1) + P::output_padding_w + 1 == P::stride_w;
 // Bulk copies are whole pieces of 16 bytes. Rows of other widths begin anywhere in one: shift_gemm.skew.h.
-constexpr bool kSkewed = P::bulk && !P::channels_last && (P::width < 0 || P::width * kBytes % 16 != 0);
+constexpr bool kSkewed = P::bulk && !P::channels_last && !kFlat && (P::width < 0 || P::width * kBytes % 16 != 0);
 constexpr int kVector = P::channels_last        ? 1
                         : kSkewed               ? (P::width >= 0 && P::width % 2 == 0 ? 2 : 1)
                         : P::type != kWgmmaTf32 ? 2
@@ -91,13 +98,15 @@ constexpr int kPixelPitch =
 constexpr int kInputBytes = (P::channels_last ? kPlane * kPixelPitch : P::chunk * kChannelPitch) * kBytes;
 
 // Weights: for each product and step a K-major B operand without swizzle, two columns of 16-byte rows; f32x3 has one of
-// high and one of low parts, and behind a chunk's the exponents of its columns' scales.
+// high and one of low parts, and in memory, behind all chunks, the exponents of its columns' scales, and what was found
+// to be largest in parts of a column.
 constexpr int kProducts = kBlockTaps / kMerged;
 constexpr int kOperandSize = kProductColumns * 32;
 constexpr int kProductBytes = kParts * kOperandSize;
-constexpr int kExponentOffset = kProducts * kSteps * kProductBytes;
-constexpr int kChunkWeightBytes = kExponentOffset + (P::split ? P::columns * 4 : 0);
+constexpr int kChunkWeightBytes = kProducts * kSteps * kProductBytes;
 constexpr int kAllWeightBytes = kChunks * kChunkWeightBytes;  // of a block
+constexpr int kFoundOffset = kAllWeightBytes + P::columns * 4;
+constexpr int kPackedBytes = P::split ? kFoundOffset + P::columns * 32 : kAllWeightBytes;
 constexpr int kResidentBytes = P::resident ? kAllWeightBytes : 0;
 constexpr int kLargestOffset = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);  // what each producer warp found
 constexpr int kStageBytes = kLargestOffset + (P::split ? P::tile_n * (kProducers / 32) * 4 : 0);
@@ -130,6 +139,7 @@ static_assert(!P::bulk || kSkewed || (!P::channels_last && P::copy_bytes == 16 &
 static_assert(!kSkewed || (P::type == kWgmmaTf32 && !P::split), "what begins anywhere is read word by word");
 static_assert(!P::exchange || (!P::channels_last && P::tile_w % (8 * P::run) == 0 && P::channel_run == 2),
               "a warp's positions are adjacent");
+static_assert(!P::split || P::tile_n <= 32, "a lane for each image");
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
 
 // One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
@@ -232,9 +242,8 @@ constexpr bool kAllHaveTaps = all_have_taps();
 extern "C" __global__ void __launch_bounds__(256)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
   if constexpr (P::split) {
-    const int warps = gridDim.x * 8;
-    for (int index = blockIdx.x * 8 + threadIdx.x / 32; index < kColumnTiles * kChunks * P::columns; index += warps) {
-      pack_split(weight, packed, index, threadIdx.x % 32);
+    for (int index = blockIdx.x; index < kColumnTiles * P::columns; index += gridDim.x) {
+      pack_split(weight, packed, index, threadIdx.x);
     }
   } else {
     pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
@@ -425,8 +434,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       (in_h - 1) * P::stride_h + (P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 - 2 * P::padding_h);
   const int out_w =
       (in_w - 1) * P::stride_w + (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);
-  const int tiles_y = (out_h + (P::stride_h * P::tile_h - 1)) / (P::stride_h * P::tile_h);
-  const int tiles_x = (out_w + (P::stride_w * P::tile_w - 1)) / (P::stride_w * P::tile_w);
+  const int tiles_y = kFlat ? 1 : (out_h + (P::stride_h * P::tile_h - 1)) / (P::stride_h * P::tile_h);
+  const int tiles_x = kFlat ? (in_h * in_w + (P::tile_w - 1)) / P::tile_w
+                            : (out_w + (P::stride_w * P::tile_w - 1)) / (P::stride_w * P::tile_w);
   const int tiles = (batch + (P::tile_n - 1)) / P::tile_n * tiles_y * tiles_x;
   const long long in_image = static_cast<long long>(in_h) * in_w * P::in_channels;
   const long long out_image = static_cast<long long>(out_h) * out_w * P::out_channels;
@@ -438,18 +448,22 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int first_out = column_tile % kChannelTiles * P::columns;
   const int phase_row = kPhaseGroups == 1 ? 0 : column_tile / kChannelTiles;
   const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
-  const unsigned char* block_weights = packed + static_cast<long long>(column_tile) * kAllWeightBytes;
+  const unsigned char* block_weights = packed + static_cast<long long>(column_tile) * kPackedBytes;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + kResidentBytes;
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
-  unsigned long long* resident = empty + P::stages;  // of the weights, where they are
-  unsigned long long* turn = resident + 1;           // of each warpgroup
+  unsigned long long* resident = empty + P::stages;               // of the weights, where they are
+  unsigned long long* turn = resident + 1;                        // of each warpgroup
+  unsigned long long* landed = resident + (P::resident ? 1 : 0);  // of f32x3's bulk copies, which are looked at first
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
       mbarrier_init(&full[stage], P::resident ? kProducers : kProducers + 1);
       mbarrier_init(&empty[stage], kTileWarps);
+      if (P::split && P::bulk) {
+        mbarrier_init(&landed[stage], kProducers);
+      }
     }
     if (P::resident) {
       mbarrier_init(resident, 1);
@@ -464,7 +478,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(88);
+    setmaxnreg_decrease(P::split && !P::channels_last ? 72 : 88);
     const int thread = threadIdx.x - kConsumers;
     if (P::resident && thread == 0) {
       mbarrier_arrive_expect(resident, kAllWeightBytes);
@@ -472,7 +486,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     int stage = 0;
     unsigned int parity = 1;
-    int unfinished = -1;  // a stage of f32x3 whose copies are under way
+    int unfinished = 0;  // stages of f32x3 whose copies are under way
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       const Element* image = x + tile.image * in_image;
@@ -492,7 +506,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                             tile.m_x + kFirstColumn, thread, batch, &full[stage], in_h, in_w);
         } else if (P::bulk) {
           stage_rows(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
-                     thread, batch - tile.image, &full[stage], in_h, in_w);
+                     thread, batch - tile.image, P::split ? &landed[stage] : &full[stage], kFlat ? 1 : in_h,
+                     kFlat ? in_h * in_w : in_w);
         } else {
           if (P::channels_last) {
             stage_pixels(reinterpret_cast<Element*>(to), image, pixels, chunk * P::chunk, tile.m_y + above,
@@ -501,18 +516,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             stage_channels(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
                            tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
           }
-          if (!P::split) {
-            async_copy_arrive(&full[stage]);
-          } else {
+          if (P::split) {
             async_copy_commit();
-            if (P::stages == 2) {
-              unfinished = stage;
-            }
-            if (unfinished >= 0) {
-              async_copy_wait(P::stages == 2 ? 0 : 1);
-              finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
-            }
-            unfinished = stage;
+          } else {
+            async_copy_arrive(&full[stage]);
           }
         }
         ++stage;
@@ -520,14 +527,28 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           stage = 0;
           parity ^= 1;
         }
+        if constexpr (P::split) {
+          ++unfinished;
+          if (unfinished > kUnderWay) {
+            if (!P::bulk) {
+              async_copy_wait(kUnderWay);
+            }
+            finish_stage(stages, full, landed, stage, parity, unfinished, thread);
+            --unfinished;
+          }
+        }
       }
     }
-    if (P::split && P::stages > 2) {
-      async_copy_wait(0);
-      finish_stage(stages + unfinished * kStageBytes, &full[unfinished], thread);
+    if constexpr (P::split) {
+      if (!P::bulk) {
+        async_copy_wait(0);
+      }
+      for (; unfinished > 0; --unfinished) {
+        finish_stage(stages, full, landed, stage, parity, unfinished, thread);
+      }
     }
   } else {
-    setmaxnreg_increase(208);
+    setmaxnreg_increase(P::split && !P::channels_last ? 216 : 208);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
@@ -542,7 +563,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int co = first_out + quarter * P::channel_run;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[kSums][kTiles] = {};
-    float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset);
+    float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x;  // that sums are added to
+    const int* exponents = reinterpret_cast<const int*>(block_weights + kAllWeightBytes) + quarter * 2;  // of scales
+    Held held = {0, 0, false};
     if (P::resident) {
       mbarrier_wait(resident, 0);
     }
@@ -573,10 +596,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         const unsigned char* from = stages + stage * kStageBytes;
         const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
         if constexpr (P::split) {
-          const float4 largest = *reinterpret_cast<const float4*>(from + kLargestOffset + image * 16);
-          const int exponent = scale_exponent(fmaxf(fmaxf(largest.x, largest.y), fmaxf(largest.z, largest.w)));
-          multiply_split(sums, reinterpret_cast<const float*>(from) + own, exponent, weights, totals + threadIdx.x,
-                         quarter, chunk == 0, &empty[stage], zero);
+          choose_scale(sums, held, from, totals, exponents, image);
+          multiply_split(sums, held, reinterpret_cast<const float*>(from) + own, weights, totals, exponents, image,
+                         chunk == 0, &empty[stage], &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
         } else {
           multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
                          wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
@@ -592,13 +614,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
       }
       Shifts shifts;
-      load_shifts(shifts, bias, co);
       if (!P::split) {
-        wgmma_wait(0);
-        pin(sums);
-        if (!P::resident) {
-          release(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);
-        }
+        load_shifts(shifts, bias, co);
+      }
+      wgmma_wait(0);
+      pin(sums);
+      if (!P::resident && P::ahead) {
+        release(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);
+      }
+      if constexpr (P::split) {
+        add_up(sums, totals, own_exponent(held, image), exponents, held.added, true);
+        held.rows = 0;
+        held.added = false;
+        load_shifts(shifts, bias, co);  // there is no register for them before
       }
       if (P::in_turn) {
         skip_tile(stage, parity);
@@ -610,8 +638,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                           y + (tile.image + image) * out_image, shifts, first_out, tile.m_y + row,
                           tile.m_x + column - lane / 4 * P::run, phase_row, lane, out_h, out_w);
         } else {
-          store_tile(sums, y + (tile.image + image) * out_image, shifts, co, tile.m_y + row, tile.m_x + column,
-                     phase_row, out_h, out_w);
+          store_tile(sums, y + (tile.image + image) * out_image, shifts, co,
+                     kFlat ? (tile.m_x + column) / in_w : tile.m_y + row,
+                     kFlat ? (tile.m_x + column) % in_w : tile.m_x + column, phase_row, out_h, out_w);
         }
       }
     }

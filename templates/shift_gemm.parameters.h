@@ -60,7 +60,7 @@ struct Parameters {
   // the products of the other.
   static constexpr bool in_turn = false;
 
-  // f32x3: how many rows of taps have sums of their own, which are then added up; 0: a chunk's all.
+  // f32x3: how many rows of taps are summed up before sums are added to totals; 0: a chunk's all, or those of some.
   static constexpr int add_rows = 0;
 };
 

@@ -1,27 +1,37 @@
 // Part of the template `shift_gemm`, which uses what stands above its line there: what f32x3 has of its own.
 #pragma once
 
-// The larger one of `most` and the finite magnitudes of a copy.
-__device__ __forceinline__ float largest_copied(float most, const float* from) {
+// The larger one of `most` and the magnitudes of a copy, whose NaN don't count, nor infinities where `finite`.
+__device__ __forceinline__ float larger(float most, float value, const bool finite) {
+  return finite ? larger_finite(most, value) : fmaxf(most, fabsf(value));
+}
+__device__ __forceinline__ float largest_copied(float most, const float* from, const bool finite) {
   if (kCopy == 4) {
     const float4 v = *reinterpret_cast<const float4*>(from);
-    return larger_finite(larger_finite(larger_finite(larger_finite(most, v.x), v.y), v.z), v.w);
+    return larger(larger(larger(larger(most, v.x, finite), v.y, finite), v.z, finite), v.w, finite);
   } else if (kCopy == 2) {
     const float2 v = *reinterpret_cast<const float2*>(from);
-    return larger_finite(larger_finite(most, v.x), v.y);
+    return larger(larger(most, v.x, finite), v.y, finite);
   } else {
-    return larger_finite(most, *from);
+    return larger(most, *from, finite);
   }
 }
 
-// The largest finite magnitude of what a producer has copied of an image to a stage: as stage_pixels() and
-// stage_channels() do.
-__device__ __forceinline__ float largest_staged(const float* staged, int image, int thread) {
+// The largest magnitude of a producer's part of an image in a stage: with bulk copies a warp has some of the channels,
+// else a thread what it has copied itself, as stage_pixels() and stage_channels() do.
+__device__ __forceinline__ float largest_staged(const float* staged, int image, int thread, const bool finite) {
   float most = 0;
-  if (P::channels_last) {
+  if (P::bulk) {
+    for (int channel = thread / 32; channel < P::chunk; channel += kProducers / 32) {
+#pragma unroll 4
+      for (int place = thread % 32 * kCopy; place < kImagePlane; place += 32 * kCopy) {
+        most = largest_copied(most, staged + channel * kChannelPitch + image * kImagePlane + place, finite);
+      }
+    }
+  } else if (P::channels_last) {
     for (int pixel = thread / kCopies; pixel < kPlane; pixel += kAtOnce) {
       if (P::tile_n == 1 || pixel / kImagePlane == image) {
-        most = largest_copied(most, staged + pixel * kPixelPitch + thread % kCopies * kCopy);
+        most = largest_copied(most, staged + pixel * kPixelPitch + thread % kCopies * kCopy, finite);
       }
     }
   } else {
@@ -31,7 +41,7 @@ __device__ __forceinline__ float largest_staged(const float* staged, int image, 
       if (P::tile_n == 1 || place / (kCopies / P::tile_n) == image) {
 #pragma unroll 4
         for (int channel = first; channel < P::chunk; channel += kAtOnce) {
-          most = largest_copied(most, staged + channel * kChannelPitch + place * kCopy);
+          most = largest_copied(most, staged + channel * kChannelPitch + place * kCopy, finite);
         }
       }
     }
@@ -39,15 +49,30 @@ __device__ __forceinline__ float largest_staged(const float* staged, int image, 
   return most;
 }
 
-// Behind a producer's copies to a stage: says what is largest in each image, and that the stage is there.
-__device__ __forceinline__ void finish_stage(unsigned char* stage, unsigned long long* full, int thread) {
+// How many stages' copies are under way while the one before them is looked at: one stage is multiplied meanwhile.
+constexpr int kUnderWay = P::stages > 4 ? 2 : P::stages - 2;
+
+// Says what is largest in each image of a stage that has been copied, and that it is there: the stage that is `behind`
+// the one that comes next, which `parity` is of. Where there are infinities, finite magnitudes are looked for anew.
+__device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
+                                             unsigned long long* landed, int stage, unsigned int parity, int behind,
+                                             int thread) {
+  const int at = stage - behind + (stage < behind ? P::stages : 0);
+  unsigned char* finished = stages + at * kStageBytes;
+  if (P::bulk) {
+    mbarrier_wait(&landed[at], stage < behind ? parity : parity ^ 1);
+  }
   for (int image = 0; image < P::tile_n; ++image) {
-    const float most = largest_of_warp(largest_staged(reinterpret_cast<const float*>(stage), image, thread));
+    const float* staged = reinterpret_cast<const float*>(finished);
+    float most = largest_of_warp(largest_staged(staged, image, thread, false));
+    if (most == __int_as_float(0x7f800000)) {
+      most = largest_of_warp(largest_staged(staged, image, thread, true));
+    }
     if (thread % 32 == 0) {
-      reinterpret_cast<float*>(stage + kLargestOffset)[image * (kProducers / 32) + thread / 32] = most;
+      reinterpret_cast<float*>(finished + kLargestOffset)[image * (kProducers / 32) + thread / 32] = most;
     }
   }
-  mbarrier_arrive(full);
+  mbarrier_arrive(&full[at]);
 }
 
 // Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
@@ -129,11 +154,32 @@ __device__ __forceinline__ void multiply_high(Sums (&sums)[kSums][kTiles], int p
   }
 }
 
-// Adds sums to the totals of those before, in units of the result, and puts what that makes into their place. `totals`
-// are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first column and those
-// behind.
+// Rows of taps with input, of a chunk, and how many of them are summed up in a run: in sums of a phase no more than 16
+// products of 16 channels follow one another, since each addition truncates. With P::add_rows the rows of a chunk alone
+// are more.
+constexpr int kRows = kSteps * used_before(kOffsetsH);
+constexpr int kRowTerms = ceil_div(P::kernel_w, P::stride_w / greatest_common_divisor(P::stride_w, P::dilation_w));
+constexpr int kTerms =
+    kSteps * kRowTerms * ceil_div(P::kernel_h, P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h));
+constexpr int kMostTerms = 16;
+constexpr int kRowsTogether = P::add_rows > 0 ? P::add_rows : kRows*(kTerms < kMostTerms ? kMostTerms / kTerms : 1);
+// Whether sums hold one chunk, so that no products are under way before the next one's.
+constexpr bool kAlone = P::add_rows == 0 && (!kHasTotals || kRowsTogether == kRows);
+// A row may have taps of some phases alone, so that sums must be zero before the first of them.
+constexpr bool kClears = P::add_rows > 0 && P::stride_h > 1 && kPhaseGroups == 1;
+
+// What a thread's sums hold.
+struct Held {
+  int rows;      // of taps; 0: nothing, the next products begin them
+  int exponent;  // of the scale that x has there, in image `lane % P::tile_n` of the tile
+  bool added;    // whether the totals hold what was summed up before, of this tile
+};
+
+// Takes sums back to units of the result and adds the totals of those before. That becomes the totals; or, `last` in a
+// tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,
+// `exponents` are of the weights', of its first column and those behind.
 __device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* totals, int exponent, const int* exponents,
-                                       bool begins) {
+                                       bool added, const bool last) {
 #pragma unroll
   for (int columns = 0; columns < P::columns / 8; ++columns) {
     // What undoes the scales is no float where both are small or large, so it comes in two factors.
@@ -155,7 +201,7 @@ __device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* tota
           const int place = ((part * kMerged + merged) * kTiles + tile) * (P::columns / 8) + columns;
           float4* total = totals + place * kConsumers;
           float values[4] = {};
-          if (kHasTotals && !begins) {
+          if (kHasTotals && added) {
             const float4 before = *total;
             values[0] = before.x;
             values[1] = before.y;
@@ -166,9 +212,11 @@ __device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* tota
           for (int i = 0; i < 4; ++i) {
             const float sum = join_sums(sums[part][tile][first + i], sums[kPhaseSums + part][tile][first + i]);
             values[i] = fmaf(sum * factors[i % 2][0], factors[i % 2][1], values[i]);
-            sums[part][tile][first + i] = values[i];
+            if (last) {
+              sums[part][tile][first + i] = values[i];
+            }
           }
-          if (kHasTotals) {
+          if (!last) {
             *total = make_float4(values[0], values[1], values[2], values[3]);
           }
         }
@@ -177,11 +225,42 @@ __device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* tota
   }
 }
 
-// Rows of taps with input, of a chunk, and how many of them have sums of their own. A row may have taps of some phases
-// alone: others' sums are then zero.
-constexpr int kRows = kSteps * used_before(kOffsetsH);
-constexpr int kAddRows = P::add_rows > 0 ? P::add_rows : kRows;
-constexpr bool kClears = kAddRows < kRows && P::stride_h > 1 && kPhaseGroups == 1;
+// The exponent of the thread's own image of the tile.
+__device__ __forceinline__ int own_exponent(const Held& held, int image) {
+  return P::tile_n == 1 ? held.exponent : __shfl_sync(0xffffffffu, held.exponent, image);
+}
+
+// Adds the sums to the totals; the next products begin them anew.
+__device__ __forceinline__ void put_away(Sums (&sums)[kSums][kTiles], Held& held, float4* totals, const int* exponents,
+                                         int image) {
+  if (P::ahead) {
+    wgmma_wait(0);
+  }
+  pin(sums);
+  add_up(sums, totals, own_exponent(held, image), exponents, held.added, false);
+  held.rows = 0;
+  held.added = true;
+}
+
+// Before a stage's products: x keeps the scale that it has in the sums, if that brings the largest magnitude of each
+// image to at least 2^13 and not beyond what f16 has, or there is none; else sums are put away, as those of terms
+// enough are, and the stage's own scale is taken. All threads decide alike, for all images.
+__device__ __forceinline__ void choose_scale(Sums (&sums)[kSums][kTiles], Held& held, const unsigned char* stage,
+                                             float4* totals, const int* exponents, int image) {
+  const float4 found =
+      *reinterpret_cast<const float4*>(stage + kLargestOffset + static_cast<int>(threadIdx.x % P::tile_n) * 16);
+  const float largest = fmaxf(fmaxf(found.x, found.y), fmaxf(found.z, found.w));
+  if (kHasTotals) {
+    const float scaled = largest * power_of_two(held.exponent);
+    const bool fits = largest == 0 || (scaled >= 8192 && scaled <= 65504);
+    if (__ballot_sync(0xffffffffu, held.rows > 0 && (held.rows >= kRowsTogether || !fits) ? 1 : 0) != 0) {
+      put_away(sums, held, totals, exponents, image);
+    }
+  }
+  if (held.rows == 0) {
+    held.exponent = scale_exponent(largest);
+  }
+}
 
 __device__ __forceinline__ void clear(Sums (&sums)[kSums][kTiles]) {
 #pragma unroll
@@ -196,27 +275,33 @@ __device__ __forceinline__ void clear(Sums (&sums)[kSums][kTiles]) {
   }
 }
 
-// All products of one chunk, added to those of the chunks before. `rows` is the thread's first position in the staged
-// input, whose scale `exponent` tells; `begins` is true in a tile's first chunk. Says at `empty` that the stage has
-// been read.
-__device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], const float* rows, int exponent,
-                                               const unsigned char* weights, float4* totals, int quarter, bool begins,
-                                               unsigned long long* empty, unsigned int zero) {
+// All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.
+// With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of
+// the stage before are done, that this one has been, unless the chunk is the `first` of a tile.
+__device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Held& held, const float* rows,
+                                               const unsigned char* weights, float4* totals, const int* exponents,
+                                               int image, bool first, unsigned long long* empty,
+                                               unsigned long long* previous, unsigned int zero) {
   const unsigned long long operands = wgmma_descriptor(weights, kProductColumns * 16, 128, 0);
-  const int* exponents = reinterpret_cast<const int*>(weights + kExponentOffset) + quarter * 2;
-  const float scale = power_of_two(exponent);
+  const float scale = power_of_two(own_exponent(held, image));
   Run runs[2];  // of low and of high parts: while products of these, the longer ones, run, the next row is split
+  int later = kHasTotals && held.rows > 0 ? 1 : 0;
   CONVTGEN_UNROLL
   for (int step = 0; step < kSteps; ++step) {
     CONVTGEN_UNROLL
     for (int offset = 0; offset < kOffsetsH; ++offset) {
       if (is_used(offset)) {
         const int row = step * used_before(kOffsetsH) + used_before(offset);
-        const int first = row % kAddRows == 0 ? 1 : 0;  // with these sums
-        const int last = row % kAddRows == kAddRows - 1 || row == kRows - 1 ? 1 : 0;
-        if (kClears && first == 1) {
-          clear(sums);
-          pin(sums);
+        if (P::add_rows > 0) {
+          if (row > 0 && held.rows == kRowsTogether) {
+            put_away(sums, held, totals, exponents, image);
+          }
+          later = held.rows > 0 ? 1 : 0;
+          ++held.rows;
+          if (kClears && later == 0) {
+            clear(sums);
+            pin(sums);
+          }
         }
         Words words[2];
         load_split(words, rows + staged_row(step, offset), scale);
@@ -237,39 +322,40 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], cons
             if (offset_of_row(kh) == offset) {
               CONVTGEN_UNROLL
               for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-                const int begins_sums = kAddRows == kRows ? (step == 0 && is_first(kh, kw) ? 1 : 0)
-                                                          : (!kClears && first == 1 && is_first_of_row(kw) ? 1 : 0);
+                const int begins = kClears           ? 0
+                                   : P::add_rows > 0 ? (is_first_of_row(kw) ? 1 : 0)
+                                                     : (step == 0 && is_first(kh, kw) ? 1 : 0);
                 if (part == 0) {
                   multiply_low(sums, sums_of_tap(kh, kw), runs[0], shift_of_tap(kw),
                                wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)),
-                               1 - begins_sums);  // tap ({kh}, {kw})
+                               begins == 1 ? later : 1);  // tap ({kh}, {kw})
                 } else {
                   multiply_high(sums, sums_of_tap(kh, kw), runs[1], shift_of_tap(kw),
                                 wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)),
-                                1 - begins_sums);  // tap ({kh}, {kw})
+                                begins == 1 ? later : 1);  // tap ({kh}, {kw})
                 }
               }
             }
           }
           if (P::ahead || part == 1) {
             wgmma_commit();
-            if (!P::ahead && last == 0) {
+            if (!P::ahead) {
               wgmma_wait(0);
-            } else if (P::ahead && (part == 0 ? first : last) == 0) {
+            } else if (!kAlone || row != (part == 0 ? 0 : kRows - 1)) {
               wgmma_wait(1);  // the run of the other part may be overwritten
             }
+            if (P::ahead && !P::resident && row == 0 && part == 0) {
+              release(previous, !first);
+            }
           }
-        }
-        if (last == 1) {
-          wgmma_wait(0);
-          pin(sums);
-          add_up(sums, totals, exponent, exponents, row < kAddRows && begins);
-          pin(sums);
         }
       }
     }
   }
-  if (!P::resident) {
+  if (P::add_rows == 0) {
+    held.rows += kRows;
+  }
+  if (!P::ahead && !P::resident) {
     release(empty, true);
   }
 }

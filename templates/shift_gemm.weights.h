@@ -60,38 +60,48 @@ __device__ __forceinline__ void pack(const Element* __restrict__ weight, unsigne
   }
 }
 
-// The same for all of a column's weights in one chunk, which have a scale of their own. By a warp.
+// The same for all of a column's weights, which have one scale. By a block of 256 threads.
 __device__ __forceinline__ void pack_split(const float* __restrict__ weight, unsigned char* __restrict__ packed,
-                                           int index, int lane) {
+                                           int index, int thread) {
   const int n = index % P::columns;
-  const int chunk = index / P::columns % kChunks;
-  const int column_tile = index / (P::columns * kChunks);
+  const int column_tile = index / P::columns;
   const int co = column_tile % kChannelTiles * P::columns + out_channel_at(n);
-  unsigned char* chunk_weights = packed + static_cast<long long>(index / P::columns) * kChunkWeightBytes;
+  unsigned char* to = packed + static_cast<long long>(column_tile) * kPackedBytes;
+  float* found = reinterpret_cast<float*>(to + kFoundOffset) + n * 8;  // by each warp
   float most = 0;
-  for (int i = lane; i < P::chunk * kBlockTaps; i += 32) {
+#pragma unroll 4
+  for (int i = thread; i < P::in_channels * kBlockTaps; i += 256) {
     const int place = place_of_tap(i % kBlockTaps, column_tile);
-    most = larger_finite(most, weight_at(weight, chunk * P::chunk + i / kBlockTaps, co, place));
+    most = larger_finite(most, weight_at(weight, i / kBlockTaps, co, place));
   }
-  const int exponent = scale_exponent(largest_of_warp(most));
-  if (lane == 0) {
-    reinterpret_cast<int*>(chunk_weights + kExponentOffset)[n] = exponent;
+  most = largest_of_warp(most);
+  if (thread % 32 == 0) {
+    found[thread / 32] = most;
+  }
+  __syncthreads();
+  for (int warp = 0; warp < 8; ++warp) {
+    most = fmaxf(most, found[warp]);
+  }
+  const int exponent = scale_exponent(most);
+  if (thread == 0) {
+    reinterpret_cast<int*>(to + kAllWeightBytes)[n] = exponent;
   }
   const float scale = power_of_two(exponent);
-  for (int i = lane; i < 2 * kSteps * kBlockTaps; i += 32) {
+  for (int i = thread; i < kChunks * 2 * kSteps * kBlockTaps; i += 256) {
     const int tap = i % kBlockTaps;
     const int half = i / kBlockTaps % 2;
-    const int step = i / (kBlockTaps * 2);
+    const int step = i / (kBlockTaps * 2) % kSteps;
+    const int chunk = i / (kBlockTaps * 2 * kSteps);
     const int place = place_of_tap(tap, column_tile);
     const int ci = chunk * P::chunk + step * kDepth + (P::channels_last ? half * (kPack / 4) : half * kPack);
     SplitPair pairs[4];
-    CONVTGEN_UNROLL
+#pragma unroll
     for (int word = 0; word < 4; ++word) {
       const int pair = ci + (P::channels_last ? 4 : 2) * word;
       pairs[word] =
           split_pair_nonzero(weight_at(weight, pair, co, place), weight_at(weight, pair + 1, co, place), scale);
     }
-    uint4* row = reinterpret_cast<uint4*>(chunk_weights) + operand_row(tap, step, half, n);
+    uint4* row = reinterpret_cast<uint4*>(to + chunk * kChunkWeightBytes) + operand_row(tap, step, half, n);
     row[0] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
     row[2 * kProductColumns] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
   }

@@ -66,7 +66,10 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
       "tensor cores: {}products of 64 positions x {} columns, {} a warpgroup, {} stages of {} input channels{}, "
       "weights {}{}{}",
       f.split ? "three f16 for each of fp32; " : "", merged * b.columns,
-      b.run / 2 * b.phase_rows * layer.stride.w / merged, b.stages, b.chunk, b.bulk ? " by rows" : "",
+      b.run / 2 * b.phase_rows * layer.stride.w / merged, b.stages, b.chunk,
+      is_flat(f, b) ? " in one piece"
+      : b.bulk      ? " by rows"
+                    : "",
       b.resident ? "resident" : "with each stage", b.in_turn ? ", warpgroups in turn" : "",
       b.exchange ? ", outputs through shared memory" : "");
   return plan;
@@ -81,6 +84,9 @@ bool applies(const Problem& problem) {
 
 std::int64_t integer(const Plan& plan, std::string_view name) {
   return std::get<std::int64_t>(plan.parameters.find(name)->second);
+}
+bool flag(const Plan& plan, std::string_view name) {
+  return std::get<bool>(plan.parameters.find(name)->second);
 }
 
 }  // namespace
@@ -108,9 +114,16 @@ Grid shift_gemm_grid(const Problem& problem, const Plan& plan) {
   const Layer& layer = problem.layer;
   const std::int64_t columns =
       ceil_div(layer.out_channels, integer(plan, "columns")) * (layer.stride.h / integer(plan, "phase_rows"));
+  // Of an image that is one row of positions, a tile has several rows, or about a part of one.
+  const bool flat = shift_gemm::is_flat(shift_gemm::facts_of(problem), {.tile_h = integer(plan, "tile_h"),
+                                                                        .run = integer(plan, "run"),
+                                                                        .bulk = flag(plan, "bulk"),
+                                                                        .exchange = flag(plan, "exchange")});
+  const std::int64_t rows =
+      flat ? std::max<std::int64_t>(1, integer(plan, "tile_w") / *layer.width) : integer(plan, "tile_h");
   return {.stride_h = layer.stride.h,
           .stride_w = layer.stride.w,
-          .tile_rows = layer.stride.h * integer(plan, "tile_h"),
+          .tile_rows = layer.stride.h * rows,
           .tile_columns = layer.stride.w * integer(plan, "tile_w"),
           .tile_images = integer(plan, "tile_n"),
           .blocks_per_tile = columns,

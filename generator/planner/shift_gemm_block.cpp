@@ -43,7 +43,7 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
       out.push_back(b);
     }
   }
-  if (!f.channels_last && !f.split && !out.empty() && (out.front().copy_bytes == 16 || f.bytes == 4)) {
+  if (!f.channels_last && !out.empty() && (out.front().copy_bytes == 16 || f.bytes == 4)) {
     out.push_back(out.front());
     out.back().copy_bytes = 16;
     out.back().bulk = true;
@@ -94,7 +94,8 @@ bool choose_ahead(const Facts& f, Block& b) {
   const std::int64_t operands = f.split ? places : std::min(places, b.run / 2 * f.layer.kernel.w);
   const std::int64_t waiting = f.split ? 2 * (places + 3) : 0;
   const std::int64_t least = sums + 2 * 4 * operands;
-  const std::int64_t most = (f.split ? kMostSplitRegisters : kMostRegisters) - (is_skewed(f, b) ? kSkewRegisters : 0);
+  const std::int64_t most =
+      (f.split ? kMostSplitRegisters : kMostRegisters) - (!f.split && is_skewed(f, b) ? kSkewRegisters : 0);
   b.ahead = least + waiting <= most;
   return least <= most && (!b.in_turn || least + 2 * (operands + 1) <= kMostRegistersInTurn);
 }
@@ -105,13 +106,13 @@ bool choose_tile(const Facts& f, Block& b) {
   Block chosen = b;
   const std::int64_t least =
       std::max(b.exchange ? 8 * b.run : b.run, f.channels_last || is_skewed(f, b) ? 1 : b.copy_bytes / f.bytes);
-  for (std::int64_t n = 1; n <= 64; n *= 2) {
+  for (std::int64_t n = 1; n <= (f.split ? 32 : 64); n *= 2) {
     for (std::int64_t w = least; n * w <= positions(b); w *= 2) {
       Block tried = b;
       tried.tile_n = n;
       tried.tile_w = w;
       tried.tile_h = positions(b) / (n * w);
-      if (!choose_stages(f, tried)) {
+      if ((f.split && is_skewed(f, tried)) || !choose_stages(f, tried)) {
         continue;
       }
       if (const std::pair cost(predicted_seconds(f, tried), staging_of(f, tried).input_bytes); cost < best) {
@@ -151,15 +152,15 @@ std::set<std::int64_t> column_counts(const Facts& f, const Block& b) {
   return counts;
 }
 
-/// Taps of the phase that has most.
-std::int64_t taps_of_phase(const Layer& layer) {
-  return ceil_div(layer.kernel.h, layer.stride.h) * ceil_div(layer.kernel.w, layer.stride.w);
+/// Taps of the phase that has most, along an axis.
+std::int64_t taps_of_phase(const Axis& axis) {
+  return ceil_div(axis.kernel, axis.stride / std::gcd(axis.stride, axis.dilation));
 }
 
 /// Rows of taps that f32x3 adds up together; 0 where it does a chunk's all.
 std::int64_t rows_added(const Facts& f) {
-  const std::int64_t row = ceil_div(f.layer.kernel.w, f.layer.stride.w);
-  return f.split && taps_of_phase(f.layer) > kMostTerms ? std::max<std::int64_t>(1, kMostTerms / row) : 0;
+  const std::int64_t row = taps_of_phase(f.columns);
+  return f.split && taps_of_phase(f.rows) * row > kMostTerms ? std::max<std::int64_t>(1, kMostTerms / row) : 0;
 }
 
 /// Input channels of a stage. Those of f32x3 have sums of their own, which are added up; the larger, the less often.
@@ -168,7 +169,7 @@ std::vector<std::int64_t> chunk_sizes(const Facts& f) {
   if (!f.split) {
     return layer.in_channels > 2 * f.depth ? std::vector{2 * f.depth, 4 * f.depth} : std::vector{2 * f.depth};
   }
-  const std::int64_t taps = taps_of_phase(layer);
+  const std::int64_t taps = taps_of_phase(f.rows) * taps_of_phase(f.columns);
   std::vector<std::int64_t> sizes = {f.depth};
   while (sizes.back() < layer.in_channels && 2 * sizes.back() / f.depth * taps <= kMostTerms) {
     sizes.push_back(2 * sizes.back());
@@ -197,10 +198,11 @@ Facts facts_of(const Problem& problem) {
 std::vector<Block> blocks(const Facts& f) {
   const Layer& layer = f.layer;
   const bool rows_part = layer.kernel.h % layer.stride.h == 0 && layer.dilation.h == 1;
-  // How outputs are stored: as they are or through shared memory, by all consumers at once or in turn.
-  std::vector<std::pair<bool, bool>> ways = {{false, false}, {true, false}};
+  // How outputs are stored: as they are or through shared memory, by all consumers at once or in turn. Consumers of
+  // f32x3 have no registers for more than the first.
+  std::vector<std::pair<bool, bool>> ways = {{false, false}};
   if (!f.split) {
-    ways.insert(ways.end(), {{false, true}, {true, true}});
+    ways.insert(ways.end(), {{true, false}, {false, true}, {true, true}});
   }
   std::vector<Block> all;
   for (const std::int64_t phase_rows : std::set<std::int64_t>{layer.stride.h, rows_part ? 1 : layer.stride.h}) {
@@ -261,7 +263,6 @@ Staging staging_of(const Facts& f, const Block& b) {
   }
   out.weight_bytes = f.layer.kernel.h * f.layer.kernel.w / groups * (b.chunk / f.depth) * b.columns * 32 * f.parts;
   if (f.split) {
-    out.weight_bytes += b.columns * 4;
     out.largest_bytes = 16 * b.tile_n;
     out.total_bytes =
         b.add_rows > 0 || chunks(f, b) > 1 ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512 : 0;
@@ -273,8 +274,21 @@ std::int64_t positions(const Block& b) {
   return (b.in_turn ? 32 : 64) * b.run;
 }
 
+bool is_flat(const Facts& f, const Block& b) {
+  const Layer& layer = f.layer;
+  const auto covers = [](const Axis& axis, std::int64_t output_padding) {
+    return least_offset(axis) == 0 && greatest_offset(axis) == 0 &&
+           axis.dilation * (axis.kernel - 1) + output_padding + 1 == axis.stride;
+  };
+  constexpr std::int64_t kMostPositions = 0x3fffffff;
+  return f.split && b.bulk && b.tile_h == 1 && !b.exchange && layer.height && *layer.height > 1 && layer.width &&
+         *layer.width % b.run == 0 && *layer.height <= kMostPositions / *layer.width &&
+         *layer.height * *layer.width * f.bytes % 16 == 0 && covers(f.rows, layer.output_padding.h) &&
+         covers(f.columns, layer.output_padding.w);
+}
+
 bool is_skewed(const Facts& f, const Block& b) {
-  return b.bulk && !f.channels_last && !(f.layer.width && *f.layer.width * f.bytes % 16 == 0);
+  return b.bulk && !f.channels_last && !is_flat(f, b) && !(f.layer.width && *f.layer.width * f.bytes % 16 == 0);
 }
 
 std::int64_t merged_phases(const Layer& layer) {
@@ -290,15 +304,26 @@ std::int64_t chunks(const Facts& f, const Block& b) {
   return ceil_div(f.layer.in_channels, b.chunk);
 }
 
+std::int64_t times_added(const Facts& f, const Block& b) {
+  if (b.add_rows > 0) {
+    return ceil_div(chunks(f, b) * (b.chunk / f.depth) * staging_of(f, b).offsets_h, b.add_rows) - 1;
+  }
+  const std::int64_t terms = b.chunk / f.depth * taps_of_phase(f.rows) * taps_of_phase(f.columns);
+  return ceil_div(chunks(f, b), std::max<std::int64_t>(1, kMostTerms / terms)) - 1;
+}
+
 std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
-  const std::int64_t stage = staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + staging.largest_bytes + 16;
+  const std::int64_t barriers = f.split && b.bulk ? 24 : 16;
+  const std::int64_t stage =
+      staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + staging.largest_bytes + barriers;
   return (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage + staging.total_bytes +
          exchange_bytes(f, b) + (b.in_turn ? 24 : 0);
 }
 
 std::int64_t packed_bytes(const Facts& f, const Block& b) {
-  return column_tiles(f, b) * chunks(f, b) * staging_of(f, b).weight_bytes;
+  const std::int64_t scales = f.split ? b.columns * 36 : 0;  // and what they are found by
+  return column_tiles(f, b) * (chunks(f, b) * staging_of(f, b).weight_bytes + scales);
 }
 
 }  // namespace convtgen::shift_gemm

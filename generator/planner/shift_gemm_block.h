@@ -58,6 +58,10 @@ struct Staging {
 /// Whether rows come by bulk copies though they are no whole pieces of 16 bytes: each begins anywhere in one.
 [[nodiscard]] bool is_skewed(const Facts& facts, const Block& block);
 
+/// Whether an image of f32x3 is one row of positions, which bulk copies bring: outputs of a position are made from it
+/// alone, and there are stride_h * stride_w of each.
+[[nodiscard]] bool is_flat(const Facts& facts, const Block& block);
+
 /// Adjacent column phases that one product makes.
 [[nodiscard]] std::int64_t merged_phases(const Layer& layer);
 
@@ -66,6 +70,9 @@ struct Staging {
 
 /// Chunks of input channels.
 [[nodiscard]] std::int64_t chunks(const Facts& facts, const Block& block);
+
+/// How often a tile of f32x3 adds its sums to totals before its end, where all of its input has one scale.
+[[nodiscard]] std::int64_t times_added(const Facts& facts, const Block& block);
 
 /// Shared memory of a block, and the packed weights of the layer, in bytes.
 [[nodiscard]] std::int64_t shared_bytes(const Facts& facts, const Block& block);

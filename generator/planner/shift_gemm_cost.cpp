@@ -14,17 +14,20 @@ constexpr double kSmallCopyCycles = 0.5;  // of an asynchronous copy of 4 bytes
 constexpr double kBulkCycles = 15;        // of one bulk copy, however small
 constexpr double kSkewedCycles = 20;      // of one whose row begins anywhere
 constexpr double kChunkCycles = 150;      // of barriers, and of a pipeline that fills
+constexpr double kLatencyCycles = 1000;   // until a first byte arrives, under load
 // What calls took over what this says of them, in the middle of the benchmark's layers.
 constexpr double kRowsMeasured = 1.25;
 constexpr double kPixelsMeasured = 0.85;  // with channels last
-constexpr double kSplitMeasured = 1.7;    // f32x3
+constexpr double kSplitMeasured = 1.22;   // f32x3
 constexpr double kLaunchSeconds = 3e-6;   // and the first loads
 constexpr double kPackBytesPerSecond = 1e12;
 constexpr double kEpilogueInstructions = 4;  // for an output: bias, address, store
 constexpr double kExchangeInstructions = 6;  // the same through shared memory
-// Of f32x3: for a pair of values that is split, a copy whose values are looked at, a sum that is added to its total.
+// Of f32x3: for a pair of values that is split, four values that are looked at, a sum that is added to its total. A
+// warp that looks at values waits for them, and may have rows to ask for besides.
 constexpr double kSplitInstructions = 10;
-constexpr double kScanInstructions = 16;
+constexpr double kScanInstructions = 8;
+constexpr double kScanCycles = 20;
 constexpr double kAddUpInstructions = 7;
 // Of a warpgroup that waits for its products before it gets the next ones ready.
 constexpr double kStall = 1.3;  // cycles of an instruction
@@ -43,7 +46,7 @@ double product_cycles(std::int64_t columns, bool alone) {
 /// How many threads want the same bank when a warp reads a word of its runs. Skewed rows of adjacent channels lie apart
 /// by what a plane leaves over of whole pieces.
 double bank_conflicts(const Facts& f, const Block& b) {
-  if (f.channels_last) {
+  if (f.channels_last || f.split) {
     return 2;
   }
   if (!is_skewed(f, b)) {
@@ -74,24 +77,34 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double copies = b.bulk ? 0.0 : number(staging.input_bytes / b.copy_bytes) / 128;
 
   // Shared memory gives or takes 128 bytes a cycle, but 16 of an asynchronous copy: weights, runs, and what arrives.
+  const double outputs = number(b.phase_rows * f.layer.stride.w * b.run * b.columns) / 4;  // of a thread
   const double runs = warps * steps * number(staging.offsets_h) * 2 * words * bank_conflicts(f, b);
   const double arriving =
-      number(staging.input_bytes) / (b.bulk ? 128.0 : std::min(16.0, number(b.copy_bytes) / kSmallCopyCycles));
+      number(staging.input_bytes) / (b.bulk    ? 128.0
+                                     : f.split ? number(b.copy_bytes)
+                                               : std::min(16.0, number(b.copy_bytes) / kSmallCopyCycles));
+  const double scans = f.split ? number(staging.input_bytes) / 16 / 128 : 0;  // of a thread, four values each
   const double rows =
       b.bulk ? number(b.chunk * b.tile_n * staging.image_rows) * (is_skewed(f, b) ? kSkewedCycles : kBulkCycles) : 0.0;
-  const double shared = products * number(merged * b.columns) / 4 + runs + arriving;
+  // What f32x3 adds up is written and read again; at a tile's end only what there is.
+  const double additions = f.split ? number(times_added(f, b)) / stages : 0;
+  const double weights = b.resident ? 0 : number(staging.weight_bytes);
+  const double shared = products * number(merged * b.columns) / 4 + runs + arriving + scans * 16 +
+                        (f.split ? weights / 128 : 0) + additions * outputs * 16;
 
-  const double bytes = number(staging.input_bytes + (b.resident ? 0 : staging.weight_bytes));
-  const double outputs = number(b.phase_rows * f.layer.stride.w * b.run * b.columns) / 4;  // of a thread
-  const double issue =
-      warps / 4 * steps * number(staging.offsets_h) * read + products * 4 +
-      copies * (f.split ? 14 + kScanInstructions : 6) +
-      (f.split ? 2 * outputs * kAddUpInstructions * number(b.add_rows > 0 ? ceil_div(staging.offsets_h, b.add_rows) : 1)
-               : 0);
+  const double bytes = number(staging.input_bytes) + weights;
+  const double issue = warps / 4 * steps * number(staging.offsets_h) * read + products * 4 + copies * 6 +
+                       scans * kScanInstructions +
+                       (f.split ? 2 * outputs * kAddUpInstructions * (additions + 1 / stages) : 0);
   // A warpgroup that gets nothing ready ahead leaves the tensor cores to the other one meanwhile.
   const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
+  const double producers = rows + scans * kScanCycles;
+  // A stage of f32x3 that is free again is asked for, arrives, and is looked at before it can be multiplied.
+  const double consumers = std::max({tensor, issue, alone, shared});
+  const double round = consumers + kLatencyCycles + bytes / kL2BytesPerCycle + producers;
+  const double in_rounds = f.split ? round / number(b.stages) : 0;
   const double multiplied =
-      stages * (std::max({tensor, issue, alone, shared, rows, bytes / kL2BytesPerCycle}) + kChunkCycles);
+      stages * (std::max({consumers, producers, bytes / kL2BytesPerCycle, in_rounds}) + kChunkCycles);
   const double stored = 2 * outputs * (b.exchange ? kExchangeInstructions : kEpilogueInstructions);
   return b.in_turn ? std::max(multiplied, (multiplied + stored) / 2) : multiplied + stored;
 }
@@ -108,8 +121,12 @@ double row_waste(const Facts& f, std::int64_t elements, std::int64_t extent) {
 double predicted_seconds(const Facts& f, const Block& b) {
   const Layer& layer = f.layer;
   const Shape shape = shape_of(layer, planned_sizes(layer)).value_or(Shape{});
-  const std::int64_t tiles = ceil_div(shape.batch, b.tile_n) * ceil_div(shape.out_height, layer.stride.h * b.tile_h) *
-                             ceil_div(shape.out_width, layer.stride.w * b.tile_w);
+  const bool flat = is_flat(f, b);
+  const std::int64_t in_row = flat ? shape.in_height * shape.in_width : shape.in_width;
+  const std::int64_t image_tiles = flat ? ceil_div(in_row, b.tile_w)
+                                        : ceil_div(shape.out_height, layer.stride.h * b.tile_h) *
+                                              ceil_div(shape.out_width, layer.stride.w * b.tile_w);
+  const std::int64_t tiles = ceil_div(shape.batch, b.tile_n) * image_tiles;
   const std::int64_t columns = column_tiles(f, b);
   const std::int64_t sms = f.target.multiprocessors;
   const std::int64_t at_once = std::max<std::int64_t>(1, std::min(tiles, sms / columns));  // of one column tile
@@ -121,7 +138,7 @@ double predicted_seconds(const Facts& f, const Block& b) {
   const std::int64_t run_outputs = std::min(b.run * layer.stride.w, 32 / f.bytes);
   const double pieces = f.channels_last || b.exchange ? 1 : number(std::max<std::int64_t>(1, run_outputs / b.store));
   const std::int64_t together = std::min(b.tile_w, 8 * b.run) * layer.stride.w;
-  const double read_waste = f.channels_last ? 1.0 : row_waste(f, std::min(b.tile_w, shape.in_width), shape.in_width);
+  const double read_waste = f.channels_last ? 1.0 : row_waste(f, std::min(b.tile_w, in_row), in_row);
   const double write_waste = f.channels_last ? 1.0 : row_waste(f, std::min(together, shape.out_width), shape.out_width);
   const double moved = static_cast<double>(shape.input_elements) * read_waste +
                        static_cast<double>(shape.weight_elements) +

@@ -38,6 +38,7 @@ struct Case {
   const char* name;
   const char* layer;
   bool images_share_tiles = false;
+  std::int64_t least_stages = 1;  // that the input channels of a tile come in
 };
 constexpr Case kCases[] = {
     {"Rows", "conv_transpose2d 20 -> 12; kernel 3x3; padding 1x1; input 3x19x40; compute f32x3"},
@@ -45,6 +46,7 @@ constexpr Case kCases[] = {
      "conv_transpose2d 20 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 3x11x34; compute f32x3; layout nhwc"},
     {"LargeKernel", "conv_transpose2d 5 -> 4; kernel 7x6; padding 2x3; input 3x18x36; compute f32x3"},
     {"SmallImages", "conv_transpose2d 20 -> 12; kernel 3x3; padding 1x1; input 3x5x8; compute f32x3", true},
+    {"ImagesInOnePiece", "conv_transpose2d 40 -> 12; kernel 2x2; stride 2x2; input 3x9x14; compute f32x3"},
     {"SmallImagesChannelsLast", "conv_transpose2d 20 -> 12; kernel 2x3; input 3x5x7; compute f32x3; layout nhwc", true},
 };
 
@@ -56,9 +58,10 @@ class SplitFloats : public ::testing::TestWithParam<Case> {
     problem_ = {parse_layer(GetParam().layer).value(), Direction::kForward, target_named("sm_90a").value()};
     problem_.target.multiprocessors = GetParam().images_share_tiles ? 1 : 132;  // the fewer, the fuller are tiles
     const auto plans = plan(problem_).value();
-    const auto found = std::ranges::find_if(plans, [](const Plan& plan) {
-      return plan.template_name == "shift_gemm" &&
-             (std::get<std::int64_t>(plan.parameters.at("tile_n")) > 1) == GetParam().images_share_tiles;
+    const auto found = std::ranges::find_if(plans, [&](const Plan& plan) {
+      const auto integer = [&](const char* name) { return std::get<std::int64_t>(plan.parameters.at(name)); };
+      return plan.template_name == "shift_gemm" && (integer("tile_n") > 1) == GetParam().images_share_tiles &&
+             integer("chunk") * (GetParam().least_stages - 1) < problem_.layer.in_channels;
     });
     ASSERT_NE(found, plans.end());
     plan_ = *found;
@@ -128,6 +131,21 @@ class SplitFloats : public ::testing::TestWithParam<Case> {
     return index / inner % shape_.in_width >= shape_.in_width / 2;
   }
 
+  /// The stage that an element of x comes in, and that of the input channel of a weight; the weight's output channel.
+  [[nodiscard]] std::int64_t stage_of(std::int64_t index) const {
+    const std::int64_t channels = problem_.layer.in_channels;
+    const std::int64_t inner = problem_.layer.layout == Layout::kNhwc ? 1 : shape_.in_height * shape_.in_width;
+    return index / inner % channels / std::get<std::int64_t>(plan_.parameters.at("chunk"));
+  }
+  [[nodiscard]] std::int64_t stage_of_weight(std::int64_t index) const {
+    const Layer& layer = problem_.layer;
+    return index / (layer.kernel.h * layer.kernel.w * layer.out_channels) /
+           std::get<std::int64_t>(plan_.parameters.at("chunk"));
+  }
+  [[nodiscard]] std::int64_t channel_of_weight(std::int64_t index) const {
+    return index / (problem_.layer.kernel.h * problem_.layer.kernel.w) % problem_.layer.out_channels;
+  }
+
   std::unique_ptr<Device> device_;
   Problem problem_;
   Plan plan_;
@@ -152,7 +170,7 @@ TEST_P(SplitFloats, WhatIsLostBeyondThatIsBounded) {
   const Results results =
       run([&](std::int64_t i, Random& random) { return right_half(i) ? 1e-13 * uniform(random) : uniform(random); },
           [](std::int64_t, Random& random) { return random() % 2 == 0 ? 1e-13 * uniform(random) : uniform(random); });
-  expect_close(results, 0x1p-49 * results.most_x * results.most_weight);
+  expect_close(results, 0x1.8p-49 * results.most_x * results.most_weight);
 }
 
 TEST_P(SplitFloats, ImagesMayHaveAnyMagnitudes) {
@@ -184,13 +202,61 @@ TEST_P(SplitFloats, InfinitiesAndNansComeOutWhereFp32HasThem) {
   };
   expect_close(run([&](std::int64_t, Random& random) { return sometimes(random, number(random)); },
                    [&](std::int64_t, Random& random) { return number(random); }),
-               0x1p-49 * 4);
+               0x1.8p-49 * 4);
   expect_close(
       run([&](std::int64_t, Random& random) { return std::abs(uniform(random)) < 0.1 ? 0.0 : uniform(random); },
           [&](std::int64_t, Random& random) { return sometimes(random, number(random)); }),
-      0x1p-49 * 4, true);
+      0x1.8p-49 * 4, true);
 }
 
+constexpr Case kStagedCases[] = {
+    {"Rows", "conv_transpose2d 68 -> 8; kernel 2x2; input 2x9x32; compute f32x3", false, 4},
+    {"RowsOfManyTaps", "conv_transpose2d 60 -> 8; kernel 3x7; padding 1x3; input 1x9x32; compute f32x3", false, 4},
+    {"ManyTapsOfSomePhases", "conv_transpose2d 36 -> 4; kernel 7x9; stride 2x1; input 1x5x12; compute f32x3", false, 3},
+    {"ImagesInOnePiece", "conv_transpose2d 120 -> 8; kernel 2x2; stride 2x2; input 3x6x10; compute f32x3", false, 4},
+    {"Copies", "conv_transpose2d 68 -> 8; kernel 1x2; stride 1x2; input 2x9x11; compute f32x3", false, 3},
+    {"ChannelsLast",
+     "conv_transpose2d 68 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 2x6x9; compute f32x3; layout nhwc", false,
+     4},
+    {"SmallImages", "conv_transpose2d 68 -> 8; kernel 2x2; input 5x5x8; compute f32x3", true, 4},
+};
+
+class SplitStages : public SplitFloats {
+ protected:
+  /// Each output channel is made from one stage alone, whose magnitude its error is held to.
+  [[nodiscard]] double weight(std::int64_t index, double value) const {
+    return channel_of_weight(index) % 4 == stage_of_weight(index) % 4 ? value : 0;
+  }
+};
+
+// Sums of stages whose magnitudes are near are made with one scale, others are put away.
+TEST_P(SplitStages, MagnitudesMayJumpFromStageToStage) {
+  constexpr double kZero = -std::numeric_limits<double>::infinity();
+  constexpr double kExponents[][4] = {{0, 1, 2, 3},    {0, -1, -2, -3},    {0, 2, 4, 6},     {0, -2, -4, -6},
+                                      {0, 60, 0, -60}, {60, 59, kZero, 0}, {0, kZero, 1, -1}};
+  for (const auto& exponents : kExponents) {
+    expect_close(
+        run([&](std::int64_t i,
+                Random& random) { return std::exp2(exponents[(stage_of(i) + image_of(i)) % 4]) * uniform(random); },
+            [&](std::int64_t i, Random& random) { return weight(i, uniform(random)); }));
+  }
+}
+
+// Between stages the largest magnitude doubles or halves, so that the scale stays, or falls by more. Half of each image
+// is small.
+TEST_P(SplitStages, ARangeOfEightDecadesIsKeptBesideOtherStages) {
+  for (const double factor : {0.05, 0.51, 2.0}) {
+    expect_close(run(
+        [&](std::int64_t i, Random& random) {
+          const double magnitude = right_half(i) ? 1e-8 * std::max(0.9, uniform(random)) : spread(random, 8);
+          return (stage_of(i) % 2 == 0 ? 1 : factor) * (i % 7 == 0 && !right_half(i) ? 1.0 : magnitude);
+        },
+        [&](std::int64_t i, Random& random) { return weight(i, spread(random, 8)); }));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layers, SplitStages, ::testing::ValuesIn(kStagedCases),
+                         [](const auto& info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Layers, SplitFloats, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 

@@ -28,7 +28,9 @@ struct Case {
   bool resident = false;  // for tensor cores: a plan with its weights in shared memory
   bool in_turn = false;   // a plan whose warpgroups have tiles of their own
   bool bound_checks = true;
-  /// Mutants that the host device can't tell: it takes a fence behind the asking of a copy for one behind its end.
+  /// Mutants that the host device can't tell: it takes a fence behind the asking of a copy for one behind its end. And
+  /// those that only do what needn't be done, or do it sooner: of `shift_gemm`'s bulk copies and their zeros, and of
+  /// scales that would do.
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
   // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
@@ -125,9 +127,12 @@ constexpr Case kTensorCores[] = {
      true},
     {"shift_gemm_f32x3", "shift_gemm",
      "conv_transpose2d 65 -> 7; kernel 3x3; stride 2x1; padding 0x1; bias; input 3x9x20; compute f32x3", 25, true,
-     false, true, 0, true},
+     false, true, 1, true, std::nullopt, std::nullopt, false},
+    {"shift_gemm_f32x3_rows", "shift_gemm",
+     "conv_transpose2d 35 -> 5; kernel 3x3; padding 0x1; bias; input 2x5x36; compute f32x3", 25, true, false, true, 4,
+     true, std::nullopt, std::nullopt, true},
     {"shift_gemm_f32x3_staged", "shift_gemm",
-     "conv_transpose2d 1030 -> 7; kernel 3x3; stride 2x2; input 1x4x6; compute f32x3", 25, false, false, true, 0, true},
+     "conv_transpose2d 1030 -> 7; kernel 3x3; stride 2x2; input 1x4x6; compute f32x3", 25, false, false, true, 2, true},
     {"halo_gemm_copies", "halo_gemm",
      "conv_transpose2d 630 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x7x9; dtype f16; layout nhwc; bias", 15,
      false, false, false, 1, true},

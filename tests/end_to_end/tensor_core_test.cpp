@@ -113,6 +113,21 @@ void bring_rows(RandomLayer& drawn, std::mt19937_64& random) {
   layer.width = layer.width || unit > 1 ? Size(drawn.sizes.width) : layer.width;
 }
 
+/// Makes the layer one of f32x3 whose rows are whole bulk copies; without a halo where `number` says so.
+void let_rows_be_copied(RandomLayer& drawn, std::uint64_t number) {
+  Layer& layer = drawn.layer;
+  layer.layout = Layout::kNchw;
+  layer.dtype = Dtype::kF32;
+  layer.compute = Compute::kF32x3;
+  layer.height = drawn.sizes.height;
+  layer.width = drawn.sizes.width = (drawn.sizes.width + 3) / 4 * 4;
+  if (number % 16 == 2) {
+    layer.kernel = layer.stride;
+    layer.padding = layer.output_padding = {0, 0};
+    layer.dilation = {1, 1};
+  }
+}
+
 /// A random layer with one group, a compute mode of tensor cores and more channels.
 RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64_t number,
                        std::string_view template_name) {
@@ -141,6 +156,9 @@ RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64
       layer.dilation = {1, 1};
     } else if (number % 8 == 2 && template_name == "shift_gemm") {
       bring_rows(drawn, random);
+    }
+    if (template_name == "shift_gemm" && number % 8 == 2) {
+      let_rows_be_copied(drawn, number);
     }
     if (template_name == "halo_gemm") {
       share_input(drawn, random, number);
@@ -235,8 +253,8 @@ bool flag(const Plan& plan, const char* name) {
 TEST(TensorCores, RandomLayersMatchTheDefinition) {
   Kinds kinds({"weights resident", "weights with each stage", "phase rows parted", "runs of 4 or 8",
                "tiles of several images", "f32x3", "f32x3 in one chunk", "f32x3 with channels last",
-               "rows by bulk copies", "rows that begin anywhere in a piece", "outputs through shared memory",
-               "warpgroups in turn", "in turn with more chunks than stages"});
+               "f32x3 by bulk copies", "rows by bulk copies", "rows that begin anywhere in a piece",
+               "outputs through shared memory", "warpgroups in turn", "in turn with more chunks than stages"});
   run_layers("shift_gemm", [&](const Layer& layer, const Plan& plan) {
     kinds.count("weights resident", flag(plan, "resident"));
     kinds.count("weights with each stage", !flag(plan, "resident"));
@@ -253,6 +271,7 @@ TEST(TensorCores, RandomLayersMatchTheDefinition) {
     kinds.count("f32x3", flag(plan, "split"));
     kinds.count("f32x3 in one chunk", flag(plan, "split") && integer(plan, "chunk") >= layer.in_channels);
     kinds.count("f32x3 with channels last", flag(plan, "split") && flag(plan, "channels_last"));
+    kinds.count("f32x3 by bulk copies", flag(plan, "split") && flag(plan, "bulk"));
   });
   kinds.expect_all();
 }

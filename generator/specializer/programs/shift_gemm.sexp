@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "69aca569a33a490e171dcc48e55750efe1a44a7e4c74462414a783bd343ef873")
+  (digest "c11484cc62058dfda35c51a020ed632c6437167515de06800b7da0c4febad89f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -425,78 +425,81 @@
   (constant @63 int kMostOffsetH (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h))
   (constant @64 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
   (constant @65 int kOffsetsH (? (== kPhaseGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
-  (constant @67 bool kSkewed (&& (&& P::bulk (! P::channels_last)) (|| (< P::width 0) (!= (% (* P::width kBytes) 16) 0))))
-  (constant @68 int kVector (? P::channels_last 1 (? kSkewed (? (&& (>= P::width 0) (== (% P::width 2) 0)) 2 1) (? (!= P::type kWgmmaTf32) 2 (? (< P::run 4) P::run 4)))))
-  (constant @73 int kCopy (/ P::copy_bytes kBytes))
-  (constant @74 int kAlign (? P::channels_last 1 (? (&& (! kSkewed) (> kCopy kVector)) kCopy kVector)))
-  (constant @75 int kFirstColumn (* (call floor_div kLeastOffsetW kAlign) kAlign))
-  (constant @76 int kStagedRows (- (+ P::tile_h kOffsetsH) 1))
-  (constant @77 int kStagedColumns (* (call ceil_div (- (+ P::tile_w kMostOffsetW) kFirstColumn) kAlign) kAlign))
-  (constant @80 int kRowPitch (? kSkewed (* (call ceil_div (- (+ kStagedColumns (/ 16 kBytes)) kVector) (/ 16 kBytes)) (/ 16 kBytes)) kStagedColumns))
-  (constant @82 int kImagePlane (* kStagedRows kRowPitch))
-  (constant @83 int kPlane (* P::tile_n kImagePlane))
-  (constant @84 int kChannelPitch (? P::split (+ kPlane (call floor_mod (- 4 kPlane) 16)) (? (== kBytes 4) (+ kPlane (call floor_mod (- 8 kPlane) 32)) (* 2 (+ (/ kPlane 2) (call floor_mod (- 4 (/ kPlane 2)) 16))))))
-  (constant @87 int kPixelWords (/ (* P::chunk kBytes) 4))
-  (constant @88 int kPixelPitch (? P::split (+ kPixelWords (? (> P::run 2) (call floor_mod (- 4 kPixelWords) 8) (call floor_mod (- 8 kPixelWords) 16))) (/ (* (+ kPixelWords (call floor_mod (- 4 kPixelWords) (/ 16 (? (> P::run 2) 2 1)))) 4) kBytes)))
-  (constant @91 int kInputBytes (* (? P::channels_last (* kPlane kPixelPitch) (* P::chunk kChannelPitch)) kBytes))
-  (constant @95 int kProducts (/ kBlockTaps kMerged))
-  (constant @96 int kOperandSize (* kProductColumns 32))
-  (constant @97 int kProductBytes (* kParts kOperandSize))
-  (constant @98 int kExponentOffset (* (* kProducts kSteps) kProductBytes))
-  (constant @99 int kChunkWeightBytes (+ kExponentOffset (? P::split (* P::columns 4) 0)))
-  (constant @100 int kAllWeightBytes (* kChunks kChunkWeightBytes))
-  (constant @101 int kResidentBytes (? P::resident kAllWeightBytes 0))
-  (constant @102 int kLargestOffset (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
-  (constant @103 int kStageBytes (+ kLargestOffset (? P::split (* (* P::tile_n (/ kProducers 32)) 4) 0)))
-  (constant @104 int kTotalsOffset (+ kResidentBytes (* P::stages kStageBytes)))
-  (constant @105 bool kHasTotals (&& P::split (|| (> P::add_rows 0) (> kChunks 1))))
-  (constant @106 int kTotalsBytes (? kHasTotals (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
-  (constant @108 int kExchangeOffset (+ kTotalsOffset kTotalsBytes))
-  (constant @112 int kWarpOutputs (* (* 8 P::run) P::stride_w))
-  (constant @113 int kOutPitch (+ kWarpOutputs (call floor_mod (- (/ 16 kBytes) kWarpOutputs) (/ 64 kBytes))))
-  (constant @114 int kWarpExchangeBytes (? P::exchange (* (* 8 kOutPitch) kBytes) 0))
-  (constant @115 int kBarrierOffset (+ kExchangeOffset (* (/ kConsumers 32) kWarpExchangeBytes)))
-  (constant @118 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
-  (constant @119 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
-  (static_assert @121 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* (* 8 kTileWarps) P::run)) (== (% P::tile_w P::run) 0)) "the warps make the tile")
-  (static_assert @123 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
-  (static_assert @124 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
-  (static_assert @125 (? P::split (! P::in_turn) (&& P::ahead (== P::add_rows 0))) "what only f32x3 has, or has not")
-  (static_assert @126 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
-  (static_assert @128 (|| (|| (! P::bulk) kSkewed) (&& (&& (! P::channels_last) (== P::copy_bytes 16)) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
-  (static_assert @130 (|| (! kSkewed) (&& (== P::type kWgmmaTf32) (! P::split))) "what begins anywhere is read word by word")
-  (static_assert @131 (|| (! P::exchange) (&& (&& (! P::channels_last) (== (% P::tile_w (* 8 P::run)) 0)) (== P::channel_run 2))) "a warp's positions are adjacent")
-  (static_assert @133 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
-  (alias @137 Sums (array float (/ kProductColumns 2))
+  (constant @67 bool kFlat (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& P::split P::bulk) (== P::tile_h 1)) (! P::exchange)) (> P::height 1)) (> P::width 0)) (== (% P::width P::run) 0)) (<= P::height (/ 1073741823 P::width))) (== (% (* (* P::height P::width) kBytes) 16) 0)) (== kLeastOffsetH 0)) (== kMostOffsetH 0)) (== kLeastOffsetW 0)) (== kMostOffsetW 0)) (== (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) 1) P::stride_h)) (== (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) P::stride_w)))
+  (constant @74 bool kSkewed (&& (&& (&& P::bulk (! P::channels_last)) (! kFlat)) (|| (< P::width 0) (!= (% (* P::width kBytes) 16) 0))))
+  (constant @75 int kVector (? P::channels_last 1 (? kSkewed (? (&& (>= P::width 0) (== (% P::width 2) 0)) 2 1) (? (!= P::type kWgmmaTf32) 2 (? (< P::run 4) P::run 4)))))
+  (constant @80 int kCopy (/ P::copy_bytes kBytes))
+  (constant @81 int kAlign (? P::channels_last 1 (? (&& (! kSkewed) (> kCopy kVector)) kCopy kVector)))
+  (constant @82 int kFirstColumn (* (call floor_div kLeastOffsetW kAlign) kAlign))
+  (constant @83 int kStagedRows (- (+ P::tile_h kOffsetsH) 1))
+  (constant @84 int kStagedColumns (* (call ceil_div (- (+ P::tile_w kMostOffsetW) kFirstColumn) kAlign) kAlign))
+  (constant @87 int kRowPitch (? kSkewed (* (call ceil_div (- (+ kStagedColumns (/ 16 kBytes)) kVector) (/ 16 kBytes)) (/ 16 kBytes)) kStagedColumns))
+  (constant @89 int kImagePlane (* kStagedRows kRowPitch))
+  (constant @90 int kPlane (* P::tile_n kImagePlane))
+  (constant @91 int kChannelPitch (? P::split (+ kPlane (call floor_mod (- 4 kPlane) 16)) (? (== kBytes 4) (+ kPlane (call floor_mod (- 8 kPlane) 32)) (* 2 (+ (/ kPlane 2) (call floor_mod (- 4 (/ kPlane 2)) 16))))))
+  (constant @94 int kPixelWords (/ (* P::chunk kBytes) 4))
+  (constant @95 int kPixelPitch (? P::split (+ kPixelWords (? (> P::run 2) (call floor_mod (- 4 kPixelWords) 8) (call floor_mod (- 8 kPixelWords) 16))) (/ (* (+ kPixelWords (call floor_mod (- 4 kPixelWords) (/ 16 (? (> P::run 2) 2 1)))) 4) kBytes)))
+  (constant @98 int kInputBytes (* (? P::channels_last (* kPlane kPixelPitch) (* P::chunk kChannelPitch)) kBytes))
+  (constant @103 int kProducts (/ kBlockTaps kMerged))
+  (constant @104 int kOperandSize (* kProductColumns 32))
+  (constant @105 int kProductBytes (* kParts kOperandSize))
+  (constant @106 int kChunkWeightBytes (* (* kProducts kSteps) kProductBytes))
+  (constant @107 int kAllWeightBytes (* kChunks kChunkWeightBytes))
+  (constant @108 int kFoundOffset (+ kAllWeightBytes (* P::columns 4)))
+  (constant @109 int kPackedBytes (? P::split (+ kFoundOffset (* P::columns 32)) kAllWeightBytes))
+  (constant @110 int kResidentBytes (? P::resident kAllWeightBytes 0))
+  (constant @111 int kLargestOffset (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
+  (constant @112 int kStageBytes (+ kLargestOffset (? P::split (* (* P::tile_n (/ kProducers 32)) 4) 0)))
+  (constant @113 int kTotalsOffset (+ kResidentBytes (* P::stages kStageBytes)))
+  (constant @114 bool kHasTotals (&& P::split (|| (> P::add_rows 0) (> kChunks 1))))
+  (constant @115 int kTotalsBytes (? kHasTotals (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
+  (constant @117 int kExchangeOffset (+ kTotalsOffset kTotalsBytes))
+  (constant @121 int kWarpOutputs (* (* 8 P::run) P::stride_w))
+  (constant @122 int kOutPitch (+ kWarpOutputs (call floor_mod (- (/ 16 kBytes) kWarpOutputs) (/ 64 kBytes))))
+  (constant @123 int kWarpExchangeBytes (? P::exchange (* (* 8 kOutPitch) kBytes) 0))
+  (constant @124 int kBarrierOffset (+ kExchangeOffset (* (/ kConsumers 32) kWarpExchangeBytes)))
+  (constant @127 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
+  (constant @128 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
+  (static_assert @130 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* (* 8 kTileWarps) P::run)) (== (% P::tile_w P::run) 0)) "the warps make the tile")
+  (static_assert @132 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
+  (static_assert @133 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
+  (static_assert @134 (? P::split (! P::in_turn) (&& P::ahead (== P::add_rows 0))) "what only f32x3 has, or has not")
+  (static_assert @135 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
+  (static_assert @137 (|| (|| (! P::bulk) kSkewed) (&& (&& (! P::channels_last) (== P::copy_bytes 16)) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
+  (static_assert @139 (|| (! kSkewed) (&& (== P::type kWgmmaTf32) (! P::split))) "what begins anywhere is read word by word")
+  (static_assert @140 (|| (! P::exchange) (&& (&& (! P::channels_last) (== (% P::tile_w (* 8 P::run)) 0)) (== P::channel_run 2))) "a warp's positions are adjacent")
+  (static_assert @142 (|| (! P::split) (<= P::tile_n 32)) "a lane for each image")
+  (static_assert @143 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
+  (alias @147 Sums (array float (/ kProductColumns 2))
     (comment "One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of")
     (comment "products with low parts."))
-  (constant @138 int kPhaseSums (/ kPhases kMerged))
-  (constant @139 int kSums (* kParts kPhaseSums))
-  (alias @141 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @148 int kPhaseSums (/ kPhases kMerged))
+  (constant @149 int kSums (* kParts kPhaseSums))
+  (alias @151 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (alias @142 Words (array (array "unsigned int" kRun) 2))
-  (function @145 constexpr bool is_used
+  (alias @152 Words (array (array "unsigned int" kRun) 2))
+  (function @155 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
     (argument int offset)
     (declare @1 bool used (> kPhaseGroups 1))
     (for @2 plain (declare @2 int kh 0) (< kh P::kernel_h) (++ kh)
       (do @3 (= used (|| used (== (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH) offset)))))
     (return @5 used))
-  (function @152 constexpr int used_before
+  (function @162 constexpr int used_before
     (argument int offset)
     (declare @1 int count 0)
     (for @2 plain (declare @2 int i 0) (< i offset) (++ i)
       (do @3 (+= count (? (call is_used i) 1 0))))
     (return @5 count))
-  (static_assert @160 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
-  (function @163 constexpr bool is_first_of_row
+  (static_assert @170 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
+  (function @173 constexpr bool is_first_of_row
     (comment "Whether a tap is the first of its phase in its row.")
     (argument int kw)
     (declare @1 bool first true)
     (for @2 plain (declare @2 int k 0) (< k kw) (++ k)
       (do @3 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
     (return @6 first))
-  (function @173 constexpr bool is_first
+  (function @183 constexpr bool is_first
     (comment "Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.")
     (argument int kh)
     (argument int kw)
@@ -504,29 +507,29 @@
     (for @2 plain (declare @2 int k (+ kh 1)) (< k kBlockTapRows) (++ k)
       (do @3 (= first (&& (&& first (== kPhaseGroups 1)) (!= (call phase_of_tap k P::stride_h P::padding_h P::dilation_h) (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))))))
     (return @7 first))
-  (function @184 constexpr int offset_of_row
+  (function @194 constexpr int offset_of_row
     (comment "Of a tap: the staged rows that it reads, the sums of its phase, its place in a run, its operand in a chunk's weights.")
     (argument int kh)
     (return @1 (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH))))
-  (function @188 constexpr int sums_of_tap
+  (function @198 constexpr int sums_of_tap
     (argument int kh)
     (argument int kw)
     (declare @1 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
     (return @2 (/ (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)) kMerged)))
-  (function @192 constexpr int shift_of_tap
+  (function @202 constexpr int shift_of_tap
     (argument int kw)
     (return @1 (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart)))
-  (function @195 constexpr int operand_of_tap
+  (function @205 constexpr int operand_of_tap
     (argument int kh)
     (argument int kw)
     (argument int step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
-  (function @200 constexpr int staged_row
+  (function @210 constexpr int staged_row
     (comment "Where a thread reads of the staged input, from its own first position and channel.")
     (argument int step)
     (argument int offset)
     (return @1 (? P::channels_last (+ (* (+ (* offset kRowPitch) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kRowPitch)) kRunStart))))
-  (function @206 constexpr bool has_taps
+  (function @216 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -536,12 +539,12 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @218 constexpr bool all_have_taps
+  (function @228 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @225 bool kAllHaveTaps (call all_have_taps))
+  (constant @235 bool kAllHaveTaps (call all_have_taps))
   (file "shift_gemm.weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
@@ -606,41 +609,50 @@
         (declare @23 (pointer "unsigned char") chunk_weights (+ packed (* (+ (* (static_cast "long long" column_tile) kChunks) chunk) kChunkWeightBytes)))
         (do @24 (= (* (reinterpret_cast (pointer uint4) (+ chunk_weights (* (call operand_row tap step half n) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
   (function @64 device void pack_split
-    (comment "The same for all of a column's weights in one chunk, which have a scale of their own. By a warp.")
+    (comment "The same for all of a column's weights, which have one scale. By a block of 256 threads.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const float))) weight)
     (argument (restrict (pointer "unsigned char")) packed)
     (argument int index)
-    (argument int lane)
+    (argument int thread)
     (declare @2 (const int) n (% index P::columns))
-    (declare @3 (const int) chunk (% (/ index P::columns) kChunks))
-    (declare @4 (const int) column_tile (/ index (* P::columns kChunks)))
-    (declare @5 (const int) co (+ (* (% column_tile kChannelTiles) P::columns) (call out_channel_at n)))
-    (declare @6 (pointer "unsigned char") chunk_weights (+ packed (* (static_cast "long long" (/ index P::columns)) kChunkWeightBytes)))
+    (declare @3 (const int) column_tile (/ index P::columns))
+    (declare @4 (const int) co (+ (* (% column_tile kChannelTiles) P::columns) (call out_channel_at n)))
+    (declare @5 (pointer "unsigned char") to (+ packed (* (static_cast "long long" column_tile) kPackedBytes)))
+    (declare @6 (pointer float) found (+ (reinterpret_cast (pointer float) (+ to kFoundOffset)) (* n 8))
+      (trail "by each warp"))
     (declare @7 float most 0)
-    (for @8 plain (declare @8 int i lane) (< i (* P::chunk kBlockTaps)) (+= i 32)
-      (declare @9 (const int) place (call place_of_tap (% i kBlockTaps) column_tile))
-      (do @10 (= most (call larger_finite most (call weight_at weight (+ (* chunk P::chunk) (/ i kBlockTaps)) co place)))))
-    (declare @12 (const int) exponent (call scale_exponent (call largest_of_warp most)))
-    (if @13 (== lane 0)
+    (for @9 (pragma "unroll 4") (declare @9 int i thread) (< i (* P::in_channels kBlockTaps)) (+= i 256)
+      (declare @10 (const int) place (call place_of_tap (% i kBlockTaps) column_tile))
+      (do @11 (= most (call larger_finite most (call weight_at weight (/ i kBlockTaps) co place)))))
+    (do @13 (= most (call largest_of_warp most)))
+    (if @14 (== (% thread 32) 0)
       (then
-        (do @14 (= (at (reinterpret_cast (pointer int) (+ chunk_weights kExponentOffset)) n) exponent))))
-    (declare @16 (const float) scale (call power_of_two exponent))
-    (for @17 plain (declare @17 int i lane) (< i (* (* 2 kSteps) kBlockTaps)) (+= i 32)
-      (declare @18 (const int) tap (% i kBlockTaps))
-      (declare @19 (const int) half (% (/ i kBlockTaps) 2))
-      (declare @20 (const int) step (/ i (* kBlockTaps 2)))
-      (declare @21 (const int) place (call place_of_tap tap column_tile))
-      (declare @22 (const int) ci (+ (+ (* chunk P::chunk) (* step kDepth)) (? P::channels_last (* half (/ kPack 4)) (* half kPack))))
-      (declare @23 (array SplitPair 4) pairs)
-      (for @25 unrolled (declare @25 int word 0) (< word 4) (++ word)
-        (declare @26 (const int) pair (+ ci (* (? P::channels_last 4 2) word)))
-        (do @27 (= (at pairs word) (call split_pair_nonzero (call weight_at weight pair co place) (call weight_at weight (+ pair 1) co place) scale))))
-      (declare @30 (pointer uint4) row (+ (reinterpret_cast (pointer uint4) chunk_weights) (call operand_row tap step half n)))
-      (do @31 (= (at row 0) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
-      (do @32 (= (at row (* 2 kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))
+        (do @15 (= (at found (/ thread 32)) most))))
+    (do @17 (call __syncthreads))
+    (for @18 plain (declare @18 int warp 0) (< warp 8) (++ warp)
+      (do @19 (= most (call fmaxf most (at found warp)))))
+    (declare @21 (const int) exponent (call scale_exponent most))
+    (if @22 (== thread 0)
+      (then
+        (do @23 (= (at (reinterpret_cast (pointer int) (+ to kAllWeightBytes)) n) exponent))))
+    (declare @25 (const float) scale (call power_of_two exponent))
+    (for @26 plain (declare @26 int i thread) (< i (* (* (* kChunks 2) kSteps) kBlockTaps)) (+= i 256)
+      (declare @27 (const int) tap (% i kBlockTaps))
+      (declare @28 (const int) half (% (/ i kBlockTaps) 2))
+      (declare @29 (const int) step (% (/ i (* kBlockTaps 2)) kSteps))
+      (declare @30 (const int) chunk (/ i (* (* kBlockTaps 2) kSteps)))
+      (declare @31 (const int) place (call place_of_tap tap column_tile))
+      (declare @32 (const int) ci (+ (+ (* chunk P::chunk) (* step kDepth)) (? P::channels_last (* half (/ kPack 4)) (* half kPack))))
+      (declare @33 (array SplitPair 4) pairs)
+      (for @35 (pragma "unroll") (declare @35 int word 0) (< word 4) (++ word)
+        (declare @36 (const int) pair (+ ci (* (? P::channels_last 4 2) word)))
+        (do @37 (= (at pairs word) (call split_pair_nonzero (call weight_at weight pair co place) (call weight_at weight (+ pair 1) co place) scale))))
+      (declare @40 (pointer uint4) row (+ (reinterpret_cast (pointer uint4) (+ to (* chunk kChunkWeightBytes))) (call operand_row tap step half n)))
+      (do @41 (= (at row 0) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
+      (do @42 (= (at row (* 2 kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))
   (file "shift_gemm.cu")
-  (function @232 kernel void pack_weights
+  (function @242 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one")
     (comment "thread, so with channels last a product's depth is another order of them.")
@@ -649,11 +661,10 @@
     (argument (restrict (pointer "unsigned char")) packed)
     (if_constexpr @2 P::split
       (then
-        (declare @3 (const int) warps (* (. gridDim x) 8))
-        (for @4 plain (declare @4 int index (+ (* (. blockIdx x) 8) (/ (. threadIdx x) 32))) (< index (* (* kColumnTiles kChunks) P::columns)) (+= index warps)
-          (do @5 (call pack_split weight packed index (% (. threadIdx x) 32)))))
+        (for @3 plain (declare @3 int index (. blockIdx x)) (< index (* kColumnTiles P::columns)) (+= index (. gridDim x))
+          (do @4 (call pack_split weight packed index (. threadIdx x)))))
       (else
-        (do @8 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))))
+        (do @7 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))))
   (file "shift_gemm.skew.h")
   (constant @6 int kPiece (/ 16 kBytes))
   (function @9 device int place_in_piece
@@ -865,13 +876,13 @@
             (trail "the next bulk copy to this place comes behind it")))))
     (do @31 (call mbarrier_arrive full)))
   (file "shift_gemm.cu")
-  (record @249 Place
+  (record @258 Place
     (comment "Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the")
     (comment "image's column of the thread's first word; and whether the tile has columns outside of the image.")
     (field int piece)
     (field int column)
     (field bool at_edge))
-  (function @258 device void load_run
+  (function @267 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (comment "A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,")
     (comment "they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)")
@@ -925,7 +936,7 @@
       (do @46 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @47 (= (at (at run i) 2) (at (at words 1) i)))
       (do @48 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (function @311 device void pin
+  (function @320 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -933,7 +944,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @325 device void release
+  (function @334 device void release
     (comment "Says for a warp that it has read a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") empty)
@@ -942,7 +953,7 @@
     (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive empty)))))
-  (function @333 device void multiply_tap
+  (function @342 device void multiply_tap
     (comment "A tap's products, for all tiles: the first of their sums where `accumulate` is 0.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -953,7 +964,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs P::type kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @344 device void multiply_chunk
+  (function @353 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,")
     (comment "as soon as its products are done.")
@@ -988,57 +999,86 @@
               (then
                 (do @28 (call release previous (== later 1))))))))))
   (file "shift_gemm.split.h")
-  (function @5 device float largest_copied
-    (comment "The larger one of `most` and the finite magnitudes of a copy.")
+  (function @5 device float larger
+    (comment "The larger one of `most` and the magnitudes of a copy, whose NaN don't count, nor infinities where `finite`.")
+    (attributes "__forceinline__")
+    (argument float most)
+    (argument float value)
+    (argument (const bool) finite)
+    (return @1 (? finite (call larger_finite most value) (call fmaxf most (call fabsf value)))))
+  (function @8 device float largest_copied
     (attributes "__forceinline__")
     (argument float most)
     (argument (pointer (const float)) from)
+    (argument (const bool) finite)
     (if @1 (== kCopy 4)
       (then
         (declare @2 (const float4) v (* (reinterpret_cast (pointer (const float4)) from)))
-        (return @3 (call larger_finite (call larger_finite (call larger_finite (call larger_finite most (. v x)) (. v y)) (. v z)) (. v w))))
+        (return @3 (call larger (call larger (call larger (call larger most (. v x) finite) (. v y) finite) (. v z) finite) (. v w) finite)))
       (else
         (if @4 (== kCopy 2)
           (then
             (declare @5 (const float2) v (* (reinterpret_cast (pointer (const float2)) from)))
-            (return @6 (call larger_finite (call larger_finite most (. v x)) (. v y))))
+            (return @6 (call larger (call larger most (. v x) finite) (. v y) finite)))
           (else
-            (return @8 (call larger_finite most (* from))))))))
-  (function @19 device float largest_staged
-    (comment "The largest finite magnitude of what a producer has copied of an image to a stage: as stage_pixels() and")
-    (comment "stage_channels() do.")
+            (return @8 (call larger most (* from) finite)))))))
+  (function @22 device float largest_staged
+    (comment "The largest magnitude of a producer's part of an image in a stage: with bulk copies a warp has some of the channels,")
+    (comment "else a thread what it has copied itself, as stage_pixels() and stage_channels() do.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) staged)
     (argument int image)
     (argument int thread)
+    (argument (const bool) finite)
     (declare @1 float most 0)
-    (if @2 P::channels_last
+    (if @2 P::bulk
       (then
-        (for @3 plain (declare @3 int pixel (/ thread kCopies)) (< pixel kPlane) (+= pixel kAtOnce)
-          (if @4 (|| (== P::tile_n 1) (== (/ pixel kImagePlane) image))
-            (then
-              (do @5 (= most (call largest_copied most (+ (+ staged (* pixel kPixelPitch)) (* (% thread kCopies) kCopy)))))))))
+        (for @3 plain (declare @3 int channel (/ thread 32)) (< channel P::chunk) (+= channel (/ kProducers 32))
+          (for @5 (pragma "unroll 4") (declare @5 int place (* (% thread 32) kCopy)) (< place kImagePlane) (+= place (* 32 kCopy))
+            (do @6 (= most (call largest_copied most (+ (+ (+ staged (* channel kChannelPitch)) (* image kImagePlane)) place) finite))))))
       (else
-        (declare @9 (const int) first (? (< kCopies kProducers) (/ thread kCopies) 0))
-        (for @10 plain (declare @10 int place (? (< kCopies kProducers) (% thread kCopies) thread)) (&& (< place kCopies) (< first kAtOnce)) (+= place kProducers)
-          (if @12 (|| (== P::tile_n 1) (== (/ place (/ kCopies P::tile_n)) image))
-            (then
-              (for @14 (pragma "unroll 4") (declare @14 int channel first) (< channel P::chunk) (+= channel kAtOnce)
-                (do @15 (= most (call largest_copied most (+ (+ staged (* channel kChannelPitch)) (* place kCopy)))))))))))
-    (return @20 most))
-  (function @43 device void finish_stage
-    (comment "Behind a producer's copies to a stage: says what is largest in each image, and that the stage is there.")
+        (if @9 P::channels_last
+          (then
+            (for @10 plain (declare @10 int pixel (/ thread kCopies)) (< pixel kPlane) (+= pixel kAtOnce)
+              (if @11 (|| (== P::tile_n 1) (== (/ pixel kImagePlane) image))
+                (then
+                  (do @12 (= most (call largest_copied most (+ (+ staged (* pixel kPixelPitch)) (* (% thread kCopies) kCopy)) finite)))))))
+          (else
+            (declare @16 (const int) first (? (< kCopies kProducers) (/ thread kCopies) 0))
+            (for @17 plain (declare @17 int place (? (< kCopies kProducers) (% thread kCopies) thread)) (&& (< place kCopies) (< first kAtOnce)) (+= place kProducers)
+              (if @19 (|| (== P::tile_n 1) (== (/ place (/ kCopies P::tile_n)) image))
+                (then
+                  (for @21 (pragma "unroll 4") (declare @21 int channel first) (< channel P::chunk) (+= channel kAtOnce)
+                    (do @22 (= most (call largest_copied most (+ (+ staged (* channel kChannelPitch)) (* place kCopy)) finite)))))))))))
+    (return @27 most))
+  (constant @53 int kUnderWay (? (> P::stages 4) 2 (- P::stages 2)))
+  (function @57 device void finish_stage
+    (comment "Says what is largest in each image of a stage that has been copied, and that it is there: the stage that is `behind`")
+    (comment "the one that comes next, which `parity` is of. Where there are infinities, finite magnitudes are looked for anew.")
     (attributes "__forceinline__")
-    (argument (pointer "unsigned char") stage)
+    (argument (pointer "unsigned char") stages)
     (argument (pointer "unsigned long long") full)
+    (argument (pointer "unsigned long long") landed)
+    (argument int stage)
+    (argument "unsigned int" parity)
+    (argument int behind)
     (argument int thread)
-    (for @1 plain (declare @1 int image 0) (< image P::tile_n) (++ image)
-      (declare @2 (const float) most (call largest_of_warp (call largest_staged (reinterpret_cast (pointer (const float)) stage) image thread)))
-      (if @3 (== (% thread 32) 0)
+    (declare @3 (const int) at (+ (- stage behind) (? (< stage behind) P::stages 0)))
+    (declare @4 (pointer "unsigned char") finished (+ stages (* at kStageBytes)))
+    (if @5 P::bulk
+      (then
+        (do @6 (call mbarrier_wait (& (at landed at)) (? (< stage behind) parity (^ parity 1))))))
+    (for @8 plain (declare @8 int image 0) (< image P::tile_n) (++ image)
+      (declare @9 (pointer (const float)) staged (reinterpret_cast (pointer (const float)) finished))
+      (declare @10 float most (call largest_of_warp (call largest_staged staged image thread false)))
+      (if @11 (== most (call __int_as_float 2139095040))
         (then
-          (do @4 (= (at (reinterpret_cast (pointer float) (+ stage kLargestOffset)) (+ (* image (/ kProducers 32)) (/ thread 32))) most)))))
-    (do @7 (call mbarrier_arrive full)))
-  (function @56 device void arrange
+          (do @12 (= most (call largest_of_warp (call largest_staged staged image thread true))))))
+      (if @14 (== (% thread 32) 0)
+        (then
+          (do @15 (= (at (reinterpret_cast (pointer float) (+ finished kLargestOffset)) (+ (* image (/ kProducers 32)) (/ thread 32))) most)))))
+    (do @18 (call mbarrier_arrive (& (at full at)))))
+  (function @81 device void arrange
     (comment "Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,")
     (comment "or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to")
     (comment "be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare.")
@@ -1053,7 +1093,7 @@
       (do @6 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) zero)))
       (for @8 (pragma "unroll") (declare @8 int word 0) (< word 4) (++ word)
         (do @9 (call wgmma_pin_operand (at (at run i) word))))))
-  (function @72 device void load_split
+  (function @97 device void load_split
     (comment "Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels")
     (comment "of each half, with channels last all four in one piece.")
     (attributes "__forceinline__")
@@ -1088,7 +1128,7 @@
           (declare @31 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) v) (at (at values (+ (* 2 half) 1)) v) scale))
           (do @32 (= (at (at (at words 0) half) (+ i v)) (. pair high)))
           (do @33 (= (at (at (at words 1) half) (+ i v)) (. pair low)))))))
-  (function @113 device void multiply_low
+  (function @138 device void multiply_low
     (comment "A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where")
     (comment "`accumulate` is 0.")
     (attributes "__forceinline__")
@@ -1100,7 +1140,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @122 device void multiply_high
+  (function @147 device void multiply_high
     (comment "Those of the high parts of x with the high and the low parts of the weights, behind those above.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1112,16 +1152,29 @@
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
       (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))
-  (function @135 device void add_up
-    (comment "Adds sums to the totals of those before, in units of the result, and puts what that makes into their place. `totals`")
-    (comment "are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first column and those")
-    (comment "behind.")
+  (constant @160 int kRows (* kSteps (call used_before kOffsetsH)))
+  (constant @161 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
+  (constant @162 int kTerms (* (* kSteps kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
+  (constant @164 int kMostTerms 16)
+  (constant @165 int kRowsTogether (? (> P::add_rows 0) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
+  (constant @167 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
+  (constant @169 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (record @172 Held
+    (comment "What a thread's sums hold.")
+    (field int rows (trail "of taps; 0: nothing, the next products begin them"))
+    (field int exponent (trail "of the scale that x has there, in image `lane % P::tile_n` of the tile"))
+    (field bool added (trail "whether the totals hold what was summed up before, of this tile")))
+  (function @181 device void add_up
+    (comment "Takes sums back to units of the result and adds the totals of those before. That becomes the totals; or, `last` in a")
+    (comment "tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,")
+    (comment "`exponents` are of the weights', of its first column and those behind.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (pointer float4) totals)
     (argument int exponent)
     (argument (pointer (const int)) exponents)
-    (argument bool begins)
+    (argument bool added)
+    (argument (const bool) last)
     (for @3 (pragma "unroll") (declare @3 int columns 0) (< columns (/ P::columns 8)) (++ columns)
       (comment @4 "What undoes the scales is no float where both are small or large, so it comes in two factors.")
       (declare @5 (array (array float 2) 2) factors)
@@ -1137,7 +1190,7 @@
             (declare @20 (const int) place (+ (* (+ (* (+ (* part kMerged) merged) kTiles) tile) (/ P::columns 8)) columns))
             (declare @21 (pointer float4) total (+ totals (* place kConsumers)))
             (declare @22 (array float 4) values (init))
-            (if @23 (&& kHasTotals (! begins))
+            (if @23 (&& kHasTotals added)
               (then
                 (declare @24 (const float4) before (* total))
                 (do @25 (= (at values 0) (. before x)))
@@ -1147,96 +1200,145 @@
             (for @31 (pragma "unroll") (declare @31 int i 0) (< i 4) (++ i)
               (declare @32 (const float) sum (call join_sums (at (at (at sums part) tile) (+ first i)) (at (at (at sums (+ kPhaseSums part)) tile) (+ first i))))
               (do @33 (= (at values i) (call fmaf (* sum (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at values i))))
-              (do @34 (= (at (at (at sums part) tile) (+ first i)) (at values i))))
-            (if @36 kHasTotals
+              (if @34 last
+                (then
+                  (do @35 (= (at (at (at sums part) tile) (+ first i)) (at values i))))))
+            (if @38 (! last)
               (then
-                (do @37 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (constant @182 int kRows (* kSteps (call used_before kOffsetsH)))
-  (constant @183 int kAddRows (? (> P::add_rows 0) P::add_rows kRows))
-  (constant @184 bool kClears (&& (&& (< kAddRows kRows) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (function @186 device void clear
+                (do @39 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
+  (function @229 device int own_exponent
+    (comment "The exponent of the thread's own image of the tile.")
+    (attributes "__forceinline__")
+    (argument (reference (const Held)) held)
+    (argument int image)
+    (return @1 (? (== P::tile_n 1) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
+  (function @234 device void put_away
+    (comment "Adds the sums to the totals; the next products begin them anew.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument (reference Held) held)
+    (argument (pointer float4) totals)
+    (argument (pointer (const int)) exponents)
+    (argument int image)
+    (if @2 P::ahead
+      (then
+        (do @3 (call wgmma_wait 0))))
+    (do @5 (call pin sums))
+    (do @6 (call add_up sums totals (call own_exponent held image) exponents (. held added) false))
+    (do @7 (= (. held rows) 0))
+    (do @8 (= (. held added) true)))
+  (function @248 device void choose_scale
+    (comment "Before a stage's products: x keeps the scale that it has in the sums, if that brings the largest magnitude of each")
+    (comment "image to at least 2^13 and not beyond what f16 has, or there is none; else sums are put away, as those of terms")
+    (comment "enough are, and the stage's own scale is taken. All threads decide alike, for all images.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument (reference Held) held)
+    (argument (pointer (const "unsigned char")) stage)
+    (argument (pointer float4) totals)
+    (argument (pointer (const int)) exponents)
+    (argument int image)
+    (declare @2 (const float4) found (* (reinterpret_cast (pointer (const float4)) (+ (+ stage kLargestOffset) (* (static_cast int (% (. threadIdx x) P::tile_n)) 16)))))
+    (declare @4 (const float) largest (call fmaxf (call fmaxf (. found x) (. found y)) (call fmaxf (. found z) (. found w))))
+    (if @5 kHasTotals
+      (then
+        (declare @6 (const float) scaled (* largest (call power_of_two (. held exponent))))
+        (declare @7 (const bool) fits (|| (== largest 0) (&& (>= scaled 8192) (<= scaled 65504))))
+        (if @8 (!= (call __ballot_sync 4294967295u (? (&& (> (. held rows) 0) (|| (>= (. held rows) kRowsTogether) (! fits))) 1 0)) 0)
+          (then
+            (do @9 (call put_away sums held totals exponents image))))))
+    (if @12 (== (. held rows) 0)
+      (then
+        (do @13 (= (. held exponent) (call scale_exponent largest))))))
+  (function @265 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @202 device void multiply_split
-    (comment "All products of one chunk, added to those of the chunks before. `rows` is the thread's first position in the staged")
-    (comment "input, whose scale `exponent` tells; `begins` is true in a tile's first chunk. Says at `empty` that the stage has")
-    (comment "been read.")
+  (function @281 device void multiply_split
+    (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
+    (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
+    (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument (reference Held) held)
     (argument (pointer (const float)) rows)
-    (argument int exponent)
     (argument (pointer (const "unsigned char")) weights)
     (argument (pointer float4) totals)
-    (argument int quarter)
-    (argument bool begins)
+    (argument (pointer (const int)) exponents)
+    (argument int image)
+    (argument bool first)
     (argument (pointer "unsigned long long") empty)
+    (argument (pointer "unsigned long long") previous)
     (argument "unsigned int" zero)
-    (declare @3 (const "unsigned long long") operands (call wgmma_descriptor weights (* kProductColumns 16) 128 0))
-    (declare @4 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ weights kExponentOffset)) (* quarter 2)))
-    (declare @5 (const float) scale (call power_of_two exponent))
+    (declare @4 (const "unsigned long long") operands (call wgmma_descriptor weights (* kProductColumns 16) 128 0))
+    (declare @5 (const float) scale (call power_of_two (call own_exponent held image)))
     (declare @6 (array Run 2) runs
       (trail "of low and of high parts: while products of these, the longer ones, run, the next row is split"))
-    (for @8 unrolled (declare @8 int step 0) (< step kSteps) (++ step)
-      (for @10 unrolled (declare @10 int offset 0) (< offset kOffsetsH) (++ offset)
-        (if @11 (call is_used offset)
+    (declare @7 int later (? (&& kHasTotals (> (. held rows) 0)) 1 0))
+    (for @9 unrolled (declare @9 int step 0) (< step kSteps) (++ step)
+      (for @11 unrolled (declare @11 int offset 0) (< offset kOffsetsH) (++ offset)
+        (if @12 (call is_used offset)
           (then
-            (declare @12 (const int) row (+ (* step (call used_before kOffsetsH)) (call used_before offset)))
-            (declare @13 (const int) first (? (== (% row kAddRows) 0) 1 0)
-              (trail "with these sums"))
-            (declare @14 (const int) last (? (|| (== (% row kAddRows) (- kAddRows 1)) (== row (- kRows 1))) 1 0))
-            (if @15 (&& kClears (== first 1))
+            (declare @13 (const int) row (+ (* step (call used_before kOffsetsH)) (call used_before offset)))
+            (if @14 (> P::add_rows 0)
               (then
-                (do @16 (call clear sums))
-                (do @17 (call pin sums))))
-            (declare @19 (array Words 2) words)
-            (do @20 (call load_split words (+ rows (call staged_row step offset)) scale))
-            (if @21 (&& P::resident (== row (- kRows 1)))
-              (then
-                (do @22 (call release empty true))))
-            (for @25 unrolled (declare @25 int part 0) (< part 2) (++ part)
-              (if @26 (|| P::ahead (== part 0))
-                (then
-                  (do @27 (call arrange (at runs part) (at words (- 1 part)) zero))
-                  (if @28 (! P::ahead)
-                    (then
-                      (do @29 (call arrange (at runs 1) (at words 0) zero))))
-                  (do @31 (call wgmma_fence))))
-              (for @34 unrolled (declare @34 int kh 0) (< kh kBlockTapRows) (++ kh)
-                (if @35 (== (call offset_of_row kh) offset)
+                (if @15 (&& (> row 0) (== (. held rows) kRowsTogether))
                   (then
-                    (for @37 unrolled (declare @37 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                      (declare @38 (const int) begins_sums (? (== kAddRows kRows) (? (&& (== step 0) (call is_first kh kw)) 1 0) (? (&& (&& (! kClears) (== first 1)) (call is_first_of_row kw)) 1 0)))
-                      (if @40 (== part 0)
+                    (do @16 (call put_away sums held totals exponents image))))
+                (do @18 (= later (? (> (. held rows) 0) 1 0)))
+                (do @19 (++ (. held rows)))
+                (if @20 (&& kClears (== later 0))
+                  (then
+                    (do @21 (call clear sums))
+                    (do @22 (call pin sums))))))
+            (declare @25 (array Words 2) words)
+            (do @26 (call load_split words (+ rows (call staged_row step offset)) scale))
+            (if @27 (&& P::resident (== row (- kRows 1)))
+              (then
+                (do @28 (call release empty true))))
+            (for @31 unrolled (declare @31 int part 0) (< part 2) (++ part)
+              (if @32 (|| P::ahead (== part 0))
+                (then
+                  (do @33 (call arrange (at runs part) (at words (- 1 part)) zero))
+                  (if @34 (! P::ahead)
+                    (then
+                      (do @35 (call arrange (at runs 1) (at words 0) zero))))
+                  (do @37 (call wgmma_fence))))
+              (for @40 unrolled (declare @40 int kh 0) (< kh kBlockTapRows) (++ kh)
+                (if @41 (== (call offset_of_row kh) offset)
+                  (then
+                    (for @43 unrolled (declare @43 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+                      (declare @44 (const int) begins (? kClears 0 (? (> P::add_rows 0) (? (call is_first_of_row kw) 1 0) (? (&& (== step 0) (call is_first kh kw)) 1 0))))
+                      (if @47 (== part 0)
                         (then
-                          (do @41 (call multiply_low sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (- 1 begins_sums))
+                          (do @48 (call multiply_low sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (? (== begins 1) later 1))
                             (trail "tap ({kh}, {kw})")))
                         (else
-                          (do @45 (call multiply_high sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (- 1 begins_sums))
+                          (do @52 (call multiply_high sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (? (== begins 1) later 1))
                             (trail "tap ({kh}, {kw})"))))))))
-              (if @52 (|| P::ahead (== part 1))
+              (if @59 (|| P::ahead (== part 1))
                 (then
-                  (do @53 (call wgmma_commit))
-                  (if @54 (&& (! P::ahead) (== last 0))
+                  (do @60 (call wgmma_commit))
+                  (if @61 (! P::ahead)
                     (then
-                      (do @55 (call wgmma_wait 0)))
+                      (do @62 (call wgmma_wait 0)))
                     (else
-                      (if @56 (&& P::ahead (== (? (== part 0) first last) 0))
+                      (if @63 (|| (! kAlone) (!= row (? (== part 0) 0 (- kRows 1))))
                         (then
-                          (do @57 (call wgmma_wait 1)
-                            (trail "the run of the other part may be overwritten")))))))))
-            (if @61 (== last 1)
-              (then
-                (do @62 (call wgmma_wait 0))
-                (do @63 (call pin sums))
-                (do @64 (call add_up sums totals exponent exponents (&& (< row kAddRows) begins)))
-                (do @65 (call pin sums))))))))
-    (if @70 (! P::resident)
+                          (do @64 (call wgmma_wait 1)
+                            (trail "the run of the other part may be overwritten"))))))
+                  (if @66 (&& (&& (&& P::ahead (! P::resident)) (== row 0)) (== part 0))
+                    (then
+                      (do @67 (call release previous (! first))))))))))))
+    (if @74 (== P::add_rows 0)
       (then
-        (do @71 (call release empty true)))))
+        (do @75 (+= (. held rows) kRows))))
+    (if @77 (&& (! P::ahead) (! P::resident))
+      (then
+        (do @78 (call release empty true)))))
   (file "shift_gemm.store.h")
   (function @5 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
@@ -1376,12 +1478,12 @@
                   (then
                     (do @26 (call store_piece (+ (+ (+ y (* (+ (* (static_cast "long long" (+ (+ (+ co first) channel) own)) out_h) oy) out_w)) ox) further) (+ (+ (+ exchange (* (+ channel own) kOutPitch)) place) further))))))))))))
   (file "shift_gemm.cu")
-  (record @383 Tile
+  (record @392 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @388 device Tile tile_at
+  (function @397 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -1391,7 +1493,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @398 device Place place_of
+  (function @407 device Place place_of
     (comment "The place of a thread that reads from row `iy` of an image of the tile on, and from its staged `column`; `quarter` is")
     (comment "its first channel.")
     (attributes "__forceinline__")
@@ -1409,7 +1511,7 @@
     (do @6 (= (. place column) (+ (+ first_column column) kRunStart)))
     (do @7 (= (. place at_edge) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))
     (return @8 place))
-  (function @410 device void skip_tile
+  (function @419 device void skip_tile
     (comment "Goes on to the stage behind those of one tile.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1420,7 +1522,7 @@
       (then
         (do @4 (-= stage P::stages))
         (do @5 (^= parity 1)))))
-  (function @419 kernel void shift_gemm
+  (function @428 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1433,184 +1535,204 @@
     (declare @4 (const int) in_w (? (>= P::width 0) P::width width))
     (declare @5 (const int) out_h (+ (* (- in_h 1) P::stride_h) (- (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) 1) (* 2 P::padding_h))))
     (declare @7 (const int) out_w (+ (* (- in_w 1) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))))
-    (declare @9 (const int) tiles_y (/ (+ out_h (- (* P::stride_h P::tile_h) 1)) (* P::stride_h P::tile_h)))
-    (declare @10 (const int) tiles_x (/ (+ out_w (- (* P::stride_w P::tile_w) 1)) (* P::stride_w P::tile_w)))
-    (declare @11 (const int) tiles (* (* (/ (+ batch (- P::tile_n 1)) P::tile_n) tiles_y) tiles_x))
-    (declare @12 (const "long long") in_image (* (* (static_cast "long long" in_h) in_w) P::in_channels))
-    (declare @13 (const "long long") out_image (* (* (static_cast "long long" out_h) out_w) P::out_channels))
-    (blank @13)
-    (comment @15 "The block's output channels and phase rows; blocks that read the same input run together.")
-    (declare @16 (const int) column_tile (% (. blockIdx x) kColumnTiles))
-    (declare @17 (const int) first_tile (/ (. blockIdx x) kColumnTiles))
-    (declare @18 (const int) next_tile (/ (. gridDim x) kColumnTiles))
-    (declare @19 (const int) first_out (* (% column_tile kChannelTiles) P::columns))
-    (declare @20 (const int) phase_row (? (== kPhaseGroups 1) 0 (/ column_tile kChannelTiles)))
-    (declare @21 (const int) above (? (== kPhaseGroups 1) kLeastOffsetH (- (/ (+ phase_row P::padding_h) P::stride_h) (- kOffsetsH 1))))
-    (declare @22 (pointer (const "unsigned char")) block_weights (+ packed (* (static_cast "long long" column_tile) kAllWeightBytes)))
-    (blank @22)
-    (declare @24 (pointer "unsigned char") shared (static_cast (pointer "unsigned char") (call shared_memory)))
-    (declare @25 (pointer "unsigned char") stages (+ shared kResidentBytes))
-    (declare @26 (pointer "unsigned long long") full (reinterpret_cast (pointer "unsigned long long") (+ shared kBarrierOffset)))
-    (declare @27 (pointer "unsigned long long") empty (+ full P::stages))
-    (declare @28 (pointer "unsigned long long") resident (+ empty P::stages)
+    (declare @9 (const int) tiles_y (? kFlat 1 (/ (+ out_h (- (* P::stride_h P::tile_h) 1)) (* P::stride_h P::tile_h))))
+    (declare @10 (const int) tiles_x (? kFlat (/ (+ (* in_h in_w) (- P::tile_w 1)) P::tile_w) (/ (+ out_w (- (* P::stride_w P::tile_w) 1)) (* P::stride_w P::tile_w))))
+    (declare @12 (const int) tiles (* (* (/ (+ batch (- P::tile_n 1)) P::tile_n) tiles_y) tiles_x))
+    (declare @13 (const "long long") in_image (* (* (static_cast "long long" in_h) in_w) P::in_channels))
+    (declare @14 (const "long long") out_image (* (* (static_cast "long long" out_h) out_w) P::out_channels))
+    (blank @14)
+    (comment @16 "The block's output channels and phase rows; blocks that read the same input run together.")
+    (declare @17 (const int) column_tile (% (. blockIdx x) kColumnTiles))
+    (declare @18 (const int) first_tile (/ (. blockIdx x) kColumnTiles))
+    (declare @19 (const int) next_tile (/ (. gridDim x) kColumnTiles))
+    (declare @20 (const int) first_out (* (% column_tile kChannelTiles) P::columns))
+    (declare @21 (const int) phase_row (? (== kPhaseGroups 1) 0 (/ column_tile kChannelTiles)))
+    (declare @22 (const int) above (? (== kPhaseGroups 1) kLeastOffsetH (- (/ (+ phase_row P::padding_h) P::stride_h) (- kOffsetsH 1))))
+    (declare @23 (pointer (const "unsigned char")) block_weights (+ packed (* (static_cast "long long" column_tile) kPackedBytes)))
+    (blank @23)
+    (declare @25 (pointer "unsigned char") shared (static_cast (pointer "unsigned char") (call shared_memory)))
+    (declare @26 (pointer "unsigned char") stages (+ shared kResidentBytes))
+    (declare @27 (pointer "unsigned long long") full (reinterpret_cast (pointer "unsigned long long") (+ shared kBarrierOffset)))
+    (declare @28 (pointer "unsigned long long") empty (+ full P::stages))
+    (declare @29 (pointer "unsigned long long") resident (+ empty P::stages)
       (trail "of the weights, where they are"))
-    (declare @29 (pointer "unsigned long long") turn (+ resident 1)
+    (declare @30 (pointer "unsigned long long") turn (+ resident 1)
       (trail "of each warpgroup"))
-    (if @30 (== (. threadIdx x) 0)
+    (declare @31 (pointer "unsigned long long") landed (+ resident (? P::resident 1 0))
+      (trail "of f32x3's bulk copies, which are looked at first"))
+    (if @32 (== (. threadIdx x) 0)
       (then
-        (for @31 plain (declare @31 int stage 0) (< stage P::stages) (++ stage)
-          (do @32 (call mbarrier_init (& (at full stage)) (? P::resident kProducers (+ kProducers 1))))
-          (do @33 (call mbarrier_init (& (at empty stage)) kTileWarps)))
-        (if @35 P::resident
-          (then
-            (do @36 (call mbarrier_init resident 1))))
-        (if @38 P::in_turn
-          (then
-            (do @39 (call mbarrier_init (& (at turn 0)) kTileWarps))
-            (do @40 (call mbarrier_init (& (at turn 1)) kTileWarps))))
-        (do @42 (call fence_mbarrier_init))))
-    (do @44 (call __syncthreads))
-    (blank @44)
-    (declare @46 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
-    (if @47 (>= warp (/ kConsumers 32))
-      (then
-        (do @48 (call setmaxnreg_decrease 88))
-        (declare @49 (const int) thread (- (. threadIdx x) kConsumers))
-        (if @50 (&& P::resident (== thread 0))
-          (then
-            (do @51 (call mbarrier_arrive_expect resident kAllWeightBytes))
-            (do @52 (call bulk_load shared block_weights kAllWeightBytes resident))))
-        (declare @54 int stage 0)
-        (declare @55 "unsigned int" parity 1)
-        (declare @56 int unfinished (- 1)
-          (trail "a stage of f32x3 whose copies are under way"))
-        (for @57 plain (declare @57 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @58 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @59 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
-          (declare @60 Pixels pixels)
-          (if @61 kKept
+        (for @33 plain (declare @33 int stage 0) (< stage P::stages) (++ stage)
+          (do @34 (call mbarrier_init (& (at full stage)) (? P::resident kProducers (+ kProducers 1))))
+          (do @35 (call mbarrier_init (& (at empty stage)) kTileWarps))
+          (if @36 (&& P::split P::bulk)
             (then
-              (do @62 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-          (for @64 plain (declare @64 int chunk 0) (< chunk kChunks) (++ chunk)
-            (do @65 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @66 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @67 (&& (! P::resident) (== thread 0))
+              (do @37 (call mbarrier_init (& (at landed stage)) kProducers)))))
+        (if @40 P::resident
+          (then
+            (do @41 (call mbarrier_init resident 1))))
+        (if @43 P::in_turn
+          (then
+            (do @44 (call mbarrier_init (& (at turn 0)) kTileWarps))
+            (do @45 (call mbarrier_init (& (at turn 1)) kTileWarps))))
+        (do @47 (call fence_mbarrier_init))))
+    (do @49 (call __syncthreads))
+    (blank @49)
+    (declare @51 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
+    (if @52 (>= warp (/ kConsumers 32))
+      (then
+        (do @53 (call setmaxnreg_decrease (? (&& P::split (! P::channels_last)) 72 88)))
+        (declare @54 (const int) thread (- (. threadIdx x) kConsumers))
+        (if @55 (&& P::resident (== thread 0))
+          (then
+            (do @56 (call mbarrier_arrive_expect resident kAllWeightBytes))
+            (do @57 (call bulk_load shared block_weights kAllWeightBytes resident))))
+        (declare @59 int stage 0)
+        (declare @60 "unsigned int" parity 1)
+        (declare @61 int unfinished 0
+          (trail "stages of f32x3 whose copies are under way"))
+        (for @62 plain (declare @62 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @63 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @64 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
+          (declare @65 Pixels pixels)
+          (if @66 kKept
+            (then
+              (do @67 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+          (for @69 plain (declare @69 int chunk 0) (< chunk kChunks) (++ chunk)
+            (do @70 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @71 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @72 (&& (! P::resident) (== thread 0))
               (then
-                (do @68 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @69 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @71 kSkewed
+                (do @73 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @74 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @76 kSkewed
               (then
-                (do @72 (call stage_skewed_rows (reinterpret_cast (pointer Element) to) x (. tile image) (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread batch (& (at full stage)) in_h in_w)))
+                (do @77 (call stage_skewed_rows (reinterpret_cast (pointer Element) to) x (. tile image) (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread batch (& (at full stage)) in_h in_w)))
               (else
-                (if @74 P::bulk
+                (if @79 P::bulk
                   (then
-                    (do @75 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+                    (do @80 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (? P::split (& (at landed stage)) (& (at full stage))) (? kFlat 1 in_h) (? kFlat (* in_h in_w) in_w))))
                   (else
-                    (if @78 P::channels_last
+                    (if @84 P::channels_last
                       (then
-                        (do @79 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
+                        (do @85 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
                       (else
-                        (do @82 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-                    (if @85 (! P::split)
+                        (do @88 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+                    (if @91 P::split
                       (then
-                        (do @86 (call async_copy_arrive (& (at full stage)))))
+                        (do @92 (call async_copy_commit)))
                       (else
-                        (do @88 (call async_copy_commit))
-                        (if @89 (== P::stages 2)
-                          (then
-                            (do @90 (= unfinished stage))))
-                        (if @92 (>= unfinished 0)
-                          (then
-                            (do @93 (call async_copy_wait (? (== P::stages 2) 0 1)))
-                            (do @94 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread))))
-                        (do @96 (= unfinished stage))))))))
-            (do @99 (++ stage))
-            (if @100 (== stage P::stages)
+                        (do @94 (call async_copy_arrive (& (at full stage))))))))))
+            (do @97 (++ stage))
+            (if @98 (== stage P::stages)
               (then
-                (do @101 (= stage 0))
-                (do @102 (^= parity 1))))))
-        (if @106 (&& P::split (> P::stages 2))
-          (then
-            (do @107 (call async_copy_wait 0))
-            (do @108 (call finish_stage (+ stages (* unfinished kStageBytes)) (& (at full unfinished)) thread)))))
-      (else
-        (do @111 (call setmaxnreg_increase 208))
-        (comment @112 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @113 (const int) lane (% (. threadIdx x) 32))
-        (declare @114 (const int) quarter (% lane 4))
-        (declare @115 (const int) group (? P::in_turn (/ warp 4) 0))
-        (declare @116 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
-        (declare @117 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @118 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @119 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @120 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @121 (const int) own (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position)))
-        (declare @123 (const int) co (+ first_out (* quarter P::channel_run)))
-        (declare @124 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
-          (trail "for arrange()"))
-        (declare @125 (array (array Sums kTiles) kSums) sums (init))
-        (declare @126 (pointer float4) totals (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)))
-        (if @127 P::resident
-          (then
-            (do @128 (call mbarrier_wait resident 0))))
-        (declare @130 int stage 0)
-        (declare @131 "unsigned int" parity 0)
-        (declare @132 "unsigned int" turn_parity 0)
-        (if @133 (&& P::in_turn (== group 1))
-          (then
-            (do @134 (call release (& (at turn 0)) true))
-            (do @135 (call skip_tile stage parity))))
-        (for @137 plain (declare @137 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @138 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @139 P::in_turn
-            (then
-              (do @140 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @141 (^= turn_parity 1))))
-          (declare @143 Place place)
-          (if @144 kSkewed
-            (then
-              (declare @145 (const Tile) tile (call tile_at index tiles_y tiles_x))
-              (do @146 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
-          (do @148 (call pin sums))
-          (for @149 plain (declare @149 int chunk 0) (< chunk kChunks) (++ chunk)
-            (do @150 (call mbarrier_wait (& (at full stage)) parity))
-            (if @151 P::in_turn
+                (do @99 (= stage 0))
+                (do @100 (^= parity 1))))
+            (if_constexpr @102 P::split
               (then
-                (do @152 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @154 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @155 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @156 P::split
-              (then
-                (declare @157 (const float4) largest (* (reinterpret_cast (pointer (const float4)) (+ (+ from kLargestOffset) (* image 16)))))
-                (declare @158 (const int) exponent (call scale_exponent (call fmaxf (call fmaxf (. largest x) (. largest y)) (call fmaxf (. largest z) (. largest w)))))
-                (do @159 (call multiply_split sums (+ (reinterpret_cast (pointer (const float)) from) own) exponent weights (+ totals (. threadIdx x)) quarter (== chunk 0) (& (at empty stage)) zero)))
-              (else
-                (do @162 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                (if @165 P::resident
+                (do @103 (++ unfinished))
+                (if @104 (> unfinished kUnderWay)
                   (then
-                    (do @166 (call release (& (at empty stage)) true))))))
-            (do @169 (++ stage))
-            (if @170 (== stage P::stages)
+                    (if @105 (! P::bulk)
+                      (then
+                        (do @106 (call async_copy_wait kUnderWay))))
+                    (do @108 (call finish_stage stages full landed stage parity unfinished thread))
+                    (do @109 (-- unfinished))))))))
+        (if_constexpr @114 P::split
+          (then
+            (if @115 (! P::bulk)
               (then
-                (do @171 (= stage 0))
-                (do @172 (^= parity 1)))))
-          (declare @175 Shifts shifts)
-          (do @176 (call load_shifts shifts bias co))
-          (if @177 (! P::split)
+                (do @116 (call async_copy_wait 0))))
+            (for @118 plain none (> unfinished 0) (-- unfinished)
+              (do @119 (call finish_stage stages full landed stage parity unfinished thread))))))
+      (else
+        (do @123 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
+        (comment @124 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @125 (const int) lane (% (. threadIdx x) 32))
+        (declare @126 (const int) quarter (% lane 4))
+        (declare @127 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @128 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @129 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @130 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @131 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @132 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @133 (const int) own (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position)))
+        (declare @135 (const int) co (+ first_out (* quarter P::channel_run)))
+        (declare @136 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+          (trail "for arrange()"))
+        (declare @137 (array (array Sums kTiles) kSums) sums (init))
+        (declare @138 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
+          (trail "that sums are added to"))
+        (declare @139 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
+          (trail "of scales"))
+        (declare @140 Held held (init 0 0 false))
+        (if @141 P::resident
+          (then
+            (do @142 (call mbarrier_wait resident 0))))
+        (declare @144 int stage 0)
+        (declare @145 "unsigned int" parity 0)
+        (declare @146 "unsigned int" turn_parity 0)
+        (if @147 (&& P::in_turn (== group 1))
+          (then
+            (do @148 (call release (& (at turn 0)) true))
+            (do @149 (call skip_tile stage parity))))
+        (for @151 plain (declare @151 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @152 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @153 P::in_turn
             (then
-              (do @178 (call wgmma_wait 0))
-              (do @179 (call pin sums))
-              (if @180 (! P::resident)
+              (do @154 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @155 (^= turn_parity 1))))
+          (declare @157 Place place)
+          (if @158 kSkewed
+            (then
+              (declare @159 (const Tile) tile (call tile_at index tiles_y tiles_x))
+              (do @160 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
+          (do @162 (call pin sums))
+          (for @163 plain (declare @163 int chunk 0) (< chunk kChunks) (++ chunk)
+            (do @164 (call mbarrier_wait (& (at full stage)) parity))
+            (if @165 P::in_turn
+              (then
+                (do @166 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @168 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @169 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @170 P::split
+              (then
+                (do @171 (call choose_scale sums held from totals exponents image))
+                (do @172 (call multiply_split sums held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+              (else
+                (do @175 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                (if @178 P::resident
+                  (then
+                    (do @179 (call release (& (at empty stage)) true))))))
+            (do @182 (++ stage))
+            (if @183 (== stage P::stages)
+              (then
+                (do @184 (= stage 0))
+                (do @185 (^= parity 1)))))
+          (declare @188 Shifts shifts)
+          (if @189 (! P::split)
+            (then
+              (do @190 (call load_shifts shifts bias co))))
+          (do @192 (call wgmma_wait 0))
+          (do @193 (call pin sums))
+          (if @194 (&& (! P::resident) P::ahead)
+            (then
+              (do @195 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @197 P::split
+            (then
+              (do @198 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
+              (do @199 (= (. held rows) 0))
+              (do @200 (= (. held added) false))
+              (do @201 (call load_shifts shifts bias co)
+                (trail "there is no register for them before"))))
+          (if @203 P::in_turn
+            (then
+              (do @204 (call skip_tile stage parity))))
+          (declare @206 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @207 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+            (then
+              (if @208 P::exchange
                 (then
-                  (do @181 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))))
-          (if @184 P::in_turn
-            (then
-              (do @185 (call skip_tile stage parity))))
-          (declare @187 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @188 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
-            (then
-              (if @189 P::exchange
-                (then
-                  (do @190 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @209 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (do @194 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (+ (. tile m_y) row) (+ (. tile m_x) column) phase_row out_h out_w)))))))))))
+                  (do @213 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))

@@ -1,6 +1,6 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f32; compute f32x3; layout nchw
-// forward for sm_90a. Template shift_gemm: a block makes 8x32 outputs of 32 channels; 21 taps; 217.4 KiB shared.
-// Launch: 384 threads and 222600 bytes of dynamic shared memory a block.
+// forward for sm_90a. Template shift_gemm: a block makes 8x32 outputs of 32 channels; 21 taps; 217.2 KiB shared.
+// Launch: 384 threads and 222376 bytes of dynamic shared memory a block.
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
@@ -27,50 +27,6 @@ __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
                : "memory");
 }
 
-// The same of 16 bytes, `bytes` 0 to 16, aligned to 16; through L2 only.
-__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
-               : "memory");
-}
-
-// Closes a group: all copies of this thread since the last one. An empty group is legal.
-__device__ __forceinline__ void async_copy_commit() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-// Waits until at most the `pending` newest groups of this thread are still under way. `pending` is a constant, 0 to 7.
-// Copies that are in no group yet are not waited for.
-__device__ __forceinline__ void async_copy_wait(int pending) {
-  switch (pending) {
-    case 0:
-      asm volatile("cp.async.wait_group 0;" ::: "memory");
-      break;
-    case 1:
-      asm volatile("cp.async.wait_group 1;" ::: "memory");
-      break;
-    case 2:
-      asm volatile("cp.async.wait_group 2;" ::: "memory");
-      break;
-    case 3:
-      asm volatile("cp.async.wait_group 3;" ::: "memory");
-      break;
-    case 4:
-      asm volatile("cp.async.wait_group 4;" ::: "memory");
-      break;
-    case 5:
-      asm volatile("cp.async.wait_group 5;" ::: "memory");
-      break;
-    case 6:
-      asm volatile("cp.async.wait_group 6;" ::: "memory");
-      break;
-    case 7:
-      asm volatile("cp.async.wait_group 7;" ::: "memory");
-      break;
-    default:
-      __trap();
-  }
-}
-
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase. One thread does it; others see it after a block
 // barrier, TMA, wgmma and the other blocks of a cluster after fence_mbarrier_init() and then a block or cluster
 // barrier.
@@ -94,6 +50,13 @@ __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barri
   asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n\t}" ::"r"(
                    shared_address(barrier)),
                "r"(bytes)
+               : "memory");
+}
+
+// Adds `bytes` (at most 2^20 - 1 outstanding) to what the current phase expects, without arriving. The phase must not
+// be able to complete before, so somebody's arrival has still to come.
+__device__ __forceinline__ void mbarrier_expect(unsigned long long* barrier, unsigned int bytes) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
 
@@ -134,6 +97,12 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
                    shared_address(to)),
                "l"(from), "r"(bytes), "r"(shared_address(barrier))
                : "memory");
+}
+
+// Orders earlier accesses of this thread to shared memory before later ones of the asynchronous proxy (TMA, wgmma),
+// once a barrier or mbarrier lies between.
+__device__ __forceinline__ void fence_proxy_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
@@ -198,14 +167,14 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned lon
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
 
-// Gives back the registers of each thread of this warpgroup beyond 88. Collective.
-__device__ __forceinline__ void setmaxnreg_decrease_88() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 88;" ::: "memory");
+// Gives back the registers of each thread of this warpgroup beyond 72. Collective.
+__device__ __forceinline__ void setmaxnreg_decrease_72() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 72;" ::: "memory");
 }
 
-// Waits until each thread of this warpgroup can have 208 registers, more than it has, and takes them. Collective.
-__device__ __forceinline__ void setmaxnreg_increase_208() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 208;" ::: "memory");
+// Waits until each thread of this warpgroup can have 216 registers, more than it has, and takes them. Collective.
+__device__ __forceinline__ void setmaxnreg_increase_216() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 216;" ::: "memory");
 }
 
 // d (64x32, f32) = a (64x16) * b (16x32), added to d where `accumulate` is not 0: f16, A in registers, B K-major.
@@ -321,44 +290,47 @@ __device__ __forceinline__ int operand_row(int tap, int step, int half, int n) {
   return (tap + step) * 128 + half * 32 + n;
 }
 
-// The same for all of a column's weights in one chunk, which have a scale of their own. By a warp.
+// The same for all of a column's weights, which have one scale. By a block of 256 threads.
 __device__ __forceinline__ void pack_split(const float* __restrict__ weight, unsigned char* __restrict__ packed,
-                                           int index, int lane) {
+                                           int index, int thread) {
   const int n = index % 32;
-  const int chunk = index / 32 % 2;
+  const int column_tile = index / 32;
   const int co = out_channel_at(n);
-  unsigned char* chunk_weights = packed + static_cast<long long>(index / 32) * 43136;
+  unsigned char* to = packed + static_cast<long long>(column_tile) * 87168;
+  float* found = reinterpret_cast<float*>(to + 86144) + n * 8;  // by each warp
   float most = 0;
-  for (int i = lane; i < 336; i += 32) {
+#pragma unroll 4
+  for (int i = thread; i < 672; i += 256) {
     const int place = place_of_tap(i % 21);
-    most = larger_finite(most, weight_at(weight, chunk * 16 + i / 21, co, place));
+    most = larger_finite(most, weight_at(weight, i / 21, co, place));
   }
-  const int exponent = scale_exponent(largest_of_warp(most));
-  if (lane == 0) {
-    reinterpret_cast<int*>(chunk_weights + 43008)[n] = exponent;
+  most = largest_of_warp(most);
+  if (thread % 32 == 0) {
+    found[thread / 32] = most;
+  }
+  __syncthreads();
+  for (int warp = 0; warp < 8; ++warp) {
+    most = fmaxf(most, found[warp]);
+  }
+  const int exponent = scale_exponent(most);
+  if (thread == 0) {
+    reinterpret_cast<int*>(to + 86016)[n] = exponent;
   }
   const float scale = power_of_two(exponent);
-  for (int i = lane; i < 42; i += 32) {
+  for (int i = thread; i < 84; i += 256) {
     const int tap = i % 21;
     const int half = i / 21 % 2;
-    const int step = i / 42;
+    const int chunk = i / 42;
     const int place = place_of_tap(tap);
-    const int ci = chunk * 16 + step * 16 + half * 8;
+    const int ci = chunk * 16 + half * 8;
     SplitPair pairs[4];
-    pairs[0] = split_pair_nonzero(weight_at(weight, ci, co, place), weight_at(weight, ci + 1, co, place), scale);
-    {
-      const int pair = ci + 2;
-      pairs[1] = split_pair_nonzero(weight_at(weight, pair, co, place), weight_at(weight, pair + 1, co, place), scale);
+#pragma unroll
+    for (int word = 0; word < 4; ++word) {
+      const int pair = ci + 2 * word;
+      pairs[word] =
+          split_pair_nonzero(weight_at(weight, pair, co, place), weight_at(weight, pair + 1, co, place), scale);
     }
-    {
-      const int pair = ci + 4;
-      pairs[2] = split_pair_nonzero(weight_at(weight, pair, co, place), weight_at(weight, pair + 1, co, place), scale);
-    }
-    {
-      const int pair = ci + 6;
-      pairs[3] = split_pair_nonzero(weight_at(weight, pair, co, place), weight_at(weight, pair + 1, co, place), scale);
-    }
-    uint4* row = reinterpret_cast<uint4*>(chunk_weights) + operand_row(tap, step, half, n);
+    uint4* row = reinterpret_cast<uint4*>(to + chunk * 43008) + operand_row(tap, 0, half, n);
     row[0] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
     row[64] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
   }
@@ -368,39 +340,41 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 // input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
 // thread, so with channels last a product's depth is another order of them.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_6d410db0a0b84323_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_46aa5b3739ed1915_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
-  const int warps = gridDim.x * 8;
-  for (int index = blockIdx.x * 8 + threadIdx.x / 32; index < 64; index += warps) {
-    pack_split(weight, packed, index, threadIdx.x % 32);
+  for (int index = blockIdx.x; index < 32; index += gridDim.x) {
+    pack_split(weight, packed, index, threadIdx.x);
   }
 }
 
-// One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
-__device__ __forceinline__ void copy(float* to, const float* from, int bytes) {
-  async_copy_16(to, from, bytes);
-}
-
-// Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the
-// tile's first image, of `images` that are left.
-__device__ __forceinline__ void stage_channels(float* to, const float* __restrict__ x, int first_channel, int first_row,
-                                               int first_column, int thread) {
-  const int first = thread / 100;
-  for (int place = thread % 100; place < 100 && first < 1; place += 128) {
-    const int column = place % 10 * 4;
-    const int row = place / 10 % 10;
-    const int image = place / 100;
+// The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.
+__device__ __forceinline__ void stage_rows(float* to, const float* __restrict__ x, int first_channel, int first_row,
+                                           int first_column, int thread, unsigned long long* full) {
+  const int begin = max(first_column, 0);
+  const int end = min(first_column + 40, 1024);
+  // A warp asks for one copy after the other: so all warps do.
+  for (int i = thread % 32 * 4 + thread / 32; i < 160; i += 128) {
+    const int row = i % 10;
+    const int channel = i / 10;
+    const int ci = first_channel + channel;
     const int iy = first_row + row;
-    const int ix = first_column + column;
-    const bool inside = iy >= 0 && iy < 512 && ix >= 0 && ix < 1024;
-    const int bytes = inside ? min(1024 - ix, 4) * 4 : 0;
-    const float* from = x + ((static_cast<long long>(image) * 32 + first_channel) * 512 + iy) * 1024 + ix;
-    float* staged = to + (image * 10 + row) * 40 + column;
-#pragma unroll 4
-    for (int channel = first; channel < 16; ++channel) {
-      copy(staged + channel * 404, inside ? from + static_cast<long long>(channel) * 524288 : x, inside ? bytes : 0);
+    const bool inside = iy >= 0 && iy < 512 && begin < end;
+    float* staged = to + channel * 404 + row * 40;
+    if (inside) {
+      mbarrier_expect(full, (end - begin) * 4);
+      bulk_load(staged + (begin - first_column), x + (static_cast<long long>(ci) * 512 + iy) * 1024 + begin,
+                (end - begin) * 4, full);
+    }
+    if (!inside || end - begin < 40) {
+      for (int column = 0; column < 40; column += 4) {
+        if (!inside || first_column + column < begin || first_column + column >= end) {
+          *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
+        }
+      }
+      fence_proxy_async();  // the next bulk copy to this place comes behind it
     }
   }
+  mbarrier_arrive(full);
 }
 
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
@@ -425,33 +399,69 @@ __device__ __forceinline__ void release(unsigned long long* empty, bool is_read)
   }
 }
 
-// The larger one of `most` and the finite magnitudes of a copy.
-__device__ __forceinline__ float largest_copied(float most, const float* from) {
-  const float4 v = *reinterpret_cast<const float4*>(from);
-  return larger_finite(larger_finite(larger_finite(larger_finite(most, v.x), v.y), v.z), v.w);
+// The larger one of `most` and the magnitudes of a copy, whose NaN don't count, nor infinities where `finite`.
+__device__ __forceinline__ float larger(float most, float value) {
+  return fmaxf(most, fabsf(value));
 }
 
-// The largest finite magnitude of what a producer has copied of an image to a stage: as stage_pixels() and
-// stage_channels() do.
-__device__ __forceinline__ float largest_staged(const float* staged, int thread) {
+// The larger one of `most` and the magnitudes of a copy, whose NaN don't count, nor infinities where `finite`.
+__device__ __forceinline__ float larger_2(float most, float value) {
+  return larger_finite(most, value);
+}
+
+__device__ __forceinline__ float largest_copied(float most, const float* from) {
+  const float4 v = *reinterpret_cast<const float4*>(from);
+  return larger(larger(larger(larger(most, v.x), v.y), v.z), v.w);
+}
+
+__device__ __forceinline__ float largest_copied_2(float most, const float* from) {
+  const float4 v = *reinterpret_cast<const float4*>(from);
+  return larger_2(larger_2(larger_2(larger_2(most, v.x), v.y), v.z), v.w);
+}
+
+// The largest magnitude of a producer's part of an image in a stage: with bulk copies a warp has some of the channels,
+// else a thread what it has copied itself, as stage_pixels() and stage_channels() do.
+__device__ __forceinline__ float largest_staged(const float* staged, int image, int thread) {
   float most = 0;
-  const int first = thread / 100;
-  for (int place = thread % 100; place < 100 && first < 1; place += 128) {
+  for (int channel = thread / 32; channel < 16; channel += 4) {
 #pragma unroll 4
-    for (int channel = first; channel < 16; ++channel) {
-      most = largest_copied(most, staged + channel * 404 + place * 4);
+    for (int place = thread % 32 * 4; place < 400; place += 128) {
+      most = largest_copied(most, staged + channel * 404 + image * 400 + place);
     }
   }
   return most;
 }
 
-// Behind a producer's copies to a stage: says what is largest in each image, and that the stage is there.
-__device__ __forceinline__ void finish_stage(unsigned char* stage, unsigned long long* full, int thread) {
-  const float most = largest_of_warp(largest_staged(reinterpret_cast<const float*>(stage), thread));
-  if (thread % 32 == 0) {
-    reinterpret_cast<float*>(stage + 25856)[thread / 32] = most;
+// The largest magnitude of a producer's part of an image in a stage: with bulk copies a warp has some of the channels,
+// else a thread what it has copied itself, as stage_pixels() and stage_channels() do.
+__device__ __forceinline__ float largest_staged_2(const float* staged, int image, int thread) {
+  float most = 0;
+  for (int channel = thread / 32; channel < 16; channel += 4) {
+#pragma unroll 4
+    for (int place = thread % 32 * 4; place < 400; place += 128) {
+      most = largest_copied_2(most, staged + channel * 404 + image * 400 + place);
+    }
   }
-  mbarrier_arrive(full);
+  return most;
+}
+
+// Says what is largest in each image of a stage that has been copied, and that it is there: the stage that is `behind`
+// the one that comes next, which `parity` is of. Where there are infinities, finite magnitudes are looked for anew.
+__device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
+                                             unsigned long long* landed, int stage, unsigned int parity, int behind,
+                                             int thread) {
+  const int at = stage - behind + (stage < behind ? 4 : 0);
+  unsigned char* finished = stages + at * 25872;
+  mbarrier_wait(&landed[at], stage < behind ? parity : parity ^ 1);
+  const float* staged = reinterpret_cast<const float*>(finished);
+  float most = largest_of_warp(largest_staged(staged, 0, thread));
+  if (most == __int_as_float(2139095040)) {
+    most = largest_of_warp(largest_staged_2(staged, 0, thread));
+  }
+  if (thread % 32 == 0) {
+    reinterpret_cast<float*>(finished + 25856)[thread / 32] = most;
+  }
+  mbarrier_arrive(&full[at]);
 }
 
 // Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
@@ -518,11 +528,18 @@ __device__ __forceinline__ void multiply_high(Sums (&sums)[2][2], int part, cons
   }
 }
 
-// Adds sums to the totals of those before, in units of the result, and puts what that makes into their place. `totals`
-// are the thread's; `exponent` is of the input's scale, `exponents` are of the weights', of its first column and those
-// behind.
+// What a thread's sums hold.
+struct Held {
+  int rows;      // of taps; 0: nothing, the next products begin them
+  int exponent;  // of the scale that x has there, in image `lane % P::tile_n` of the tile
+  bool added;    // whether the totals hold what was summed up before, of this tile
+};
+
+// Takes sums back to units of the result and adds the totals of those before. That becomes the totals; or, `last` in a
+// tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,
+// `exponents` are of the weights', of its first column and those behind.
 __device__ __forceinline__ void add_up(Sums (&sums)[2][2], float4* totals, int exponent, const int* exponents,
-                                       bool begins) {
+                                       bool added) {
 #pragma unroll
   for (int columns = 0; columns < 4; ++columns) {
     // What undoes the scales is no float where both are small or large, so it comes in two factors.
@@ -540,7 +557,46 @@ __device__ __forceinline__ void add_up(Sums (&sums)[2][2], float4* totals, int e
       const int place = tile * 4 + columns;
       float4* total = totals + place * 256;
       float values[4] = {};
-      if (!begins) {
+      if (added) {
+        const float4 before = *total;
+        values[0] = before.x;
+        values[1] = before.y;
+        values[2] = before.z;
+        values[3] = before.w;
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float sum = join_sums(sums[0][tile][first + i], sums[1][tile][first + i]);
+        values[i] = fmaf(sum * factors[i % 2][0], factors[i % 2][1], values[i]);
+      }
+      *total = make_float4(values[0], values[1], values[2], values[3]);
+    }
+  }
+}
+
+// Takes sums back to units of the result and adds the totals of those before. That becomes the totals; or, `last` in a
+// tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,
+// `exponents` are of the weights', of its first column and those behind.
+__device__ __forceinline__ void add_up_2(Sums (&sums)[2][2], float4* totals, int exponent, const int* exponents,
+                                         bool added) {
+#pragma unroll
+  for (int columns = 0; columns < 4; ++columns) {
+    // What undoes the scales is no float where both are small or large, so it comes in two factors.
+    float factors[2][2];
+    const int2 weight = *reinterpret_cast<const int2*>(exponents + columns * 8);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int undone = -exponent - (i == 0 ? weight.x : weight.y);
+      factors[i][0] = power_of_two(undone / 2);
+      factors[i][1] = power_of_two(undone - undone / 2);
+    }
+#pragma unroll
+    for (int tile = 0; tile < 2; ++tile) {
+      const int first = columns * 4;
+      const int place = tile * 4 + columns;
+      float4* total = totals + place * 256;
+      float values[4] = {};
+      if (added) {
         const float4 before = *total;
         values[0] = before.x;
         values[1] = before.y;
@@ -553,82 +609,122 @@ __device__ __forceinline__ void add_up(Sums (&sums)[2][2], float4* totals, int e
         values[i] = fmaf(sum * factors[i % 2][0], factors[i % 2][1], values[i]);
         sums[0][tile][first + i] = values[i];
       }
-      *total = make_float4(values[0], values[1], values[2], values[3]);
     }
   }
 }
 
-// All products of one chunk, added to those of the chunks before. `rows` is the thread's first position in the staged
-// input, whose scale `exponent` tells; `begins` is true in a tile's first chunk. Says at `empty` that the stage has
-// been read.
-__device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], const float* rows, int exponent,
-                                               const unsigned char* weights, float4* totals, int quarter, bool begins,
+// The exponent of the thread's own image of the tile.
+__device__ __forceinline__ int own_exponent(const Held& held) {
+  return held.exponent;
+}
+
+// Adds the sums to the totals; the next products begin them anew.
+__device__ __forceinline__ void put_away(Sums (&sums)[2][2], Held& held, float4* totals, const int* exponents) {
+  wgmma_wait(0);
+  pin(sums);
+  add_up(sums, totals, own_exponent(held), exponents, held.added);
+  held.rows = 0;
+  held.added = 1;
+}
+
+// Before a stage's products: x keeps the scale that it has in the sums, if that brings the largest magnitude of each
+// image to at least 2^13 and not beyond what f16 has, or there is none; else sums are put away, as those of terms
+// enough are, and the stage's own scale is taken. All threads decide alike, for all images.
+__device__ __forceinline__ void choose_scale(Sums (&sums)[2][2], Held& held, const unsigned char* stage, float4* totals,
+                                             const int* exponents) {
+  const float4 found = *reinterpret_cast<const float4*>(stage + 25856);
+  const float largest = fmaxf(fmaxf(found.x, found.y), fmaxf(found.z, found.w));
+  const float scaled = largest * power_of_two(held.exponent);
+  const bool fits = largest == 0 || (scaled >= 8192 && scaled <= 65504);
+  if (__ballot_sync(4294967295u, held.rows > 0 && (held.rows >= 2 || !fits) ? 1 : 0) != 0) {
+    put_away(sums, held, totals, exponents);
+  }
+  if (held.rows == 0) {
+    held.exponent = scale_exponent(largest);
+  }
+}
+
+// All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.
+// With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of
+// the stage before are done, that this one has been, unless the chunk is the `first` of a tile.
+__device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Held& held, const float* rows,
+                                               const unsigned char* weights, float4* totals, const int* exponents,
                                                unsigned long long* empty, unsigned int zero) {
   const unsigned long long operands = wgmma_descriptor(weights, 512, 128, 0);
-  const int* exponents = reinterpret_cast<const int*>(weights + 43008) + quarter * 2;
-  const float scale = power_of_two(exponent);
+  const float scale = power_of_two(own_exponent(held));
   Run runs[2];  // of low and of high parts: while products of these, the longer ones, run, the next row is split
+  int later = held.rows > 0 ? 1 : 0;
   {
+    later = held.rows > 0 ? 1 : 0;
+    ++held.rows;
     Words words[2];
     load_split(words, rows, scale);
     arrange(runs[0], words[1], zero);
     wgmma_fence();
-    multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 28672), 0);  // tap (2, 0)
-    multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 30720), 1);  // tap (2, 1)
-    multiply_low(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 32768), 1);  // tap (2, 2)
-    multiply_low(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 34816), 1);  // tap (2, 3)
-    multiply_low(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 36864), 1);  // tap (2, 4)
-    multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 38912), 1);  // tap (2, 5)
-    multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 40960), 1);  // tap (2, 6)
+    multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 28672), later);  // tap (2, 0)
+    multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 30720), 1);      // tap (2, 1)
+    multiply_low(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 32768), 1);      // tap (2, 2)
+    multiply_low(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 34816), 1);      // tap (2, 3)
+    multiply_low(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 36864), 1);      // tap (2, 4)
+    multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 38912), 1);      // tap (2, 5)
+    multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 40960), 1);      // tap (2, 6)
     wgmma_commit();
+    wgmma_wait(1);  // the run of the other part may be overwritten
     arrange(runs[1], words[0], zero);
     wgmma_fence();
-    multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 28672), 0);  // tap (2, 0)
-    multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 30720), 1);  // tap (2, 1)
-    multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 32768), 1);  // tap (2, 2)
-    multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 34816), 1);  // tap (2, 3)
-    multiply_high(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 36864), 1);  // tap (2, 4)
-    multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 38912), 1);  // tap (2, 5)
-    multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 40960), 1);  // tap (2, 6)
+    multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 28672), later);  // tap (2, 0)
+    multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 30720), 1);      // tap (2, 1)
+    multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 32768), 1);      // tap (2, 2)
+    multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 34816), 1);      // tap (2, 3)
+    multiply_high(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 36864), 1);      // tap (2, 4)
+    multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 38912), 1);      // tap (2, 5)
+    multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 40960), 1);      // tap (2, 6)
     wgmma_commit();
     wgmma_wait(1);  // the run of the other part may be overwritten
   }
   {
+    if (held.rows == 2) {
+      put_away(sums, held, totals, exponents);
+    }
+    later = held.rows > 0 ? 1 : 0;
+    ++held.rows;
     Words words[2];
     load_split(words, rows + 40, scale);
     arrange(runs[0], words[1], zero);
     wgmma_fence();
-    multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 14336), 1);  // tap (1, 0)
-    multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 16384), 1);  // tap (1, 1)
-    multiply_low(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 18432), 1);  // tap (1, 2)
-    multiply_low(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 20480), 1);  // tap (1, 3)
-    multiply_low(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 22528), 1);  // tap (1, 4)
-    multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 24576), 1);  // tap (1, 5)
-    multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 26624), 1);  // tap (1, 6)
+    multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 14336), later);  // tap (1, 0)
+    multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 16384), 1);      // tap (1, 1)
+    multiply_low(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 18432), 1);      // tap (1, 2)
+    multiply_low(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 20480), 1);      // tap (1, 3)
+    multiply_low(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 22528), 1);      // tap (1, 4)
+    multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 24576), 1);      // tap (1, 5)
+    multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 26624), 1);      // tap (1, 6)
     wgmma_commit();
     wgmma_wait(1);  // the run of the other part may be overwritten
     arrange(runs[1], words[0], zero);
     wgmma_fence();
-    multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 14336), 1);  // tap (1, 0)
-    multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 16384), 1);  // tap (1, 1)
-    multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 18432), 1);  // tap (1, 2)
-    multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 20480), 1);  // tap (1, 3)
-    multiply_high(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 22528), 1);  // tap (1, 4)
-    multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 24576), 1);  // tap (1, 5)
-    multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 26624), 1);  // tap (1, 6)
+    multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 14336), later);  // tap (1, 0)
+    multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 16384), 1);      // tap (1, 1)
+    multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 18432), 1);      // tap (1, 2)
+    multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 20480), 1);      // tap (1, 3)
+    multiply_high(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 22528), 1);      // tap (1, 4)
+    multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 24576), 1);      // tap (1, 5)
+    multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 26624), 1);      // tap (1, 6)
     wgmma_commit();
-    wgmma_wait(0);
-    pin(sums);
-    add_up(sums, totals, exponent, exponents, begins);
-    pin(sums);
+    wgmma_wait(1);  // the run of the other part may be overwritten
   }
   {
+    if (held.rows == 2) {
+      put_away(sums, held, totals, exponents);
+    }
+    later = held.rows > 0 ? 1 : 0;
+    ++held.rows;
     Words words[2];
     load_split(words, rows + 80, scale);
     release(empty, true);
     arrange(runs[0], words[1], zero);
     wgmma_fence();
-    multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 0), 0);      // tap (0, 0)
+    multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 0), later);  // tap (0, 0)
     multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
     multiply_low(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 4096), 1);   // tap (0, 2)
     multiply_low(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 6144), 1);   // tap (0, 3)
@@ -636,9 +732,10 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], const float* 
     multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 10240), 1);  // tap (0, 5)
     multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
     wgmma_commit();
+    wgmma_wait(1);  // the run of the other part may be overwritten
     arrange(runs[1], words[0], zero);
     wgmma_fence();
-    multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 0), 0);      // tap (0, 0)
+    multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 0), later);  // tap (0, 0)
     multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
     multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 4096), 1);   // tap (0, 2)
     multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 6144), 1);   // tap (0, 3)
@@ -646,10 +743,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], const float* 
     multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 10240), 1);  // tap (0, 5)
     multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
     wgmma_commit();
-    wgmma_wait(0);
-    pin(sums);
-    add_up(sums, totals, exponent, exponents, false);
-    pin(sums);
+    wgmma_wait(1);  // the run of the other part may be overwritten
   }
 }
 
@@ -701,7 +795,7 @@ __device__ __forceinline__ Tile tile_at(int index) {
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_6d410db0a0b84323(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_46aa5b3739ed1915(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  float* __restrict__ y, int batch) {
   const int tiles = batch * 2048;
 
@@ -711,14 +805,16 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   const unsigned char* block_weights = packed;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
-  unsigned char* stages = shared + 86272;
-  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 222528);
+  unsigned char* stages = shared + 86016;
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 222272);
   unsigned long long* empty = full + 4;
-  unsigned long long* resident = empty + 4;  // of the weights, where they are
+  unsigned long long* resident = empty + 4;   // of the weights, where they are
+  unsigned long long* landed = resident + 1;  // of f32x3's bulk copies, which are looked at first
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < 4; ++stage) {
       mbarrier_init(&full[stage], 128);
       mbarrier_init(&empty[stage], 8);
+      mbarrier_init(&landed[stage], 128);
     }
     mbarrier_init(resident, 1);
     fence_mbarrier_init();
@@ -727,39 +823,39 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= 8) {
-    setmaxnreg_decrease_88();
+    setmaxnreg_decrease_72();
     const int thread = threadIdx.x - 256;
     if (thread == 0) {
-      mbarrier_arrive_expect(resident, 86272);
-      bulk_load(shared, block_weights, 86272, resident);
+      mbarrier_arrive_expect(resident, 86016);
+      bulk_load(shared, block_weights, 86016, resident);
     }
     int stage = 0;
     unsigned int parity = 1;
-    int unfinished = -1;  // a stage of f32x3 whose copies are under way
+    int unfinished = 0;  // stages of f32x3 whose copies are under way
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
       const float* image = x + tile.image * 16777216ll;
       for (int chunk = 0; chunk < 2; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * 25872;
-        stage_channels(reinterpret_cast<float*>(to), image, chunk * 16, tile.m_y - 1, tile.m_x - 4, thread);
-        async_copy_commit();
-        if (unfinished >= 0) {
-          async_copy_wait(1);
-          finish_stage(stages + unfinished * 25872, &full[unfinished], thread);
-        }
-        unfinished = stage;
+        stage_rows(reinterpret_cast<float*>(to), image, chunk * 16, tile.m_y - 1, tile.m_x - 4, thread, &landed[stage]);
         ++stage;
         if (stage == 4) {
           stage = 0;
           parity ^= 1;
         }
+        ++unfinished;
+        if (unfinished > 2) {
+          finish_stage(stages, full, landed, stage, parity, unfinished, thread);
+          --unfinished;
+        }
       }
     }
-    async_copy_wait(0);
-    finish_stage(stages + unfinished * 25872, &full[unfinished], thread);
+    for (; unfinished > 0; --unfinished) {
+      finish_stage(stages, full, landed, stage, parity, unfinished, thread);
+    }
   } else {
-    setmaxnreg_increase_208();
+    setmaxnreg_increase_216();
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
@@ -772,7 +868,9 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int co = quarter * 2;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[2][2] = {};
-    float4* totals = reinterpret_cast<float4*>(shared + 189760);
+    float4* totals = reinterpret_cast<float4*>(shared + 189504) + threadIdx.x;                 // that sums are added to
+    const int* exponents = reinterpret_cast<const int*>(block_weights + 86016) + quarter * 2;  // of scales
+    Held held = {0, 0, false};
     mbarrier_wait(resident, 0);
     int stage = 0;
     unsigned int parity = 0;
@@ -782,18 +880,22 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       for (int chunk = 0; chunk < 2; ++chunk) {
         mbarrier_wait(&full[stage], parity);
         const unsigned char* from = stages + stage * 25872;
-        const unsigned char* weights = shared + chunk * 43136;
-        const float4 largest = *reinterpret_cast<const float4*>(from + 25856 + image * 16);
-        const int exponent = scale_exponent(fmaxf(fmaxf(largest.x, largest.y), fmaxf(largest.z, largest.w)));
-        multiply_split(sums, reinterpret_cast<const float*>(from) + own, exponent, weights, totals + threadIdx.x,
-                       quarter, chunk == 0, &empty[stage], zero);
+        const unsigned char* weights = shared + chunk * 43008;
+        choose_scale(sums, held, from, totals, exponents);
+        multiply_split(sums, held, reinterpret_cast<const float*>(from) + own, weights, totals, exponents,
+                       &empty[stage], zero);
         ++stage;
         if (stage == 4) {
           stage = 0;
           parity ^= 1;
         }
       }
-      load_shifts();
+      wgmma_wait(0);
+      pin(sums);
+      add_up_2(sums, totals, own_exponent(held), exponents, held.added);
+      held.rows = 0;
+      held.added = 0;
+      load_shifts();  // there is no register for them before
       const Tile tile = tile_at(index);
       store_tile(sums, y + (tile.image + image) * 16777216ll, co, tile.m_y + row, tile.m_x + column, 0);
     }
