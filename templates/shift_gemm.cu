@@ -19,6 +19,7 @@
 #include "device/activation.h"
 #include "device/async_copy.h"
 #include "device/barrier.h"
+#include "device/cluster.h"
 #include "device/element.h"
 #include "device/printed.h"
 #include "device/split.h"
@@ -33,7 +34,8 @@ using Element = P::Element;
 constexpr int kConsumers = 256;
 constexpr int kProducers = 128;
 constexpr int kThreads = kConsumers + kProducers;
-constexpr int kTileWarps = P::in_turn ? 4 : 8;  // of consumers, that make a tile
+constexpr int kArrivals = P::bulk && P::channels_last ? kProducers / 32 : kProducers;  // of producers at a stage
+constexpr int kTileWarps = P::in_turn ? 4 : 8;                                         // of consumers, that make a tile
 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
 constexpr int kOperandBytes = P::split ? 2 : kBytes;   // of one in a product
@@ -53,7 +55,9 @@ constexpr int kMerged = P::kernel_w % P::stride_w == 0 && P::dilation_w == 1
                             ? greatest_common_divisor(P::stride_w, P::padding_w % P::stride_w)
                             : 1;
 constexpr int kProductColumns = kMerged * P::columns;
-constexpr int kTiles = P::run / 2;  // of 64 positions, that a warpgroup makes
+constexpr int kOwnChunks = kChunks / P::cluster;         // that a block of a cluster sums
+constexpr int kStoredColumns = P::columns / P::cluster;  // output channels that it finishes
+constexpr int kTiles = P::run / 2;                       // of 64 positions, that a warpgroup makes
 constexpr int kChannelTiles = ceil_div(P::out_channels, P::columns);
 constexpr int kColumnTiles = kPhaseGroups * kChannelTiles;
 
@@ -81,7 +85,8 @@ constexpr int kCopy = P::copy_bytes / kBytes;  // elements
 constexpr int kAlign = P::channels_last ? 1 : !kSkewed && kCopy > kVector ? kCopy : kVector;
 constexpr int kFirstColumn = floor_div(kLeastOffsetW, kAlign) * kAlign;
 constexpr int kStagedRows = P::tile_h + kOffsetsH - 1;
-constexpr int kStagedColumns = ceil_div(P::tile_w + kMostOffsetW - kFirstColumn, kAlign) * kAlign;
+constexpr int kColumnAlign = P::channels_last && P::bulk ? P::run : kAlign;
+constexpr int kStagedColumns = ceil_div(P::tile_w + kMostOffsetW - kFirstColumn, kColumnAlign) * kColumnAlign;
 
 // Pitches in elements that keep the consumers' reads free of bank conflicts: (thread in four) * pitch + 8 words each.
 constexpr int kRowPitch =
@@ -95,7 +100,12 @@ constexpr int kPixelWords = P::chunk * kBytes / 4;
 constexpr int kPixelPitch =
     P::split ? kPixelWords + (P::run > 2 ? floor_mod(4 - kPixelWords, 8) : floor_mod(8 - kPixelWords, 16))
              : (kPixelWords + floor_mod(4 - kPixelWords, 16 / (P::run > 2 ? 2 : 1))) * 4 / kBytes;
-constexpr int kInputBytes = (P::channels_last ? kPlane * kPixelPitch : P::chunk * kChannelPitch) * kBytes;
+// Pixels that come by bulk copies lie together in runs.
+constexpr int kRunPitch = P::run * P::chunk + 32 / kBytes;
+constexpr int kInputBytes = (!P::channels_last ? P::chunk * kChannelPitch
+                             : P::bulk         ? kPlane / P::run * kRunPitch
+                                               : kPlane * kPixelPitch) *
+                            kBytes;
 
 // Weights: for each product and step a K-major B operand without swizzle, two columns of 16-byte rows; f32x3 has one of
 // high and one of low parts, and in memory, behind all chunks, the exponents of its columns' scales, and what was found
@@ -121,7 +131,9 @@ constexpr int kExchangeOffset = kTotalsOffset + kTotalsBytes;
 constexpr int kWarpOutputs = 8 * P::run * P::stride_w;
 constexpr int kOutPitch = kWarpOutputs + floor_mod(16 / kBytes - kWarpOutputs, 64 / kBytes);
 constexpr int kWarpExchangeBytes = P::exchange ? 8 * kOutPitch * kBytes : 0;
-constexpr int kBarrierOffset = kExchangeOffset + kConsumers / 32 * kWarpExchangeBytes;
+constexpr int kUsedBytes = kExchangeOffset + kConsumers / 32 * kWarpExchangeBytes;
+constexpr int kReceivedBytes = P::cluster > 1 ? kPhases* kTiles* P::columns / 2 * 4 * kConsumers : 0;
+constexpr int kBarrierOffset = kReceivedBytes > kUsedBytes ? kReceivedBytes : kUsedBytes;
 
 // A thread's run of positions, with the halo of its row: whole vectors.
 constexpr int kRunStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kVector * kVector;
@@ -134,11 +146,18 @@ static_assert(!P::split || kBytes == 4, "what is split is fp32");
 static_assert(P::split ? !P::in_turn : P::ahead && P::add_rows == 0, "what only f32x3 has, or has not");
 static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted one by one, and only where each has as many kernel rows");
-static_assert(!P::bulk || kSkewed || (!P::channels_last && P::copy_bytes == 16 && P::tile_w * kBytes % 16 == 0),
+static_assert(!P::bulk || kSkewed || P::channels_last || (P::copy_bytes == 16 && P::tile_w * kBytes % 16 == 0),
               "rows are whole pieces of 16 bytes");
 static_assert(!kSkewed || (P::type == kWgmmaTf32 && !P::split), "what begins anywhere is read word by word");
 static_assert(!P::exchange || (!P::channels_last && P::tile_w % (8 * P::run) == 0 && P::channel_run == 2),
               "a warp's positions are adjacent");
+static_assert(!P::bulk || !P::channels_last || (!P::split && P::copy_bytes == 16 && P::in_channels * kBytes % 16 == 0),
+              "pixels are whole pieces of 16 bytes");
+static_assert(P::cluster == 1 || (!P::split && !P::resident && !P::exchange && !P::in_turn),
+              "what blocks of a cluster have not");
+static_assert(P::cluster == 1 || (kChunks % P::cluster == 0 && P::columns % (8 * P::cluster) == 0 &&
+                                  kStoredColumns % (4 * P::channel_run) == 0),
+              "blocks of a cluster have equal shares");
 static_assert(!P::split || P::tile_n <= 32, "a lane for each image");
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
 
@@ -208,8 +227,9 @@ __host__ __device__ constexpr int operand_of_tap(int kh, int kw, int step) {
 
 // Where a thread reads of the staged input, from its own first position and channel.
 __host__ __device__ constexpr int staged_row(int step, int offset) {
-  return P::channels_last ? (offset * kRowPitch + kRunStart) * kPixelPitch + step * kDepth
-                          : step * kDepth * kChannelPitch + offset * kRowPitch + kRunStart;
+  return P::channels_last && P::bulk ? offset * (kRowPitch / P::run) * kRunPitch + step * kDepth
+         : P::channels_last          ? (offset * kRowPitch + kRunStart) * kPixelPitch + step * kDepth
+                                     : step * kDepth * kChannelPitch + offset * kRowPitch + kRunStart;
 }
 
 // Whether any tap makes outputs of a phase of the block; the others are bias alone.
@@ -253,6 +273,8 @@ extern "C" __global__ void __launch_bounds__(256)
 #include "shift_gemm.skew.h"
 #include "shift_gemm.staging.h"
 
+#include "shift_gemm.pixels.h"
+
 // Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the
 // image's column of the thread's first word; and whether the tile has columns outside of the image.
 struct Place {
@@ -271,7 +293,8 @@ __device__ __forceinline__ void load_run(Run& run, const Element* row, const Pla
 #pragma unroll
     for (int i = 0; i < kRun; i += kVector) {
       if (P::channels_last) {
-        words[half][i] = operand(*reinterpret_cast<const unsigned int*>(row + i * kPixelPitch + half * (4 / kBytes)));
+        words[half][i] = operand(*reinterpret_cast<const unsigned int*>(
+            row + (P::bulk ? i / P::run * kRunPitch + i % P::run * P::chunk : i * kPixelPitch) + half * (4 / kBytes)));
       } else if (P::type == kWgmmaTf32 && kVector == 4) {
         const uint4 v = *reinterpret_cast<const uint4*>(row + half * 4 * kChannelPitch + i);
         words[half][i] = operand(v.x);
@@ -388,6 +411,8 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
 #include "shift_gemm.split.h"
 #include "shift_gemm.store.h"
 
+#include "shift_gemm.cluster.h"
+
 // A tile's place: its first image, and its first position there.
 struct Tile {
   int image;
@@ -442,9 +467,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const long long out_image = static_cast<long long>(out_h) * out_w * P::out_channels;
 
   // The block's output channels and phase rows; blocks that read the same input run together.
-  const int column_tile = blockIdx.x % kColumnTiles;
-  const int first_tile = blockIdx.x / kColumnTiles;
-  const int next_tile = gridDim.x / kColumnTiles;
+  const int rank = P::cluster == 1 ? 0 : blockIdx.x % P::cluster;
+  const int column_tile = blockIdx.x / P::cluster % kColumnTiles;
+  const int first_tile = blockIdx.x / (P::cluster * kColumnTiles);
+  const int next_tile = P::cluster == 1 ? gridDim.x / kColumnTiles : tiles;
   const int first_out = column_tile % kChannelTiles * P::columns;
   const int phase_row = kPhaseGroups == 1 ? 0 : column_tile / kChannelTiles;
   const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
@@ -459,7 +485,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* landed = resident + (P::resident ? 1 : 0);  // of f32x3's bulk copies, which are looked at first
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], P::resident ? kProducers : kProducers + 1);
+      mbarrier_init(&full[stage], P::resident ? kArrivals : kArrivals + 1);
       mbarrier_init(&empty[stage], kTileWarps);
       if (P::split && P::bulk) {
         mbarrier_init(&landed[stage], kProducers);
@@ -494,14 +520,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       if (kKept) {
         find_pixels(pixels, tile.m_y + above, tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
       }
-      for (int chunk = 0; chunk < kChunks; ++chunk) {
+      for (int chunk = rank * kOwnChunks; chunk < (rank + 1) * kOwnChunks; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * kStageBytes;
         if (!P::resident && thread == 0) {
           mbarrier_arrive_expect(&full[stage], kChunkWeightBytes);
           bulk_load(to + kInputBytes, block_weights + chunk * kChunkWeightBytes, kChunkWeightBytes, &full[stage]);
         }
-        if (kSkewed) {
+        if (P::bulk && P::channels_last) {
+          stage_pieces(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
+                       tile.m_x + kFirstColumn, thread, batch - tile.image, &full[stage], in_h, in_w);
+        } else if (kSkewed) {
           stage_skewed_rows(reinterpret_cast<Element*>(to), x, tile.image, chunk * P::chunk, tile.m_y + above,
                             tile.m_x + kFirstColumn, thread, batch, &full[stage], in_h, in_w);
         } else if (P::bulk) {
@@ -538,6 +567,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           }
         }
       }
+      if (P::cluster > 1) {  // with the consumers, in add_up_cluster()
+        __syncwarp();
+        meet();
+        meet();
+      }
     }
     if constexpr (P::split) {
       if (!P::bulk) {
@@ -558,9 +592,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int row = run / (P::tile_w / P::run) % P::tile_h;
     const int column = run % (P::tile_w / P::run) * P::run;
     const int position = (image * kStagedRows + row) * kRowPitch + column;
-    const int own = P::channels_last ? position * kPixelPitch + quarter * (8 / kOperandBytes)
-                                     : quarter * (4 / kOperandBytes) * kChannelPitch + position;
-    const int co = first_out + quarter * P::channel_run;
+    const int own = P::channels_last && P::bulk ? position / P::run * kRunPitch + quarter * (8 / kOperandBytes)
+                    : P::channels_last          ? position * kPixelPitch + quarter * (8 / kOperandBytes)
+                                                : quarter * (4 / kOperandBytes) * kChannelPitch + position;
+    const int co = first_out + rank * kStoredColumns + quarter * P::channel_run;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[kSums][kTiles] = {};
     float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x;  // that sums are added to
@@ -588,7 +623,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         place = place_of(tile, x, image, quarter, tile.m_y + above + row, column, in_h, in_w);
       }
       pin(sums);
-      for (int chunk = 0; chunk < kChunks; ++chunk) {
+      for (int chunk = 0; chunk < kOwnChunks; ++chunk) {
         mbarrier_wait(&full[stage], parity);
         if (P::in_turn) {
           release(&turn[1 - group], chunk == kChunks - 1);
@@ -630,6 +665,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       if (P::in_turn) {
         skip_tile(stage, parity);
+      }
+      if (P::cluster > 1) {
+        add_up_cluster(sums, stages, rank);
       }
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       if (P::tile_n == 1 || tile.image + image < batch) {

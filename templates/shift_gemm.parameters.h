@@ -44,14 +44,17 @@ struct Parameters {
   static constexpr int phase_rows = 2;     // of the stride_h: all, or 1 where the kernel is a multiple of the stride
   static constexpr bool exchange = false;  // a warp's outputs go through shared memory, to be stored side by side
 
-  // The pipeline: input channels of a stage, stages, bytes of one copy (4, 8 or 16), whether whole rows are brought by
-  // bulk copies instead (NCHW whose rows are whole pieces of 16 bytes), and whether the weights of all channels lie in
-  // shared memory for the block's life or come with each stage.
+  // The pipeline: input channels of a stage, stages, bytes of one copy (4, 8 or 16), whether rows, or pixels with
+  // channels last, are brought by bulk copies instead, and whether the weights of all channels lie in shared memory for
+  // the block's life or come with each stage.
   static constexpr int chunk = 16;
   static constexpr int stages = 3;
   static constexpr int copy_bytes = 16;
   static constexpr bool bulk = false;
   static constexpr bool resident = false;
+
+  // Blocks of a cluster, 1 to 8, which share the input channels of a tile among them.
+  static constexpr int cluster = 1;
 
   // Whether a consumer gets operands ready while products of others are under way, which takes more registers.
   static constexpr bool ahead = true;

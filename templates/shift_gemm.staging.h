@@ -56,7 +56,7 @@ __device__ __forceinline__ long long find_pixel(int pixel, int first_row, int fi
 
 // The thread's pixels. A few that 32 bits count are found once a tile, others for each chunk.
 constexpr int kOwnPixels = ceil_div(kPlane, kAtOnce);
-constexpr bool kKept = P::channels_last && kOwnPixels <= 8 && P::height >= 0 && P::width >= 0 &&
+constexpr bool kKept = P::channels_last && !P::bulk && kOwnPixels <= 8 && P::height >= 0 && P::width >= 0 &&
                        static_cast<long long>(P::tile_n) * P::height * P::width <= 0x7fffffff;
 using Pixels = int[kKept ? kOwnPixels : 1];
 __device__ __forceinline__ void find_pixels(Pixels& pixels, int first_row, int first_column, int thread, int images,

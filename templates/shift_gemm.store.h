@@ -13,11 +13,11 @@ __device__ __forceinline__ int own_channel(int co, int i) {
 }
 
 // The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait.
-using Shifts = float[P::has_bias ? P::columns / 4 : 1];
+using Shifts = float[P::has_bias ? kStoredColumns / 4 : 1];
 __device__ __forceinline__ void load_shifts(Shifts& shifts, const Element* __restrict__ bias, int co) {
   if (P::has_bias) {
 #pragma unroll
-    for (int i = 0; i < P::columns / 4; ++i) {
+    for (int i = 0; i < kStoredColumns / 4; ++i) {
       const int channel = own_channel(co, i);
       shifts[i] = P::out_channels % P::columns == 0 || channel < P::out_channels ? widen(bias[channel]) : 0;
     }
@@ -35,7 +35,7 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
     if (oy < out_h) {
       if (P::channels_last) {
 #pragma unroll
-        for (int first = 0; first < P::columns / 4; first += P::store) {
+        for (int first = 0; first < kStoredColumns / 4; first += P::store) {
           const int channel = own_channel(co, first);
           if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
 #pragma unroll
@@ -62,7 +62,7 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
         }
       } else {
 #pragma unroll
-        for (int i = 0; i < P::columns / 4; ++i) {
+        for (int i = 0; i < kStoredColumns / 4; ++i) {
           const int channel = own_channel(co, i);
           if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
             Element* to = y + (static_cast<long long>(channel) * out_h + oy) * out_w;

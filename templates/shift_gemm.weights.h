@@ -30,33 +30,43 @@ __device__ __forceinline__ int operand_row(int tap, int step, int half, int n) {
          tap % kMerged * P::columns + n;
 }
 
-// Makes 16 bytes of the packed weights; adjacent threads read adjacent taps.
+constexpr int kDepths = kChunks * kSteps;
+constexpr int kPackedRows = P::split ? 1 : kDepths % 4 == 0 ? 4 : 2;
+
+// Makes {kPackedRows} rows of 16 bytes of the packed weights, of depths that follow one another: their reads are under
+// way together. Adjacent threads read adjacent taps, of all phase rows.
 __device__ __forceinline__ void pack(const Element* __restrict__ weight, unsigned char* __restrict__ packed,
                                      int index) {
-  const int tap = index % kBlockTaps;
-  const int n = index / kBlockTaps % P::columns;
-  const int half = index / (kBlockTaps * P::columns) % 2;
-  const int step = index / (kBlockTaps * P::columns * 2) % kSteps;
-  const int chunk = index / (kBlockTaps * P::columns * 2 * kSteps) % kChunks;
-  const int column_tile = index / (kBlockTaps * P::columns * 2 * kSteps * kChunks);
-  if (column_tile < kColumnTiles) {
-    const int co = column_tile % kChannelTiles * P::columns + out_channel_at(n);
-    const int ci = chunk * P::chunk + step * kDepth + (P::channels_last ? half * (kPack / 4) : half * kPack);
-    const int place = place_of_tap(tap, column_tile);
-    unsigned int words[4];
-    CONVTGEN_UNROLL
-    for (int word = 0; word < 4; ++word) {
-      if (P::type == kWgmmaTf32) {
-        words[word] = float_to_tf32(weight_at(weight, ci + (P::channels_last ? 2 : 1) * word, co, place));
-      } else {
-        const int pair = (P::channels_last ? 4 : 2) * word;
-        words[word] = static_cast<unsigned int>(weight_at(weight, ci + pair, co, place)) |
-                      static_cast<unsigned int>(weight_at(weight, ci + pair + 1, co, place)) << 16;
+  const int place = index % kTaps;
+  const int n = index / kTaps % P::columns;
+  const int half = index / (kTaps * P::columns) % 2;
+  const int first = index / (kTaps * P::columns * 2) % (kDepths / kPackedRows) * kPackedRows;
+  const int channel_tile = index / (kTaps * P::columns * 2 * (kDepths / kPackedRows));
+  if (channel_tile < kChannelTiles) {
+    const int kh = place / P::kernel_w;
+    const int tap = kPhaseGroups == 1 ? place : kh / kPhaseGroups * P::kernel_w + place % P::kernel_w;
+    const int phase_row = kPhaseGroups == 1 ? 0 : (kh + P::stride_h - P::padding_h % P::stride_h) % P::stride_h;
+    const int column_tile = phase_row * kChannelTiles + channel_tile;
+    const int co = channel_tile * P::columns + out_channel_at(n);
+    unsigned char* tile_weights = packed + static_cast<long long>(column_tile) * kPackedBytes;
+#pragma unroll
+    for (int depth = first; depth < first + kPackedRows; ++depth) {
+      const int ci = depth * kDepth + (P::channels_last ? half * (kPack / 4) : half * kPack);
+      unsigned int words[4];
+      CONVTGEN_UNROLL
+      for (int word = 0; word < 4; ++word) {
+        if (P::type == kWgmmaTf32) {
+          words[word] = float_to_tf32(weight_at(weight, ci + (P::channels_last ? 2 : 1) * word, co, place));
+        } else {
+          const int pair = (P::channels_last ? 4 : 2) * word;
+          words[word] = static_cast<unsigned int>(weight_at(weight, ci + pair, co, place)) |
+                        static_cast<unsigned int>(weight_at(weight, ci + pair + 1, co, place)) << 16;
+        }
       }
+      unsigned char* chunk_weights = tile_weights + depth / kSteps * kChunkWeightBytes;
+      *reinterpret_cast<uint4*>(chunk_weights + operand_row(tap, depth % kSteps, half, n) * 16) =
+          make_uint4(words[0], words[1], words[2], words[3]);
     }
-    unsigned char* chunk_weights = packed + (static_cast<long long>(column_tile) * kChunks + chunk) * kChunkWeightBytes;
-    *reinterpret_cast<uint4*>(chunk_weights + operand_row(tap, step, half, n) * 16) =
-        make_uint4(words[0], words[1], words[2], words[3]);
   }
 }
 

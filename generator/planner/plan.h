@@ -47,9 +47,11 @@ struct Plan {
   std::string template_name;  // "direct"
   Parameters parameters;
   int threads = 0;                // a block
+  int cluster = 1;                // blocks of a cluster, which the grid is whole ones of
   std::int64_t shared_bytes = 0;  // dynamic shared memory of a block
   std::int64_t alignment = 0;     // bytes that the addresses of x and y are multiples of; 0: those of an element
   std::int64_t packed_bytes = 0;  // of the packed copy of the weights that the kernel reads in their place; 0: none
+  std::int64_t packed_rows = 1;   // of 16 bytes that a thread of the packing kernel makes
   std::optional<double> predicted_seconds = {};  // of a call at the layer's sizes, middling ones where they are open
   std::optional<RecordedTime> recorded = {};     // by a record that ships: it was the layer's fastest there
   std::string summary;  // "a block makes 16x64 pixels of 16 channels; 21 taps; 26.1 KiB shared"

@@ -15,7 +15,7 @@ using shift_gemm::Block;
 using shift_gemm::Facts;
 
 constexpr std::int64_t kThreads = 384;
-constexpr std::size_t kMostPlans = 12;
+constexpr std::size_t kMostPlans = 16;
 
 Parameters parameters_of(const Layer& l, const Block& b) {
   Parameters p = layer_parameters(l);
@@ -43,6 +43,7 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"resident", b.resident},
       {"ahead", b.ahead},
       {"add_rows", b.add_rows},
+      {"cluster", b.cluster},
   });
   return p;
 }
@@ -54,8 +55,10 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   plan.predicted_seconds = seconds;
   plan.parameters = parameters_of(layer, b);
   plan.threads = kThreads;
+  plan.cluster = static_cast<int>(b.cluster);
   plan.shared_bytes = shared_bytes(f, b);
   plan.packed_bytes = packed_bytes(f, b);
+  plan.packed_rows = packed_rows(f, b);
   plan.alignment = std::max(is_skewed(f, b) ? staging_of(f, b).vector * f.bytes : b.copy_bytes, b.store * f.bytes);
   plan.summary = fmt::format("a block makes {}{}x{} outputs of {} channels; {} taps; {:.1f} KiB shared",
                              b.tile_n > 1 ? fmt::format("{}x", b.tile_n) : "", b.tile_h * b.phase_rows,
@@ -64,14 +67,16 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   const std::int64_t merged = shift_gemm::merged_phases(layer);
   plan.reason = fmt::format(
       "tensor cores: {}products of 64 positions x {} columns, {} a warpgroup, {} stages of {} input channels{}, "
-      "weights {}{}{}",
+      "weights {}{}{}{}",
       f.split ? "three f16 for each of fp32; " : "", merged * b.columns,
       b.run / 2 * b.phase_rows * layer.stride.w / merged, b.stages, b.chunk,
-      is_flat(f, b) ? " in one piece"
-      : b.bulk      ? " by rows"
-                    : "",
+      is_flat(f, b)               ? " in one piece"
+      : b.bulk && f.channels_last ? " by pixels"
+      : b.bulk                    ? " by rows"
+                                  : "",
       b.resident ? "resident" : "with each stage", b.in_turn ? ", warpgroups in turn" : "",
-      b.exchange ? ", outputs through shared memory" : "");
+      b.exchange ? ", outputs through shared memory" : "",
+      b.cluster > 1 ? fmt::format(", channels parted among clusters of {} blocks", b.cluster) : "");
   return plan;
 }
 
@@ -114,6 +119,7 @@ Grid shift_gemm_grid(const Problem& problem, const Plan& plan) {
   const Layer& layer = problem.layer;
   const std::int64_t columns =
       ceil_div(layer.out_channels, integer(plan, "columns")) * (layer.stride.h / integer(plan, "phase_rows"));
+  const std::int64_t cluster = integer(plan, "cluster");
   // Of an image that is one row of positions, a tile has several rows, or about a part of one.
   const bool flat = shift_gemm::is_flat(shift_gemm::facts_of(problem), {.tile_h = integer(plan, "tile_h"),
                                                                         .run = integer(plan, "run"),
@@ -126,8 +132,8 @@ Grid shift_gemm_grid(const Problem& problem, const Plan& plan) {
           .tile_rows = layer.stride.h * rows,
           .tile_columns = layer.stride.w * integer(plan, "tile_w"),
           .tile_images = integer(plan, "tile_n"),
-          .blocks_per_tile = columns,
-          .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};
+          .blocks_per_tile = columns * cluster,
+          .most_tiles = cluster > 1 ? 0 : std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};
 }
 
 }  // namespace convtgen

@@ -7,9 +7,12 @@
 #include <optional>
 #include <set>
 
+#include "generator/planner/cost.h"
+
 namespace convtgen::shift_gemm {
 namespace {
 
+constexpr std::int64_t kConsumers = 256;
 constexpr std::int64_t kMostSums = 256;  // of a thread: phases * tiles of 64 positions * columns * sets
 constexpr std::int64_t kMostRegisters = 152;
 constexpr std::int64_t kMostSplitRegisters = 168;
@@ -17,6 +20,9 @@ constexpr std::int64_t kMostRegistersInTurn = 160;  // the same with the words o
 constexpr std::int64_t kSkewRegisters = 20;         // less where rows begin anywhere
 constexpr std::int64_t kMostProducts = 1024;        // in the unrolled body
 constexpr std::int64_t kMostTerms = 16;  // products of a sum of f32x3: each addition on tensor cores truncates
+constexpr std::int64_t kMostCluster = 8;
+constexpr std::int64_t kLeastPieceBytes = 128;  // of a bulk copy of pixels
+constexpr std::int64_t kMostLongProducts = 48;  // of a warpgroup in chunks of eight depths, which are written out
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the weights of a block
 constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
 
@@ -24,6 +30,9 @@ constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-by
 bool choose_stages(const Facts& f, Block& b) {
   for (const bool resident : {true, false}) {
     b.resident = resident;
+    if (resident && b.cluster > 1) {
+      continue;  // a block needs its share of them once
+    }
     for (b.stages = 6; b.stages >= 2; --b.stages) {
       if (shared_bytes(f, b) <= f.target.max_shared_bytes) {
         return true;
@@ -34,7 +43,8 @@ bool choose_stages(const Facts& f, Block& b) {
 }
 
 /// How input is brought: by the largest copies that rows (or pixels, with channels last) of this many elements allow,
-/// and rows also by bulk copies: of 32-bit elements, which consumers read one by one, whatever their width is.
+/// and rows also by bulk copies: of 32-bit elements, which consumers read one by one, whatever their width is. So do
+/// pixels where a copy has kLeastPieceBytes.
 std::vector<Block> with_copies(const Facts& f, Block b) {
   const Size extent = f.channels_last ? Size(f.layer.in_channels) : f.layer.width;
   std::vector<Block> out;
@@ -43,11 +53,17 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
       out.push_back(b);
     }
   }
-  if (!f.channels_last && !out.empty() && (out.front().copy_bytes == 16 || f.bytes == 4)) {
+  if (!out.empty() && (out.front().copy_bytes == 16 || (f.bytes == 4 && !f.channels_last)) &&
+      !(f.split && f.channels_last)) {
     out.push_back(out.front());
     out.back().copy_bytes = 16;
     out.back().bulk = true;
+    if (f.channels_last && piece_pixels(f, out.back()) * b.chunk * f.bytes < kLeastPieceBytes) {
+      out.pop_back();
+    }
   }
+  // The largest chunks make so few products of each byte that only pieces of many bytes are worth them.
+  std::erase_if(out, [&](const Block& each) { return !f.split && b.chunk == 8 * f.depth && !each.bulk; });
   return out;
 }
 
@@ -67,7 +83,7 @@ bool choose_store(const Facts& f, Block& b) {
   const Layer& layer = f.layer;
   b.store = f.pack;
   if (f.channels_last) {
-    while (b.store > 1 && (b.columns % (4 * b.store) != 0 || layer.out_channels % b.store != 0)) {
+    while (b.store > 1 && (b.columns / b.cluster % (4 * b.store) != 0 || layer.out_channels % b.store != 0)) {
       b.store /= 2;
     }
     b.channel_run = b.store;
@@ -125,16 +141,25 @@ bool choose_tile(const Facts& f, Block& b) {
   return b.tile_h > 0;
 }
 
-/// The rest of a block whose run, phase rows, columns, chunk and copies are chosen; nothing where nothing fits.
+/// The rest of a block whose run, phase rows, columns, chunk, copies and cluster are chosen; nothing where nothing
+/// fits.
 std::optional<Block> completed(const Facts& f, Block b) {
   const Layer& layer = f.layer;
   const std::int64_t products = layer.kernel.h * layer.kernel.w / merged_phases(layer) * b.phase_rows / layer.stride.h *
                                 (b.chunk / f.depth) * (b.run / 2) * (f.split ? 3 : 1);
-  if (products > kMostProducts || !choose_ahead(f, b) || packed_bytes(f, b) > kMostPackedBytes ||
+  const bool is_long = !f.split && b.chunk == 8 * f.depth && products > kMostLongProducts;
+  if (products > kMostProducts || is_long || !choose_ahead(f, b) || packed_bytes(f, b) > kMostPackedBytes ||
       packed_bytes(f, b) / column_tiles(f, b) > kMostBlockBytes) {
     return std::nullopt;
   }
-  return choose_store(f, b) && choose_tile(f, b) ? std::optional(b) : std::nullopt;
+  if (b.cluster > 1 && (f.split || chunks(f, b) % b.cluster != 0 || b.columns % (8 * b.cluster) != 0)) {
+    return std::nullopt;
+  }
+  if (!choose_store(f, b) || !choose_tile(f, b) ||
+      (b.cluster > 1 && tiles(f, b) * column_tiles(f, b) > f.target.multiprocessors)) {
+    return std::nullopt;
+  }
+  return b;
 }
 
 /// Output channels of a block: as many as the registers hold, or a half or a quarter of them.
@@ -167,7 +192,14 @@ std::int64_t rows_added(const Facts& f) {
 std::vector<std::int64_t> chunk_sizes(const Facts& f) {
   const Layer& layer = f.layer;
   if (!f.split) {
-    return layer.in_channels > 2 * f.depth ? std::vector{2 * f.depth, 4 * f.depth} : std::vector{2 * f.depth};
+    std::vector<std::int64_t> sizes = {2 * f.depth};
+    if (layer.in_channels > 2 * f.depth) {
+      sizes.push_back(4 * f.depth);
+    }
+    if (f.channels_last && layer.in_channels > 4 * f.depth) {
+      sizes.push_back(8 * f.depth);
+    }
+    return sizes;
   }
   const std::int64_t taps = taps_of_phase(f.rows) * taps_of_phase(f.columns);
   std::vector<std::int64_t> sizes = {f.depth};
@@ -176,6 +208,13 @@ std::vector<std::int64_t> chunk_sizes(const Facts& f) {
   }
   return sizes;
 }
+
+/// How outputs are stored, as they are or through shared memory, by all consumers at once or in turn; and how many
+/// blocks share a tile's input channels.
+struct Way {
+  bool exchange = false, in_turn = false;
+  std::int64_t cluster = 1;
+};
 
 }  // namespace
 
@@ -198,11 +237,12 @@ Facts facts_of(const Problem& problem) {
 std::vector<Block> blocks(const Facts& f) {
   const Layer& layer = f.layer;
   const bool rows_part = layer.kernel.h % layer.stride.h == 0 && layer.dilation.h == 1;
-  // How outputs are stored: as they are or through shared memory, by all consumers at once or in turn. Consumers of
-  // f32x3 have no registers for more than the first.
-  std::vector<std::pair<bool, bool>> ways = {{false, false}};
+  std::vector<Way> ways = {{}};  // consumers of f32x3 have no registers for more
   if (!f.split) {
-    ways.insert(ways.end(), {{true, false}, {false, true}, {true, true}});
+    ways.insert(ways.end(), {{.exchange = true}, {.in_turn = true}, {.exchange = true, .in_turn = true}});
+    for (std::int64_t cluster = 2; cluster <= kMostCluster; cluster *= 2) {
+      ways.push_back({.cluster = cluster});
+    }
   }
   std::vector<Block> all;
   for (const std::int64_t phase_rows : std::set<std::int64_t>{layer.stride.h, rows_part ? 1 : layer.stride.h}) {
@@ -216,9 +256,10 @@ std::vector<Block> blocks(const Facts& f) {
           block.chunk = chunk;
           block.add_rows = rows_added(f);
           for (Block copied : with_copies(f, block)) {
-            for (const auto& [exchange, in_turn] : ways) {
+            for (const auto& [exchange, in_turn, cluster] : ways) {
               copied.exchange = exchange;
               copied.in_turn = in_turn;
+              copied.cluster = cluster;
               if (const std::optional<Block> fitting = completed(f, copied)) {
                 all.push_back(*fitting);
               }
@@ -244,12 +285,15 @@ Staging staging_of(const Facts& f, const Block& b) {
   const std::int64_t align = f.channels_last ? 1 : skewed ? out.vector : std::max(b.copy_bytes / f.bytes, out.vector);
   const std::int64_t first = round_down(least_offset(f.columns), align);
   out.image_rows = b.tile_h + out.offsets_h - 1;
-  out.columns = round_up(b.tile_w + greatest_offset(f.columns) - first, align);
+  out.columns = round_up(b.tile_w + greatest_offset(f.columns) - first, f.channels_last && b.bulk ? b.run : align);
   const std::int64_t start = f.channels_last ? first : first + round_down(least_offset(f.columns) - first, out.vector);
   out.run_words = round_up(run - start, out.vector);
   const std::int64_t pitch_of_rows = skewed ? round_up(out.columns + f.pack - out.vector, f.pack) : out.columns;
   const std::int64_t plane = b.tile_n * out.image_rows * pitch_of_rows;
-  if (f.channels_last) {
+  if (f.channels_last && b.bulk) {
+    out.copies = plane / piece_pixels(f, b);
+    out.input_bytes = plane / b.run * (b.run * b.chunk * f.bytes + 32);
+  } else if (f.channels_last) {
     const std::int64_t words = b.chunk * f.bytes / 4;
     out.input_bytes = plane * 4 *
                       (words + (b.run > 2 ? floor_mod(4 - words, 8)
@@ -260,6 +304,7 @@ Staging staging_of(const Facts& f, const Block& b) {
                                : f.bytes == 4 ? plane + floor_mod(8 - plane, 32)
                                               : 2 * (plane / 2 + floor_mod(4 - plane / 2, 16));
     out.input_bytes = b.chunk * pitch * f.bytes;
+    out.copies = b.bulk ? b.chunk * b.tile_n * out.image_rows : 0;
   }
   out.weight_bytes = f.layer.kernel.h * f.layer.kernel.w / groups * (b.chunk / f.depth) * b.columns * 32 * f.parts;
   if (f.split) {
@@ -268,6 +313,10 @@ Staging staging_of(const Facts& f, const Block& b) {
         b.add_rows > 0 || chunks(f, b) > 1 ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512 : 0;
   }
   return out;
+}
+
+std::int64_t piece_pixels(const Facts& f, const Block& b) {
+  return b.chunk == f.layer.in_channels ? b.run : 1;
 }
 
 std::int64_t positions(const Block& b) {
@@ -300,8 +349,20 @@ std::int64_t column_tiles(const Facts& f, const Block& b) {
   return ceil_div(f.layer.out_channels, b.columns) * (f.layer.stride.h / b.phase_rows);
 }
 
+std::int64_t tiles(const Facts& f, const Block& b) {
+  const Shape shape = shape_of(f.layer, planned_sizes(f.layer)).value_or(Shape{});
+  const std::int64_t of_image = is_flat(f, b) ? ceil_div(shape.in_height * shape.in_width, b.tile_w)
+                                              : ceil_div(shape.out_height, f.layer.stride.h * b.tile_h) *
+                                                    ceil_div(shape.out_width, f.layer.stride.w * b.tile_w);
+  return ceil_div(shape.batch, b.tile_n) * of_image;
+}
+
 std::int64_t chunks(const Facts& f, const Block& b) {
   return ceil_div(f.layer.in_channels, b.chunk);
+}
+
+std::int64_t sum_bytes(const Facts& f, const Block& b) {
+  return b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2 * 4 * kConsumers;
 }
 
 std::int64_t times_added(const Facts& f, const Block& b) {
@@ -317,13 +378,19 @@ std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const std::int64_t barriers = f.split && b.bulk ? 24 : 16;
   const std::int64_t stage =
       staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + staging.largest_bytes + barriers;
-  return (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage + staging.total_bytes +
-         exchange_bytes(f, b) + (b.in_turn ? 24 : 0);
+  const std::int64_t staged = (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage +
+                              staging.total_bytes + exchange_bytes(f, b) + (b.in_turn ? 24 : 0);
+  // What the blocks of a cluster send to one of them takes the stages' place.
+  return b.cluster > 1 ? std::max(staged, sum_bytes(f, b) + b.stages * 16) : staged;
 }
 
 std::int64_t packed_bytes(const Facts& f, const Block& b) {
   const std::int64_t scales = f.split ? b.columns * 36 : 0;  // and what they are found by
   return column_tiles(f, b) * (chunks(f, b) * staging_of(f, b).weight_bytes + scales);
+}
+
+std::int64_t packed_rows(const Facts& f, const Block& b) {
+  return f.split ? 1 : chunks(f, b) * (b.chunk / f.depth) % 4 == 0 ? 4 : 2;
 }
 
 }  // namespace convtgen::shift_gemm

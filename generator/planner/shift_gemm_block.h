@@ -17,6 +17,7 @@ struct Block {
   std::int64_t chunk = 16, stages = 2, copy_bytes = 16;
   bool bulk = false, resident = false, ahead = true, exchange = false, in_turn = false;
   std::int64_t add_rows = 0;
+  std::int64_t cluster = 1;
 };
 
 /// What the choice depends on.
@@ -48,12 +49,16 @@ struct Staging {
   std::int64_t run_words = 0;     // positions of a row that a thread reads
   std::int64_t vector = 1;        // that come together
   std::int64_t input_bytes = 0;   // of a stage
+  std::int64_t copies = 0;        // bulk ones that bring it
   std::int64_t weight_bytes = 0;  // of a chunk
   // Of f32x3: what tells the scale of a stage, and what the chunks add up to.
   std::int64_t largest_bytes = 0;
   std::int64_t total_bytes = 0;
 };
 [[nodiscard]] Staging staging_of(const Facts& facts, const Block& block);
+
+/// Adjacent pixels that one bulk copy brings, with channels last.
+[[nodiscard]] std::int64_t piece_pixels(const Facts& facts, const Block& block);
 
 /// Whether rows come by bulk copies though they are no whole pieces of 16 bytes: each begins anywhere in one.
 [[nodiscard]] bool is_skewed(const Facts& facts, const Block& block);
@@ -68,8 +73,14 @@ struct Staging {
 /// Blocks of output channels and phase rows.
 [[nodiscard]] std::int64_t column_tiles(const Facts& facts, const Block& block);
 
+/// Tiles of the layer at the sizes that are planned for.
+[[nodiscard]] std::int64_t tiles(const Facts& facts, const Block& block);
+
 /// Chunks of input channels.
 [[nodiscard]] std::int64_t chunks(const Facts& facts, const Block& block);
+
+/// Of the sums of all consumers, in bytes.
+[[nodiscard]] std::int64_t sum_bytes(const Facts& facts, const Block& block);
 
 /// How often a tile of f32x3 adds its sums to totals before its end, where all of its input has one scale.
 [[nodiscard]] std::int64_t times_added(const Facts& facts, const Block& block);
@@ -77,6 +88,8 @@ struct Staging {
 /// Shared memory of a block, and the packed weights of the layer, in bytes.
 [[nodiscard]] std::int64_t shared_bytes(const Facts& facts, const Block& block);
 [[nodiscard]] std::int64_t packed_bytes(const Facts& facts, const Block& block);
+/// Rows of 16 bytes of them that a thread makes.
+[[nodiscard]] std::int64_t packed_rows(const Facts& facts, const Block& block);
 
 /// A rough time on an H200 at the layer's sizes, or at a middling one where it leaves a size open.
 [[nodiscard]] double predicted_seconds(const Facts& facts, const Block& block);

@@ -17,9 +17,12 @@ constexpr double kChunkCycles = 150;      // of barriers, and of a pipeline that
 constexpr double kLatencyCycles = 1000;   // until a first byte arrives, under load
 // What calls took over what this says of them, in the middle of the benchmark's layers.
 constexpr double kRowsMeasured = 1.25;
-constexpr double kPixelsMeasured = 0.85;  // with channels last
-constexpr double kSplitMeasured = 1.22;   // f32x3
-constexpr double kLaunchSeconds = 3e-6;   // and the first loads
+constexpr double kPixelsMeasured = 0.85;   // with channels last
+constexpr double kPiecesGuessed = 1.0;     // the same, by bulk copies: not measured
+constexpr double kSplitMeasured = 1.22;    // f32x3
+constexpr double kMeetCycles = 4000;       // of a cluster whose blocks wait for one another, not measured
+constexpr double kSentBytesPerCycle = 12;  // to other SMs
+constexpr double kLaunchSeconds = 3e-6;    // and the first loads
 constexpr double kPackBytesPerSecond = 1e12;
 constexpr double kEpilogueInstructions = 4;  // for an output: bias, address, store
 constexpr double kExchangeInstructions = 6;  // the same through shared memory
@@ -47,7 +50,7 @@ double product_cycles(std::int64_t columns, bool alone) {
 /// by what a plane leaves over of whole pieces.
 double bank_conflicts(const Facts& f, const Block& b) {
   if (f.channels_last || f.split) {
-    return 2;
+    return f.channels_last && b.bulk ? 1 : 2;
   }
   if (!is_skewed(f, b)) {
     return 1;
@@ -57,12 +60,28 @@ double bank_conflicts(const Facts& f, const Block& b) {
   return plane % 2 != 0 ? 1 : plane % 4 != 0 ? 2 : 4;
 }
 
+/// Of adding up what the blocks of a cluster made, and of a pipeline that fills for one tile.
+double meeting_cycles(const Facts& f, const Block& b) {
+  if (b.cluster == 1) {
+    return 0;
+  }
+  const auto bytes = static_cast<double>(sum_bytes(f, b));
+  const double sent = bytes * static_cast<double>(b.cluster - 1) / static_cast<double>(b.cluster);
+  return kMeetCycles + sent / kSentBytesPerCycle + bytes / 128;
+}
+
+/// SMs on which clusters of so many blocks find places: the SMs of a GPC, 16 or 18, are no multiple of the larger ones.
+std::int64_t usable(const Facts& f, const Block& b) {
+  const std::int64_t sms = f.target.multiprocessors;
+  return b.cluster <= 2 ? sms : b.cluster == 4 ? sms * 30 / 33 : sms * 10 / 11;
+}
+
 /// Cycles of one tile whose stages keep coming.
 double tile_cycles(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
   const double groups = number(f.layer.stride.h / b.phase_rows);
   const double steps = number(b.chunk / f.depth);
-  const double stages = number(chunks(f, b));
+  const double stages = number(chunks(f, b)) / number(b.cluster);
   const std::int64_t merged = merged_phases(f.layer);
   const double products = number(f.layer.kernel.h * f.layer.kernel.w / merged) / groups * steps * number(positions(b)) /
                           64 * (f.split ? 3 : 1);
@@ -84,8 +103,7 @@ double tile_cycles(const Facts& f, const Block& b) {
                                      : f.split ? number(b.copy_bytes)
                                                : std::min(16.0, number(b.copy_bytes) / kSmallCopyCycles));
   const double scans = f.split ? number(staging.input_bytes) / 16 / 128 : 0;  // of a thread, four values each
-  const double rows =
-      b.bulk ? number(b.chunk * b.tile_n * staging.image_rows) * (is_skewed(f, b) ? kSkewedCycles : kBulkCycles) : 0.0;
+  const double rows = number(staging.copies) * (is_skewed(f, b) ? kSkewedCycles : kBulkCycles);
   // What f32x3 adds up is written and read again; at a tile's end only what there is.
   const double additions = f.split ? number(times_added(f, b)) / stages : 0;
   const double weights = b.resident ? 0 : number(staging.weight_bytes);
@@ -105,8 +123,8 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double in_rounds = f.split ? round / number(b.stages) : 0;
   const double multiplied =
       stages * (std::max({consumers, producers, bytes / kL2BytesPerCycle, in_rounds}) + kChunkCycles);
-  const double stored = 2 * outputs * (b.exchange ? kExchangeInstructions : kEpilogueInstructions);
-  return b.in_turn ? std::max(multiplied, (multiplied + stored) / 2) : multiplied + stored;
+  const double stored = 2 * outputs * (b.exchange ? kExchangeInstructions : kEpilogueInstructions) / number(b.cluster);
+  return b.in_turn ? std::max(multiplied, (multiplied + stored) / 2) : multiplied + stored + meeting_cycles(f, b);
 }
 
 /// Sectors of 32 bytes that rows of `elements` adjacent ones touch, over those that they would fill.
@@ -121,16 +139,12 @@ double row_waste(const Facts& f, std::int64_t elements, std::int64_t extent) {
 double predicted_seconds(const Facts& f, const Block& b) {
   const Layer& layer = f.layer;
   const Shape shape = shape_of(layer, planned_sizes(layer)).value_or(Shape{});
-  const bool flat = is_flat(f, b);
-  const std::int64_t in_row = flat ? shape.in_height * shape.in_width : shape.in_width;
-  const std::int64_t image_tiles = flat ? ceil_div(in_row, b.tile_w)
-                                        : ceil_div(shape.out_height, layer.stride.h * b.tile_h) *
-                                              ceil_div(shape.out_width, layer.stride.w * b.tile_w);
-  const std::int64_t tiles = ceil_div(shape.batch, b.tile_n) * image_tiles;
-  const std::int64_t columns = column_tiles(f, b);
-  const std::int64_t sms = f.target.multiprocessors;
-  const std::int64_t at_once = std::max<std::int64_t>(1, std::min(tiles, sms / columns));  // of one column tile
-  const std::int64_t rounds = ceil_div(tiles, at_once) * ceil_div(columns * at_once, sms);
+  const std::int64_t in_row = is_flat(f, b) ? shape.in_height * shape.in_width : shape.in_width;
+  const std::int64_t blocks = column_tiles(f, b) * b.cluster;  // of a tile
+  const std::int64_t sms = usable(f, b);
+  const std::int64_t at_once = std::max<std::int64_t>(1, std::min(tiles(f, b), sms / blocks));
+  const std::int64_t rounds = b.cluster > 1 ? ceil_div(tiles(f, b) * blocks, sms)
+                                            : ceil_div(tiles(f, b), at_once) * ceil_div(blocks * at_once, sms);
   const double cycles = static_cast<double>(rounds) * tile_cycles(f, b);
 
   // A sector is written as often as there are stores with a part of it: pieces of a run with gaps between them, and
@@ -149,7 +163,7 @@ double predicted_seconds(const Facts& f, const Block& b) {
   const double both = std::max(seconds, memory) + 0.2 * std::min(seconds, memory);
   return kLaunchSeconds + static_cast<double>(packed_bytes(f, b)) / kPackBytesPerSecond +
          both * (f.split           ? kSplitMeasured
-                 : f.channels_last ? kPixelsMeasured
+                 : f.channels_last ? (b.bulk ? kPiecesGuessed : kPixelsMeasured)
                                    : kRowsMeasured);
 }
 

@@ -39,6 +39,7 @@ struct KernelSource {
   std::vector<KernelParameter> parameters;  // in the order of the kernel's signature
   std::vector<int> template_lines;          // for each line of text, the template's line it came from, or 0
   int threads = 0;
+  int cluster = 1;  // blocks of a cluster, as the text says it: launches need not
   std::int64_t shared_bytes = 0;
   std::optional<PackingKernel> packing;  // in the same text
 };

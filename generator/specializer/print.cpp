@@ -75,6 +75,9 @@ class Printer {
       if (!version.launch_bounds.empty()) {
         add_text(head, " __launch_bounds__(" + version.launch_bounds + ")");
       }
+      if (version.cluster > 1) {
+        add_text(head, " __cluster_dims__(" + std::to_string(version.cluster) + ", 1, 1)");
+      }
       head.push_back({Piece::Kind::kBreak, {}});
     } else {
       const std::string& attributes = version.function->attributes;

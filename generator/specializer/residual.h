@@ -64,6 +64,7 @@ struct Version {
   Type type;
   std::string launch_bounds;
   int threads = 0;  // the first of them
+  int cluster = 1;  // blocks of a cluster
   std::vector<ResidualArgument> arguments;
   std::vector<Residual> body;
 };

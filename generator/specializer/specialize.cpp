@@ -109,20 +109,22 @@ Result<std::string_view> program_text_named(std::string_view template_name) {
 }
 
 Result<KernelSource> specialize_program(const Program& program, const Parameters& parameters, std::string_view head,
-                                        std::string_view symbol, std::string_view architecture) {
+                                        std::string_view symbol, std::string_view architecture, int cluster) {
   const Result<Globals> globals = Globals::make(program, parameters);
   if (!globals) {
     return std::unexpected(globals.error());
   }
-  const Result<Output> output = evaluate_program(*globals, std::string(symbol), architecture);
+  Result<Output> output = evaluate_program(*globals, std::string(symbol), architecture);
   if (!output) {
     return std::unexpected(output.error());
   }
+  output->versions.back().cluster = cluster;
   Text text = print(*output, std::string(head));
   KernelSource out;
   out.text = std::move(text.text);
   out.template_lines = std::move(text.lines);
   out.symbol = symbol;
+  out.cluster = cluster;
   out.parameters = parameters_of(output->versions.back());
   const auto packing = std::ranges::find(output->versions, out.symbol + std::string(kPackingSuffix), &Version::name);
   if (packing != output->versions.end()) {
@@ -151,9 +153,11 @@ Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
   }
   const std::string symbol = fmt::format("convtgen_{}_{}_{}", plan.template_name, direction, hash_of(fields));
   const std::string head = fmt::format(
-      "// {}\n// {} for {}. Template {}: {}.\n// Launch: {} threads and {} bytes of dynamic shared memory a block.",
-      layer, direction, problem.target.architecture, plan.template_name, plan.summary, plan.threads, plan.shared_bytes);
-  Result<KernelSource> out = specialize_program(*program, plan.parameters, head, symbol, problem.target.architecture);
+      "// {}\n// {} for {}. Template {}: {}.\n// Launch: {} threads and {} bytes of dynamic shared memory a block{}.",
+      layer, direction, problem.target.architecture, plan.template_name, plan.summary, plan.threads, plan.shared_bytes,
+      plan.cluster > 1 ? fmt::format(", in clusters of {} blocks", plan.cluster) : "");
+  Result<KernelSource> out =
+      specialize_program(*program, plan.parameters, head, symbol, problem.target.architecture, plan.cluster);
   if (out) {
     out->threads = plan.threads;
     out->shared_bytes = plan.shared_bytes;
@@ -162,9 +166,9 @@ Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
                               plan.template_name, out->packing ? "wants" : "wants no", plan.packed_bytes));
     }
     if (out->packing) {
-      // Each thread makes 16 bytes.
+      const std::int64_t bytes = 16 * plan.packed_rows * out->packing->threads;  // of a block
       out->packing->bytes = plan.packed_bytes;
-      out->packing->blocks = (plan.packed_bytes / 16 + out->packing->threads - 1) / out->packing->threads;
+      out->packing->blocks = (plan.packed_bytes + bytes - 1) / bytes;
     }
   }
   return out;

@@ -10,11 +10,11 @@
 namespace convtgen {
 
 /// The residual source of a program below the comment `head`, its kernel called `symbol`, for an architecture
-/// ("sm_90a"). Launch sizes are the caller's. Errors name the template's file and line, or the parameter; one is a
-/// primitive that the architecture lacks.
+/// ("sm_90a"), launched in clusters of `cluster` blocks. Other launch sizes are the caller's. Errors name the
+/// template's file and line, or the parameter; one is a primitive that the architecture lacks.
 [[nodiscard]] Result<KernelSource> specialize_program(const Program& program, const Parameters& parameters,
                                                       std::string_view head, std::string_view symbol,
-                                                      std::string_view architecture);
+                                                      std::string_view architecture, int cluster = 1);
 
 /// The committed program of a template as text. Errors: there is none of that name; the message lists them.
 [[nodiscard]] Result<std::string_view> program_text_named(std::string_view template_name);

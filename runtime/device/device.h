@@ -44,7 +44,7 @@ struct Launch {
   /// One 8-byte slot for each kernel parameter, in the order of KernelSource::parameters: a device address, or an
   /// integer whose low bytes are the parameter's (little-endian).
   std::vector<std::uint64_t> arguments;
-  int cluster = 1;  // blocks of a cluster, 1 to 8; a divisor of `blocks`
+  int cluster = 1;  // blocks of a cluster, 1 to 8; a divisor of `blocks`. 1 of a kernel that says it itself
   std::vector<TensorMapArgument> tensor_maps = {};
 };
 

@@ -36,6 +36,7 @@ struct Case {
   // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
   std::optional<bool> flat = {}, exchange = {}, bulk = {};
   std::optional<std::int64_t> run = {}, columns = {};  // of a block
+  int cluster = 1;                                     // blocks that share a tile's channels
 };
 
 Plan plan_of(const Problem& problem, const Case& wanted) {
@@ -47,7 +48,8 @@ Plan plan_of(const Problem& problem, const Case& wanted) {
     };
     return each.template_name == wanted.template_name && is("resident", std::optional(wanted.resident)) &&
            is("in_turn", std::optional(wanted.in_turn)) && is("flat", wanted.flat) && is("exchange", wanted.exchange) &&
-           is("bulk", wanted.bulk) && is("run", wanted.run) && is("columns", wanted.columns);
+           is("bulk", wanted.bulk) && is("run", wanted.run) && is("columns", wanted.columns) &&
+           each.cluster == wanted.cluster;
   });
   if (found == plans.end()) {
     throw std::runtime_error("the planner has no such plan");
@@ -125,6 +127,20 @@ constexpr Case kTensorCores[] = {
      {},
      true,
      true},
+    {.name = "shift_gemm_pieces",
+     .template_name = "shift_gemm",
+     .layer = "conv_transpose2d 72 -> 19; kernel 3x3; stride 2x1; padding 0x1; bias; input 3x9x20; dtype f16; "
+              "layout nhwc",
+     .least_mutants = 25,
+     .resident = true,
+     .few_blocks = true,
+     .bulk = true},
+    {.name = "shift_gemm_cluster",
+     .template_name = "shift_gemm",
+     .layer = "conv_transpose2d 220 -> 13; kernel 3x3; stride 2x2; bias; input 1x4x6; compute tf32",
+     .least_mutants = 25,
+     .unseen = 1,
+     .cluster = 2},
     {"shift_gemm_f32x3", "shift_gemm",
      "conv_transpose2d 65 -> 7; kernel 3x3; stride 2x1; padding 0x1; bias; input 3x9x20; compute f32x3", 25, true,
      false, true, 1, true, std::nullopt, std::nullopt, false},

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 
 #include "generator/language/language.h"
 #include "generator/planner/shipped_records.h"
@@ -88,6 +89,36 @@ std::vector<Case> cases(std::string_view template_name, const Mode& mode, const 
   return out;
 }
 
+/// The first plan of shift_gemm of a kind for each of the layers, whatever records say. All must have one.
+std::vector<Case> cases_of_kind(std::string_view kind, const Mode& mode, const std::vector<std::string>& names,
+                                bool (*wanted)(const Plan&)) {
+  const std::vector<NamedLayer> layers = layers_of(CONVTGEN_BENCHMARK_LAYERS);
+  std::vector<Case> out;
+  for (const std::string& name : names) {
+    const auto named = std::ranges::find(layers, name, &NamedLayer::name);
+    Problem problem{named->layer, Direction::kForward, target_named("sm_90a").value()};
+    problem.layer.dtype = mode.dtype;
+    problem.layer.compute = mode.compute;
+    problem.layer.layout = mode.layout;
+    const std::vector<Plan> plans = plan(problem).value();
+    const auto found = std::ranges::find_if(
+        plans, [&](const Plan& each) { return each.template_name == "shift_gemm" && wanted(each); });
+    if (found == plans.end()) {
+      throw std::runtime_error(fmt::format("{} has no plan of this kind: {}", name, kind));
+    }
+    out.push_back({fmt::format("{}_{}_{}", name, mode.name, kind), problem, *found});
+  }
+  return out;
+}
+
+bool takes_pieces(const Plan& plan) {
+  return std::get<bool>(plan.parameters.at("bulk")) && std::get<bool>(plan.parameters.at("channels_last"));
+}
+
+bool is_of_clusters(const Plan& plan) {
+  return plan.cluster > 1;
+}
+
 class PlanForPtxas : public ::testing::TestWithParam<Case> {};
 
 TEST_P(PlanForPtxas, IsNeitherSpilledNorSerialised) {
@@ -121,6 +152,20 @@ INSTANTIATE_TEST_SUITE_P(OddWidths, PlanForPtxas,
                          ::testing::ValuesIn(cases("shift_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
                                                    {"k5x5", "k5x5s2n1", "k2x3", "k2x3n1", "k4x4s2", "k4x4s2n1",
                                                     "k3x3s2", "k3x3s2n1", "k3x3s3", "k3x3s3n1"})),
+                         kName);
+constexpr Mode kF16Nhwc = {"f16_nhwc", Dtype::kF16, Compute::kF16, Layout::kNhwc};
+INSTANTIATE_TEST_SUITE_P(
+    Pieces, PlanForPtxas,
+    ::testing::ValuesIn(cases_of_kind("pieces", kF16Nhwc, {"kb64", "kb57", "kb69", "unet4", "pose1", "dcgan2", "pose3"},
+                                      takes_pieces)),
+    kName);
+INSTANTIATE_TEST_SUITE_P(Clusters, PlanForPtxas,
+                         ::testing::ValuesIn(cases_of_kind("clusters", kF16Nhwc, {"pose1", "dcgan2"}, is_of_clusters)),
+                         kName);
+INSTANTIATE_TEST_SUITE_P(ClustersOfTf32, PlanForPtxas,
+                         ::testing::ValuesIn(cases_of_kind("clusters",
+                                                           {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
+                                                           {"pose1", "dcgan2"}, is_of_clusters)),
                          kName);
 const std::vector<std::string> kRolling = {"kb57", "kb65", "kb69", "kb71", "kb78"};
 INSTANTIATE_TEST_SUITE_P(RollingTf32, PlanForPtxas,

@@ -33,9 +33,19 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-bool has_plan(const Layer& layer, std::string_view template_name) {
+/// Plans of a template that a test is about.
+struct Wanted {
+  std::string_view template_name;
+  std::function<bool(const Plan&)> plan = {};                       // which of them; empty: all
+  std::function<void(RandomLayer&, std::mt19937_64&)> change = {};  // makes a layer one that may have such plans
+  std::uint64_t share = 1;                                          // one layer for so many of CONVTGEN_TEST_LAYERS
+};
+
+bool has_plan(const Layer& layer, const Wanted& wanted) {
   const auto plans = plan({layer, Direction::kForward, target_named("sm_90a").value()});
-  return plans && std::ranges::any_of(*plans, [&](const Plan& plan) { return plan.template_name == template_name; });
+  return plans && std::ranges::any_of(*plans, [&](const Plan& plan) {
+           return plan.template_name == wanted.template_name && (!wanted.plan || wanted.plan(plan));
+         });
 }
 
 /// Makes the layer one whose weights do not fit shared memory: many channels, at a small size.
@@ -129,14 +139,14 @@ void let_rows_be_copied(RandomLayer& drawn, std::uint64_t number) {
 }
 
 /// A random layer with one group, a compute mode of tensor cores and more channels.
-RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64_t number,
-                       std::string_view template_name) {
+RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64_t number, const Wanted& wanted) {
   constexpr std::array<std::pair<Dtype, Compute>, 4> kModes = {{{Dtype::kF32, Compute::kTf32},
                                                                 {Dtype::kF16, Compute::kF16},
                                                                 {Dtype::kBf16, Compute::kBf16},
                                                                 {Dtype::kF32, Compute::kF32x3}}};
   constexpr std::array<std::int64_t, 6> kIn = {1, 3, 8, 17, 32, 72};
   constexpr std::array<std::int64_t, 7> kOut = {1, 2, 8, 20, 33, 64, 136};
+  const std::string_view template_name = wanted.template_name;
   for (;;) {
     RandomLayer drawn = source.next();
     Layer& layer = drawn.layer;
@@ -154,33 +164,36 @@ RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64
       layer.padding = {static_cast<std::int64_t>(random() % 3), static_cast<std::int64_t>(random() % 2)};
       layer.output_padding = {0, 0};
       layer.dilation = {1, 1};
-    } else if (number % 8 == 2 && template_name == "shift_gemm") {
+    } else if (number % 8 == 2 && template_name == "shift_gemm" && !wanted.change) {
       bring_rows(drawn, random);
     }
-    if (template_name == "shift_gemm" && number % 8 == 2) {
+    if (!wanted.change && template_name == "shift_gemm" && number % 8 == 2) {
       let_rows_be_copied(drawn, number);
     }
     if (template_name == "halo_gemm") {
       share_input(drawn, random, number);
     }
+    if (wanted.change) {
+      wanted.change(drawn, random);
+    }
     const auto shape = shape_of(layer, drawn.sizes);
     if (check_limits(layer).empty() && shape && shape->output_elements <= kMostOutputs &&
-        multiply_adds(layer, *shape) <= kMostMultiplyAdds && has_plan(layer, template_name)) {
+        multiply_adds(layer, *shape) <= kMostMultiplyAdds && has_plan(layer, wanted)) {
       return drawn;
     }
   }
 }
 
 /// Runs random layers of the seed through plans of the template, and hands each of these plans to `seen`.
-void run_layers(std::string_view template_name, const std::function<void(const Layer&, const Plan&)>& seen) {
+void run_layers(const Wanted& wanted, const std::function<void(const Layer&, const Plan&)>& seen) {
   const std::uint64_t seed = number_from("CONVTGEN_TEST_SEED", 1);
-  const std::uint64_t count = number_from("CONVTGEN_TEST_LAYERS", 48);
+  const std::uint64_t count = std::max<std::uint64_t>(1, number_from("CONVTGEN_TEST_LAYERS", 48) / wanted.share);
   const std::uint64_t only = number_from("CONVTGEN_TEST_ONLY", ~std::uint64_t{0});
   LayerSource source(seed);
   std::mt19937_64 random(seed);
   std::vector<RandomLayer> layers;
   for (std::uint64_t i = 0; i < count; ++i) {
-    layers.push_back(next_layer(source, random, i, template_name));
+    layers.push_back(next_layer(source, random, i, wanted));
   }
   std::atomic<std::size_t> next{0};
   std::atomic<int> run{0};
@@ -193,7 +206,8 @@ void run_layers(std::string_view template_name, const std::function<void(const L
         continue;
       }
       const auto& [layer, sizes] = layers[i];
-      const Outcome outcome = through_the_chain(*device, layer, sizes, seed * 1'000'003 + i, template_name);
+      const Outcome outcome =
+          through_the_chain(*device, layer, sizes, seed * 1'000'003 + i, wanted.template_name, false, wanted.plan);
       ++run;
       const std::lock_guard lock(guard);
       if (outcome.plan) {
@@ -203,7 +217,7 @@ void run_layers(std::string_view template_name, const std::function<void(const L
         ADD_FAILURE() << fmt::format(
             "layer {0} of seed {1} (replay: CONVTGEN_TEST_SEED={1} CONVTGEN_TEST_LAYERS={2} CONVTGEN_TEST_ONLY={0})\n"
             "{3}\nat {4}x{5}x{6}, {7}: {8}",
-            i, seed, count, canonical_form(layer), sizes.batch, sizes.height, sizes.width,
+            i, seed, count * wanted.share, canonical_form(layer), sizes.batch, sizes.height, sizes.width,
             outcome.plan ? outcome.plan->reason : std::string("no plan"), outcome.message);
       }
     }
@@ -255,7 +269,7 @@ TEST(TensorCores, RandomLayersMatchTheDefinition) {
                "tiles of several images", "f32x3", "f32x3 in one chunk", "f32x3 with channels last",
                "f32x3 by bulk copies", "rows by bulk copies", "rows that begin anywhere in a piece",
                "outputs through shared memory", "warpgroups in turn", "in turn with more chunks than stages"});
-  run_layers("shift_gemm", [&](const Layer& layer, const Plan& plan) {
+  run_layers({.template_name = "shift_gemm"}, [&](const Layer& layer, const Plan& plan) {
     kinds.count("weights resident", flag(plan, "resident"));
     kinds.count("weights with each stage", !flag(plan, "resident"));
     kinds.count("phase rows parted", integer(plan, "phase_rows") < layer.stride.h);
@@ -276,12 +290,67 @@ TEST(TensorCores, RandomLayersMatchTheDefinition) {
   kinds.expect_all();
 }
 
+TEST(TensorCores, RandomLayersInPiecesMatchTheDefinition) {
+  Kinds kinds({"a pixel", "a run", "parts of a chunk", "tf32", "f16", "weights resident", "weights with each stage",
+               "runs of 4 or 8", "chunks of eight depths"});
+  const Wanted pieces{.template_name = "shift_gemm",
+                      .plan = [](const Plan& plan) { return flag(plan, "bulk") && flag(plan, "channels_last"); },
+                      .change =
+                          [](RandomLayer& drawn, std::mt19937_64& random) {
+                            constexpr std::array<std::int64_t, 6> kIn = {32, 64, 72, 128, 136, 200};
+                            drawn.layer.layout = Layout::kNhwc;
+                            const std::int64_t in = drawn.layer.in_channels;
+                            drawn.layer.in_channels = in > 200 ? in / 8 * 8 : kIn[random() % kIn.size()];
+                          },
+                      .share = 3};
+  run_layers(pieces, [&](const Layer& layer, const Plan& plan) {
+    kinds.count("a pixel", integer(plan, "chunk") != layer.in_channels);
+    kinds.count("a run", integer(plan, "chunk") == layer.in_channels);
+    kinds.count("parts of a chunk", layer.in_channels % integer(plan, "chunk") != 0);
+    kinds.count("tf32", layer.compute == Compute::kTf32);
+    kinds.count("f16", layer.compute == Compute::kF16);
+    kinds.count("weights resident", flag(plan, "resident"));
+    kinds.count("weights with each stage", !flag(plan, "resident"));
+    kinds.count("runs of 4 or 8", integer(plan, "run") > 2);
+    kinds.count("chunks of eight depths", integer(plan, "chunk") == (layer.dtype == Dtype::kF32 ? 64 : 128));
+  });
+  kinds.expect_all();
+}
+
+TEST(TensorCores, RandomLayersOfClustersMatchTheDefinition) {
+  Kinds kinds({"2 blocks", "4 or 8 blocks", "channels last", "channels first", "bulk copies", "tf32", "f16", "bias",
+               "phase rows parted", "runs of 4 or 8", "channels beyond", "stores of two or more"});
+  const Wanted clusters{.template_name = "shift_gemm",
+                        .plan = [](const Plan& plan) { return plan.cluster > 1; },
+                        .change =
+                            [](RandomLayer& drawn, std::mt19937_64& random) {
+                              constexpr std::array<std::int64_t, 5> kIn = {64, 128, 136, 256, 512};
+                              drawn.layer.in_channels = kIn[random() % kIn.size()];
+                            },
+                        .share = 3};
+  run_layers(clusters, [&](const Layer& layer, const Plan& plan) {
+    kinds.count("2 blocks", plan.cluster == 2);
+    kinds.count("4 or 8 blocks", plan.cluster > 2);
+    kinds.count("channels last", layer.layout == Layout::kNhwc);
+    kinds.count("channels first", layer.layout == Layout::kNchw);
+    kinds.count("bulk copies", flag(plan, "bulk"));
+    kinds.count("tf32", layer.compute == Compute::kTf32);
+    kinds.count("f16", layer.compute == Compute::kF16);
+    kinds.count("bias", layer.bias);
+    kinds.count("phase rows parted", integer(plan, "phase_rows") < layer.stride.h);
+    kinds.count("runs of 4 or 8", integer(plan, "run") > 2);
+    kinds.count("channels beyond", layer.out_channels % integer(plan, "columns") != 0);
+    kinds.count("stores of two or more", integer(plan, "store") > 1);
+  });
+  kinds.expect_all();
+}
+
 TEST(TensorCores, RandomLayersWithSharedInputMatchTheDefinition) {
   Kinds kinds({"flat", "flat with rows of taps", "squares", "open sizes", "weights resident", "weights with each stage",
                "in turn", "phase rows parted", "phases joined", "joined by weights of zero", "phases apart", "tf32",
                "tf32 rounded with channels last", "several column tiles", "channels last", "channels first",
                "pairs of pixels", "parts of a row", "stores of two or more"});
-  run_layers("halo_gemm", [&](const Layer& layer, const Plan& plan) {
+  run_layers({.template_name = "halo_gemm"}, [&](const Layer& layer, const Plan& plan) {
     const bool divides = layer.kernel.h % layer.stride.h == 0 && layer.kernel.w % layer.stride.w == 0;
     kinds.count("flat", flag(plan, "flat"));
     kinds.count("flat with rows of taps", flag(plan, "flat") && layer.kernel.h > layer.stride.h);
@@ -340,7 +409,7 @@ TEST(TensorCores, RandomLayersWhoseRowsRollMatchTheDefinition) {
                "channels last, pixels crossed",
                "channels last, stores of 16 bytes",
                "channels last, single stores"});
-  run_layers("roll_gemm", [&](const Layer& layer, const Plan& plan) {
+  run_layers({.template_name = "roll_gemm"}, [&](const Layer& layer, const Plan& plan) {
     kinds.count("tf32", layer.compute == Compute::kTf32);
     kinds.count("f16", layer.compute == Compute::kF16);
     kinds.count("bf16", layer.compute == Compute::kBf16);

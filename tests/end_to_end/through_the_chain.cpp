@@ -28,7 +28,8 @@ std::unique_ptr<Device> test_device(int workers) {
 }
 
 Outcome through_the_chain(Device& device, const Layer& layer, const InputSizes& sizes, std::uint64_t seed,
-                          std::string_view template_name, bool unstaged) {
+                          std::string_view template_name, bool unstaged,
+                          const std::function<bool(const Plan&)>& wanted) {
   Outcome outcome;
   const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
   Result<std::vector<Plan>> plans = plan(problem);
@@ -36,7 +37,8 @@ Outcome through_the_chain(Device& device, const Layer& layer, const InputSizes& 
     outcome.message = "plan: " + plans.error().message;
     return outcome;
   }
-  std::erase_if(*plans, [&](const Plan& plan) { return plan.template_name != template_name; });
+  std::erase_if(*plans,
+                [&](const Plan& plan) { return plan.template_name != template_name || (wanted && !wanted(plan)); });
   if (plans->empty()) {
     outcome.message = fmt::format("no plan of {}", template_name);
     return outcome;

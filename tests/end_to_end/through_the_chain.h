@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,9 +29,10 @@ struct Outcome {
 
 /// Plans, specialises, compiles and runs the layer with random inputs of the seed on poisoned outputs, and compares
 /// all outputs (samples of large ones) with the definition in fp64. The plan is one of the template's, which the seed
-/// chooses (of `direct` the first). `unstaged`, of `direct`, takes the plan for a halo that does not fit shared memory,
-/// whether it does or not.
+/// chooses (of `direct` the first), among those for which `wanted` holds. `unstaged`, of `direct`, takes the plan for a
+/// halo that does not fit shared memory, whether it does or not.
 [[nodiscard]] Outcome through_the_chain(Device& device, const Layer& layer, const InputSizes& sizes, std::uint64_t seed,
-                                        std::string_view template_name = "direct", bool unstaged = false);
+                                        std::string_view template_name = "direct", bool unstaged = false,
+                                        const std::function<bool(const Plan&)>& wanted = {});
 
 }  // namespace convtgen::testing

@@ -48,6 +48,30 @@ TEST(HostDevice, RunsNoBlocksAndManyLaunches) {
   }
 }
 
+// What a kernel's text says of its clusters holds in every launch, as it does on a chip.
+TEST(HostDevice, RunsAKernelInTheClustersThatItIsMadeFor) {
+  const auto device = open_host();
+  KernelSource source = source_of(R"(
+extern "C" __global__ void __cluster_dims__(4, 1, 1) kernel(unsigned int* y) {
+  y[blockIdx.x] = 10 * cluster_size() + cluster_rank();
+}
+)");
+  source.cluster = 4;
+  const auto kernel = build(*device, source);
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  Array<unsigned int> y(*device, 8);
+  const auto run = [&](std::int64_t blocks, int cluster) {
+    const auto ran =
+        device->run(**kernel, {.blocks = blocks, .threads = 1, .arguments = {y.address()}, .cluster = cluster});
+    return ran ? std::string() : ran.error().message;
+  };
+  EXPECT_EQ(run(8, 1), "");
+  EXPECT_EQ(y.values(), (std::vector<unsigned int>{40, 41, 42, 43, 40, 41, 42, 43}));
+  EXPECT_EQ(run(8, 4), "");
+  EXPECT_HAS(run(8, 2), "a cluster of 2 blocks; the kernel is made for 4");
+  EXPECT_HAS(run(6, 1), "a cluster of 4 blocks in a grid of 6");
+}
+
 TEST(HostDevice, RefusesWrongLaunches) {
   const auto device = open_host();
   auto source = source_of(kAdd);

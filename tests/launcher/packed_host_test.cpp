@@ -20,18 +20,19 @@ struct PackedKernel {
   std::string name;
   std::string layer;
   std::string template_name;  // of the planner's plan; "": made of a kernel that packs nothing
+  int cluster = 1;            // blocks of a cluster
 };
 void PrintTo(const PackedKernel& kernel, std::ostream* out) {
   *out << kernel.name;
 }
 
-/// The kernel for the first of the planner's plans with this template that packs its weights, or none.
-std::optional<TargetKernel> planned_kernel(const Layer& layer, const std::string& template_name) {
+/// The kernel for the first of the planner's plans with this template and cluster that packs its weights, or none.
+std::optional<TargetKernel> planned_kernel(const Layer& layer, const std::string& template_name, int cluster) {
   const CodeTarget code = code_target_named("sm_90a").value();
   const Problem problem{layer, Direction::kForward, code.target};
   const std::vector<Plan> plans = plan(problem).value();
   for (const Plan& each : plans) {
-    if (each.packed_bytes > 0 && each.template_name == template_name) {
+    if (each.packed_bytes > 0 && each.template_name == template_name && each.cluster == cluster) {
       return TargetKernel{code, each, specialize(problem, each).value()};
     }
   }
@@ -49,8 +50,8 @@ class PackedOnHost : public testing::TestWithParam<PackedKernel> {
  protected:
   void SetUp() override {
     layer_ = parse_layer(GetParam().layer).value();
-    const auto made =
-        GetParam().template_name.empty() ? made_kernel(layer_) : planned_kernel(layer_, GetParam().template_name);
+    const auto& [name, layer, template_name, cluster] = GetParam();
+    const auto made = template_name.empty() ? made_kernel(layer_) : planned_kernel(layer_, template_name, cluster);
     ASSERT_TRUE(made) << "the planner has no plan that packs the weights";
     alignment_ = made->plan.alignment;
     HostOptions options;
@@ -132,6 +133,7 @@ TEST_P(PackedOnHost, XMayBeginWhereverThePlanAllows) {
 
 constexpr const char* kUp = "conv_transpose2d 8 -> 6; kernel 4; stride 2; padding 1; bias";
 constexpr const char* kUpF16 = "conv_transpose2d 24 -> 16; kernel 4; stride 2; padding 1; bias; dtype f16; layout nhwc";
+constexpr const char* kChannels = "conv_transpose2d 256 -> 16; kernel 3; bias; input 2x5x7; compute tf32";
 constexpr const char* kTf32 = "conv_transpose2d 8 -> 24; kernel 3; compute tf32";
 constexpr const char* kOddTf32 = "conv_transpose2d 8 -> 24; kernel 3; input ?x5x7; compute tf32";
 
@@ -139,6 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, PackedOnHost,
                          testing::Values(PackedKernel{"Copied", kUp, ""},
                                          PackedKernel{"ShiftF16", kUpF16, "shift_gemm"},
                                          PackedKernel{"ShiftTf32", kTf32, "shift_gemm"},
+                                         PackedKernel{"ShiftCluster", kChannels, "shift_gemm", 2},
                                          PackedKernel{"ShiftOddTf32", kOddTf32, "shift_gemm"},
                                          PackedKernel{"HaloF16", kUpF16, "halo_gemm"}),
                          [](const auto& given) { return given.param.name; });

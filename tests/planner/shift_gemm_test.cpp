@@ -78,5 +78,49 @@ TEST(PlanShiftGemm, PlansOfF32x3FitTheChip) {
   }
 }
 
+TEST(PlanShiftGemm, PartsChannelsOverClustersWhereTilesAreFew) {
+  const std::string few = "conv_transpose2d 2048 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 1x8x6";
+  for (const char* mode : {"; compute tf32", "; dtype f16; layout nhwc"}) {
+    const Problem problem{parse_layer(few + mode).value(), Direction::kForward, target_named("sm_90a").value()};
+    int found = 0;
+    for (const Plan& plan : plans_shift_gemm(problem)) {
+      found += plan.cluster > 1 ? 1 : 0;
+      EXPECT_EQ(plan.cluster, integer(plan, "cluster"));
+      EXPECT_TRUE(plan.cluster == 1 || !flag(plan, "resident"));
+      EXPECT_EQ(integer(plan, "in_channels") / integer(plan, "chunk") % plan.cluster, 0);
+      EXPECT_LE(plan.shared_bytes, problem.target.max_shared_bytes);
+      const Grid grid = shift_gemm_grid(problem, plan);
+      const Shape shape = shape_of(problem.layer, known_sizes(problem.layer).value()).value();
+      EXPECT_EQ(grid.blocks(shape).value() % plan.cluster, 0);
+      EXPECT_TRUE(plan.cluster == 1 || grid.most_tiles == 0) << "a cluster makes one tile";
+    }
+    EXPECT_GT(found, 0) << mode;
+  }
+  for (const Plan& plan : plans_of(few + "; compute f32x3")) {
+    EXPECT_EQ(plan.cluster, 1);
+  }
+  for (const Plan& plan : plans_of("conv_transpose2d 256 -> 256; kernel 3x3; input 64x64x64; compute tf32")) {
+    EXPECT_EQ(plan.cluster, 1);
+  }
+}
+
+TEST(PlanShiftGemm, BringsPixelsOfManyBytesByBulkCopies) {
+  const auto pieces = [](std::string_view layer) {
+    std::vector<Plan> plans = plans_of(layer);
+    std::erase_if(plans, [](const Plan& plan) { return !flag(plan, "bulk"); });
+    return plans;
+  };
+  const auto some = pieces("conv_transpose2d 128 -> 128; kernel 3x3; input 8x64x64; dtype f16; layout nhwc");
+  EXPECT_FALSE(some.empty());
+  for (const Plan& plan : some) {
+    EXPECT_GE(plan.alignment, 16);
+    EXPECT_GE(integer(plan, "chunk"), 64);
+  }
+  for (const char* none : {"conv_transpose2d 36 -> 128; kernel 3x3; input 8x64x64; dtype f16; layout nhwc",
+                           "conv_transpose2d 128 -> 128; kernel 3x3; input 8x64x64; compute f32x3; layout nhwc"}) {
+    EXPECT_TRUE(pieces(none).empty()) << none;
+  }
+}
+
 }  // namespace
 }  // namespace convtgen

@@ -11,7 +11,7 @@ namespace {
 
 /// Items and a kernel's body around it, specialised; the parameters are fixed.
 Result<KernelSource> specialised(std::string_view items, std::string_view body,
-                                 std::string_view architecture = "sm_90a") {
+                                 std::string_view architecture = "sm_90a", int cluster = 1) {
   const std::string text = std::string(R"sexp((program t
   (parameter int n 1)
   (parameter bool flag true)
@@ -44,7 +44,7 @@ Result<KernelSource> specialised(std::string_view items, std::string_view body,
                               {"flag", false},
                               {"list", std::vector<std::int64_t>{5, 7}},
                               {"Element", TypeName{"float"}}};
-  return specialize_program(*program, parameters, "// head", "kernel", architecture);
+  return specialize_program(*program, parameters, "// head", "kernel", architecture, cluster);
 }
 
 /// The text between the braces of the kernel.
@@ -66,6 +66,15 @@ TEST(Residual, StaticConstantsVanish) {
     (declare @3 (const int) m (+ size l))
     (do @4 (= (at y m) (at x (- m k)))))sexp"),
             "  const int m = size + 9;\n  y[m] = x[m - 6];\n");
+}
+
+TEST(Residual, AKernelSaysItsCluster) {
+  const Result<KernelSource> alone = specialised("", ""), four = specialised("", "", "sm_90a", 4);
+  ASSERT_TRUE(alone && four);
+  EXPECT_EQ(alone->cluster, 1);
+  EXPECT_EQ(alone->text.find("__cluster_dims__"), std::string::npos) << alone->text;
+  EXPECT_EQ(four->cluster, 4);
+  EXPECT_NE(four->text.find("__launch_bounds__(96) __cluster_dims__(4, 1, 1)"), std::string::npos) << four->text;
 }
 
 TEST(Residual, OnlyTheTakenBranchStays) {

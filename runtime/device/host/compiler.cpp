@@ -126,6 +126,9 @@ std::string host_translation_unit(const KernelSource& source) {
       "#define CONVTGEN_HOST_DEVICE 1\n{}{}{}#line 1 \"{}\"\n{}\n#line 1 \"entry.h\"\n{}CONVTGEN_HOST_KERNEL({})\n",
       host_sources::abi(), host_sources::twin(), is_asynchronous(source.text) ? host_sources::twin_async() : "",
       kSourceName, source.text, host_sources::entry(), source.symbol);
+  if (source.cluster > 1) {
+    unit += fmt::format("CONVTGEN_HOST_CLUSTER({}, {})\n", source.symbol, source.cluster);
+  }
   if (source.packing) {
     unit += fmt::format("CONVTGEN_HOST_KERNEL({})\n", source.packing->symbol);
   }

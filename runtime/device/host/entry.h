@@ -52,3 +52,10 @@ CONVTGEN_HOST_EXPORT void convtgen_host_attach(const ConvtgenHostTable* table) {
     convtgen_call(kernel, slots, ConvtgenSlots<convtgen_count(kernel)>{});                   \
   }                                                                                          \
   }
+
+// Of a kernel that is always launched in clusters of so many blocks.
+#define CONVTGEN_HOST_CLUSTER(kernel, blocks)                                             \
+  extern "C" {                                                                            \
+  extern __attribute__((visibility("default"))) const int convtgen_host_cluster_##kernel; \
+  const int convtgen_host_cluster_##kernel = blocks;                                      \
+  }

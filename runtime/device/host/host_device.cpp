@@ -269,9 +269,14 @@ Result<void> HostDeviceImpl::check(const HostKernel& kernel, const Launch& launc
   if (launch.shared_bytes < 0 || launch.shared_bytes > kMostShared) {
     return wrong(fmt::format("{} bytes of shared memory; a block has 0 to {}", launch.shared_bytes, kMostShared));
   }
-  if (launch.cluster < 1 || launch.cluster > static_cast<int>(kMaxCluster) || launch.blocks % launch.cluster != 0) {
-    return wrong(fmt::format("a cluster of {} blocks in a grid of {}; legal are 1 to {} that divide the grid",
-                             launch.cluster, launch.blocks, kMaxCluster));
+  const int own = kernel.library().cluster();
+  if (own > 1 && launch.cluster != 1 && launch.cluster != own) {
+    return wrong(fmt::format("a cluster of {} blocks; the kernel is made for {}", launch.cluster, own));
+  }
+  const int cluster = std::max(own, launch.cluster);
+  if (launch.cluster < 1 || cluster > static_cast<int>(kMaxCluster) || launch.blocks % cluster != 0) {
+    return wrong(fmt::format("a cluster of {} blocks in a grid of {}; legal are 1 to {} that divide the grid", cluster,
+                             launch.blocks, kMaxCluster));
   }
   if (launch.arguments.size() != static_cast<std::size_t>(kernel.library().parameter_count())) {
     return wrong(fmt::format("{} arguments; the kernel has {} parameters", launch.arguments.size(),
@@ -310,10 +315,10 @@ Result<void> HostDeviceImpl::run(LoadedKernel& loaded, const Launch& launch) {
   context.slots = slots.data();
   context.blocks = static_cast<std::uint32_t>(launch.blocks);
   context.threads = static_cast<std::uint32_t>(launch.threads);
-  context.cluster = static_cast<std::uint32_t>(launch.cluster);
+  context.cluster = static_cast<std::uint32_t>(std::max(launch.cluster, kernel->library().cluster()));
   context.shared_bytes = static_cast<std::uint32_t>(launch.shared_bytes);
   context.shared_stride = std::max(128U, (context.shared_bytes + 127) / 128 * 128);
-  context.asynchronous = kernel->library().asynchronous() || launch.cluster > 1;
+  context.asynchronous = kernel->library().asynchronous() || context.cluster > 1;
   context.races = options_.races;
   context.seed = seed_;
   context.regions = regions;

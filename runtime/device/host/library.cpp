@@ -163,6 +163,9 @@ Result<std::unique_ptr<Library>> Library::load(const std::string& bytes, const s
     return fail(fmt::format("a library for the host device has no kernel '{}'", symbol));
   }
   library->parameter_count_ = *parameters;
+  if (const void* cluster = dlsym(library->handle_, ("convtgen_host_cluster_" + symbol).c_str())) {
+    library->cluster_ = *static_cast<const int*>(cluster);
+  }
   library->asynchronous_ = dlsym(library->handle_, "convtgen_host_asynchronous") != nullptr;
   ConvtgenHostTable table = {};
   add_access_checks(table);

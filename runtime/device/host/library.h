@@ -31,6 +31,8 @@ class Library {
   using Entry = void (*)(const unsigned long long* slots);
   [[nodiscard]] Entry entry() const { return entry_; }
   [[nodiscard]] int parameter_count() const { return parameter_count_; }
+  /// Blocks of a cluster in all its launches; 1 where the kernel does not say it.
+  [[nodiscard]] int cluster() const { return cluster_; }
   /// Whether it uses primitives that need the asynchronous machine.
   [[nodiscard]] bool asynchronous() const { return asynchronous_; }
   /// Empty where the source did not name it.
@@ -50,6 +52,7 @@ class Library {
   void* handle_ = nullptr;
   Entry entry_ = nullptr;
   int parameter_count_ = 0;
+  int cluster_ = 1;
   bool asynchronous_ = false;
   std::vector<std::string> parameter_names_;
   std::uintptr_t base_ = 0;

@@ -63,6 +63,7 @@ CONVTGEN_HOST_UNCHECKED void __tsan_func_exit() {}
 #define __host__
 #define __constant__
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))

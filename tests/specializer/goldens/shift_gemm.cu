@@ -232,36 +232,34 @@ __device__ __forceinline__ float weight_at(const float* __restrict__ weight, int
   return value;
 }
 
-// Where a tap of a block stands among all taps of the kernel.
-__device__ __forceinline__ int place_of_tap(int tap) {
-  return tap / 4 * 4 + tap % 4;
-}
-
 // The row of 16 bytes that a column has in one half of a tap's operand.
 __device__ __forceinline__ int operand_row(int tap, int step, int half, int n) {
   return (tap * 2 + step) * 128 + half * 64 + n;
 }
 
-// Makes 16 bytes of the packed weights; adjacent threads read adjacent taps.
+// Makes 4 rows of 16 bytes of the packed weights, of depths that follow one another: their reads are under
+// way together. Adjacent threads read adjacent taps, of all phase rows.
 __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned char* __restrict__ packed, int index) {
-  const int tap = index % 16;
+  const int place = index % 16;
   const int n = index / 16 % 64;
   const int half = index / 1024 % 2;
-  const int step = index / 2048 % 2;
-  const int chunk = index / 4096 % 8;
-  const int column_tile = index / 32768;
-  if (column_tile < 1) {
-    const int co = out_channel_at(n);
-    const int ci = chunk * 16 + step * 8 + half * 4;
-    const int place = place_of_tap(tap);
-    unsigned int words[4];
-    words[0] = float_to_tf32(weight_at(weight, ci, co, place));
-    words[1] = float_to_tf32(weight_at(weight, ci + 1, co, place));
-    words[2] = float_to_tf32(weight_at(weight, ci + 2, co, place));
-    words[3] = float_to_tf32(weight_at(weight, ci + 3, co, place));
-    unsigned char* chunk_weights = packed + (static_cast<long long>(column_tile) * 8 + chunk) * 65536;
-    *reinterpret_cast<uint4*>(chunk_weights + operand_row(tap, step, half, n) * 16) =
-        make_uint4(words[0], words[1], words[2], words[3]);
+  const int first = index / 2048 % 4 * 4;
+  const int channel_tile = index / 8192;
+  if (channel_tile < 1) {
+    const int co = channel_tile * 64 + out_channel_at(n);
+    unsigned char* tile_weights = packed + static_cast<long long>(channel_tile) * 524288;
+#pragma unroll
+    for (int depth = first; depth < first + 4; ++depth) {
+      const int ci = depth * 8 + half * 4;
+      unsigned int words[4];
+      words[0] = float_to_tf32(weight_at(weight, ci, co, place));
+      words[1] = float_to_tf32(weight_at(weight, ci + 1, co, place));
+      words[2] = float_to_tf32(weight_at(weight, ci + 2, co, place));
+      words[3] = float_to_tf32(weight_at(weight, ci + 3, co, place));
+      unsigned char* chunk_weights = tile_weights + depth / 2 * 65536;
+      *reinterpret_cast<uint4*>(chunk_weights + operand_row(place, depth % 2, half, n) * 16) =
+          make_uint4(words[0], words[1], words[2], words[3]);
+    }
   }
 }
 
@@ -269,7 +267,7 @@ __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned 
 // input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
 // thread, so with channels last a product's depth is another order of them.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_81d5740b3386d68c_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_e9cb569cba37c4e3_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
 }
@@ -486,7 +484,7 @@ __device__ __forceinline__ Tile tile_at(int index) {
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_81d5740b3386d68c(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_e9cb569cba37c4e3(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  const float* __restrict__ bias, float* __restrict__ y, int batch) {
   const int tiles = batch * 2;
 
