@@ -39,10 +39,10 @@ auto fields_of(Target& it) {
                   f32_flops, f64_flops, tf32_flops, f16_flops);
 }
 auto fields_of(Plan& it) {
-  auto& [template_name, parameters, threads, shared_bytes, alignment, packed_bytes, predicted_seconds, recorded,
-         summary, reason] = it;
-  return std::tie(template_name, parameters, threads, shared_bytes, alignment, packed_bytes, predicted_seconds,
-                  recorded, summary, reason);
+  auto& [template_name, parameters, threads, cluster, shared_bytes, alignment, packed_bytes, packed_rows,
+         predicted_seconds, recorded, summary, reason] = it;
+  return std::tie(template_name, parameters, threads, cluster, shared_bytes, alignment, packed_bytes, packed_rows,
+                  predicted_seconds, recorded, summary, reason);
 }
 auto fields_of(host::HostCompiler& it) {
   auto& [command, version, flags] = it;
@@ -231,9 +231,11 @@ TEST(KeyFieldsTest, FieldsOfAPlanMakeAnotherKeyWhereTheyMakeAnotherSource) {
   Plan other{.template_name = "other",
              .parameters = {},
              .threads = before.plan.threads + 32,
+             .cluster = before.plan.cluster + 1,
              .shared_bytes = before.plan.shared_bytes + 16,
              .alignment = 32,
              .packed_bytes = 4096,
+             .packed_rows = 4,
              .predicted_seconds = 1e-3,
              .recorded = RecordedTime{1e-3, "a chip"},
              .summary = "another summary",
@@ -241,7 +243,7 @@ TEST(KeyFieldsTest, FieldsOfAPlanMakeAnotherKeyWhereTheyMakeAnotherSource) {
   for (Plan& changed : each_changed(before.plan, other)) {
     plans.push_back(std::move(changed));
   }
-  EXPECT_EQ(plans.size(), parameters + 10);
+  EXPECT_EQ(plans.size(), parameters + 12);
   std::size_t refused = 0, same = 0;
   for (const Plan& changed : plans) {
     const auto after = made_of(before.problem, changed);

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "d18ad3233f44f590b284fce5bc5c2ab17fc94b2bb1d6d93d25e70b2dac32872a")
+  (digest "29e817cc4be290bebf02302587ce3f3195a388c760998e55dc492c52e2e49a11")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -500,28 +500,29 @@
   (alias @170 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
   (alias @171 Words (array (array "unsigned int" kRun) 2))
-  (function @174 constexpr bool is_used
+  (file "shift_gemm.taps.h")
+  (function @6 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
     (argument int offset)
     (declare @1 bool used (> kPhaseGroups 1))
     (for @2 plain (declare @2 int kh 0) (< kh P::kernel_h) (++ kh)
       (do @3 (= used (|| used (== (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH) offset)))))
     (return @5 used))
-  (function @181 constexpr int used_before
+  (function @13 constexpr int used_before
     (argument int offset)
     (declare @1 int count 0)
     (for @2 plain (declare @2 int i 0) (< i offset) (++ i)
       (do @3 (+= count (? (call is_used i) 1 0))))
     (return @5 count))
-  (static_assert @189 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
-  (function @192 constexpr bool is_first_of_row
+  (static_assert @21 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
+  (function @24 constexpr bool is_first_of_row
     (comment "Whether a tap is the first of its phase in its row.")
     (argument int kw)
     (declare @1 bool first true)
     (for @2 plain (declare @2 int k 0) (< k kw) (++ k)
       (do @3 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
     (return @6 first))
-  (function @202 constexpr bool is_first
+  (function @34 constexpr bool is_first
     (comment "Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.")
     (argument int kh)
     (argument int kw)
@@ -529,29 +530,29 @@
     (for @2 plain (declare @2 int k (+ kh 1)) (< k kBlockTapRows) (++ k)
       (do @3 (= first (&& (&& first (== kPhaseGroups 1)) (!= (call phase_of_tap k P::stride_h P::padding_h P::dilation_h) (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))))))
     (return @7 first))
-  (function @213 constexpr int offset_of_row
+  (function @45 constexpr int offset_of_row
     (comment "Of a tap: the staged rows that it reads, the sums of its phase, its place in a run, its operand in a chunk's weights.")
     (argument int kh)
     (return @1 (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH))))
-  (function @217 constexpr int sums_of_tap
+  (function @49 constexpr int sums_of_tap
     (argument int kh)
     (argument int kw)
     (declare @1 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
     (return @2 (/ (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)) kMerged)))
-  (function @221 constexpr int shift_of_tap
+  (function @53 constexpr int shift_of_tap
     (argument int kw)
     (return @1 (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart)))
-  (function @224 constexpr int operand_of_tap
+  (function @56 constexpr int operand_of_tap
     (argument int kh)
     (argument int kw)
     (argument int step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
-  (function @229 constexpr int staged_row
+  (function @61 constexpr int staged_row
     (comment "Where a thread reads of the staged input, from its own first position and channel.")
     (argument int step)
     (argument int offset)
     (return @1 (? (&& P::channels_last P::bulk) (+ (* (* offset (/ kRowPitch P::run)) kRunPitch) (* step kDepth)) (? P::channels_last (+ (* (+ (* offset kRowPitch) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kRowPitch)) kRunStart)))))
-  (function @236 constexpr bool has_taps
+  (function @68 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -561,12 +562,12 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @248 constexpr bool all_have_taps
+  (function @80 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @255 bool kAllHaveTaps (call all_have_taps))
+  (constant @87 bool kAllHaveTaps (call all_have_taps))
   (file "shift_gemm.weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
@@ -681,7 +682,7 @@
       (do @41 (= (at row 0) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
       (do @42 (= (at row (* 2 kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))
   (file "shift_gemm.cu")
-  (function @262 kernel void pack_weights
+  (function @179 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one")
     (comment "thread, so with channels last a product's depth is another order of them.")
@@ -963,13 +964,13 @@
       (then
         (do @44 (call mbarrier_arrive full)))))
   (file "shift_gemm.cu")
-  (record @280 Place
+  (record @197 Place
     (comment "Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the")
     (comment "image's column of the thread's first word; and whether the tile has columns outside of the image.")
     (field int piece)
     (field int column)
     (field bool at_edge))
-  (function @289 device void load_run
+  (function @206 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (comment "A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,")
     (comment "they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)")
@@ -1023,7 +1024,7 @@
       (do @47 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @48 (= (at (at run i) 2) (at (at words 1) i)))
       (do @49 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (function @343 device void pin
+  (function @260 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1031,7 +1032,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @357 device void release
+  (function @274 device void release
     (comment "Says for a warp that it has read a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") empty)
@@ -1040,7 +1041,7 @@
     (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive empty)))))
-  (function @365 device void multiply_tap
+  (function @282 device void multiply_tap
     (comment "A tap's products, for all tiles: the first of their sums where `accumulate` is 0.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1051,7 +1052,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs P::type kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @376 device void multiply_chunk
+  (function @293 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,")
     (comment "as soon as its products are done.")
@@ -1601,12 +1602,12 @@
       (for @31 (pragma "unroll") (declare @31 int i 0) (< i 4) (++ i)
         (do @32 (= (at (at (at sums (/ phase kMerged)) tile) (+ (+ (* (% phase kMerged) (/ P::columns 2)) (* (% quad (/ kStoredColumns 8)) 4)) i)) (at total i))))))
   (file "shift_gemm.cu")
-  (record @417 Tile
+  (record @334 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @422 device Tile tile_at
+  (function @339 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -1616,7 +1617,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @432 device Place place_of
+  (function @349 device Place place_of
     (comment "The place of a thread that reads from row `iy` of an image of the tile on, and from its staged `column`; `quarter` is")
     (comment "its first channel.")
     (attributes "__forceinline__")
@@ -1634,7 +1635,7 @@
     (do @6 (= (. place column) (+ (+ first_column column) kRunStart)))
     (do @7 (= (. place at_edge) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))
     (return @8 place))
-  (function @444 device void skip_tile
+  (function @361 device void skip_tile
     (comment "Goes on to the stage behind those of one tile.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1645,7 +1646,7 @@
       (then
         (do @4 (-= stage P::stages))
         (do @5 (^= parity 1)))))
-  (function @453 kernel void shift_gemm
+  (function @370 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
