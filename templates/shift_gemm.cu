@@ -67,9 +67,10 @@ constexpr int kLeastOffsetW = offset_of_tap(P::kernel_w - 1, P::stride_w, P::pad
 constexpr int kMostOffsetH = offset_of_tap(0, P::stride_h, P::padding_h, P::dilation_h);
 constexpr int kMostOffsetW = offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w);
 constexpr int kOffsetsH = kPhaseGroups == 1 ? kMostOffsetH - kLeastOffsetH + 1 : kBlockTapRows;
-// Where outputs of a position are made from it alone, and are stride_h * stride_w, f32x3 takes an image as one row.
-constexpr bool kFlat = P::split && P::bulk && P::tile_h == 1 && !P::exchange && P::height > 1 && P::width > 0 &&
-                       P::width % P::run == 0 &&
+// Where outputs of a position are made from it alone, and are stride_h * stride_w, an image may be one row: f32x3 takes
+// it so, others where its own rows are no whole pieces of 16 bytes.
+constexpr bool kFlat = P::bulk && !P::channels_last && (P::split || P::width * kBytes % 16 != 0) && P::tile_h == 1 &&
+                       !P::exchange && P::cluster == 1 && P::height > 1 && P::width > 0 && P::width % P::run == 0 &&
                        P::height <= 0x3fffffff / P::width&& P::height* P::width* kBytes % 16 == 0 &&
                        kLeastOffsetH == 0 && kMostOffsetH == 0 && kLeastOffsetW == 0 && kMostOffsetW == 0 &&
                        P::dilation_h*(P::kernel_h - 1) + P::output_padding_h + 1 ==

@@ -330,7 +330,8 @@ bool is_flat(const Facts& f, const Block& b) {
            axis.dilation * (axis.kernel - 1) + output_padding + 1 == axis.stride;
   };
   constexpr std::int64_t kMostPositions = 0x3fffffff;
-  return f.split && b.bulk && b.tile_h == 1 && !b.exchange && layer.height && *layer.height > 1 && layer.width &&
+  return b.bulk && !f.channels_last && b.tile_h == 1 && !b.exchange && b.cluster == 1 && layer.height &&
+         *layer.height > 1 && layer.width && (f.split || *layer.width * f.bytes % 16 != 0) &&
          *layer.width % b.run == 0 && *layer.height <= kMostPositions / *layer.width &&
          *layer.height * *layer.width * f.bytes % 16 == 0 && covers(f.rows, layer.output_padding.h) &&
          covers(f.columns, layer.output_padding.w);

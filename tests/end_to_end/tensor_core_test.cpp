@@ -113,7 +113,8 @@ void let_rows_roll(RandomLayer& drawn, std::mt19937_64& random, std::uint64_t nu
   }
 }
 
-/// Gives the layer rows that come by bulk copies: wide ones, channels first, whole pieces of 16 bytes in half of them.
+/// Gives the layer rows that come by bulk copies: wide ones, channels first, whole pieces of 16 bytes in half of them;
+/// or, in tf32, an image that can be taken as one row of positions.
 void bring_rows(RandomLayer& drawn, std::mt19937_64& random) {
   Layer& layer = drawn.layer;
   layer.layout = Layout::kNchw;
@@ -121,6 +122,15 @@ void bring_rows(RandomLayer& drawn, std::mt19937_64& random) {
   const std::int64_t unit = random() % 2 == 0 ? whole : 1;
   drawn.sizes.width = unit * (1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(160 / unit)));
   layer.width = layer.width || unit > 1 ? Size(drawn.sizes.width) : layer.width;
+  if (layer.dimensions == 2 && random() % 2 == 0) {
+    std::tie(layer.dtype, layer.compute) = std::pair(Dtype::kF32, Compute::kTf32);
+    layer.height = drawn.sizes.height = 2 * (1 + static_cast<std::int64_t>(random() % 12));
+    layer.width = drawn.sizes.width = 2 + 4 * static_cast<std::int64_t>(random() % 20);
+    layer.stride = {1 + static_cast<std::int64_t>(random() % 3), 1 + static_cast<std::int64_t>(random() % 4)};
+    layer.kernel = layer.stride;
+    layer.padding = layer.output_padding = {0, 0};
+    layer.dilation = {1, 1};
+  }
 }
 
 /// Makes the layer one of f32x3 whose rows are whole bulk copies; without a halo where `number` says so.
@@ -268,7 +278,8 @@ TEST(TensorCores, RandomLayersMatchTheDefinition) {
   Kinds kinds({"weights resident", "weights with each stage", "phase rows parted", "runs of 4 or 8",
                "tiles of several images", "f32x3", "f32x3 in one chunk", "f32x3 with channels last",
                "f32x3 by bulk copies", "rows by bulk copies", "rows that begin anywhere in a piece",
-               "outputs through shared memory", "warpgroups in turn", "in turn with more chunks than stages"});
+               "outputs through shared memory", "warpgroups in turn", "in turn with more chunks than stages",
+               "images as one row"});
   run_layers({.template_name = "shift_gemm"}, [&](const Layer& layer, const Plan& plan) {
     kinds.count("weights resident", flag(plan, "resident"));
     kinds.count("weights with each stage", !flag(plan, "resident"));
@@ -278,6 +289,7 @@ TEST(TensorCores, RandomLayersMatchTheDefinition) {
     const bool begins_anywhere = flag(plan, "bulk") && !(layer.width && *layer.width * bytes_of(layer.dtype) % 16 == 0);
     kinds.count("outputs through shared memory", flag(plan, "exchange"));
     kinds.count("warpgroups in turn", flag(plan, "in_turn"));
+    kinds.count("images as one row", plan.reason.contains("in one piece"));
     kinds.count("in turn with more chunks than stages",
                 flag(plan, "in_turn") && layer.in_channels > integer(plan, "chunk") * integer(plan, "stages"));
     kinds.count("rows by bulk copies", flag(plan, "bulk") && !begins_anywhere);
