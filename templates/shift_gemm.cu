@@ -541,6 +541,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         place = place_of(tile, x, image, quarter, tile.m_y + above + row, column, in_h, in_w);
       }
       pin(sums);
+      Run runs[2] = {};  // of f32x3: of low and of high parts
       for (int chunk = 0; chunk < kOwnChunks; ++chunk) {
         mbarrier_wait(&full[stage], parity);
         if (P::in_turn) {
@@ -550,8 +551,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
         if constexpr (P::split) {
           choose_scale(sums, held, from, totals, exponents, image);
-          multiply_split(sums, held, reinterpret_cast<const float*>(from) + own, weights, totals, exponents, image,
-                         chunk == 0, &empty[stage], &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
+          multiply_split(sums, runs, held, reinterpret_cast<const float*>(from) + own, weights, totals, exponents,
+                         image, chunk == 0, &empty[stage], &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
         } else {
           multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
                          wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,

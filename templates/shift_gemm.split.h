@@ -77,14 +77,16 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
 
 // Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
 // or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to
-// be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare.
-__device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
+// be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where
+// products of the run `is_read` until now, by those of the chunk before, each word depends on what it was there, since
+// else the assembler takes registers for others that products of an earlier turn of a loop still read.
+__device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, const bool is_read) {
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
-    run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1] | zero;
-    run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1] | zero;
+    run[i][0] = words[0][i] | (is_read ? run[i][0] & zero : 0);
+    run[i][1] = words[0][i + 1] | (is_read ? run[i][1] & zero : zero);
+    run[i][2] = words[1][i] | (is_read ? run[i][2] & zero : 0);
+    run[i][3] = words[1][i + 1] | (is_read ? run[i][3] & zero : zero);
 #pragma unroll
     for (int word = 0; word < 4; ++word) {
       wgmma_pin_operand(run[i][word]);
@@ -131,6 +133,17 @@ __device__ __forceinline__ void load_split(Words (&words)[2], const float* row, 
       }
     }
   }
+}
+
+// A word that waits for all loads of what was split, into these low parts: an arrival at a barrier does not, but where
+// its address takes the word, of which `zero` leaves nothing.
+__device__ __forceinline__ unsigned int word_of_all(const Words& low) {
+  unsigned int word = 0;
+#pragma unroll
+  for (int i = 0; i < kRun; i += kVector) {
+    word |= low[0][i] | low[1][i];
+  }
+  return word;
 }
 
 // A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where
@@ -278,13 +291,12 @@ __device__ __forceinline__ void clear(Sums (&sums)[kSums][kTiles]) {
 // All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.
 // With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of
 // the stage before are done, that this one has been, unless the chunk is the `first` of a tile.
-__device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Held& held, const float* rows,
-                                               const unsigned char* weights, float4* totals, const int* exponents,
-                                               int image, bool first, unsigned long long* empty,
+__device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run (&runs)[2], Held& held,
+                                               const float* rows, const unsigned char* weights, float4* totals,
+                                               const int* exponents, int image, bool first, unsigned long long* empty,
                                                unsigned long long* previous, unsigned int zero) {
   const unsigned long long operands = wgmma_descriptor(weights, kProductColumns * 16, 128, 0);
   const float scale = power_of_two(own_exponent(held, image));
-  Run runs[2];  // of low and of high parts: while products of these, the longer ones, run, the next row is split
   int later = kHasTotals && held.rows > 0 ? 1 : 0;
   CONVTGEN_UNROLL
   for (int step = 0; step < kSteps; ++step) {
@@ -306,14 +318,14 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Held
         Words words[2];
         load_split(words, rows + staged_row(step, offset), scale);
         if (P::resident && row == kRows - 1) {
-          release(empty, true);
+          release(empty + (word_of_all(words[1]) & zero), true);
         }
         CONVTGEN_UNROLL
         for (int part = 0; part < 2; ++part) {
           if (P::ahead || part == 0) {
-            arrange(runs[part], words[1 - part], zero);
+            arrange(runs[part], words[1 - part], zero, P::ahead && !kAlone && part == 1 && row == 0);
             if (!P::ahead) {
-              arrange(runs[1], words[0], zero);
+              arrange(runs[1], words[0], zero, false);
             }
             wgmma_fence();
           }
@@ -351,6 +363,9 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Held
         }
       }
     }
+  }
+  if (P::ahead && kAlone) {
+    wgmma_wait(0);
   }
   if (P::add_rows == 0) {
     held.rows += kRows;

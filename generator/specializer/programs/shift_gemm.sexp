@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "2d153a7b8bf8a536ee577c8bb4b5a64fc84e80da01d4f634674d96d13fbde323")
+  (digest "f62a5b47c3fe12ad21d3d76139648f0c2ec3587a3a1c012c96e37f253807cb01")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1166,22 +1166,25 @@
         (then
           (do @15 (= (at (reinterpret_cast (pointer float) (+ finished kLargestOffset)) (+ (* image (/ kProducers 32)) (/ thread 32))) most)))))
     (do @18 (call mbarrier_arrive (& (at full at)))))
-  (function @81 device void arrange
+  (function @83 device void arrange
     (comment "Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,")
     (comment "or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to")
-    (comment "be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare.")
+    (comment "be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where")
+    (comment "products of the run `is_read` until now, by those of the chunk before, each word depends on what it was there, since")
+    (comment "else the assembler takes registers for others that products of an earlier turn of a loop still read.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
     (argument (reference (const Words)) words)
     (argument "unsigned int" zero)
+    (argument (const bool) is_read)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (- kRun 1)) (++ i)
-      (do @3 (= (at (at run i) 0) (at (at words 0) i)))
-      (do @4 (= (at (at run i) 1) (| (at (at words 0) (+ i 1)) zero)))
-      (do @5 (= (at (at run i) 2) (at (at words 1) i)))
-      (do @6 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) zero)))
+      (do @3 (= (at (at run i) 0) (| (at (at words 0) i) (? is_read (& (at (at run i) 0) zero) 0))))
+      (do @4 (= (at (at run i) 1) (| (at (at words 0) (+ i 1)) (? is_read (& (at (at run i) 1) zero) zero))))
+      (do @5 (= (at (at run i) 2) (| (at (at words 1) i) (? is_read (& (at (at run i) 2) zero) 0))))
+      (do @6 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) (? is_read (& (at (at run i) 3) zero) zero))))
       (for @8 (pragma "unroll") (declare @8 int word 0) (< word 4) (++ word)
         (do @9 (call wgmma_pin_operand (at (at run i) word))))))
-  (function @97 device void load_split
+  (function @99 device void load_split
     (comment "Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels")
     (comment "of each half, with channels last all four in one piece.")
     (attributes "__forceinline__")
@@ -1216,7 +1219,16 @@
           (declare @31 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) v) (at (at values (+ (* 2 half) 1)) v) scale))
           (do @32 (= (at (at (at words 0) half) (+ i v)) (. pair high)))
           (do @33 (= (at (at (at words 1) half) (+ i v)) (. pair low)))))))
-  (function @138 device void multiply_low
+  (function @140 device "unsigned int" word_of_all
+    (comment "A word that waits for all loads of what was split, into these low parts: an arrival at a barrier does not, but where")
+    (comment "its address takes the word, of which `zero` leaves nothing.")
+    (attributes "__forceinline__")
+    (argument (reference (const Words)) low)
+    (declare @1 "unsigned int" word 0)
+    (for @3 (pragma "unroll") (declare @3 int i 0) (< i kRun) (+= i kVector)
+      (do @4 (|= word (| (at (at low 0) i) (at (at low 1) i)))))
+    (return @6 word))
+  (function @151 device void multiply_low
     (comment "A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where")
     (comment "`accumulate` is 0.")
     (attributes "__forceinline__")
@@ -1228,7 +1240,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @147 device void multiply_high
+  (function @160 device void multiply_high
     (comment "Those of the high parts of x with the high and the low parts of the weights, behind those above.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1240,19 +1252,19 @@
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
       (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))
-  (constant @160 int kRows (* kSteps (call used_before kOffsetsH)))
-  (constant @161 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
-  (constant @162 int kTerms (* (* kSteps kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
-  (constant @164 int kMostTerms 16)
-  (constant @165 int kRowsTogether (? (> P::add_rows 0) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
-  (constant @167 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
-  (constant @169 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (record @172 Held
+  (constant @173 int kRows (* kSteps (call used_before kOffsetsH)))
+  (constant @174 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
+  (constant @175 int kTerms (* (* kSteps kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
+  (constant @177 int kMostTerms 16)
+  (constant @178 int kRowsTogether (? (> P::add_rows 0) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
+  (constant @180 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
+  (constant @182 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (record @185 Held
     (comment "What a thread's sums hold.")
     (field int rows (trail "of taps; 0: nothing, the next products begin them"))
     (field int exponent (trail "of the scale that x has there, in image `lane % P::tile_n` of the tile"))
     (field bool added (trail "whether the totals hold what was summed up before, of this tile")))
-  (function @181 device void add_up
+  (function @194 device void add_up
     (comment "Takes sums back to units of the result and adds the totals of those before. That becomes the totals; or, `last` in a")
     (comment "tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,")
     (comment "`exponents` are of the weights', of its first column and those behind.")
@@ -1294,13 +1306,13 @@
             (if @38 (! last)
               (then
                 (do @39 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (function @229 device int own_exponent
+  (function @242 device int own_exponent
     (comment "The exponent of the thread's own image of the tile.")
     (attributes "__forceinline__")
     (argument (reference (const Held)) held)
     (argument int image)
     (return @1 (? (== P::tile_n 1) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
-  (function @234 device void put_away
+  (function @247 device void put_away
     (comment "Adds the sums to the totals; the next products begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1315,7 +1327,7 @@
     (do @6 (call add_up sums totals (call own_exponent held image) exponents (. held added) false))
     (do @7 (= (. held rows) 0))
     (do @8 (= (. held added) true)))
-  (function @248 device void choose_scale
+  (function @261 device void choose_scale
     (comment "Before a stage's products: x keeps the scale that it has in the sums, if that brings the largest magnitude of each")
     (comment "image to at least 2^13 and not beyond what f16 has, or there is none; else sums are put away, as those of terms")
     (comment "enough are, and the stage's own scale is taken. All threads decide alike, for all images.")
@@ -1338,19 +1350,20 @@
     (if @12 (== (. held rows) 0)
       (then
         (do @13 (= (. held exponent) (call scale_exponent largest))))))
-  (function @265 device void clear
+  (function @278 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @281 device void multiply_split
+  (function @294 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument (reference (array Run 2)) runs)
     (argument (reference Held) held)
     (argument (pointer (const float)) rows)
     (argument (pointer (const "unsigned char")) weights)
@@ -1363,70 +1376,71 @@
     (argument "unsigned int" zero)
     (declare @4 (const "unsigned long long") operands (call wgmma_descriptor weights (* kProductColumns 16) 128 0))
     (declare @5 (const float) scale (call power_of_two (call own_exponent held image)))
-    (declare @6 (array Run 2) runs
-      (trail "of low and of high parts: while products of these, the longer ones, run, the next row is split"))
-    (declare @7 int later (? (&& kHasTotals (> (. held rows) 0)) 1 0))
-    (for @9 unrolled (declare @9 int step 0) (< step kSteps) (++ step)
-      (for @11 unrolled (declare @11 int offset 0) (< offset kOffsetsH) (++ offset)
-        (if @12 (call is_used offset)
+    (declare @6 int later (? (&& kHasTotals (> (. held rows) 0)) 1 0))
+    (for @8 unrolled (declare @8 int step 0) (< step kSteps) (++ step)
+      (for @10 unrolled (declare @10 int offset 0) (< offset kOffsetsH) (++ offset)
+        (if @11 (call is_used offset)
           (then
-            (declare @13 (const int) row (+ (* step (call used_before kOffsetsH)) (call used_before offset)))
-            (if @14 (> P::add_rows 0)
+            (declare @12 (const int) row (+ (* step (call used_before kOffsetsH)) (call used_before offset)))
+            (if @13 (> P::add_rows 0)
               (then
-                (if @15 (&& (> row 0) (== (. held rows) kRowsTogether))
+                (if @14 (&& (> row 0) (== (. held rows) kRowsTogether))
                   (then
-                    (do @16 (call put_away sums held totals exponents image))))
-                (do @18 (= later (? (> (. held rows) 0) 1 0)))
-                (do @19 (++ (. held rows)))
-                (if @20 (&& kClears (== later 0))
+                    (do @15 (call put_away sums held totals exponents image))))
+                (do @17 (= later (? (> (. held rows) 0) 1 0)))
+                (do @18 (++ (. held rows)))
+                (if @19 (&& kClears (== later 0))
                   (then
-                    (do @21 (call clear sums))
-                    (do @22 (call pin sums))))))
-            (declare @25 (array Words 2) words)
-            (do @26 (call load_split words (+ rows (call staged_row step offset)) scale))
-            (if @27 (&& P::resident (== row (- kRows 1)))
+                    (do @20 (call clear sums))
+                    (do @21 (call pin sums))))))
+            (declare @24 (array Words 2) words)
+            (do @25 (call load_split words (+ rows (call staged_row step offset)) scale))
+            (if @26 (&& P::resident (== row (- kRows 1)))
               (then
-                (do @28 (call release empty true))))
-            (for @31 unrolled (declare @31 int part 0) (< part 2) (++ part)
-              (if @32 (|| P::ahead (== part 0))
+                (do @27 (call release (+ empty (& (call word_of_all (at words 1)) zero)) true))))
+            (for @30 unrolled (declare @30 int part 0) (< part 2) (++ part)
+              (if @31 (|| P::ahead (== part 0))
                 (then
-                  (do @33 (call arrange (at runs part) (at words (- 1 part)) zero))
-                  (if @34 (! P::ahead)
+                  (do @32 (call arrange (at runs part) (at words (- 1 part)) zero (&& (&& (&& P::ahead (! kAlone)) (== part 1)) (== row 0))))
+                  (if @33 (! P::ahead)
                     (then
-                      (do @35 (call arrange (at runs 1) (at words 0) zero))))
-                  (do @37 (call wgmma_fence))))
-              (for @40 unrolled (declare @40 int kh 0) (< kh kBlockTapRows) (++ kh)
-                (if @41 (== (call offset_of_row kh) offset)
+                      (do @34 (call arrange (at runs 1) (at words 0) zero false))))
+                  (do @36 (call wgmma_fence))))
+              (for @39 unrolled (declare @39 int kh 0) (< kh kBlockTapRows) (++ kh)
+                (if @40 (== (call offset_of_row kh) offset)
                   (then
-                    (for @43 unrolled (declare @43 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                      (declare @44 (const int) begins (? kClears 0 (? (> P::add_rows 0) (? (call is_first_of_row kw) 1 0) (? (&& (== step 0) (call is_first kh kw)) 1 0))))
-                      (if @47 (== part 0)
+                    (for @42 unrolled (declare @42 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+                      (declare @43 (const int) begins (? kClears 0 (? (> P::add_rows 0) (? (call is_first_of_row kw) 1 0) (? (&& (== step 0) (call is_first kh kw)) 1 0))))
+                      (if @46 (== part 0)
                         (then
-                          (do @48 (call multiply_low sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (? (== begins 1) later 1))
+                          (do @47 (call multiply_low sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (? (== begins 1) later 1))
                             (trail "tap ({kh}, {kw})")))
                         (else
-                          (do @52 (call multiply_high sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (? (== begins 1) later 1))
+                          (do @51 (call multiply_high sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (? (== begins 1) later 1))
                             (trail "tap ({kh}, {kw})"))))))))
-              (if @59 (|| P::ahead (== part 1))
+              (if @58 (|| P::ahead (== part 1))
                 (then
-                  (do @60 (call wgmma_commit))
-                  (if @61 (! P::ahead)
+                  (do @59 (call wgmma_commit))
+                  (if @60 (! P::ahead)
                     (then
-                      (do @62 (call wgmma_wait 0)))
+                      (do @61 (call wgmma_wait 0)))
                     (else
-                      (if @63 (|| (! kAlone) (!= row (? (== part 0) 0 (- kRows 1))))
+                      (if @62 (|| (! kAlone) (!= row (? (== part 0) 0 (- kRows 1))))
                         (then
-                          (do @64 (call wgmma_wait 1)
+                          (do @63 (call wgmma_wait 1)
                             (trail "the run of the other part may be overwritten"))))))
-                  (if @66 (&& (&& (&& P::ahead (! P::resident)) (== row 0)) (== part 0))
+                  (if @65 (&& (&& (&& P::ahead (! P::resident)) (== row 0)) (== part 0))
                     (then
-                      (do @67 (call release previous (! first))))))))))))
-    (if @74 (== P::add_rows 0)
+                      (do @66 (call release previous (! first))))))))))))
+    (if @73 (&& P::ahead kAlone)
       (then
-        (do @75 (+= (. held rows) kRows))))
-    (if @77 (&& (! P::ahead) (! P::resident))
+        (do @74 (call wgmma_wait 0))))
+    (if @76 (== P::add_rows 0)
       (then
-        (do @78 (call release empty true)))))
+        (do @77 (+= (. held rows) kRows))))
+    (if @79 (&& (! P::ahead) (! P::resident))
+      (then
+        (do @80 (call release empty true)))))
   (file "shift_gemm.store.h")
   (function @5 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
@@ -1823,54 +1837,56 @@
               (declare @169 (const Tile) tile (call tile_at index tiles_y tiles_x))
               (do @170 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
           (do @172 (call pin sums))
-          (for @173 plain (declare @173 int chunk 0) (< chunk kOwnChunks) (++ chunk)
-            (do @174 (call mbarrier_wait (& (at full stage)) parity))
-            (if @175 P::in_turn
+          (declare @173 (array Run 2) runs (init)
+            (trail "of f32x3: of low and of high parts"))
+          (for @174 plain (declare @174 int chunk 0) (< chunk kOwnChunks) (++ chunk)
+            (do @175 (call mbarrier_wait (& (at full stage)) parity))
+            (if @176 P::in_turn
               (then
-                (do @176 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @178 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @179 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @180 P::split
+                (do @177 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @179 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @180 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @181 P::split
               (then
-                (do @181 (call choose_scale sums held from totals exponents image))
-                (do @182 (call multiply_split sums held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                (do @182 (call choose_scale sums held from totals exponents image))
+                (do @183 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
               (else
-                (do @185 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                (if @188 P::resident
+                (do @186 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                (if @189 P::resident
                   (then
-                    (do @189 (call release (& (at empty stage)) true))))))
-            (do @192 (++ stage))
-            (if @193 (== stage P::stages)
+                    (do @190 (call release (& (at empty stage)) true))))))
+            (do @193 (++ stage))
+            (if @194 (== stage P::stages)
               (then
-                (do @194 (= stage 0))
-                (do @195 (^= parity 1)))))
-          (declare @198 Shifts shifts)
-          (if @199 (! P::split)
+                (do @195 (= stage 0))
+                (do @196 (^= parity 1)))))
+          (declare @199 Shifts shifts)
+          (if @200 (! P::split)
             (then
-              (do @200 (call load_shifts shifts bias co))))
-          (do @202 (call wgmma_wait 0))
-          (do @203 (call pin sums))
-          (if @204 (&& (! P::resident) P::ahead)
+              (do @201 (call load_shifts shifts bias co))))
+          (do @203 (call wgmma_wait 0))
+          (do @204 (call pin sums))
+          (if @205 (&& (! P::resident) P::ahead)
             (then
-              (do @205 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @207 P::split
+              (do @206 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @208 P::split
             (then
-              (do @208 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
-              (do @209 (= (. held rows) 0))
-              (do @210 (= (. held added) false))
-              (do @211 (call load_shifts shifts bias co)
+              (do @209 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
+              (do @210 (= (. held rows) 0))
+              (do @211 (= (. held added) false))
+              (do @212 (call load_shifts shifts bias co)
                 (trail "there is no register for them before"))))
-          (if @213 P::in_turn
+          (if @214 P::in_turn
             (then
-              (do @214 (call skip_tile stage parity))))
-          (if @216 (> P::cluster 1)
+              (do @215 (call skip_tile stage parity))))
+          (if @217 (> P::cluster 1)
             (then
-              (do @217 (call add_up_cluster sums stages rank))))
-          (declare @219 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @220 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @218 (call add_up_cluster sums stages rank))))
+          (declare @220 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @221 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @221 P::exchange
+              (if @222 P::exchange
                 (then
-                  (do @222 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @223 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (do @226 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
+                  (do @227 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
