@@ -34,8 +34,8 @@ using Element = P::Element;
 constexpr int kConsumers = 256;
 constexpr int kProducers = 128;
 constexpr int kThreads = kConsumers + kProducers;
-constexpr int kArrivals = P::bulk && P::channels_last ? kProducers / 32 : kProducers;  // of producers at a stage
-constexpr int kTileWarps = P::in_turn ? 4 : 8;                                         // of consumers, that make a tile
+constexpr int kArrivals = P::split || (P::bulk && P::channels_last) ? kProducers / 32 : kProducers;  // at a full stage
+constexpr int kTileWarps = P::in_turn ? 4 : 8;  // of consumers, that make a tile
 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
 constexpr int kOperandBytes = P::split ? 2 : kBytes;   // of one in a product
@@ -271,11 +271,11 @@ __device__ __forceinline__ void pin(Sums (&sums)[kSums][kTiles]) {
   }
 }
 
-// Says for a warp that it has read a stage, if that is so.
-__device__ __forceinline__ void release(unsigned long long* empty, bool is_read) {
+// Says for a warp that it has read or filled a stage, if that is so.
+__device__ __forceinline__ void release(unsigned long long* barrier, bool is_done) {
   __syncwarp();
-  if (is_read && threadIdx.x % 32 == 0) {
-    mbarrier_arrive(empty);
+  if (is_done && threadIdx.x % 32 == 0) {
+    mbarrier_arrive(barrier);
   }
 }
 
@@ -418,6 +418,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     fence_mbarrier_init();
   }
+  if (P::split && P::bulk && kLooksAtAll && kChannelPitch > kPlane) {
+    clear_pitches(stages);
+  }
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
@@ -476,12 +479,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
         if constexpr (P::split) {
           ++unfinished;
-          if (unfinished > kUnderWay) {
+          for (; unfinished > kUnderWay || (P::bulk && unfinished > 0 && has_landed(landed, stage, parity, unfinished));
+               --unfinished) {
             if (!P::bulk) {
               async_copy_wait(kUnderWay);
             }
             finish_stage(stages, full, landed, stage, parity, unfinished, thread);
-            --unfinished;
           }
         }
       }

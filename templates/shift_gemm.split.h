@@ -2,10 +2,10 @@
 #pragma once
 
 // The larger one of `most` and the magnitudes of a copy, whose NaN don't count, nor infinities where `finite`.
-__device__ __forceinline__ float larger(float most, float value, const bool finite) {
+__device__ __forceinline__ float larger(float most, float value, bool finite) {
   return finite ? larger_finite(most, value) : fmaxf(most, fabsf(value));
 }
-__device__ __forceinline__ float largest_copied(float most, const float* from, const bool finite) {
+__device__ __forceinline__ float largest_copied(float most, const float* from, bool finite) {
   if (kCopy == 4) {
     const float4 v = *reinterpret_cast<const float4*>(from);
     return larger(larger(larger(larger(most, v.x, finite), v.y, finite), v.z, finite), v.w, finite);
@@ -17,17 +17,62 @@ __device__ __forceinline__ float largest_copied(float most, const float* from, c
   }
 }
 
-// The largest magnitude of a producer's part of an image in a stage: with bulk copies a warp has some of the channels,
-// else a thread what it has copied itself, as stage_pixels() and stage_channels() do.
-__device__ __forceinline__ float largest_staged(const float* staged, int image, int thread, const bool finite) {
-  float most = 0;
-  if (P::bulk) {
-    for (int channel = thread / 32; channel < P::chunk; channel += kProducers / 32) {
-#pragma unroll 4
-      for (int place = thread % 32 * kCopy; place < kImagePlane; place += 32 * kCopy) {
-        most = largest_copied(most, staged + channel * kChannelPitch + image * kImagePlane + place, finite);
+// What bulk copies bring is looked at in pieces of 16 bytes: those of the whole stage, or, where a tile has several
+// images, of an image in each channel. All of a thread's lie at constant distances from its first.
+constexpr bool kLooksAtAll = P::tile_n == 1;
+constexpr int kLookPieces = (kLooksAtAll ? P::chunk * kChannelPitch : kImagePlane) / 4;  // adjacent ones
+constexpr int kLookPlanes = kLooksAtAll ? 1 : P::chunk;
+constexpr int kLookAtOnce = kLookPieces < kProducers ? kProducers / kLookPieces : 1;  // planes
+constexpr int kLookRow = ceil_div(kLookPieces, kProducers);                           // of a thread in one plane
+constexpr int kLooks = ceil_div(kLookPlanes, kLookAtOnce) * kLookRow;
+constexpr int kLookBatch = ceil_div(kLooks, ceil_div(kLooks, 6));  // loads under way, four registers each
+__device__ __forceinline__ float largest_of_pieces(const float* staged, int image, int thread, bool finite) {
+  const int plane = kLookAtOnce > 1 ? thread / kLookPieces % kLookAtOnce : 0;  // threads too many look twice
+  const int piece = kLookAtOnce > 1 ? thread % kLookPieces : thread;
+  const float* from = staged + plane * kChannelPitch + image * kImagePlane + piece * 4;
+  float4 most = make_float4(0, 0, 0, 0);
+#pragma unroll
+  for (int batch = 0; batch < kLooks; batch += kLookBatch) {
+    float4 values[kLookBatch];
+#pragma unroll
+    for (int i = 0; i < kLookBatch; ++i) {
+      const int first = (batch + i) / kLookRow * kLookAtOnce;
+      const int further = (batch + i) % kLookRow * kProducers;
+      const bool exists = (kLookPlanes % kLookAtOnce == 0 || first + plane < kLookPlanes) &&
+                          (kLookAtOnce > 1 || further + kProducers <= kLookPieces || piece + further < kLookPieces);
+      values[i] = batch + i < kLooks && exists
+                      ? *reinterpret_cast<const float4*>(from + first * kChannelPitch + further * 4)
+                      : make_float4(0, 0, 0, 0);
+    }
+#pragma unroll
+    for (int i = 0; i < kLookBatch; ++i) {
+      if (batch + i < kLooks) {
+        most.x = larger(most.x, values[i].x, finite);
+        most.y = larger(most.y, values[i].y, finite);
+        most.z = larger(most.z, values[i].z, finite);
+        most.w = larger(most.w, values[i].w, finite);
       }
     }
+  }
+  return fmaxf(fmaxf(most.x, most.y), fmaxf(most.z, most.w));
+}
+
+// The ends of the channels' pitches, which no copy reaches, are looked at too.
+__device__ __forceinline__ void clear_pitches(unsigned char* stages) {
+  constexpr int kEnd = (kChannelPitch - kPlane) / 4;  // pieces
+  for (int i = threadIdx.x; i < P::stages * P::chunk * kEnd; i += kThreads) {
+    float* stage = reinterpret_cast<float*>(stages + i / (P::chunk * kEnd) * kStageBytes);
+    *reinterpret_cast<float4*>(stage + i / kEnd % P::chunk * kChannelPitch + kPlane + i % kEnd * 4) =
+        make_float4(0, 0, 0, 0);
+  }
+}
+
+// The largest magnitude of a producer's part of an image in a stage: with bulk copies any part, else what a thread has
+// copied itself, as stage_pixels() and stage_channels() do.
+__device__ __forceinline__ float largest_staged(const float* staged, int image, int thread, bool finite) {
+  float most = 0;
+  if (P::bulk) {
+    most = largest_of_pieces(staged, image, thread, finite);
   } else if (P::channels_last) {
     for (int pixel = thread / kCopies; pixel < kPlane; pixel += kAtOnce) {
       if (P::tile_n == 1 || pixel / kImagePlane == image) {
@@ -49,15 +94,26 @@ __device__ __forceinline__ float largest_staged(const float* staged, int image, 
   return most;
 }
 
-// How many stages' copies are under way while the one before them is looked at: one stage is multiplied meanwhile.
-constexpr int kUnderWay = P::stages > 4 ? 2 : P::stages - 2;
+// How many stages' copies may be under way when the producers wait for a stage to be given back. Consumers give one
+// back when they have the next one, so those before these two must have been finished.
+constexpr int kUnderWay = P::bulk || P::stages < 5 ? P::stages - 2 : 2;
 
-// Says what is largest in each image of a stage that has been copied, and that it is there: the stage that is `behind`
-// the one that comes next, which `parity` is of. Where there are infinities, finite magnitudes are looked for anew.
+// Where the stage lies that is `behind` the one that comes next, and whether its bulk copies have come; `parity` is of
+// the next one.
+__device__ __forceinline__ int stage_behind(int stage, int behind) {
+  return stage - behind + (stage < behind ? P::stages : 0);
+}
+__device__ __forceinline__ bool has_landed(unsigned long long* landed, int stage, unsigned int parity, int behind) {
+  return warp_uniform(
+             mbarrier_test(&landed[stage_behind(stage, behind)], stage < behind ? parity : parity ^ 1) ? 1 : 0) == 1;
+}
+
+// Says what is largest in each image of such a stage, and that it is there. Where there are infinities, finite
+// magnitudes are looked for anew.
 __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
                                              unsigned long long* landed, int stage, unsigned int parity, int behind,
                                              int thread) {
-  const int at = stage - behind + (stage < behind ? P::stages : 0);
+  const int at = stage_behind(stage, behind);
   unsigned char* finished = stages + at * kStageBytes;
   if (P::bulk) {
     mbarrier_wait(&landed[at], stage < behind ? parity : parity ^ 1);
@@ -72,7 +128,7 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
       reinterpret_cast<float*>(finished + kLargestOffset)[image * (kProducers / 32) + thread / 32] = most;
     }
   }
-  mbarrier_arrive(&full[at]);
+  release(&full[at], true);
 }
 
 // Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,

@@ -5,6 +5,7 @@
 
 #include "device/convert.h"
 #include "device/template.h"
+#include "device/warp.h"
 
 // Low parts are kept larger, so that they are normal numbers wherever the high parts are.
 constexpr float kLowScale = 2048;
@@ -14,12 +15,9 @@ __device__ __forceinline__ float larger_finite(float most, float value) {
   return fmaxf(most, fabsf(fmaf(value, 0, value)));
 }
 
-// The largest of a warp's values, none of them negative. Collective.
+// The largest of a warp's values, none of them negative or NaN: their bits are in the same order. Collective.
 __device__ __forceinline__ float largest_of_warp(float value) {
-  for (int distance = 16; distance > 0; distance /= 2) {
-    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, distance));
-  }
-  return value;
+  return __uint_as_float(warp_max(__float_as_uint(value)));
 }
 
 // The exponent of the scale that takes `most` to at least 2^14 and below 2^15; of denormals as far as floats go.

@@ -30,3 +30,10 @@ __device__ __forceinline__ float warp_sum(float value) {
   }
   return value;
 }
+
+// The largest value of the warp, in all lanes. Collective. sm_80 and later.
+__device__ __forceinline__ unsigned int warp_max(unsigned int value) {
+  unsigned int most;
+  asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(most) : "r"(value) : "memory");
+  return most;
+}

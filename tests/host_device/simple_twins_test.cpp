@@ -1,4 +1,5 @@
 // The twins of primitives that take effect at once: hinted memory, conversions, warps.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -110,12 +111,14 @@ TEST(SimpleTwins, Conversions) {
 
 TEST(SimpleTwins, Warps) {
   const auto device = open_host();
-  const auto source = source_of(R"(extern "C" __global__ void kernel(const float* x, float* sums, unsigned int* y) {
+  const auto source = source_of(
+      R"(extern "C" __global__ void kernel(const float* x, float* sums, unsigned int* y, unsigned int* largest) {
   const int t = threadIdx.x;
   sums[t] = warp_sum(x[t]);
   y[3 * t] = lane_id();
   y[3 * t + 1] = warp_uniform(t);
   y[3 * t + 2] = elect_one() + 2 * elect_one();
+  largest[t] = warp_max((t * 37 % 64) << 26);
 })");
   std::vector<float> values(64);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -126,7 +129,9 @@ TEST(SimpleTwins, Warps) {
     device->set_seed(seed);
     const Array<float> sums(*device, 64);
     const Array<unsigned> y(*device, 192);
-    ASSERT_EQ(launch(*device, source, {.threads = 64}, {x.address(), sums.address(), y.address()}), "");
+    const Array<unsigned> largest(*device, 64);
+    ASSERT_EQ(launch(*device, source, {.threads = 64}, {x.address(), sums.address(), y.address(), largest.address()}),
+              "");
     const auto got = y.values();
     for (std::size_t warp = 0; warp < 64; warp += 32) {
       std::vector<float> tree(values.begin() + static_cast<std::ptrdiff_t>(warp),
@@ -136,10 +141,15 @@ TEST(SimpleTwins, Warps) {
           tree[i] += tree[i + half];
         }
       }
+      unsigned most = 0;
+      for (unsigned t = static_cast<unsigned>(warp); t < warp + 32; ++t) {
+        most = std::max(most, t * 37 % 64 << 26);
+      }
       unsigned elected = 0;
       for (std::size_t i = 0; i < 32; ++i) {
         const std::size_t t = warp + i;
         EXPECT_EQ(sums.values()[t], tree[0]);
+        EXPECT_EQ(largest.values()[t], most);
         EXPECT_EQ(got[3 * t], i);
         EXPECT_EQ(got[3 * t + 1], warp);
         EXPECT_TRUE(got[3 * t + 2] == 0 || got[3 * t + 2] == 3);
@@ -153,7 +163,7 @@ TEST(SimpleTwins, Warps) {
 TEST(SimpleTwins, WarpFunctionsAreCollective) {
   const auto device = open_host({.workers = 1});
   const Array<unsigned> y(*device, 32);
-  for (const std::string call : {"elect_one()", "warp_uniform(3)", "warp_sum(1.0f)"}) {
+  for (const std::string call : {"elect_one()", "warp_uniform(3)", "warp_sum(1.0f)", "warp_max(1)"}) {
     const auto message = launch(
         *device,
         source_of("extern \"C\" __global__ void kernel(unsigned int* y) {\n  if (threadIdx.x != 5) y[threadIdx.x] = " +

@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "97cfbd4280a1f0d04179b7ad3cab79a042bc1ae6d2c31efccd79994906021e75")
+  (digest "674e1ff36e9630fb09b2f5c5338bb92bce6b9124c8aba481667a8cb668e5111b")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -324,6 +324,7 @@
   (primitive @13 int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.\n// Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")
   (primitive @18 bool elect_one (uses) "// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.\n__device__ __forceinline__ bool elect_one() {\n  unsigned int elected;\n  asm volatile(\"{\\n\\t.reg .pred elected;\\n\\telect.sync _|elected, 0xffffffff;\\n\\tselp.b32 %0, 1, 0, elected;\\n\\t}\"\n               : \"=r\"(elected)::\"memory\");\n  return elected != 0;\n}")
   (primitive @27 float warp_sum (uses) "// The sum over the warp, in all lanes: halves are added from a distance of 16 lanes down to 1, so the bits are the same\n// in all lanes and runs. Collective.\n__device__ __forceinline__ float warp_sum(float value) {\n  for (int distance = 16; distance > 0; distance /= 2) {\n    value += __shfl_xor_sync(0xffffffffu, value, distance);\n  }\n  return value;\n}")
+  (primitive @35 "unsigned int" warp_max (uses) "// The largest value of the warp, in all lanes. Collective. sm_80 and later.\n__device__ __forceinline__ unsigned int warp_max(unsigned int value) {\n  unsigned int most;\n  asm volatile(\"redux.sync.max.u32 %0, %1, 0xffffffff;\" : \"=r\"(most) : \"r\"(value) : \"memory\");\n  return most;\n}")
   (file "device/warpgroup.h")
   (primitive @15 void wgmma_fence (uses) "// Orders earlier accesses of registers (accumulators, A) before the products that follow; needed before the first\n// product and whenever threads have touched these registers since.\n__device__ __forceinline__ void wgmma_fence() {\n  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}")
   (primitive @20 void wgmma_commit (uses) "// Closes a group: all products of this warpgroup since the last one.\n__device__ __forceinline__ void wgmma_commit() {\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}")

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "f62a5b47c3fe12ad21d3d76139648f0c2ec3587a3a1c012c96e37f253807cb01")
+  (digest "d825eb24d2f78536781e91bf33a104f58f380a638124e76cd471bb14ede001aa")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -307,42 +307,46 @@
                 (do @7 (call store_streaming_4 to (* (reinterpret_cast (pointer (const "unsigned int")) from)))))
               (else
                 (do @9 (= (* to) (* from))))))))))
+  (file "device/warp.h")
+  (primitive @5 "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
+  (primitive @13 int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.\n// Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")
+  (primitive @18 bool elect_one (uses) "// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.\n__device__ __forceinline__ bool elect_one() {\n  unsigned int elected;\n  asm volatile(\"{\\n\\t.reg .pred elected;\\n\\telect.sync _|elected, 0xffffffff;\\n\\tselp.b32 %0, 1, 0, elected;\\n\\t}\"\n               : \"=r\"(elected)::\"memory\");\n  return elected != 0;\n}")
+  (primitive @27 float warp_sum (uses) "// The sum over the warp, in all lanes: halves are added from a distance of 16 lanes down to 1, so the bits are the same\n// in all lanes and runs. Collective.\n__device__ __forceinline__ float warp_sum(float value) {\n  for (int distance = 16; distance > 0; distance /= 2) {\n    value += __shfl_xor_sync(0xffffffffu, value, distance);\n  }\n  return value;\n}")
+  (primitive @35 "unsigned int" warp_max (uses) "// The largest value of the warp, in all lanes. Collective. sm_80 and later.\n__device__ __forceinline__ unsigned int warp_max(unsigned int value) {\n  unsigned int most;\n  asm volatile(\"redux.sync.max.u32 %0, %1, 0xffffffff;\" : \"=r\"(most) : \"r\"(value) : \"memory\");\n  return most;\n}")
   (file "device/split.h")
-  (constant @10 float kLowScale 2048)
-  (function @13 device float larger_finite
+  (constant @11 float kLowScale 2048)
+  (function @14 device float larger_finite
     (comment "The larger of `most` and |value|; infinities and NaN don't count.")
     (attributes "__forceinline__")
     (argument float most)
     (argument float value)
     (return @1 (call fmaxf most (call fabsf (call fmaf value 0 value)))))
-  (function @18 device float largest_of_warp
-    (comment "The largest of a warp's values, none of them negative. Collective.")
+  (function @19 device float largest_of_warp
+    (comment "The largest of a warp's values, none of them negative or NaN: their bits are in the same order. Collective.")
     (attributes "__forceinline__")
     (argument float value)
-    (for @1 plain (declare @1 int distance 16) (> distance 0) (/= distance 2)
-      (do @2 (= value (call fmaxf value (call __shfl_xor_sync 4294967295u value distance)))))
-    (return @4 value))
-  (function @26 device int scale_exponent
+    (return @1 (call __uint_as_float (call warp_max (call __float_as_uint value)))))
+  (function @24 device int scale_exponent
     (comment "The exponent of the scale that takes `most` to at least 2^14 and below 2^15; of denormals as far as floats go.")
     (attributes "__forceinline__")
     (argument float most)
     (return @1 (call min 126 (- 141 (/ (call __float_as_int most) (<< 1 23))))))
-  (function @31 device float power_of_two
+  (function @29 device float power_of_two
     (comment "2^exponent, -126 to 127.")
     (attributes "__forceinline__")
     (argument int exponent)
     (return @1 (call __int_as_float (* (+ exponent 127) (<< 1 23)))))
-  (record @36 SplitPair
+  (record @34 SplitPair
     (comment "Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.")
     (field "unsigned int" high)
     (field "unsigned int" low))
-  (function @40 device "unsigned int" low_parts
+  (function @38 device "unsigned int" low_parts
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
     (argument "unsigned int" high)
     (return @1 (call floats_to_half2 (* (- a (call half_to_float (static_cast "unsigned short" (& high 65535u)))) kLowScale) (* (- b (call half_to_float (static_cast "unsigned short" (>> high 16)))) kLowScale))))
-  (function @44 device SplitPair split_pair
+  (function @42 device SplitPair split_pair
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
@@ -351,7 +355,7 @@
     (do @2 (= (. pair high) (call floats_to_half2 (* a scale) (* b scale))))
     (do @3 (= (. pair low) (call low_parts (* a scale) (* b scale) (. pair high))))
     (return @4 pair))
-  (function @52 device SplitPair split_pair_nonzero
+  (function @50 device SplitPair split_pair_nonzero
     (comment "The same, where no value but zero has a high part of zero: its product with an infinity is then one.")
     (attributes "__forceinline__")
     (argument float a)
@@ -363,7 +367,7 @@
     (do @4 (|= (. pair high) (? (&& (!= b 0) (== (& (. pair high) 2147418112u) 0)) 65536u 0u)))
     (do @5 (= (. pair low) (call low_parts (* a scale) (* b scale) (. pair high))))
     (return @6 pair))
-  (function @63 device float join_sums
+  (function @61 device float join_sums
     (comment "A sum of products from that of the high parts and that of a high and a low part each. Where the first is no finite")
     (comment "number it is the sum: the low parts of infinities mean nothing.")
     (attributes "__forceinline__")
@@ -395,11 +399,6 @@
   (primitive @201 void bulk_wait_read (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread have read their shared memory,\n// which may be written again then.\n__device__ __forceinline__ void bulk_wait_read(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group.read 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group.read 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group.read 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group.read 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group.read 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group.read 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group.read 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @234 void bulk_wait (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread are complete: their bytes are\n// written.\n__device__ __forceinline__ void bulk_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @267 void fence_proxy_async (uses) "// Orders earlier accesses of this thread to shared memory before later ones of the asynchronous proxy (TMA, wgmma),\n// once a barrier or mbarrier lies between.\n__device__ __forceinline__ void fence_proxy_async() {\n  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}")
-  (file "device/warp.h")
-  (primitive @5 "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
-  (primitive @13 int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.\n// Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")
-  (primitive @18 bool elect_one (uses) "// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.\n__device__ __forceinline__ bool elect_one() {\n  unsigned int elected;\n  asm volatile(\"{\\n\\t.reg .pred elected;\\n\\telect.sync _|elected, 0xffffffff;\\n\\tselp.b32 %0, 1, 0, elected;\\n\\t}\"\n               : \"=r\"(elected)::\"memory\");\n  return elected != 0;\n}")
-  (primitive @27 float warp_sum (uses) "// The sum over the warp, in all lanes: halves are added from a distance of 16 lanes down to 1, so the bits are the same\n// in all lanes and runs. Collective.\n__device__ __forceinline__ float warp_sum(float value) {\n  for (int distance = 16; distance > 0; distance /= 2) {\n    value += __shfl_xor_sync(0xffffffffu, value, distance);\n  }\n  return value;\n}")
   (file "device/warpgroup.h")
   (primitive @15 void wgmma_fence (uses) "// Orders earlier accesses of registers (accumulators, A) before the products that follow; needed before the first\n// product and whenever threads have touched these registers since.\n__device__ __forceinline__ void wgmma_fence() {\n  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}")
   (primitive @20 void wgmma_commit (uses) "// Closes a group: all products of this warpgroup since the last one.\n__device__ __forceinline__ void wgmma_commit() {\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}")
@@ -413,7 +412,7 @@
   (constant @34 int kConsumers 256)
   (constant @35 int kProducers 128)
   (constant @36 int kThreads (+ kConsumers kProducers))
-  (constant @37 int kArrivals (? (&& P::bulk P::channels_last) (/ kProducers 32) kProducers))
+  (constant @37 int kArrivals (? (|| P::split (&& P::bulk P::channels_last)) (/ kProducers 32) kProducers))
   (constant @38 int kTileWarps (? P::in_turn 4 8))
   (constant @40 int kBytes (? (== P::type kWgmmaTf32) 4 2))
   (constant @41 int kOperandBytes (? P::split 2 kBytes))
@@ -1033,14 +1032,14 @@
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
   (function @275 device void release
-    (comment "Says for a warp that it has read a stage, if that is so.")
+    (comment "Says for a warp that it has read or filled a stage, if that is so.")
     (attributes "__forceinline__")
-    (argument (pointer "unsigned long long") empty)
-    (argument bool is_read)
+    (argument (pointer "unsigned long long") barrier)
+    (argument bool is_done)
     (do @1 (call __syncwarp))
-    (if @2 (&& is_read (== (% (. threadIdx x) 32) 0))
+    (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
       (then
-        (do @3 (call mbarrier_arrive empty)))))
+        (do @3 (call mbarrier_arrive barrier)))))
   (function @283 device void multiply_tap
     (comment "A tap's products, for all tiles: the first of their sums where `accumulate` is 0.")
     (attributes "__forceinline__")
@@ -1092,13 +1091,13 @@
     (attributes "__forceinline__")
     (argument float most)
     (argument float value)
-    (argument (const bool) finite)
+    (argument bool finite)
     (return @1 (? finite (call larger_finite most value) (call fmaxf most (call fabsf value)))))
   (function @8 device float largest_copied
     (attributes "__forceinline__")
     (argument float most)
     (argument (pointer (const float)) from)
-    (argument (const bool) finite)
+    (argument bool finite)
     (if @1 (== kCopy 4)
       (then
         (declare @2 (const float4) v (* (reinterpret_cast (pointer (const float4)) from)))
@@ -1110,39 +1109,93 @@
             (return @6 (call larger (call larger most (. v x) finite) (. v y) finite)))
           (else
             (return @8 (call larger most (* from) finite)))))))
-  (function @22 device float largest_staged
-    (comment "The largest magnitude of a producer's part of an image in a stage: with bulk copies a warp has some of the channels,")
-    (comment "else a thread what it has copied itself, as stage_pixels() and stage_channels() do.")
+  (constant @22 bool kLooksAtAll (== P::tile_n 1))
+  (constant @23 int kLookPieces (/ (? kLooksAtAll (* P::chunk kChannelPitch) kImagePlane) 4))
+  (constant @24 int kLookPlanes (? kLooksAtAll 1 P::chunk))
+  (constant @25 int kLookAtOnce (? (< kLookPieces kProducers) (/ kProducers kLookPieces) 1))
+  (constant @26 int kLookRow (call ceil_div kLookPieces kProducers))
+  (constant @27 int kLooks (* (call ceil_div kLookPlanes kLookAtOnce) kLookRow))
+  (constant @28 int kLookBatch (call ceil_div kLooks (call ceil_div kLooks 6)))
+  (function @29 device float largest_of_pieces
     (attributes "__forceinline__")
     (argument (pointer (const float)) staged)
     (argument int image)
     (argument int thread)
-    (argument (const bool) finite)
+    (argument bool finite)
+    (declare @1 (const int) plane (? (> kLookAtOnce 1) (% (/ thread kLookPieces) kLookAtOnce) 0)
+      (trail "threads too many look twice"))
+    (declare @2 (const int) piece (? (> kLookAtOnce 1) (% thread kLookPieces) thread))
+    (declare @3 (pointer (const float)) from (+ (+ (+ staged (* plane kChannelPitch)) (* image kImagePlane)) (* piece 4)))
+    (declare @4 float4 most (call make_float4 0 0 0 0))
+    (for @6 (pragma "unroll") (declare @6 int batch 0) (< batch kLooks) (+= batch kLookBatch)
+      (declare @7 (array float4 kLookBatch) values)
+      (for @9 (pragma "unroll") (declare @9 int i 0) (< i kLookBatch) (++ i)
+        (declare @10 (const int) first (* (/ (+ batch i) kLookRow) kLookAtOnce))
+        (declare @11 (const int) further (* (% (+ batch i) kLookRow) kProducers))
+        (declare @12 (const bool) exists (&& (|| (== (% kLookPlanes kLookAtOnce) 0) (< (+ first plane) kLookPlanes)) (|| (|| (> kLookAtOnce 1) (<= (+ further kProducers) kLookPieces)) (< (+ piece further) kLookPieces))))
+        (do @14 (= (at values i) (? (&& (< (+ batch i) kLooks) exists) (* (reinterpret_cast (pointer (const float4)) (+ (+ from (* first kChannelPitch)) (* further 4)))) (call make_float4 0 0 0 0)))))
+      (for @19 (pragma "unroll") (declare @19 int i 0) (< i kLookBatch) (++ i)
+        (if @20 (< (+ batch i) kLooks)
+          (then
+            (do @21 (= (. most x) (call larger (. most x) (. (at values i) x) finite)))
+            (do @22 (= (. most y) (call larger (. most y) (. (at values i) y) finite)))
+            (do @23 (= (. most z) (call larger (. most z) (. (at values i) z) finite)))
+            (do @24 (= (. most w) (call larger (. most w) (. (at values i) w) finite)))))))
+    (return @28 (call fmaxf (call fmaxf (. most x) (. most y)) (call fmaxf (. most z) (. most w)))))
+  (function @61 device void clear_pitches
+    (comment "The ends of the channels' pitches, which no copy reaches, are looked at too.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned char") stages)
+    (declare_constexpr @1 int kEnd (/ (- kChannelPitch kPlane) 4)
+      (trail "pieces"))
+    (for @2 plain (declare @2 int i (. threadIdx x)) (< i (* (* P::stages P::chunk) kEnd)) (+= i kThreads)
+      (declare @3 (pointer float) stage (reinterpret_cast (pointer float) (+ stages (* (/ i (* P::chunk kEnd)) kStageBytes))))
+      (do @4 (= (* (reinterpret_cast (pointer float4) (+ (+ (+ stage (* (% (/ i kEnd) P::chunk) kChannelPitch)) kPlane) (* (% i kEnd) 4)))) (call make_float4 0 0 0 0)))))
+  (function @72 device float largest_staged
+    (comment "The largest magnitude of a producer's part of an image in a stage: with bulk copies any part, else what a thread has")
+    (comment "copied itself, as stage_pixels() and stage_channels() do.")
+    (attributes "__forceinline__")
+    (argument (pointer (const float)) staged)
+    (argument int image)
+    (argument int thread)
+    (argument bool finite)
     (declare @1 float most 0)
     (if @2 P::bulk
       (then
-        (for @3 plain (declare @3 int channel (/ thread 32)) (< channel P::chunk) (+= channel (/ kProducers 32))
-          (for @5 (pragma "unroll 4") (declare @5 int place (* (% thread 32) kCopy)) (< place kImagePlane) (+= place (* 32 kCopy))
-            (do @6 (= most (call largest_copied most (+ (+ (+ staged (* channel kChannelPitch)) (* image kImagePlane)) place) finite))))))
+        (do @3 (= most (call largest_of_pieces staged image thread finite))))
       (else
-        (if @9 P::channels_last
+        (if @4 P::channels_last
           (then
-            (for @10 plain (declare @10 int pixel (/ thread kCopies)) (< pixel kPlane) (+= pixel kAtOnce)
-              (if @11 (|| (== P::tile_n 1) (== (/ pixel kImagePlane) image))
+            (for @5 plain (declare @5 int pixel (/ thread kCopies)) (< pixel kPlane) (+= pixel kAtOnce)
+              (if @6 (|| (== P::tile_n 1) (== (/ pixel kImagePlane) image))
                 (then
-                  (do @12 (= most (call largest_copied most (+ (+ staged (* pixel kPixelPitch)) (* (% thread kCopies) kCopy)) finite)))))))
+                  (do @7 (= most (call largest_copied most (+ (+ staged (* pixel kPixelPitch)) (* (% thread kCopies) kCopy)) finite)))))))
           (else
-            (declare @16 (const int) first (? (< kCopies kProducers) (/ thread kCopies) 0))
-            (for @17 plain (declare @17 int place (? (< kCopies kProducers) (% thread kCopies) thread)) (&& (< place kCopies) (< first kAtOnce)) (+= place kProducers)
-              (if @19 (|| (== P::tile_n 1) (== (/ place (/ kCopies P::tile_n)) image))
+            (declare @11 (const int) first (? (< kCopies kProducers) (/ thread kCopies) 0))
+            (for @12 plain (declare @12 int place (? (< kCopies kProducers) (% thread kCopies) thread)) (&& (< place kCopies) (< first kAtOnce)) (+= place kProducers)
+              (if @14 (|| (== P::tile_n 1) (== (/ place (/ kCopies P::tile_n)) image))
                 (then
-                  (for @21 (pragma "unroll 4") (declare @21 int channel first) (< channel P::chunk) (+= channel kAtOnce)
-                    (do @22 (= most (call largest_copied most (+ (+ staged (* channel kChannelPitch)) (* place kCopy)) finite)))))))))))
-    (return @27 most))
-  (constant @53 int kUnderWay (? (> P::stages 4) 2 (- P::stages 2)))
-  (function @57 device void finish_stage
-    (comment "Says what is largest in each image of a stage that has been copied, and that it is there: the stage that is `behind`")
-    (comment "the one that comes next, which `parity` is of. Where there are infinities, finite magnitudes are looked for anew.")
+                  (for @16 (pragma "unroll 4") (declare @16 int channel first) (< channel P::chunk) (+= channel kAtOnce)
+                    (do @17 (= most (call largest_copied most (+ (+ staged (* channel kChannelPitch)) (* place kCopy)) finite)))))))))))
+    (return @22 most))
+  (constant @99 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
+  (function @103 device int stage_behind
+    (comment "Where the stage lies that is `behind` the one that comes next, and whether its bulk copies have come; `parity` is of")
+    (comment "the next one.")
+    (attributes "__forceinline__")
+    (argument int stage)
+    (argument int behind)
+    (return @1 (+ (- stage behind) (? (< stage behind) P::stages 0))))
+  (function @106 device bool has_landed
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") landed)
+    (argument int stage)
+    (argument "unsigned int" parity)
+    (argument int behind)
+    (return @1 (== (call warp_uniform (? (call mbarrier_test (& (at landed (call stage_behind stage behind))) (? (< stage behind) parity (^ parity 1))) 1 0)) 1)))
+  (function @113 device void finish_stage
+    (comment "Says what is largest in each image of such a stage, and that it is there. Where there are infinities, finite")
+    (comment "magnitudes are looked for anew.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
     (argument (pointer "unsigned long long") full)
@@ -1151,7 +1204,7 @@
     (argument "unsigned int" parity)
     (argument int behind)
     (argument int thread)
-    (declare @3 (const int) at (+ (- stage behind) (? (< stage behind) P::stages 0)))
+    (declare @3 (const int) at (call stage_behind stage behind))
     (declare @4 (pointer "unsigned char") finished (+ stages (* at kStageBytes)))
     (if @5 P::bulk
       (then
@@ -1165,8 +1218,8 @@
       (if @14 (== (% thread 32) 0)
         (then
           (do @15 (= (at (reinterpret_cast (pointer float) (+ finished kLargestOffset)) (+ (* image (/ kProducers 32)) (/ thread 32))) most)))))
-    (do @18 (call mbarrier_arrive (& (at full at)))))
-  (function @83 device void arrange
+    (do @18 (call release (& (at full at)) true)))
+  (function @139 device void arrange
     (comment "Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,")
     (comment "or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to")
     (comment "be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where")
@@ -1184,7 +1237,7 @@
       (do @6 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) (? is_read (& (at (at run i) 3) zero) zero))))
       (for @8 (pragma "unroll") (declare @8 int word 0) (< word 4) (++ word)
         (do @9 (call wgmma_pin_operand (at (at run i) word))))))
-  (function @99 device void load_split
+  (function @155 device void load_split
     (comment "Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels")
     (comment "of each half, with channels last all four in one piece.")
     (attributes "__forceinline__")
@@ -1219,7 +1272,7 @@
           (declare @31 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) v) (at (at values (+ (* 2 half) 1)) v) scale))
           (do @32 (= (at (at (at words 0) half) (+ i v)) (. pair high)))
           (do @33 (= (at (at (at words 1) half) (+ i v)) (. pair low)))))))
-  (function @140 device "unsigned int" word_of_all
+  (function @196 device "unsigned int" word_of_all
     (comment "A word that waits for all loads of what was split, into these low parts: an arrival at a barrier does not, but where")
     (comment "its address takes the word, of which `zero` leaves nothing.")
     (attributes "__forceinline__")
@@ -1228,7 +1281,7 @@
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i kRun) (+= i kVector)
       (do @4 (|= word (| (at (at low 0) i) (at (at low 1) i)))))
     (return @6 word))
-  (function @151 device void multiply_low
+  (function @207 device void multiply_low
     (comment "A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where")
     (comment "`accumulate` is 0.")
     (attributes "__forceinline__")
@@ -1240,7 +1293,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @160 device void multiply_high
+  (function @216 device void multiply_high
     (comment "Those of the high parts of x with the high and the low parts of the weights, behind those above.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1252,19 +1305,19 @@
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
       (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))
-  (constant @173 int kRows (* kSteps (call used_before kOffsetsH)))
-  (constant @174 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
-  (constant @175 int kTerms (* (* kSteps kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
-  (constant @177 int kMostTerms 16)
-  (constant @178 int kRowsTogether (? (> P::add_rows 0) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
-  (constant @180 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
-  (constant @182 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (record @185 Held
+  (constant @229 int kRows (* kSteps (call used_before kOffsetsH)))
+  (constant @230 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
+  (constant @231 int kTerms (* (* kSteps kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
+  (constant @233 int kMostTerms 16)
+  (constant @234 int kRowsTogether (? (> P::add_rows 0) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
+  (constant @236 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
+  (constant @238 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (record @241 Held
     (comment "What a thread's sums hold.")
     (field int rows (trail "of taps; 0: nothing, the next products begin them"))
     (field int exponent (trail "of the scale that x has there, in image `lane % P::tile_n` of the tile"))
     (field bool added (trail "whether the totals hold what was summed up before, of this tile")))
-  (function @194 device void add_up
+  (function @250 device void add_up
     (comment "Takes sums back to units of the result and adds the totals of those before. That becomes the totals; or, `last` in a")
     (comment "tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,")
     (comment "`exponents` are of the weights', of its first column and those behind.")
@@ -1306,13 +1359,13 @@
             (if @38 (! last)
               (then
                 (do @39 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (function @242 device int own_exponent
+  (function @298 device int own_exponent
     (comment "The exponent of the thread's own image of the tile.")
     (attributes "__forceinline__")
     (argument (reference (const Held)) held)
     (argument int image)
     (return @1 (? (== P::tile_n 1) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
-  (function @247 device void put_away
+  (function @303 device void put_away
     (comment "Adds the sums to the totals; the next products begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1327,7 +1380,7 @@
     (do @6 (call add_up sums totals (call own_exponent held image) exponents (. held added) false))
     (do @7 (= (. held rows) 0))
     (do @8 (= (. held added) true)))
-  (function @261 device void choose_scale
+  (function @317 device void choose_scale
     (comment "Before a stage's products: x keeps the scale that it has in the sums, if that brings the largest magnitude of each")
     (comment "image to at least 2^13 and not beyond what f16 has, or there is none; else sums are put away, as those of terms")
     (comment "enough are, and the stage's own scale is taken. All threads decide alike, for all images.")
@@ -1350,14 +1403,14 @@
     (if @12 (== (. held rows) 0)
       (then
         (do @13 (= (. held exponent) (call scale_exponent largest))))))
-  (function @278 device void clear
+  (function @334 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @294 device void multiply_split
+  (function @350 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
@@ -1715,178 +1768,179 @@
             (do @45 (call mbarrier_init (& (at turn 0)) kTileWarps))
             (do @46 (call mbarrier_init (& (at turn 1)) kTileWarps))))
         (do @48 (call fence_mbarrier_init))))
-    (do @50 (call __syncthreads))
-    (blank @50)
-    (declare @52 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
-    (if @53 (>= warp (/ kConsumers 32))
+    (if @50 (&& (&& (&& P::split P::bulk) kLooksAtAll) (> kChannelPitch kPlane))
       (then
-        (do @54 (call setmaxnreg_decrease (? (&& P::split (! P::channels_last)) 72 88)))
-        (declare @55 (const int) thread (- (. threadIdx x) kConsumers))
-        (if @56 (&& P::resident (== thread 0))
+        (do @51 (call clear_pitches stages))))
+    (do @53 (call __syncthreads))
+    (blank @53)
+    (declare @55 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
+    (if @56 (>= warp (/ kConsumers 32))
+      (then
+        (do @57 (call setmaxnreg_decrease (? (&& P::split (! P::channels_last)) 72 88)))
+        (declare @58 (const int) thread (- (. threadIdx x) kConsumers))
+        (if @59 (&& P::resident (== thread 0))
           (then
-            (do @57 (call mbarrier_arrive_expect resident kAllWeightBytes))
-            (do @58 (call bulk_load shared block_weights kAllWeightBytes resident))))
-        (declare @60 int stage 0)
-        (declare @61 "unsigned int" parity 1)
-        (declare @62 int unfinished 0
+            (do @60 (call mbarrier_arrive_expect resident kAllWeightBytes))
+            (do @61 (call bulk_load shared block_weights kAllWeightBytes resident))))
+        (declare @63 int stage 0)
+        (declare @64 "unsigned int" parity 1)
+        (declare @65 int unfinished 0
           (trail "stages of f32x3 whose copies are under way"))
-        (for @63 plain (declare @63 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @64 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @65 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
-          (declare @66 Pixels pixels)
-          (if @67 kKept
+        (for @66 plain (declare @66 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @67 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @68 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
+          (declare @69 Pixels pixels)
+          (if @70 kKept
             (then
-              (do @68 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-          (for @70 plain (declare @70 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
-            (do @71 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @72 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @73 (&& (! P::resident) (== thread 0))
+              (do @71 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+          (for @73 plain (declare @73 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
+            (do @74 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @75 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @76 (&& (! P::resident) (== thread 0))
               (then
-                (do @74 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @75 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @77 (&& P::bulk P::channels_last)
+                (do @77 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @78 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @80 (&& P::bulk P::channels_last)
               (then
-                (do @78 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+                (do @81 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
               (else
-                (if @80 kSkewed
+                (if @83 kSkewed
                   (then
-                    (do @81 (call stage_skewed_rows (reinterpret_cast (pointer Element) to) x (. tile image) (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread batch (& (at full stage)) in_h in_w)))
+                    (do @84 (call stage_skewed_rows (reinterpret_cast (pointer Element) to) x (. tile image) (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread batch (& (at full stage)) in_h in_w)))
                   (else
-                    (if @83 P::bulk
+                    (if @86 P::bulk
                       (then
-                        (do @84 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (? P::split (& (at landed stage)) (& (at full stage))) (? kFlat 1 in_h) (? kFlat (* in_h in_w) in_w))))
+                        (do @87 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (? P::split (& (at landed stage)) (& (at full stage))) (? kFlat 1 in_h) (? kFlat (* in_h in_w) in_w))))
                       (else
-                        (if @88 P::channels_last
+                        (if @91 P::channels_last
                           (then
-                            (do @89 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
+                            (do @92 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
                           (else
-                            (do @92 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-                        (if @95 P::split
+                            (do @95 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+                        (if @98 P::split
                           (then
-                            (do @96 (call async_copy_commit)))
+                            (do @99 (call async_copy_commit)))
                           (else
-                            (do @98 (call async_copy_arrive (& (at full stage))))))))))))
-            (do @101 (++ stage))
-            (if @102 (== stage P::stages)
+                            (do @101 (call async_copy_arrive (& (at full stage))))))))))))
+            (do @104 (++ stage))
+            (if @105 (== stage P::stages)
               (then
-                (do @103 (= stage 0))
-                (do @104 (^= parity 1))))
-            (if_constexpr @106 P::split
+                (do @106 (= stage 0))
+                (do @107 (^= parity 1))))
+            (if_constexpr @109 P::split
               (then
-                (do @107 (++ unfinished))
-                (if @108 (> unfinished kUnderWay)
-                  (then
-                    (if @109 (! P::bulk)
-                      (then
-                        (do @110 (call async_copy_wait kUnderWay))))
-                    (do @112 (call finish_stage stages full landed stage parity unfinished thread))
-                    (do @113 (-- unfinished)))))))
-          (if @117 (> P::cluster 1)
+                (do @110 (++ unfinished))
+                (for @111 plain none (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (call has_landed landed stage parity unfinished))) (-- unfinished)
+                  (if @113 (! P::bulk)
+                    (then
+                      (do @114 (call async_copy_wait kUnderWay))))
+                  (do @116 (call finish_stage stages full landed stage parity unfinished thread))))))
+          (if @120 (> P::cluster 1)
             (then
-              (comment @117 "with the consumers, in add_up_cluster()")
-              (do @118 (call __syncwarp))
-              (do @119 (call meet))
-              (do @120 (call meet)))))
-        (if_constexpr @123 P::split
+              (comment @120 "with the consumers, in add_up_cluster()")
+              (do @121 (call __syncwarp))
+              (do @122 (call meet))
+              (do @123 (call meet)))))
+        (if_constexpr @126 P::split
           (then
-            (if @124 (! P::bulk)
+            (if @127 (! P::bulk)
               (then
-                (do @125 (call async_copy_wait 0))))
-            (for @127 plain none (> unfinished 0) (-- unfinished)
-              (do @128 (call finish_stage stages full landed stage parity unfinished thread))))))
+                (do @128 (call async_copy_wait 0))))
+            (for @130 plain none (> unfinished 0) (-- unfinished)
+              (do @131 (call finish_stage stages full landed stage parity unfinished thread))))))
       (else
-        (do @132 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
-        (comment @133 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @134 (const int) lane (% (. threadIdx x) 32))
-        (declare @135 (const int) quarter (% lane 4))
-        (declare @136 (const int) group (? P::in_turn (/ warp 4) 0))
-        (declare @137 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
-        (declare @138 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @139 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @140 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @141 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @142 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
-        (declare @145 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
-        (declare @146 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @135 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
+        (comment @136 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @137 (const int) lane (% (. threadIdx x) 32))
+        (declare @138 (const int) quarter (% lane 4))
+        (declare @139 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @140 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @141 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @142 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @143 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @144 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @145 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
+        (declare @148 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
+        (declare @149 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
-        (declare @147 (array (array Sums kTiles) kSums) sums (init))
-        (declare @148 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
+        (declare @150 (array (array Sums kTiles) kSums) sums (init))
+        (declare @151 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
           (trail "that sums are added to"))
-        (declare @149 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
+        (declare @152 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
           (trail "of scales"))
-        (declare @150 Held held (init 0 0 false))
-        (if @151 P::resident
+        (declare @153 Held held (init 0 0 false))
+        (if @154 P::resident
           (then
-            (do @152 (call mbarrier_wait resident 0))))
-        (declare @154 int stage 0)
-        (declare @155 "unsigned int" parity 0)
-        (declare @156 "unsigned int" turn_parity 0)
-        (if @157 (&& P::in_turn (== group 1))
+            (do @155 (call mbarrier_wait resident 0))))
+        (declare @157 int stage 0)
+        (declare @158 "unsigned int" parity 0)
+        (declare @159 "unsigned int" turn_parity 0)
+        (if @160 (&& P::in_turn (== group 1))
           (then
-            (do @158 (call release (& (at turn 0)) true))
-            (do @159 (call skip_tile stage parity))))
-        (for @161 plain (declare @161 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @162 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @163 P::in_turn
+            (do @161 (call release (& (at turn 0)) true))
+            (do @162 (call skip_tile stage parity))))
+        (for @164 plain (declare @164 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @165 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @166 P::in_turn
             (then
-              (do @164 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @165 (^= turn_parity 1))))
-          (declare @167 Place place)
-          (if @168 kSkewed
+              (do @167 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @168 (^= turn_parity 1))))
+          (declare @170 Place place)
+          (if @171 kSkewed
             (then
-              (declare @169 (const Tile) tile (call tile_at index tiles_y tiles_x))
-              (do @170 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
-          (do @172 (call pin sums))
-          (declare @173 (array Run 2) runs (init)
+              (declare @172 (const Tile) tile (call tile_at index tiles_y tiles_x))
+              (do @173 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
+          (do @175 (call pin sums))
+          (declare @176 (array Run 2) runs (init)
             (trail "of f32x3: of low and of high parts"))
-          (for @174 plain (declare @174 int chunk 0) (< chunk kOwnChunks) (++ chunk)
-            (do @175 (call mbarrier_wait (& (at full stage)) parity))
-            (if @176 P::in_turn
+          (for @177 plain (declare @177 int chunk 0) (< chunk kOwnChunks) (++ chunk)
+            (do @178 (call mbarrier_wait (& (at full stage)) parity))
+            (if @179 P::in_turn
               (then
-                (do @177 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @179 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @180 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @181 P::split
+                (do @180 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @182 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @183 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @184 P::split
               (then
-                (do @182 (call choose_scale sums held from totals exponents image))
-                (do @183 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                (do @185 (call choose_scale sums held from totals exponents image))
+                (do @186 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
               (else
-                (do @186 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                (if @189 P::resident
+                (do @189 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                (if @192 P::resident
                   (then
-                    (do @190 (call release (& (at empty stage)) true))))))
-            (do @193 (++ stage))
-            (if @194 (== stage P::stages)
+                    (do @193 (call release (& (at empty stage)) true))))))
+            (do @196 (++ stage))
+            (if @197 (== stage P::stages)
               (then
-                (do @195 (= stage 0))
-                (do @196 (^= parity 1)))))
-          (declare @199 Shifts shifts)
-          (if @200 (! P::split)
+                (do @198 (= stage 0))
+                (do @199 (^= parity 1)))))
+          (declare @202 Shifts shifts)
+          (if @203 (! P::split)
             (then
-              (do @201 (call load_shifts shifts bias co))))
-          (do @203 (call wgmma_wait 0))
-          (do @204 (call pin sums))
-          (if @205 (&& (! P::resident) P::ahead)
+              (do @204 (call load_shifts shifts bias co))))
+          (do @206 (call wgmma_wait 0))
+          (do @207 (call pin sums))
+          (if @208 (&& (! P::resident) P::ahead)
             (then
-              (do @206 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @208 P::split
+              (do @209 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @211 P::split
             (then
-              (do @209 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
-              (do @210 (= (. held rows) 0))
-              (do @211 (= (. held added) false))
-              (do @212 (call load_shifts shifts bias co)
+              (do @212 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
+              (do @213 (= (. held rows) 0))
+              (do @214 (= (. held added) false))
+              (do @215 (call load_shifts shifts bias co)
                 (trail "there is no register for them before"))))
-          (if @214 P::in_turn
+          (if @217 P::in_turn
             (then
-              (do @215 (call skip_tile stage parity))))
-          (if @217 (> P::cluster 1)
+              (do @218 (call skip_tile stage parity))))
+          (if @220 (> P::cluster 1)
             (then
-              (do @218 (call add_up_cluster sums stages rank))))
-          (declare @220 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @221 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @221 (call add_up_cluster sums stages rank))))
+          (declare @223 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @224 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @222 P::exchange
+              (if @225 P::exchange
                 (then
-                  (do @223 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @226 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (do @227 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
+                  (do @230 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))

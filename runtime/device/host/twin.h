@@ -407,4 +407,11 @@ __forceinline__ float warp_sum(float value) {
   return value;
 }
 
+__forceinline__ unsigned int warp_max(unsigned int value) {
+  for (int distance = 16; distance > 0; distance /= 2) {
+    value = max(value, __shfl_xor_sync(0xffffffffu, value, distance));
+  }
+  return value;
+}
+
 #endif

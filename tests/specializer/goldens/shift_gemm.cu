@@ -91,18 +91,18 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value) {
   return bits;
 }
 
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
+// Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                    shared_address(to)),
                "l"(from), "r"(bytes), "r"(shared_address(barrier))
                : "memory");
-}
-
-// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
-// Collective.
-__device__ __forceinline__ int warp_uniform(int value) {
-  return __shfl_sync(0xffffffffu, value, 0);
 }
 
 // Orders earlier accesses of registers (accumulators, A) before the products that follow; needed before the first
@@ -338,11 +338,11 @@ __device__ __forceinline__ void pin(Sums (&sums)[4][1]) {
   }
 }
 
-// Says for a warp that it has read a stage, if that is so.
-__device__ __forceinline__ void release(unsigned long long* empty, bool is_read) {
+// Says for a warp that it has read or filled a stage, if that is so.
+__device__ __forceinline__ void release(unsigned long long* barrier, bool is_done) {
   __syncwarp();
-  if (is_read && threadIdx.x % 32 == 0) {
-    mbarrier_arrive(empty);
+  if (is_done && threadIdx.x % 32 == 0) {
+    mbarrier_arrive(barrier);
   }
 }
 

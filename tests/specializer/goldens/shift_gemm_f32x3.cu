@@ -60,6 +60,19 @@ __device__ __forceinline__ void mbarrier_expect(unsigned long long* barrier, uns
                : "memory");
 }
 
+// Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait. A true answer
+// acquires, in the block, what those who arrived wrote before, and the bytes of the phase's transactions.
+__device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {
+  unsigned int complete;
+  asm volatile(
+      "{\n\t.reg .pred complete;\n\tmbarrier.test_wait.parity.shared.b64 complete, [%1], %2;\n\t"
+      "selp.b32 %0, 1, 0, complete;\n\t}"
+      : "=r"(complete)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+  return complete != 0;
+}
+
 // The same, but may wait a while, as long as the chip likes, before it says no.
 __device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
   unsigned int complete;
@@ -91,6 +104,19 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   return bits;
 }
 
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
+// Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
+// The largest value of the warp, in all lanes. Collective. sm_80 and later.
+__device__ __forceinline__ unsigned int warp_max(unsigned int value) {
+  unsigned int most;
+  asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(most) : "r"(value) : "memory");
+  return most;
+}
+
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -103,12 +129,6 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
 // once a barrier or mbarrier lies between.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
-// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
-// Collective.
-__device__ __forceinline__ int warp_uniform(int value) {
-  return __shfl_sync(0xffffffffu, value, 0);
 }
 
 // Orders earlier accesses of registers (accumulators, A) before the products that follow; needed before the first
@@ -206,12 +226,9 @@ __device__ __forceinline__ float larger_finite(float most, float value) {
   return fmaxf(most, fabsf(fmaf(value, 0, value)));
 }
 
-// The largest of a warp's values, none of them negative. Collective.
+// The largest of a warp's values, none of them negative or NaN: their bits are in the same order. Collective.
 __device__ __forceinline__ float largest_of_warp(float value) {
-  for (int distance = 16; distance > 0; distance /= 2) {
-    value = fmaxf(value, __shfl_xor_sync(4294967295u, value, distance));
-  }
-  return value;
+  return __uint_as_float(warp_max(__float_as_uint(value)));
 }
 
 // The exponent of the scale that takes `most` to at least 2^14 and below 2^15; of denormals as far as floats go.
@@ -391,82 +408,96 @@ __device__ __forceinline__ void pin(Sums (&sums)[2][2]) {
   }
 }
 
-// Says for a warp that it has read a stage, if that is so.
-__device__ __forceinline__ void release(unsigned long long* empty, bool is_read) {
+// Says for a warp that it has read or filled a stage, if that is so.
+__device__ __forceinline__ void release(unsigned long long* barrier, bool is_done) {
   __syncwarp();
-  if (is_read && threadIdx.x % 32 == 0) {
-    mbarrier_arrive(empty);
+  if (is_done && threadIdx.x % 32 == 0) {
+    mbarrier_arrive(barrier);
   }
 }
 
 // The larger one of `most` and the magnitudes of a copy, whose NaN don't count, nor infinities where `finite`.
-__device__ __forceinline__ float larger(float most, float value) {
-  return fmaxf(most, fabsf(value));
+__device__ __forceinline__ float larger(float most, float value, bool finite) {
+  return finite ? larger_finite(most, value) : fmaxf(most, fabsf(value));
 }
 
-// The larger one of `most` and the magnitudes of a copy, whose NaN don't count, nor infinities where `finite`.
-__device__ __forceinline__ float larger_2(float most, float value) {
-  return larger_finite(most, value);
-}
-
-__device__ __forceinline__ float largest_copied(float most, const float* from) {
-  const float4 v = *reinterpret_cast<const float4*>(from);
-  return larger(larger(larger(larger(most, v.x), v.y), v.z), v.w);
-}
-
-__device__ __forceinline__ float largest_copied_2(float most, const float* from) {
-  const float4 v = *reinterpret_cast<const float4*>(from);
-  return larger_2(larger_2(larger_2(larger_2(most, v.x), v.y), v.z), v.w);
-}
-
-// The largest magnitude of a producer's part of an image in a stage: with bulk copies a warp has some of the channels,
-// else a thread what it has copied itself, as stage_pixels() and stage_channels() do.
-__device__ __forceinline__ float largest_staged(const float* staged, int image, int thread) {
-  float most = 0;
-  for (int channel = thread / 32; channel < 16; channel += 4) {
-#pragma unroll 4
-    for (int place = thread % 32 * 4; place < 400; place += 128) {
-      most = largest_copied(most, staged + channel * 404 + image * 400 + place);
+__device__ __forceinline__ float largest_of_pieces(const float* staged, int image, int thread, bool finite) {
+  const float* from = staged + image * 400 + thread * 4;
+  float4 most = make_float4(0, 0, 0, 0);
+#pragma unroll
+  for (int batch = 0; batch < 13; batch += 5) {
+    float4 values[5];
+#pragma unroll
+    for (int i = 0; i < 5; ++i) {
+      const int first = (batch + i) / 13;
+      const int further = (batch + i) % 13 * 128;
+      const bool exists = further + 128 <= 1616 || thread + further < 1616;
+      values[i] = batch + i < 13 && exists ? *reinterpret_cast<const float4*>(from + first * 404 + further * 4)
+                  : make_float4(0, 0, 0, 0);
+    }
+#pragma unroll
+    for (int i = 0; i < 5; ++i) {
+      if (batch + i < 13) {
+        most.x = larger(most.x, values[i].x, finite);
+        most.y = larger(most.y, values[i].y, finite);
+        most.z = larger(most.z, values[i].z, finite);
+        most.w = larger(most.w, values[i].w, finite);
+      }
     }
   }
+  return fmaxf(fmaxf(most.x, most.y), fmaxf(most.z, most.w));
+}
+
+// The ends of the channels' pitches, which no copy reaches, are looked at too.
+__device__ __forceinline__ void clear_pitches(unsigned char* stages) {
+  for (int i = threadIdx.x; i < 64; i += 384) {
+    float* stage = reinterpret_cast<float*>(stages + i / 16 * 25872);
+    *reinterpret_cast<float4*>(stage + i % 16 * 404 + 400) = make_float4(0, 0, 0, 0);
+  }
+}
+
+// The largest magnitude of a producer's part of an image in a stage: with bulk copies any part, else what a thread has
+// copied itself, as stage_pixels() and stage_channels() do.
+__device__ __forceinline__ float largest_staged(const float* staged, int image, int thread, bool finite) {
+  const float most = largest_of_pieces(staged, image, thread, finite);
   return most;
 }
 
-// The largest magnitude of a producer's part of an image in a stage: with bulk copies a warp has some of the channels,
-// else a thread what it has copied itself, as stage_pixels() and stage_channels() do.
-__device__ __forceinline__ float largest_staged_2(const float* staged, int image, int thread) {
-  float most = 0;
-  for (int channel = thread / 32; channel < 16; channel += 4) {
-#pragma unroll 4
-    for (int place = thread % 32 * 4; place < 400; place += 128) {
-      most = largest_copied_2(most, staged + channel * 404 + image * 400 + place);
-    }
-  }
-  return most;
+// Where the stage lies that is `behind` the one that comes next, and whether its bulk copies have come; `parity` is of
+// the next one.
+__device__ __forceinline__ int stage_behind(int stage, int behind) {
+  return stage - behind + (stage < behind ? 4 : 0);
 }
 
-// Says what is largest in each image of a stage that has been copied, and that it is there: the stage that is `behind`
-// the one that comes next, which `parity` is of. Where there are infinities, finite magnitudes are looked for anew.
+__device__ __forceinline__ bool has_landed(unsigned long long* landed, int stage, unsigned int parity, int behind) {
+  return warp_uniform(mbarrier_test(&landed[stage_behind(stage, behind)], stage < behind ? parity : parity ^ 1) ? 1
+                      : 0) == 1;
+}
+
+// Says what is largest in each image of such a stage, and that it is there. Where there are infinities, finite
+// magnitudes are looked for anew.
 __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
                                              unsigned long long* landed, int stage, unsigned int parity, int behind,
                                              int thread) {
-  const int at = stage - behind + (stage < behind ? 4 : 0);
+  const int at = stage_behind(stage, behind);
   unsigned char* finished = stages + at * 25872;
   mbarrier_wait(&landed[at], stage < behind ? parity : parity ^ 1);
   const float* staged = reinterpret_cast<const float*>(finished);
-  float most = largest_of_warp(largest_staged(staged, 0, thread));
+  float most = largest_of_warp(largest_staged(staged, 0, thread, false));
   if (most == __int_as_float(2139095040)) {
-    most = largest_of_warp(largest_staged_2(staged, 0, thread));
+    most = largest_of_warp(largest_staged(staged, 0, thread, true));
   }
   if (thread % 32 == 0) {
     reinterpret_cast<float*>(finished + 25856)[thread / 32] = most;
   }
-  mbarrier_arrive(&full[at]);
+  release(&full[at], true);
 }
 
 // Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
 // or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to
-// be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare.
+// be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where
+// products of the run `is_read` until now, by those of the chunk before, each word depends on what it was there, since
+// else the assembler takes registers for others that products of an earlier turn of a loop still read.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
 #pragma unroll
   for (int i = 0; i < 11; ++i) {
@@ -474,6 +505,25 @@ __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned i
     run[i][1] = (words[0][i + 1] | zero);
     run[i][2] = words[1][i];
     run[i][3] = (words[1][i + 1] | zero);
+#pragma unroll
+    for (int word = 0; word < 4; ++word) {
+      wgmma_pin_operand(run[i][word]);
+    }
+  }
+}
+
+// Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
+// or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to
+// be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where
+// products of the run `is_read` until now, by those of the chunk before, each word depends on what it was there, since
+// else the assembler takes registers for others that products of an earlier turn of a loop still read.
+__device__ __forceinline__ void arrange_2(Run& run, const Words& words, unsigned int zero) {
+#pragma unroll
+  for (int i = 0; i < 11; ++i) {
+    run[i][0] = (words[0][i] | (run[i][0] & zero));
+    run[i][1] = (words[0][i + 1] | (run[i][1] & zero));
+    run[i][2] = (words[1][i] | (run[i][2] & zero));
+    run[i][3] = (words[1][i + 1] | (run[i][3] & zero));
 #pragma unroll
     for (int word = 0; word < 4; ++word) {
       wgmma_pin_operand(run[i][word]);
@@ -506,6 +556,17 @@ __device__ __forceinline__ void load_split(Words (&words)[2], const float* row, 
       }
     }
   }
+}
+
+// A word that waits for all loads of what was split, into these low parts: an arrival at a barrier does not, but where
+// its address takes the word, of which `zero` leaves nothing.
+__device__ __forceinline__ unsigned int word_of_all(const Words& low) {
+  unsigned int word = 0;
+#pragma unroll
+  for (int i = 0; i < 12; i += 4) {
+    word |= (low[0][i] | low[1][i]);
+  }
+  return word;
 }
 
 // A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where
@@ -647,12 +708,11 @@ __device__ __forceinline__ void choose_scale(Sums (&sums)[2][2], Held& held, con
 // All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.
 // With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of
 // the stage before are done, that this one has been, unless the chunk is the `first` of a tile.
-__device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Held& held, const float* rows,
+__device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2], Held& held, const float* rows,
                                                const unsigned char* weights, float4* totals, const int* exponents,
                                                unsigned long long* empty, unsigned int zero) {
   const unsigned long long operands = wgmma_descriptor(weights, 512, 128, 0);
   const float scale = power_of_two(own_exponent(held));
-  Run runs[2];  // of low and of high parts: while products of these, the longer ones, run, the next row is split
   int later = held.rows > 0 ? 1 : 0;
   {
     later = held.rows > 0 ? 1 : 0;
@@ -670,7 +730,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Held& held, c
     multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 40960), 1);      // tap (2, 6)
     wgmma_commit();
     wgmma_wait(1);  // the run of the other part may be overwritten
-    arrange(runs[1], words[0], zero);
+    arrange_2(runs[1], words[0], zero);
     wgmma_fence();
     multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 28672), later);  // tap (2, 0)
     multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 30720), 1);      // tap (2, 1)
@@ -721,7 +781,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Held& held, c
     ++held.rows;
     Words words[2];
     load_split(words, rows + 80, scale);
-    release(empty, true);
+    release(empty + (word_of_all(words[1]) & zero), true);
     arrange(runs[0], words[1], zero);
     wgmma_fence();
     multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 0), later);  // tap (0, 0)
@@ -812,13 +872,14 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   unsigned long long* landed = resident + 1;  // of f32x3's bulk copies, which are looked at first
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < 4; ++stage) {
-      mbarrier_init(&full[stage], 128);
+      mbarrier_init(&full[stage], 4);
       mbarrier_init(&empty[stage], 8);
       mbarrier_init(&landed[stage], 128);
     }
     mbarrier_init(resident, 1);
     fence_mbarrier_init();
   }
+  clear_pitches(stages);
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
@@ -845,9 +906,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
           parity ^= 1;
         }
         ++unfinished;
-        if (unfinished > 2) {
+        for (; unfinished > 2 || (unfinished > 0 && has_landed(landed, stage, parity, unfinished)); --unfinished) {
           finish_stage(stages, full, landed, stage, parity, unfinished, thread);
-          --unfinished;
         }
       }
     }
@@ -877,12 +937,13 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     for (int index = first_tile; index < tiles; index += next_tile) {
       // Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.
       pin(sums);
+      Run runs[2] = {};  // of f32x3: of low and of high parts
       for (int chunk = 0; chunk < 2; ++chunk) {
         mbarrier_wait(&full[stage], parity);
         const unsigned char* from = stages + stage * 25872;
         const unsigned char* weights = shared + chunk * 43008;
         choose_scale(sums, held, from, totals, exponents);
-        multiply_split(sums, held, reinterpret_cast<const float*>(from) + own, weights, totals, exponents,
+        multiply_split(sums, runs, held, reinterpret_cast<const float*>(from) + own, weights, totals, exponents,
                        &empty[stage], zero);
         ++stage;
         if (stage == 4) {
