@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "2d153a7b8bf8a536ee577c8bb4b5a64fc84e80da01d4f634674d96d13fbde323")
+  (digest "1ba8125f3d69eae5a3f0e5df10002498b2b4958339cc212a408a472616dc7a46")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -695,71 +695,8 @@
           (do @4 (call pack_split weight packed index (. threadIdx x)))))
       (else
         (do @7 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))))
-  (file "shift_gemm.skew.h")
-  (constant @6 int kPiece (/ 16 kBytes))
-  (function @9 device int place_in_piece
-    (comment "Where in a piece an element lies that is so many behind the one at `x`, or before it.")
-    (attributes "__forceinline__")
-    (argument (restrict (pointer (const Element))) x)
-    (argument "long long" offset)
-    (return @1 (static_cast int (% (+ (/ (reinterpret_cast "unsigned long long" x) kBytes) offset) kPiece))))
-  (function @15 device void stage_skewed_rows
-    (comment "The same as stage_rows(). `x` is the whole input, of `batch` images, of which the tile's first is `first_image`.")
-    (comment "Elements at the beginning and the end of x whose piece is not its alone are brought one by one.")
-    (attributes "__forceinline__")
-    (argument (pointer Element) to)
-    (argument (restrict (pointer (const Element))) x)
-    (argument int first_image)
-    (argument int first_channel)
-    (argument int first_row)
-    (argument int first_column)
-    (argument int thread)
-    (argument int batch)
-    (argument (pointer "unsigned long long") full)
-    (argument (const int) in_h)
-    (argument (const int) in_w)
-    (declare @3 (const int) begin (- (call max first_column 0) first_column))
-    (declare @4 (const int) end (- (call min (+ first_column kStagedColumns) in_w) first_column))
-    (declare @5 (const "long long") count (* (* (* (static_cast "long long" batch) P::in_channels) in_h) in_w))
-    (comment @6 "A warp asks for one copy after the other: so all warps do.")
-    (for @7 plain (declare @7 int i (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) (< i (* (* P::chunk P::tile_n) kStagedRows)) (+= i kProducers)
-      (declare @8 (const int) row (% i kStagedRows))
-      (declare @9 (const int) image (% (/ i kStagedRows) P::tile_n))
-      (declare @10 (const int) channel (/ i (* kStagedRows P::tile_n)))
-      (declare @11 (const int) ci (+ first_channel channel))
-      (declare @12 (const int) iy (+ first_row row))
-      (declare @13 (const bool) inside (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== P::tile_n 1) (< (+ first_image image) batch))) (>= iy 0)) (< iy in_h)))
-      (comment @15 "What the staged row begins with, in x and in its piece; the staged elements that are of the image, and the pieces")
-      (comment @16 "of them that a copy brings.")
-      (declare @17 (const "long long") start (+ (* (+ (* (+ (* (static_cast "long long" (+ first_image image)) P::in_channels) ci) in_h) iy) in_w) first_column))
-      (declare @19 (const int) skew (call place_in_piece x start))
-      (declare @20 (pointer Element) staged (+ (+ to (* channel kChannelPitch)) (* (+ (* image kStagedRows) row) kRowPitch)))
-      (declare @21 (const int) first (? inside (+ skew begin) 0))
-      (declare @22 (const int) last (? inside (+ skew end) 0))
-      (declare @23 (const int) head (* (/ first kPiece) kPiece))
-      (declare @24 (const int) tail (* (/ (+ last (- kPiece 1)) kPiece) kPiece))
-      (declare @25 (const int) from (+ head (? (< (+ (- start skew) head) 0) kPiece 0)))
-      (declare @26 (const int) until (- tail (? (> (+ (- start skew) tail) count) kPiece 0)))
-      (if @27 (< from until)
-        (then
-          (do @28 (call mbarrier_expect full (* (- until from) kBytes)))
-          (do @29 (call bulk_load (+ staged from) (+ x (+ (- start skew) from)) (* (- until from) kBytes) full))))
-      (declare @31 (const bool) is_whole (&& (&& (== (- last first) kStagedColumns) (== from head)) (== until tail)))
-      (if @32 (! is_whole)
-        (then
-          (for @33 plain (declare @33 int column 0) (< column kRowPitch) (+= column kPiece)
-            (if @34 (|| (< column from) (>= column until))
-              (then
-                (do @35 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0))))))
-          (for @38 plain (declare @38 int column first) (< column last) (++ column)
-            (if @39 (|| (< column from) (>= column until))
-              (then
-                (do @40 (= (at staged column) (at x (+ (- start skew) column)))))))
-          (do @43 (call fence_proxy_async)
-            (trail "the next bulk copy to this place comes behind it")))))
-    (do @46 (call mbarrier_arrive full)))
   (file "shift_gemm.staging.h")
-  (function @5 device void copy
+  (function @6 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -774,9 +711,9 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (constant @17 int kCopies (? P::channels_last (/ P::chunk kCopy) (* (* P::tile_n kStagedRows) (call ceil_div kStagedColumns kCopy))))
-  (constant @18 int kAtOnce (? (< kCopies kProducers) (/ kProducers kCopies) 1))
-  (function @22 device void stage_channels
+  (constant @18 int kCopies (? P::channels_last (/ P::chunk kCopy) (* (* P::tile_n kStagedRows) (call ceil_div kStagedColumns kCopy))))
+  (constant @19 int kAtOnce (? (< kCopies kProducers) (/ kProducers kCopies) 1))
+  (function @23 device void stage_channels
     (comment "Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the")
     (comment "tile's first image, of `images` that are left.")
     (attributes "__forceinline__")
@@ -803,7 +740,7 @@
       (for @17 (pragma "unroll 4") (declare @17 int channel first) (< channel P::chunk) (+= channel kAtOnce)
         (declare @18 (const bool) exists (&& inside (|| (== (% P::in_channels P::chunk) 0) (< (+ first_channel channel) P::in_channels))))
         (do @19 (call copy (+ staged (* channel kChannelPitch)) (? exists (+ from (* (* (static_cast "long long" channel) in_h) in_w)) x) (? exists bytes 0))))))
-  (function @48 device "long long" find_pixel
+  (function @49 device "long long" find_pixel
     (comment "With channels last: where a staged pixel lies behind the tile's first image, -1 for one outside.")
     (attributes "__forceinline__")
     (argument int pixel)
@@ -817,10 +754,10 @@
     (declare @4 (const int) ix (+ first_column (% pixel kStagedColumns)))
     (declare @5 (const bool) inside (&& (&& (&& (&& (|| (== P::tile_n 1) (< image images)) (>= iy 0)) (< iy in_h)) (>= ix 0)) (< ix in_w)))
     (return @6 (? inside (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) (- 1))))
-  (constant @58 int kOwnPixels (call ceil_div kPlane kAtOnce))
-  (constant @59 bool kKept (&& (&& (&& (&& (&& P::channels_last (! P::bulk)) (<= kOwnPixels 8)) (>= P::height 0)) (>= P::width 0)) (<= (* (* (static_cast "long long" P::tile_n) P::height) P::width) 2147483647)))
-  (alias @61 Pixels (array int (? kKept kOwnPixels 1)))
-  (function @62 device void find_pixels
+  (constant @59 int kOwnPixels (call ceil_div kPlane kAtOnce))
+  (constant @60 bool kKept (&& (&& (&& (&& (&& P::channels_last (! P::bulk)) (<= kOwnPixels 8)) (>= P::height 0)) (>= P::width 0)) (<= (* (* (static_cast "long long" P::tile_n) P::height) P::width) 2147483647)))
+  (alias @62 Pixels (array int (? kKept kOwnPixels 1)))
+  (function @63 device void find_pixels
     (attributes "__forceinline__")
     (argument (reference Pixels) pixels)
     (argument int first_row)
@@ -831,7 +768,7 @@
     (argument (const int) in_w)
     (for @3 (pragma "unroll") (declare @3 int j 0) (< j (? kKept kOwnPixels 0)) (++ j)
       (do @4 (= (at pixels j) (static_cast int (call find_pixel (+ (/ thread kCopies) (* j kAtOnce)) first_row first_column images in_h in_w))))))
-  (function @72 device void copy_pixel
+  (function @73 device void copy_pixel
     (comment "Asks for a chunk of a pixel's channels, `left` of them; none where its place is -1.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -841,7 +778,7 @@
     (argument int left)
     (declare @2 (const bool) exists (&& (>= place 0) (> left 0)))
     (do @3 (call copy to (? exists (+ (+ x (* place P::in_channels)) channel) x) (? exists (* left kBytes) 0))))
-  (function @79 device void stage_pixels
+  (function @80 device void stage_pixels
     (comment "The same as stage_channels(), with channels last.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -866,45 +803,6 @@
       (else
         (for @14 plain (declare @14 int pixel (/ thread kCopies)) (< pixel kPlane) (+= pixel kAtOnce)
           (do @15 (call copy_pixel (+ (+ to (* pixel kPixelPitch)) own) x (call find_pixel pixel first_row first_column images in_h in_w) (+ first_channel own) left))))))
-  (function @101 device void stage_rows
-    (comment "The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.")
-    (attributes "__forceinline__")
-    (argument (pointer Element) to)
-    (argument (restrict (pointer (const Element))) x)
-    (argument int first_channel)
-    (argument int first_row)
-    (argument int first_column)
-    (argument int thread)
-    (argument int images)
-    (argument (pointer "unsigned long long") full)
-    (argument (const int) in_h)
-    (argument (const int) in_w)
-    (declare @3 (const int) begin (call max first_column 0))
-    (declare @4 (const int) end (call min (+ first_column kStagedColumns) in_w))
-    (declare_constexpr @5 int kStore (/ 16 kBytes)
-      (trail "elements"))
-    (comment @6 "A warp asks for one copy after the other: so all warps do.")
-    (for @7 plain (declare @7 int i (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) (< i (* (* P::chunk P::tile_n) kStagedRows)) (+= i kProducers)
-      (declare @8 (const int) row (% i kStagedRows))
-      (declare @9 (const int) image (% (/ i kStagedRows) P::tile_n))
-      (declare @10 (const int) channel (/ i (* kStagedRows P::tile_n)))
-      (declare @11 (const int) ci (+ first_channel channel))
-      (declare @12 (const int) iy (+ first_row row))
-      (declare @13 (const bool) inside (&& (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)) (< begin end)))
-      (declare @15 (pointer Element) staged (+ (+ to (* channel kChannelPitch)) (* (+ (* image kStagedRows) row) kStagedColumns)))
-      (if @16 inside
-        (then
-          (do @17 (call mbarrier_expect full (* (- end begin) kBytes)))
-          (do @18 (call bulk_load (+ staged (- begin first_column)) (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) P::in_channels) ci) in_h) iy) in_w)) begin) (* (- end begin) kBytes) full))))
-      (if @22 (|| (! inside) (< (- end begin) kStagedColumns))
-        (then
-          (for @23 plain (declare @23 int column 0) (< column kStagedColumns) (+= column kStore)
-            (if @24 (|| (|| (! inside) (< (+ first_column column) begin)) (>= (+ first_column column) end))
-              (then
-                (do @25 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0))))))
-          (do @28 (call fence_proxy_async)
-            (trail "the next bulk copy to this place comes behind it")))))
-    (do @31 (call mbarrier_arrive full)))
   (file "shift_gemm.pixels.h")
   (constant @6 int kPiecePixels (? (== P::chunk P::in_channels) P::run 1))
   (constant @7 int kPieceCount (/ kPlane kPiecePixels))
@@ -963,6 +861,169 @@
     (if @43 (== (% thread 32) 0)
       (then
         (do @44 (call mbarrier_arrive full)))))
+  (file "shift_gemm.rows.h")
+  (constant @7 bool kByRows (&& P::bulk (! P::channels_last)))
+  (constant @8 int kPiece (/ 16 kBytes))
+  (function @11 device int place_in_piece
+    (comment "Where in a piece an element lies that is so many behind the one at `x`, or before it.")
+    (attributes "__forceinline__")
+    (argument (restrict (pointer (const Element))) x)
+    (argument "long long" offset)
+    (return @1 (static_cast int (% (+ (/ (reinterpret_cast "unsigned long long" x) kBytes) offset) kPiece))))
+  (constant @17 int kImageRows (* P::tile_n kStagedRows))
+  (constant @18 int kMostRowChannels (? kSkewed (* (/ (/ kProducers kImageRows) 4) 4) (/ kProducers kImageRows)))
+  (constant @19 int kRowChannels (? (|| (! kByRows) (>= kMostRowChannels P::chunk)) P::chunk kMostRowChannels))
+  (static_assert @20 (|| (! kByRows) (> kMostRowChannels 0)) "there is a producer for each row")
+  (constant @21 int kRounds (call ceil_div P::chunk kRowChannels))
+  (constant @22 bool kWholeRounds (&& (== (% P::in_channels P::chunk) 0) (== (% P::chunk kRowChannels) 0)))
+  (record @25 Copy
+    (comment "What a producer copies in the first of its channels.")
+    (field (pointer (const Element)) from (trail "in the chunk that comes next"))
+    (field int to (trail "elements behind the stage's first"))
+    (field int bytes (trail "0: nothing of the row is in the image"))
+    (field bool at_end (trail "of x: in some channel a piece of the row may not be x's alone")))
+  (function @33 device int first_row_channel
+    (comment "A warp asks for one copy after the other: so all warps do.")
+    (attributes "__forceinline__")
+    (argument int thread)
+    (return @1 (/ (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32)) kImageRows)))
+  (function @39 device Copy find_copy
+    (comment "Finds a producer's copies of a tile. `x` is the whole input, of `batch` images, of which the tile's first is")
+    (comment "`first_image`.")
+    (attributes "__forceinline__")
+    (argument (restrict (pointer (const Element))) x)
+    (argument int first_image)
+    (argument int first_channel)
+    (argument int first_row)
+    (argument int first_column)
+    (argument int thread)
+    (argument int batch)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (declare @3 (const int) channel (call first_row_channel thread))
+    (declare @4 (const int) row (% (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32)) kStagedRows))
+    (declare @5 (const int) image (% (/ (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32)) kStagedRows) P::tile_n))
+    (declare @6 (const int) iy (+ first_row row))
+    (comment @7 "The staged columns that are of the image, and the pieces of them, behind where the row's first column would lie.")
+    (declare @8 (const int) begin (- (call max first_column 0) first_column))
+    (declare @9 (const int) end (- (call min (+ first_column kStagedColumns) in_w) first_column))
+    (declare @10 (const "long long") plane (* (static_cast "long long" in_h) in_w))
+    (declare @11 (const "long long") start (+ (+ (* (* (static_cast "long long" (+ first_image image)) P::in_channels) plane) (* (static_cast "long long" iy) in_w)) first_column)
+      (trail "in channel 0"))
+    (declare @13 (const int) skew (? kSkewed (call place_in_piece x (+ start (* channel plane))) 0))
+    (declare @14 (const int) head (? kSkewed (* (/ (+ skew begin) kPiece) kPiece) begin))
+    (declare @15 (const int) tail (? kSkewed (* (call ceil_div (+ skew end) kPiece) kPiece) end))
+    (declare @16 (const bool) is_copied (&& (&& (&& (&& (< channel kRowChannels) (|| (== P::tile_n 1) (< (+ first_image image) batch))) (>= iy 0)) (< iy in_h)) (< begin end)))
+    (declare @18 Copy copy)
+    (do @19 (= (. copy from) (+ x (+ (+ (- start skew) head) (* (+ first_channel channel) plane)))))
+    (do @20 (= (. copy to) (+ (+ (* channel kChannelPitch) (* (+ (* image kStagedRows) row) kRowPitch)) head)))
+    (do @21 (= (. copy bytes) (? is_copied (* (- tail head) kBytes) 0)))
+    (do @22 (= (. copy at_end) (&& (&& kSkewed is_copied) (|| (< (+ start begin) (- kPiece 1)) (> (+ (+ (+ start (* (- P::in_channels 1) plane)) end) (- kPiece 1)) (* (* (static_cast "long long" batch) P::in_channels) plane))))))
+    (return @25 copy))
+  (function @68 device void bring_piece
+    (comment "Brings what is of x in a piece of a row, and zeros for the rest of it.")
+    (attributes "__forceinline__")
+    (argument (pointer Element) to)
+    (argument (pointer (const Element)) from)
+    (argument (restrict (pointer (const Element))) x)
+    (argument (pointer (const Element)) end)
+    (for @2 plain (declare @2 int i 0) (< i kPiece) (++ i)
+      (do @3 (= (at to i) (? (&& (>= (+ from i) x) (< (+ from i) end)) (at from i) (static_cast Element 0))))))
+  (function @76 device void copy_end_rows
+    (comment "The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`.")
+    (attributes "__forceinline__")
+    (argument (pointer Element) to)
+    (argument (reference (const Copy)) copy)
+    (argument (restrict (pointer (const Element))) x)
+    (argument (pointer (const Element)) end)
+    (argument int channels)
+    (argument int thread)
+    (argument (pointer "unsigned long long") full)
+    (argument "long long" plane)
+    (for @3 plain (declare @3 int channel 0) (< (+ (call first_row_channel thread) channel) channels) (+= channel kRowChannels)
+      (declare @4 (pointer (const Element)) from (+ (. copy from) (* channel plane)))
+      (declare @5 (pointer Element) staged (+ (+ to (. copy to)) (* channel kChannelPitch)))
+      (declare @6 int count (/ (. copy bytes) kBytes))
+      (if @7 (> (+ from count) end)
+        (then
+          (do @8 (-= count kPiece))
+          (do @9 (call bring_piece (+ staged count) (+ from count) x end))))
+      (declare @11 int first 0)
+      (if @12 (&& (< from x) (!= count 0))
+        (then
+          (do @13 (= first kPiece))
+          (do @14 (call bring_piece staged from x end))))
+      (if @16 (!= first count)
+        (then
+          (do @17 (call mbarrier_expect full (* (- count first) kBytes)))
+          (do @18 (call bulk_load (+ staged first) (+ from first) (* (- count first) kBytes) full)))))
+    (do @21 (call fence_proxy_async)
+      (trail "the next bulk copies to these places come behind it"))
+    (do @22 (call mbarrier_arrive full)))
+  (function @103 device void copy_rows
+    (comment "Asks for a producer's copies of a chunk, of which the layer has so many `channels`. The chunk's barrier counts the")
+    (comment "bytes, and each producer.")
+    (attributes "__forceinline__")
+    (argument (pointer Element) to)
+    (argument (reference (const Copy)) copy)
+    (argument int channels)
+    (argument int thread)
+    (argument (pointer "unsigned long long") full)
+    (argument "long long" plane)
+    (declare @2 (const int) first (call first_row_channel thread))
+    (declare @3 (const int) own (? kWholeRounds kRounds (/ (+ (- channels first) (- kRowChannels 1)) kRowChannels)))
+    (do @4 (call mbarrier_arrive_expect full (* own (. copy bytes))))
+    (if @5 (!= (. copy bytes) 0)
+      (then
+        (for @7 (pragma "unroll 4") (declare @7 int round 0) (< round kRounds) (++ round)
+          (declare @8 (const int) channel (* round kRowChannels))
+          (if @9 (|| kWholeRounds (< (+ first channel) channels))
+            (then
+              (do @10 (call bulk_load (+ (+ to (. copy to)) (* channel kChannelPitch)) (+ (. copy from) (* channel plane)) (. copy bytes) full))))))))
+  (function @120 device void clear_stages
+    (comment "Puts something everywhere in all stages: what lies beside the image in skewed rows is read before it is made zero.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned char") stages)
+    (for @1 plain (declare @1 int stage 0) (< stage P::stages) (++ stage)
+      (for @2 plain (declare @2 int i (* (. threadIdx x) 16)) (< i kInputBytes) (+= i (* kThreads 16))
+        (do @3 (= (* (reinterpret_cast (pointer uint4) (+ (+ stages (* stage kStageBytes)) i))) (call make_uint4 0 0 0 0)))))
+    (do @6 (call fence_proxy_async)))
+  (function @130 device bool has_gaps
+    (comment "Whether a tile's stages have places that must be zero where no copy writes.")
+    (attributes "__forceinline__")
+    (argument int first_row)
+    (argument int first_column)
+    (argument int images)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (return @1 (|| (|| (|| (< first_row 0) (> (+ first_row kStagedRows) in_h)) (&& (> P::tile_n 1) (< images P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))))
+  (function @136 device void clear_gaps
+    (comment "Writes zeros to these places, and to those of channels that the layer lacks.")
+    (attributes "__forceinline__")
+    (argument (pointer Element) to)
+    (argument int channels)
+    (argument int first_row)
+    (argument int first_column)
+    (argument int thread)
+    (argument int images)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (declare_constexpr @2 int kRows (* P::chunk kImageRows))
+    (declare_constexpr @3 int kTogether (? (<= kRows 16) 8 (? (<= kRows 32) 4 (? (<= kRows 64) 2 1)))
+      (trail "threads of a row"))
+    (for @4 plain (declare @4 int i (/ thread kTogether)) (< i kRows) (+= i (/ kProducers kTogether))
+      (declare @5 (const int) iy (+ first_row (% i kStagedRows)))
+      (declare @6 (const int) image (% (/ i kStagedRows) P::tile_n))
+      (declare @7 (const int) channel (/ i kImageRows))
+      (declare @8 (const bool) is_copied (&& (&& (&& (< channel channels) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)))
+      (declare @9 (pointer Element) staged (+ (+ to (* channel kChannelPitch)) (* (% i kImageRows) kRowPitch)))
+      (for @10 plain (declare @10 int column (* (% thread kTogether) kPiece)) (< column kRowPitch) (+= column (* kTogether kPiece))
+        (declare @11 (const int) ix (+ first_column column))
+        (if @12 (|| (! is_copied) (&& (! kSkewed) (|| (< ix 0) (>= ix in_w))))
+          (then
+            (do @13 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0)))))))
+    (do @17 (call fence_proxy_async)
+      (trail "the next bulk copies to these places come behind it")))
   (file "shift_gemm.cu")
   (record @198 Place
     (comment "Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the")
@@ -1701,176 +1762,198 @@
             (do @45 (call mbarrier_init (& (at turn 0)) kTileWarps))
             (do @46 (call mbarrier_init (& (at turn 1)) kTileWarps))))
         (do @48 (call fence_mbarrier_init))))
-    (do @50 (call __syncthreads))
-    (blank @50)
-    (declare @52 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
-    (if @53 (>= warp (/ kConsumers 32))
+    (if @50 kSkewed
       (then
-        (do @54 (call setmaxnreg_decrease (? (&& P::split (! P::channels_last)) 72 88)))
-        (declare @55 (const int) thread (- (. threadIdx x) kConsumers))
-        (if @56 (&& P::resident (== thread 0))
+        (do @51 (call clear_stages stages))))
+    (do @53 (call __syncthreads))
+    (blank @53)
+    (declare @55 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
+    (if @56 (>= warp (/ kConsumers 32))
+      (then
+        (do @57 (call setmaxnreg_decrease (? (&& P::split (! P::channels_last)) 72 88)))
+        (declare @58 (const int) thread (- (. threadIdx x) kConsumers))
+        (declare @59 (const "long long") plane (* (static_cast "long long" in_h) in_w))
+        (declare @60 (const int) rows (? kFlat 1 in_h)
+          (trail "of an image, as they are copied"))
+        (declare @61 (const int) columns (? kFlat (* in_h in_w) in_w))
+        (if @62 (&& P::resident (== thread 0))
           (then
-            (do @57 (call mbarrier_arrive_expect resident kAllWeightBytes))
-            (do @58 (call bulk_load shared block_weights kAllWeightBytes resident))))
-        (declare @60 int stage 0)
-        (declare @61 "unsigned int" parity 1)
-        (declare @62 int unfinished 0
+            (do @63 (call mbarrier_arrive_expect resident kAllWeightBytes))
+            (do @64 (call bulk_load shared block_weights kAllWeightBytes resident))))
+        (declare @66 int stage 0)
+        (declare @67 "unsigned int" parity 1)
+        (declare @68 int unfinished 0
           (trail "stages of f32x3 whose copies are under way"))
-        (for @63 plain (declare @63 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @64 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @65 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
-          (declare @66 Pixels pixels)
-          (if @67 kKept
+        (for @69 plain (declare @69 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @70 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @71 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
+          (declare @72 Pixels pixels)
+          (if @73 kKept
             (then
-              (do @68 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-          (for @70 plain (declare @70 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
-            (do @71 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @72 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @73 (&& (! P::resident) (== thread 0))
+              (do @74 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+          (declare @76 Copy copy)
+          (declare @77 int uncleared 0
+            (trail "stages that may have something beside the tile's rows"))
+          (if @78 kByRows
+            (then
+              (do @79 (= copy (call find_copy x (. tile image) (* (* rank kOwnChunks) P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread batch rows columns)))
+              (do @81 (= uncleared (? (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns) P::stages 0)))))
+          (for @84 plain (declare @84 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
+            (do @85 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @86 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @87 (&& (! P::resident) (== thread 0))
               (then
-                (do @74 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @75 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @77 (&& P::bulk P::channels_last)
+                (do @88 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @89 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @91 (&& P::bulk P::channels_last)
               (then
-                (do @78 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+                (do @92 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
               (else
-                (if @80 kSkewed
+                (if @94 kByRows
                   (then
-                    (do @81 (call stage_skewed_rows (reinterpret_cast (pointer Element) to) x (. tile image) (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread batch (& (at full stage)) in_h in_w)))
-                  (else
-                    (if @83 P::bulk
+                    (declare @95 (pointer Element) staged (reinterpret_cast (pointer Element) to))
+                    (declare @96 (pointer "unsigned long long") landing (? P::split (& (at landed stage)) (& (at full stage))))
+                    (declare @97 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
+                    (if @100 (|| (!= uncleared 0) (!= channels P::chunk))
                       (then
-                        (do @84 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (? P::split (& (at landed stage)) (& (at full stage))) (? kFlat 1 in_h) (? kFlat (* in_h in_w) in_w))))
+                        (do @101 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
+                        (do @103 (-= uncleared (? (!= uncleared 0) 1 0)))))
+                    (if @105 (. copy at_end)
+                      (then
+                        (do @106 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels thread landing plane)))
                       (else
-                        (if @88 P::channels_last
-                          (then
-                            (do @89 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
-                          (else
-                            (do @92 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-                        (if @95 P::split
-                          (then
-                            (do @96 (call async_copy_commit)))
-                          (else
-                            (do @98 (call async_copy_arrive (& (at full stage))))))))))))
-            (do @101 (++ stage))
-            (if @102 (== stage P::stages)
-              (then
-                (do @103 (= stage 0))
-                (do @104 (^= parity 1))))
-            (if_constexpr @106 P::split
-              (then
-                (do @107 (++ unfinished))
-                (if @108 (> unfinished kUnderWay)
-                  (then
-                    (if @109 (! P::bulk)
+                        (do @108 (call copy_rows staged copy channels thread landing plane))))
+                    (do @110 (+= (. copy from) (* P::chunk plane))))
+                  (else
+                    (if @112 P::channels_last
                       (then
-                        (do @110 (call async_copy_wait kUnderWay))))
-                    (do @112 (call finish_stage stages full landed stage parity unfinished thread))
-                    (do @113 (-- unfinished)))))))
-          (if @117 (> P::cluster 1)
-            (then
-              (comment @117 "with the consumers, in add_up_cluster()")
-              (do @118 (call __syncwarp))
-              (do @119 (call meet))
-              (do @120 (call meet)))))
-        (if_constexpr @123 P::split
-          (then
-            (if @124 (! P::bulk)
+                        (do @113 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
+                      (else
+                        (do @116 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+                    (if @119 P::split
+                      (then
+                        (do @120 (call async_copy_commit)))
+                      (else
+                        (do @122 (call async_copy_arrive (& (at full stage))))))))))
+            (do @125 (++ stage))
+            (if @126 (== stage P::stages)
               (then
-                (do @125 (call async_copy_wait 0))))
-            (for @127 plain none (> unfinished 0) (-- unfinished)
-              (do @128 (call finish_stage stages full landed stage parity unfinished thread))))))
-      (else
-        (do @132 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
-        (comment @133 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @134 (const int) lane (% (. threadIdx x) 32))
-        (declare @135 (const int) quarter (% lane 4))
-        (declare @136 (const int) group (? P::in_turn (/ warp 4) 0))
-        (declare @137 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
-        (declare @138 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @139 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @140 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @141 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @142 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
-        (declare @145 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
-        (declare @146 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
-          (trail "for arrange()"))
-        (declare @147 (array (array Sums kTiles) kSums) sums (init))
-        (declare @148 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
-          (trail "that sums are added to"))
-        (declare @149 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
-          (trail "of scales"))
-        (declare @150 Held held (init 0 0 false))
-        (if @151 P::resident
-          (then
-            (do @152 (call mbarrier_wait resident 0))))
-        (declare @154 int stage 0)
-        (declare @155 "unsigned int" parity 0)
-        (declare @156 "unsigned int" turn_parity 0)
-        (if @157 (&& P::in_turn (== group 1))
-          (then
-            (do @158 (call release (& (at turn 0)) true))
-            (do @159 (call skip_tile stage parity))))
-        (for @161 plain (declare @161 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @162 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @163 P::in_turn
-            (then
-              (do @164 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @165 (^= turn_parity 1))))
-          (declare @167 Place place)
-          (if @168 kSkewed
-            (then
-              (declare @169 (const Tile) tile (call tile_at index tiles_y tiles_x))
-              (do @170 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
-          (do @172 (call pin sums))
-          (for @173 plain (declare @173 int chunk 0) (< chunk kOwnChunks) (++ chunk)
-            (do @174 (call mbarrier_wait (& (at full stage)) parity))
-            (if @175 P::in_turn
+                (do @127 (= stage 0))
+                (do @128 (^= parity 1))))
+            (if_constexpr @130 P::split
               (then
-                (do @176 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @178 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @179 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @180 P::split
-              (then
-                (do @181 (call choose_scale sums held from totals exponents image))
-                (do @182 (call multiply_split sums held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
-              (else
-                (do @185 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                (if @188 P::resident
+                (do @131 (++ unfinished))
+                (if @132 (> unfinished kUnderWay)
                   (then
-                    (do @189 (call release (& (at empty stage)) true))))))
-            (do @192 (++ stage))
-            (if @193 (== stage P::stages)
+                    (if @133 (! P::bulk)
+                      (then
+                        (do @134 (call async_copy_wait kUnderWay))))
+                    (do @136 (call finish_stage stages full landed stage parity unfinished thread))
+                    (do @137 (-- unfinished)))))))
+          (if @141 (> P::cluster 1)
+            (then
+              (comment @141 "with the consumers, in add_up_cluster()")
+              (do @142 (call __syncwarp))
+              (do @143 (call meet))
+              (do @144 (call meet)))))
+        (if_constexpr @147 P::split
+          (then
+            (if @148 (! P::bulk)
               (then
-                (do @194 (= stage 0))
-                (do @195 (^= parity 1)))))
-          (declare @198 Shifts shifts)
-          (if @199 (! P::split)
+                (do @149 (call async_copy_wait 0))))
+            (for @151 plain none (> unfinished 0) (-- unfinished)
+              (do @152 (call finish_stage stages full landed stage parity unfinished thread))))))
+      (else
+        (do @156 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
+        (comment @157 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @158 (const int) lane (% (. threadIdx x) 32))
+        (declare @159 (const int) quarter (% lane 4))
+        (declare @160 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @161 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @162 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @163 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @164 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @165 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @166 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
+        (declare @169 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
+        (declare @170 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+          (trail "for arrange()"))
+        (declare @171 (array (array Sums kTiles) kSums) sums (init))
+        (declare @172 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
+          (trail "that sums are added to"))
+        (declare @173 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
+          (trail "of scales"))
+        (declare @174 Held held (init 0 0 false))
+        (if @175 P::resident
+          (then
+            (do @176 (call mbarrier_wait resident 0))))
+        (declare @178 int stage 0)
+        (declare @179 "unsigned int" parity 0)
+        (declare @180 "unsigned int" turn_parity 0)
+        (if @181 (&& P::in_turn (== group 1))
+          (then
+            (do @182 (call release (& (at turn 0)) true))
+            (do @183 (call skip_tile stage parity))))
+        (for @185 plain (declare @185 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @186 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @187 P::in_turn
             (then
-              (do @200 (call load_shifts shifts bias co))))
-          (do @202 (call wgmma_wait 0))
-          (do @203 (call pin sums))
-          (if @204 (&& (! P::resident) P::ahead)
+              (do @188 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @189 (^= turn_parity 1))))
+          (declare @191 Place place)
+          (if @192 kSkewed
             (then
-              (do @205 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @207 P::split
+              (declare @193 (const Tile) tile (call tile_at index tiles_y tiles_x))
+              (do @194 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
+          (do @196 (call pin sums))
+          (for @197 plain (declare @197 int chunk 0) (< chunk kOwnChunks) (++ chunk)
+            (do @198 (call mbarrier_wait (& (at full stage)) parity))
+            (if @199 P::in_turn
+              (then
+                (do @200 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @202 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @203 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @204 P::split
+              (then
+                (do @205 (call choose_scale sums held from totals exponents image))
+                (do @206 (call multiply_split sums held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+              (else
+                (do @209 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                (if @212 P::resident
+                  (then
+                    (do @213 (call release (& (at empty stage)) true))))))
+            (do @216 (++ stage))
+            (if @217 (== stage P::stages)
+              (then
+                (do @218 (= stage 0))
+                (do @219 (^= parity 1)))))
+          (declare @222 Shifts shifts)
+          (if @223 (! P::split)
             (then
-              (do @208 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
-              (do @209 (= (. held rows) 0))
-              (do @210 (= (. held added) false))
-              (do @211 (call load_shifts shifts bias co)
+              (do @224 (call load_shifts shifts bias co))))
+          (do @226 (call wgmma_wait 0))
+          (do @227 (call pin sums))
+          (if @228 (&& (! P::resident) P::ahead)
+            (then
+              (do @229 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @231 P::split
+            (then
+              (do @232 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
+              (do @233 (= (. held rows) 0))
+              (do @234 (= (. held added) false))
+              (do @235 (call load_shifts shifts bias co)
                 (trail "there is no register for them before"))))
-          (if @213 P::in_turn
+          (if @237 P::in_turn
             (then
-              (do @214 (call skip_tile stage parity))))
-          (if @216 (> P::cluster 1)
+              (do @238 (call skip_tile stage parity))))
+          (if @240 (> P::cluster 1)
             (then
-              (do @217 (call add_up_cluster sums stages rank))))
-          (declare @219 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @220 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @241 (call add_up_cluster sums stages rank))))
+          (declare @243 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @244 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @221 P::exchange
+              (if @245 P::exchange
                 (then
-                  (do @222 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @246 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (do @226 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
+                  (do @250 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
