@@ -473,7 +473,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                        columns);
             uncleared -= uncleared != 0 ? 1 : 0;
           }
-          if (copy.at_end) {
+          if (kSkewed && copy.at_end) {
             copy_end_rows(staged, copy, x, x + batch * in_image, channels, thread, landing, plane);
           } else {
             copy_rows(staged, copy, channels, thread, landing, plane);

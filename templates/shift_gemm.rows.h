@@ -79,19 +79,18 @@ __device__ __forceinline__ void copy_end_rows(Element* to, const Copy& copy, con
   for (int channel = 0; first_row_channel(thread) + channel < channels; channel += kRowChannels) {
     const Element* from = copy.from + channel * plane;
     Element* staged = to + copy.to + channel * kChannelPitch;
-    int count = copy.bytes / kBytes;
-    if (from + count > end) {
-      count -= kPiece;
-      bring_piece(staged + count, from + count, x, end);
+    const int count = copy.bytes / kBytes;
+    const int last = from + count > end ? count - kPiece : count;
+    const int first = from < x && last > 0 ? kPiece : 0;
+    if (last != count) {
+      bring_piece(staged + last, from + last, x, end);
     }
-    int first = 0;
-    if (from < x && count != 0) {
-      first = kPiece;
+    if (first != 0) {
       bring_piece(staged, from, x, end);
     }
-    if (first != count) {
-      mbarrier_expect(full, (count - first) * kBytes);
-      bulk_load(staged + first, from + first, (count - first) * kBytes, full);
+    if (first != last) {
+      mbarrier_expect(full, (last - first) * kBytes);
+      bulk_load(staged + first, from + first, (last - first) * kBytes, full);
     }
   }
   fence_proxy_async();  // the next bulk copies to these places come behind it

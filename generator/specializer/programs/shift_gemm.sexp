@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "1ba8125f3d69eae5a3f0e5df10002498b2b4958339cc212a408a472616dc7a46")
+  (digest "759b20f53ebf89d82af2ce474ba41b13d2b15765fa14b2731daaf097ef03c0e5")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -943,24 +943,23 @@
     (for @3 plain (declare @3 int channel 0) (< (+ (call first_row_channel thread) channel) channels) (+= channel kRowChannels)
       (declare @4 (pointer (const Element)) from (+ (. copy from) (* channel plane)))
       (declare @5 (pointer Element) staged (+ (+ to (. copy to)) (* channel kChannelPitch)))
-      (declare @6 int count (/ (. copy bytes) kBytes))
-      (if @7 (> (+ from count) end)
+      (declare @6 (const int) count (/ (. copy bytes) kBytes))
+      (declare @7 (const int) last (? (> (+ from count) end) (- count kPiece) count))
+      (declare @8 (const int) first (? (&& (< from x) (> last 0)) kPiece 0))
+      (if @9 (!= last count)
         (then
-          (do @8 (-= count kPiece))
-          (do @9 (call bring_piece (+ staged count) (+ from count) x end))))
-      (declare @11 int first 0)
-      (if @12 (&& (< from x) (!= count 0))
+          (do @10 (call bring_piece (+ staged last) (+ from last) x end))))
+      (if @12 (!= first 0)
         (then
-          (do @13 (= first kPiece))
-          (do @14 (call bring_piece staged from x end))))
-      (if @16 (!= first count)
+          (do @13 (call bring_piece staged from x end))))
+      (if @15 (!= first last)
         (then
-          (do @17 (call mbarrier_expect full (* (- count first) kBytes)))
-          (do @18 (call bulk_load (+ staged first) (+ from first) (* (- count first) kBytes) full)))))
-    (do @21 (call fence_proxy_async)
+          (do @16 (call mbarrier_expect full (* (- last first) kBytes)))
+          (do @17 (call bulk_load (+ staged first) (+ from first) (* (- last first) kBytes) full)))))
+    (do @20 (call fence_proxy_async)
       (trail "the next bulk copies to these places come behind it"))
-    (do @22 (call mbarrier_arrive full)))
-  (function @103 device void copy_rows
+    (do @21 (call mbarrier_arrive full)))
+  (function @102 device void copy_rows
     (comment "Asks for a producer's copies of a chunk, of which the layer has so many `channels`. The chunk's barrier counts the")
     (comment "bytes, and each producer.")
     (attributes "__forceinline__")
@@ -980,7 +979,7 @@
           (if @9 (|| kWholeRounds (< (+ first channel) channels))
             (then
               (do @10 (call bulk_load (+ (+ to (. copy to)) (* channel kChannelPitch)) (+ (. copy from) (* channel plane)) (. copy bytes) full))))))))
-  (function @120 device void clear_stages
+  (function @119 device void clear_stages
     (comment "Puts something everywhere in all stages: what lies beside the image in skewed rows is read before it is made zero.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
@@ -988,7 +987,7 @@
       (for @2 plain (declare @2 int i (* (. threadIdx x) 16)) (< i kInputBytes) (+= i (* kThreads 16))
         (do @3 (= (* (reinterpret_cast (pointer uint4) (+ (+ stages (* stage kStageBytes)) i))) (call make_uint4 0 0 0 0)))))
     (do @6 (call fence_proxy_async)))
-  (function @130 device bool has_gaps
+  (function @129 device bool has_gaps
     (comment "Whether a tile's stages have places that must be zero where no copy writes.")
     (attributes "__forceinline__")
     (argument int first_row)
@@ -997,7 +996,7 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (return @1 (|| (|| (|| (< first_row 0) (> (+ first_row kStagedRows) in_h)) (&& (> P::tile_n 1) (< images P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))))
-  (function @136 device void clear_gaps
+  (function @135 device void clear_gaps
     (comment "Writes zeros to these places, and to those of channels that the layer lacks.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -1818,7 +1817,7 @@
                       (then
                         (do @101 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
                         (do @103 (-= uncleared (? (!= uncleared 0) 1 0)))))
-                    (if @105 (. copy at_end)
+                    (if @105 (&& kSkewed (. copy at_end))
                       (then
                         (do @106 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels thread landing plane)))
                       (else
