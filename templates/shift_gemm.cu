@@ -403,10 +403,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* landed = resident + (P::resident ? 1 : 0);  // of f32x3's bulk copies, which are looked at first
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], P::resident ? kArrivals : kArrivals + 1);
+      mbarrier_init(&full[stage], (kByRows && !P::split ? kRowArrivals : kArrivals) + (P::resident ? 0 : 1));
       mbarrier_init(&empty[stage], kTileWarps);
       if (P::split && P::bulk) {
-        mbarrier_init(&landed[stage], kProducers);
+        mbarrier_init(&landed[stage], kRowArrivals);
       }
     }
     if (P::resident) {
@@ -447,8 +447,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       Copy copy;
       int uncleared = 0;  // stages that may have something beside the tile's rows
       if (kByRows) {
-        copy = find_copy(x, tile.image, rank * kOwnChunks * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn, thread,
-                         batch, rows, columns);
+        copy = find_copy(x, tile.image, rank * kOwnChunks * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
+                         kByWarps ? warp - kConsumers / 32 : thread % 32 * (kProducers / 32) + thread / 32, batch, rows,
+                         columns);
         uncleared =
             has_gaps(tile.m_y + above, tile.m_x + kFirstColumn, batch - tile.image, rows, columns) ? P::stages : 0;
       }
@@ -473,10 +474,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                        columns);
             uncleared -= uncleared != 0 ? 1 : 0;
           }
-          if (kSkewed && copy.at_end) {
-            copy_end_rows(staged, copy, x, x + batch * in_image, channels, thread, landing, plane);
-          } else {
-            copy_rows(staged, copy, channels, thread, landing, plane);
+          if (!kByWarps || elect_one()) {
+            if (kSkewed && copy.at_end) {
+              copy_end_rows(staged, copy, x, x + batch * in_image, channels, landing, plane);
+            } else {
+              copy_rows(staged, copy, channels, landing, plane);
+            }
           }
           copy.from += P::chunk * plane;
         } else {

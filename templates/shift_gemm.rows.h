@@ -13,9 +13,13 @@ __device__ __forceinline__ int place_in_piece(const Element* __restrict__ x, lon
 }
 
 // A producer has one row of an image in some channels, kRowChannels apart. Every fourth channel has the same skew, so
-// all that differs between a producer's copies of a tile, in all of its chunks, is where they come from.
+// all that differs between a producer's copies of a tile, in all of its chunks, is where they come from. A warp's lanes
+// ask one after the other, so all warps do. Where channels have one row, a warp's copies are so alike that one lane
+// asks for all of them, which is quicker.
 constexpr int kImageRows = P::tile_n * kStagedRows;  // of a channel
-constexpr int kMostRowChannels = kSkewed ? kProducers / kImageRows / 4 * 4 : kProducers / kImageRows;
+constexpr bool kByWarps = kByRows && kImageRows == 1;
+constexpr int kRowArrivals = kByWarps ? kProducers / 32 : kProducers;
+constexpr int kMostRowChannels = kSkewed ? kRowArrivals / kImageRows / 4 * 4 : kRowArrivals / kImageRows;
 constexpr int kRowChannels = !kByRows || kMostRowChannels >= P::chunk ? P::chunk : kMostRowChannels;
 static_assert(!kByRows || kMostRowChannels > 0, "there is a producer for each row");
 constexpr int kRounds = ceil_div(P::chunk, kRowChannels);
@@ -27,21 +31,17 @@ struct Copy {
   int to;               // elements behind the stage's first
   int bytes;            // 0: nothing of the row is in the image
   bool at_end;          // of x: in some channel a piece of the row may not be x's alone
+  int channel;          // its first
 };
 
-// A warp asks for one copy after the other: so all warps do.
-__device__ __forceinline__ int first_row_channel(int thread) {
-  return (thread % 32 * (kProducers / 32) + thread / 32) / kImageRows;
-}
-
-// Finds a producer's copies of a tile. `x` is the whole input, of `batch` images, of which the tile's first is
-// `first_image`.
+// Finds the copies of a tile of the producer, or the warp, of this number. `x` is the whole input, of `batch` images,
+// of which the tile's first is `first_image`.
 __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int first_image, int first_channel,
-                                          int first_row, int first_column, int thread, int batch, const int in_h,
+                                          int first_row, int first_column, int producer, int batch, const int in_h,
                                           const int in_w) {
-  const int channel = first_row_channel(thread);
-  const int row = (thread % 32 * (kProducers / 32) + thread / 32) % kStagedRows;
-  const int image = (thread % 32 * (kProducers / 32) + thread / 32) / kStagedRows % P::tile_n;
+  const int channel = producer / kImageRows;
+  const int row = producer % kStagedRows;
+  const int image = producer / kStagedRows % P::tile_n;
   const int iy = first_row + row;
   // The staged columns that are of the image, and the pieces of them, behind where the row's first column would lie.
   const int begin = max(first_column, 0) - first_column;
@@ -55,6 +55,7 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   const bool is_copied =
       channel < kRowChannels && (P::tile_n == 1 || first_image + image < batch) && iy >= 0 && iy < in_h && begin < end;
   Copy copy;
+  copy.channel = channel;
   copy.from = x + (start - skew + head + (first_channel + channel) * plane);
   copy.to = channel * kChannelPitch + (image * kStagedRows + row) * kRowPitch + head;
   copy.bytes = is_copied ? (tail - head) * kBytes : 0;
@@ -74,9 +75,9 @@ __device__ __forceinline__ void bring_piece(Element* to, const Element* from, co
 
 // The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`.
 __device__ __forceinline__ void copy_end_rows(Element* to, const Copy& copy, const Element* __restrict__ x,
-                                              const Element* end, int channels, int thread, unsigned long long* full,
+                                              const Element* end, int channels, unsigned long long* full,
                                               long long plane) {
-  for (int channel = 0; first_row_channel(thread) + channel < channels; channel += kRowChannels) {
+  for (int channel = 0; copy.channel + channel < channels; channel += kRowChannels) {
     const Element* from = copy.from + channel * plane;
     Element* staged = to + copy.to + channel * kChannelPitch;
     const int count = copy.bytes / kBytes;
@@ -99,18 +100,19 @@ __device__ __forceinline__ void copy_end_rows(Element* to, const Copy& copy, con
 
 // Asks for a producer's copies of a chunk, of which the layer has so many `channels`. The chunk's barrier counts the
 // bytes, and each producer.
-__device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int channels, int thread,
-                                          unsigned long long* full, long long plane) {
-  const int first = first_row_channel(thread);
-  const int own = kWholeRounds ? kRounds : (channels - first + (kRowChannels - 1)) / kRowChannels;
+__device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int channels, unsigned long long* full,
+                                          long long plane) {
+  const int own = kWholeRounds ? kRounds : (channels - copy.channel + (kRowChannels - 1)) / kRowChannels;
   mbarrier_arrive_expect(full, own * copy.bytes);
   if (copy.bytes != 0) {
-#pragma unroll 4
+    Element* staged = to + copy.to;
+    const Element* from = copy.from;
+#pragma unroll 16
     for (int round = 0; round < kRounds; ++round) {
-      const int channel = round * kRowChannels;
-      if (kWholeRounds || first + channel < channels) {
-        bulk_load(to + copy.to + channel * kChannelPitch, copy.from + channel * plane, copy.bytes, full);
+      if (kWholeRounds || copy.channel + round * kRowChannels < channels) {
+        bulk_load(staged + round * kRowChannels * kChannelPitch, from, copy.bytes, full);
       }
+      from += kRowChannels * plane;
     }
   }
 }
@@ -150,4 +152,7 @@ __device__ __forceinline__ void clear_gaps(Element* to, int channels, int first_
     }
   }
   fence_proxy_async();  // the next bulk copies to these places come behind it
+  if (kByWarps) {
+    __syncwarp();  // one lane arrives for all
+  }
 }

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "759b20f53ebf89d82af2ce474ba41b13d2b15765fa14b2731daaf097ef03c0e5")
+  (digest "2345001a82f803b831f807558e2e12e9b34f01a01ca880f3b0a536dbdd967d85")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -870,39 +870,37 @@
     (argument (restrict (pointer (const Element))) x)
     (argument "long long" offset)
     (return @1 (static_cast int (% (+ (/ (reinterpret_cast "unsigned long long" x) kBytes) offset) kPiece))))
-  (constant @17 int kImageRows (* P::tile_n kStagedRows))
-  (constant @18 int kMostRowChannels (? kSkewed (* (/ (/ kProducers kImageRows) 4) 4) (/ kProducers kImageRows)))
-  (constant @19 int kRowChannels (? (|| (! kByRows) (>= kMostRowChannels P::chunk)) P::chunk kMostRowChannels))
-  (static_assert @20 (|| (! kByRows) (> kMostRowChannels 0)) "there is a producer for each row")
-  (constant @21 int kRounds (call ceil_div P::chunk kRowChannels))
-  (constant @22 bool kWholeRounds (&& (== (% P::in_channels P::chunk) 0) (== (% P::chunk kRowChannels) 0)))
-  (record @25 Copy
+  (constant @19 int kImageRows (* P::tile_n kStagedRows))
+  (constant @20 bool kByWarps (&& kByRows (== kImageRows 1)))
+  (constant @21 int kRowArrivals (? kByWarps (/ kProducers 32) kProducers))
+  (constant @22 int kMostRowChannels (? kSkewed (* (/ (/ kRowArrivals kImageRows) 4) 4) (/ kRowArrivals kImageRows)))
+  (constant @23 int kRowChannels (? (|| (! kByRows) (>= kMostRowChannels P::chunk)) P::chunk kMostRowChannels))
+  (static_assert @24 (|| (! kByRows) (> kMostRowChannels 0)) "there is a producer for each row")
+  (constant @25 int kRounds (call ceil_div P::chunk kRowChannels))
+  (constant @26 bool kWholeRounds (&& (== (% P::in_channels P::chunk) 0) (== (% P::chunk kRowChannels) 0)))
+  (record @29 Copy
     (comment "What a producer copies in the first of its channels.")
     (field (pointer (const Element)) from (trail "in the chunk that comes next"))
     (field int to (trail "elements behind the stage's first"))
     (field int bytes (trail "0: nothing of the row is in the image"))
-    (field bool at_end (trail "of x: in some channel a piece of the row may not be x's alone")))
-  (function @33 device int first_row_channel
-    (comment "A warp asks for one copy after the other: so all warps do.")
-    (attributes "__forceinline__")
-    (argument int thread)
-    (return @1 (/ (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32)) kImageRows)))
+    (field bool at_end (trail "of x: in some channel a piece of the row may not be x's alone"))
+    (field int channel (trail "its first")))
   (function @39 device Copy find_copy
-    (comment "Finds a producer's copies of a tile. `x` is the whole input, of `batch` images, of which the tile's first is")
-    (comment "`first_image`.")
+    (comment "Finds the copies of a tile of the producer, or the warp, of this number. `x` is the whole input, of `batch` images,")
+    (comment "of which the tile's first is `first_image`.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) x)
     (argument int first_image)
     (argument int first_channel)
     (argument int first_row)
     (argument int first_column)
-    (argument int thread)
+    (argument int producer)
     (argument int batch)
     (argument (const int) in_h)
     (argument (const int) in_w)
-    (declare @3 (const int) channel (call first_row_channel thread))
-    (declare @4 (const int) row (% (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32)) kStagedRows))
-    (declare @5 (const int) image (% (/ (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32)) kStagedRows) P::tile_n))
+    (declare @3 (const int) channel (/ producer kImageRows))
+    (declare @4 (const int) row (% producer kStagedRows))
+    (declare @5 (const int) image (% (/ producer kStagedRows) P::tile_n))
     (declare @6 (const int) iy (+ first_row row))
     (comment @7 "The staged columns that are of the image, and the pieces of them, behind where the row's first column would lie.")
     (declare @8 (const int) begin (- (call max first_column 0) first_column))
@@ -915,12 +913,13 @@
     (declare @15 (const int) tail (? kSkewed (* (call ceil_div (+ skew end) kPiece) kPiece) end))
     (declare @16 (const bool) is_copied (&& (&& (&& (&& (< channel kRowChannels) (|| (== P::tile_n 1) (< (+ first_image image) batch))) (>= iy 0)) (< iy in_h)) (< begin end)))
     (declare @18 Copy copy)
-    (do @19 (= (. copy from) (+ x (+ (+ (- start skew) head) (* (+ first_channel channel) plane)))))
-    (do @20 (= (. copy to) (+ (+ (* channel kChannelPitch) (* (+ (* image kStagedRows) row) kRowPitch)) head)))
-    (do @21 (= (. copy bytes) (? is_copied (* (- tail head) kBytes) 0)))
-    (do @22 (= (. copy at_end) (&& (&& kSkewed is_copied) (|| (< (+ start begin) (- kPiece 1)) (> (+ (+ (+ start (* (- P::in_channels 1) plane)) end) (- kPiece 1)) (* (* (static_cast "long long" batch) P::in_channels) plane))))))
-    (return @25 copy))
-  (function @68 device void bring_piece
+    (do @19 (= (. copy channel) channel))
+    (do @20 (= (. copy from) (+ x (+ (+ (- start skew) head) (* (+ first_channel channel) plane)))))
+    (do @21 (= (. copy to) (+ (+ (* channel kChannelPitch) (* (+ (* image kStagedRows) row) kRowPitch)) head)))
+    (do @22 (= (. copy bytes) (? is_copied (* (- tail head) kBytes) 0)))
+    (do @23 (= (. copy at_end) (&& (&& kSkewed is_copied) (|| (< (+ start begin) (- kPiece 1)) (> (+ (+ (+ start (* (- P::in_channels 1) plane)) end) (- kPiece 1)) (* (* (static_cast "long long" batch) P::in_channels) plane))))))
+    (return @26 copy))
+  (function @69 device void bring_piece
     (comment "Brings what is of x in a piece of a row, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -929,7 +928,7 @@
     (argument (pointer (const Element)) end)
     (for @2 plain (declare @2 int i 0) (< i kPiece) (++ i)
       (do @3 (= (at to i) (? (&& (>= (+ from i) x) (< (+ from i) end)) (at from i) (static_cast Element 0))))))
-  (function @76 device void copy_end_rows
+  (function @77 device void copy_end_rows
     (comment "The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -937,10 +936,9 @@
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const Element)) end)
     (argument int channels)
-    (argument int thread)
     (argument (pointer "unsigned long long") full)
     (argument "long long" plane)
-    (for @3 plain (declare @3 int channel 0) (< (+ (call first_row_channel thread) channel) channels) (+= channel kRowChannels)
+    (for @3 plain (declare @3 int channel 0) (< (+ (. copy channel) channel) channels) (+= channel kRowChannels)
       (declare @4 (pointer (const Element)) from (+ (. copy from) (* channel plane)))
       (declare @5 (pointer Element) staged (+ (+ to (. copy to)) (* channel kChannelPitch)))
       (declare @6 (const int) count (/ (. copy bytes) kBytes))
@@ -959,27 +957,27 @@
     (do @20 (call fence_proxy_async)
       (trail "the next bulk copies to these places come behind it"))
     (do @21 (call mbarrier_arrive full)))
-  (function @102 device void copy_rows
+  (function @103 device void copy_rows
     (comment "Asks for a producer's copies of a chunk, of which the layer has so many `channels`. The chunk's barrier counts the")
     (comment "bytes, and each producer.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
     (argument (reference (const Copy)) copy)
     (argument int channels)
-    (argument int thread)
     (argument (pointer "unsigned long long") full)
     (argument "long long" plane)
-    (declare @2 (const int) first (call first_row_channel thread))
-    (declare @3 (const int) own (? kWholeRounds kRounds (/ (+ (- channels first) (- kRowChannels 1)) kRowChannels)))
-    (do @4 (call mbarrier_arrive_expect full (* own (. copy bytes))))
-    (if @5 (!= (. copy bytes) 0)
+    (declare @2 (const int) own (? kWholeRounds kRounds (/ (+ (- channels (. copy channel)) (- kRowChannels 1)) kRowChannels)))
+    (do @3 (call mbarrier_arrive_expect full (* own (. copy bytes))))
+    (if @4 (!= (. copy bytes) 0)
       (then
-        (for @7 (pragma "unroll 4") (declare @7 int round 0) (< round kRounds) (++ round)
-          (declare @8 (const int) channel (* round kRowChannels))
-          (if @9 (|| kWholeRounds (< (+ first channel) channels))
+        (declare @5 (pointer Element) staged (+ to (. copy to)))
+        (declare @6 (pointer (const Element)) from (. copy from))
+        (for @8 (pragma "unroll 16") (declare @8 int round 0) (< round kRounds) (++ round)
+          (if @9 (|| kWholeRounds (< (+ (. copy channel) (* round kRowChannels)) channels))
             (then
-              (do @10 (call bulk_load (+ (+ to (. copy to)) (* channel kChannelPitch)) (+ (. copy from) (* channel plane)) (. copy bytes) full))))))))
-  (function @119 device void clear_stages
+              (do @10 (call bulk_load (+ staged (* (* round kRowChannels) kChannelPitch)) from (. copy bytes) full))))
+          (do @12 (+= from (* kRowChannels plane)))))))
+  (function @121 device void clear_stages
     (comment "Puts something everywhere in all stages: what lies beside the image in skewed rows is read before it is made zero.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
@@ -987,7 +985,7 @@
       (for @2 plain (declare @2 int i (* (. threadIdx x) 16)) (< i kInputBytes) (+= i (* kThreads 16))
         (do @3 (= (* (reinterpret_cast (pointer uint4) (+ (+ stages (* stage kStageBytes)) i))) (call make_uint4 0 0 0 0)))))
     (do @6 (call fence_proxy_async)))
-  (function @129 device bool has_gaps
+  (function @131 device bool has_gaps
     (comment "Whether a tile's stages have places that must be zero where no copy writes.")
     (attributes "__forceinline__")
     (argument int first_row)
@@ -996,7 +994,7 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (return @1 (|| (|| (|| (< first_row 0) (> (+ first_row kStagedRows) in_h)) (&& (> P::tile_n 1) (< images P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))))
-  (function @135 device void clear_gaps
+  (function @137 device void clear_gaps
     (comment "Writes zeros to these places, and to those of channels that the layer lacks.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -1022,7 +1020,11 @@
           (then
             (do @13 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0)))))))
     (do @17 (call fence_proxy_async)
-      (trail "the next bulk copies to these places come behind it")))
+      (trail "the next bulk copies to these places come behind it"))
+    (if @18 kByWarps
+      (then
+        (do @19 (call __syncwarp)
+          (trail "one lane arrives for all")))))
   (file "shift_gemm.cu")
   (record @198 Place
     (comment "Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the")
@@ -1748,11 +1750,11 @@
     (if @33 (== (. threadIdx x) 0)
       (then
         (for @34 plain (declare @34 int stage 0) (< stage P::stages) (++ stage)
-          (do @35 (call mbarrier_init (& (at full stage)) (? P::resident kArrivals (+ kArrivals 1))))
+          (do @35 (call mbarrier_init (& (at full stage)) (+ (? (&& kByRows (! P::split)) kRowArrivals kArrivals) (? P::resident 0 1))))
           (do @36 (call mbarrier_init (& (at empty stage)) kTileWarps))
           (if @37 (&& P::split P::bulk)
             (then
-              (do @38 (call mbarrier_init (& (at landed stage)) kProducers)))))
+              (do @38 (call mbarrier_init (& (at landed stage)) kRowArrivals)))))
         (if @41 P::resident
           (then
             (do @42 (call mbarrier_init resident 1))))
@@ -1795,164 +1797,166 @@
             (trail "stages that may have something beside the tile's rows"))
           (if @78 kByRows
             (then
-              (do @79 (= copy (call find_copy x (. tile image) (* (* rank kOwnChunks) P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread batch rows columns)))
-              (do @81 (= uncleared (? (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns) P::stages 0)))))
-          (for @84 plain (declare @84 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
-            (do @85 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @86 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @87 (&& (! P::resident) (== thread 0))
+              (do @79 (= copy (call find_copy x (. tile image) (* (* rank kOwnChunks) P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))
+              (do @82 (= uncleared (? (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns) P::stages 0)))))
+          (for @85 plain (declare @85 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
+            (do @86 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @87 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @88 (&& (! P::resident) (== thread 0))
               (then
-                (do @88 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @89 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @91 (&& P::bulk P::channels_last)
+                (do @89 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @90 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @92 (&& P::bulk P::channels_last)
               (then
-                (do @92 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+                (do @93 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
               (else
-                (if @94 kByRows
+                (if @95 kByRows
                   (then
-                    (declare @95 (pointer Element) staged (reinterpret_cast (pointer Element) to))
-                    (declare @96 (pointer "unsigned long long") landing (? P::split (& (at landed stage)) (& (at full stage))))
-                    (declare @97 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
-                    (if @100 (|| (!= uncleared 0) (!= channels P::chunk))
+                    (declare @96 (pointer Element) staged (reinterpret_cast (pointer Element) to))
+                    (declare @97 (pointer "unsigned long long") landing (? P::split (& (at landed stage)) (& (at full stage))))
+                    (declare @98 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
+                    (if @101 (|| (!= uncleared 0) (!= channels P::chunk))
                       (then
-                        (do @101 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
-                        (do @103 (-= uncleared (? (!= uncleared 0) 1 0)))))
-                    (if @105 (&& kSkewed (. copy at_end))
+                        (do @102 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
+                        (do @104 (-= uncleared (? (!= uncleared 0) 1 0)))))
+                    (if @106 (|| (! kByWarps) (call elect_one))
                       (then
-                        (do @106 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels thread landing plane)))
-                      (else
-                        (do @108 (call copy_rows staged copy channels thread landing plane))))
-                    (do @110 (+= (. copy from) (* P::chunk plane))))
+                        (if @107 (&& kSkewed (. copy at_end))
+                          (then
+                            (do @108 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels landing plane)))
+                          (else
+                            (do @110 (call copy_rows staged copy channels landing plane))))))
+                    (do @113 (+= (. copy from) (* P::chunk plane))))
                   (else
-                    (if @112 P::channels_last
+                    (if @115 P::channels_last
                       (then
-                        (do @113 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
+                        (do @116 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
                       (else
-                        (do @116 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-                    (if @119 P::split
+                        (do @119 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+                    (if @122 P::split
                       (then
-                        (do @120 (call async_copy_commit)))
+                        (do @123 (call async_copy_commit)))
                       (else
-                        (do @122 (call async_copy_arrive (& (at full stage))))))))))
-            (do @125 (++ stage))
-            (if @126 (== stage P::stages)
+                        (do @125 (call async_copy_arrive (& (at full stage))))))))))
+            (do @128 (++ stage))
+            (if @129 (== stage P::stages)
               (then
-                (do @127 (= stage 0))
-                (do @128 (^= parity 1))))
-            (if_constexpr @130 P::split
+                (do @130 (= stage 0))
+                (do @131 (^= parity 1))))
+            (if_constexpr @133 P::split
               (then
-                (do @131 (++ unfinished))
-                (if @132 (> unfinished kUnderWay)
+                (do @134 (++ unfinished))
+                (if @135 (> unfinished kUnderWay)
                   (then
-                    (if @133 (! P::bulk)
+                    (if @136 (! P::bulk)
                       (then
-                        (do @134 (call async_copy_wait kUnderWay))))
-                    (do @136 (call finish_stage stages full landed stage parity unfinished thread))
-                    (do @137 (-- unfinished)))))))
-          (if @141 (> P::cluster 1)
+                        (do @137 (call async_copy_wait kUnderWay))))
+                    (do @139 (call finish_stage stages full landed stage parity unfinished thread))
+                    (do @140 (-- unfinished)))))))
+          (if @144 (> P::cluster 1)
             (then
-              (comment @141 "with the consumers, in add_up_cluster()")
-              (do @142 (call __syncwarp))
-              (do @143 (call meet))
-              (do @144 (call meet)))))
-        (if_constexpr @147 P::split
+              (comment @144 "with the consumers, in add_up_cluster()")
+              (do @145 (call __syncwarp))
+              (do @146 (call meet))
+              (do @147 (call meet)))))
+        (if_constexpr @150 P::split
           (then
-            (if @148 (! P::bulk)
+            (if @151 (! P::bulk)
               (then
-                (do @149 (call async_copy_wait 0))))
-            (for @151 plain none (> unfinished 0) (-- unfinished)
-              (do @152 (call finish_stage stages full landed stage parity unfinished thread))))))
+                (do @152 (call async_copy_wait 0))))
+            (for @154 plain none (> unfinished 0) (-- unfinished)
+              (do @155 (call finish_stage stages full landed stage parity unfinished thread))))))
       (else
-        (do @156 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
-        (comment @157 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @158 (const int) lane (% (. threadIdx x) 32))
-        (declare @159 (const int) quarter (% lane 4))
-        (declare @160 (const int) group (? P::in_turn (/ warp 4) 0))
-        (declare @161 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
-        (declare @162 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @163 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @164 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @165 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @166 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
-        (declare @169 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
-        (declare @170 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @159 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
+        (comment @160 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @161 (const int) lane (% (. threadIdx x) 32))
+        (declare @162 (const int) quarter (% lane 4))
+        (declare @163 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @164 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @165 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @166 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @167 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @168 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @169 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
+        (declare @172 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
+        (declare @173 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
-        (declare @171 (array (array Sums kTiles) kSums) sums (init))
-        (declare @172 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
+        (declare @174 (array (array Sums kTiles) kSums) sums (init))
+        (declare @175 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
           (trail "that sums are added to"))
-        (declare @173 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
+        (declare @176 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
           (trail "of scales"))
-        (declare @174 Held held (init 0 0 false))
-        (if @175 P::resident
+        (declare @177 Held held (init 0 0 false))
+        (if @178 P::resident
           (then
-            (do @176 (call mbarrier_wait resident 0))))
-        (declare @178 int stage 0)
-        (declare @179 "unsigned int" parity 0)
-        (declare @180 "unsigned int" turn_parity 0)
-        (if @181 (&& P::in_turn (== group 1))
+            (do @179 (call mbarrier_wait resident 0))))
+        (declare @181 int stage 0)
+        (declare @182 "unsigned int" parity 0)
+        (declare @183 "unsigned int" turn_parity 0)
+        (if @184 (&& P::in_turn (== group 1))
           (then
-            (do @182 (call release (& (at turn 0)) true))
-            (do @183 (call skip_tile stage parity))))
-        (for @185 plain (declare @185 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @186 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @187 P::in_turn
+            (do @185 (call release (& (at turn 0)) true))
+            (do @186 (call skip_tile stage parity))))
+        (for @188 plain (declare @188 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @189 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @190 P::in_turn
             (then
-              (do @188 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @189 (^= turn_parity 1))))
-          (declare @191 Place place)
-          (if @192 kSkewed
+              (do @191 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @192 (^= turn_parity 1))))
+          (declare @194 Place place)
+          (if @195 kSkewed
             (then
-              (declare @193 (const Tile) tile (call tile_at index tiles_y tiles_x))
-              (do @194 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
-          (do @196 (call pin sums))
-          (for @197 plain (declare @197 int chunk 0) (< chunk kOwnChunks) (++ chunk)
-            (do @198 (call mbarrier_wait (& (at full stage)) parity))
-            (if @199 P::in_turn
+              (declare @196 (const Tile) tile (call tile_at index tiles_y tiles_x))
+              (do @197 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
+          (do @199 (call pin sums))
+          (for @200 plain (declare @200 int chunk 0) (< chunk kOwnChunks) (++ chunk)
+            (do @201 (call mbarrier_wait (& (at full stage)) parity))
+            (if @202 P::in_turn
               (then
-                (do @200 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @202 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @203 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @204 P::split
+                (do @203 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @205 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @206 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @207 P::split
               (then
-                (do @205 (call choose_scale sums held from totals exponents image))
-                (do @206 (call multiply_split sums held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                (do @208 (call choose_scale sums held from totals exponents image))
+                (do @209 (call multiply_split sums held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
               (else
-                (do @209 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                (if @212 P::resident
+                (do @212 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                (if @215 P::resident
                   (then
-                    (do @213 (call release (& (at empty stage)) true))))))
-            (do @216 (++ stage))
-            (if @217 (== stage P::stages)
+                    (do @216 (call release (& (at empty stage)) true))))))
+            (do @219 (++ stage))
+            (if @220 (== stage P::stages)
               (then
-                (do @218 (= stage 0))
-                (do @219 (^= parity 1)))))
-          (declare @222 Shifts shifts)
-          (if @223 (! P::split)
+                (do @221 (= stage 0))
+                (do @222 (^= parity 1)))))
+          (declare @225 Shifts shifts)
+          (if @226 (! P::split)
             (then
-              (do @224 (call load_shifts shifts bias co))))
-          (do @226 (call wgmma_wait 0))
-          (do @227 (call pin sums))
-          (if @228 (&& (! P::resident) P::ahead)
+              (do @227 (call load_shifts shifts bias co))))
+          (do @229 (call wgmma_wait 0))
+          (do @230 (call pin sums))
+          (if @231 (&& (! P::resident) P::ahead)
             (then
-              (do @229 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @231 P::split
+              (do @232 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @234 P::split
             (then
-              (do @232 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
-              (do @233 (= (. held rows) 0))
-              (do @234 (= (. held added) false))
-              (do @235 (call load_shifts shifts bias co)
+              (do @235 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
+              (do @236 (= (. held rows) 0))
+              (do @237 (= (. held added) false))
+              (do @238 (call load_shifts shifts bias co)
                 (trail "there is no register for them before"))))
-          (if @237 P::in_turn
+          (if @240 P::in_turn
             (then
-              (do @238 (call skip_tile stage parity))))
-          (if @240 (> P::cluster 1)
+              (do @241 (call skip_tile stage parity))))
+          (if @243 (> P::cluster 1)
             (then
-              (do @241 (call add_up_cluster sums stages rank))))
-          (declare @243 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @244 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @244 (call add_up_cluster sums stages rank))))
+          (declare @246 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @247 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @245 P::exchange
+              (if @248 P::exchange
                 (then
-                  (do @246 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @249 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (do @250 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
+                  (do @253 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
