@@ -12,10 +12,12 @@ constexpr double kClock = 1.7e9;          // under load
 constexpr double kL2BytesPerCycle = 24;   // that an SM gets while all of them ask
 constexpr double kSmallCopyCycles = 0.5;  // of an asynchronous copy of 4 bytes
 constexpr double kBulkCycles = 15;        // of one bulk copy of pixels, however small
-// Of producers that bring rows: a warp's cycles for one of its instructions, beside two of consumers; for a bulk copy,
-// since its lanes ask one after the other; and their instructions for a stage, for a tile, and to clear a stage's gaps.
+// Of producers that bring rows: a warp's cycles for one of its instructions, beside two of consumers; for a bulk copy
+// where lanes ask one after the other, and where one asks for all; and their instructions for a stage, for a tile, and
+// to clear a stage's gaps.
 constexpr double kProducerCycles = 12;
-constexpr double kCopyCycles = 75;
+constexpr double kLaneCopyCycles = 75;
+constexpr double kWarpCopyCycles = 40;
 constexpr double kStageInstructions = 50;
 constexpr double kTileInstructions = 120;
 constexpr double kClearInstructions = 80;
@@ -83,13 +85,14 @@ double share_with_gaps(const Facts& f, const Block& b) {
 
 /// Cycles of the producers for a stage that they bring by bulk copies, of so many of a tile.
 double asking_cycles(const Facts& f, const Block& b, double stages) {
-  const double copies = number(staging_of(f, b).copies);
+  const Staging staging = staging_of(f, b);
+  const double copies = number(staging.copies);
   if (!b.bulk || f.channels_last) {
     return copies * kBulkCycles;
   }
   const double cleared = share_with_gaps(f, b) * std::min(1.0, number(b.stages) / stages);
   return kProducerCycles * (kStageInstructions + kTileInstructions / stages + cleared * kClearInstructions) +
-         copies / 4 * kCopyCycles;
+         copies / 4 * (b.tile_n * staging.image_rows == 1 ? kWarpCopyCycles : kLaneCopyCycles);
 }
 
 /// Of adding up what the blocks of a cluster made, and of a pipeline that fills for one tile.
