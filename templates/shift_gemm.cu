@@ -75,7 +75,7 @@ constexpr bool kFlat = P::bulk && !P::channels_last && (P::split || P::width * k
                        kLeastOffsetH == 0 && kMostOffsetH == 0 && kLeastOffsetW == 0 && kMostOffsetW == 0 &&
                        P::dilation_h*(P::kernel_h - 1) + P::output_padding_h + 1 ==
                            P::stride_h&& P::dilation_w*(P::kernel_w - 1) + P::output_padding_w + 1 == P::stride_w;
-// Bulk copies are whole pieces of 16 bytes. Rows of other widths begin anywhere in one: shift_gemm.skew.h.
+// Bulk copies are whole pieces of 16 bytes. Rows of other widths begin anywhere in one: shift_gemm.rows.h.
 constexpr bool kSkewed = P::bulk && !P::channels_last && !kFlat && (P::width < 0 || P::width * kBytes % 16 != 0);
 constexpr int kVector = P::channels_last        ? 1
                         : kSkewed               ? (P::width >= 0 && P::width % 2 == 0 ? 2 : 1)
@@ -188,10 +188,10 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-#include "shift_gemm.skew.h"
 #include "shift_gemm.staging.h"
 
 #include "shift_gemm.pixels.h"
+#include "shift_gemm.rows.h"
 
 // Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the
 // image's column of the thread's first word; and whether the tile has columns outside of the image.
@@ -403,10 +403,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* landed = resident + (P::resident ? 1 : 0);  // of f32x3's bulk copies, which are looked at first
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], P::resident ? kArrivals : kArrivals + 1);
+      mbarrier_init(&full[stage], (kByRows && !P::split ? kRowArrivals : kArrivals) + (P::resident ? 0 : 1));
       mbarrier_init(&empty[stage], kTileWarps);
       if (P::split && P::bulk) {
-        mbarrier_init(&landed[stage], kProducers);
+        mbarrier_init(&landed[stage], kRowArrivals);
       }
     }
     if (P::resident) {
@@ -418,6 +418,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     fence_mbarrier_init();
   }
+  if (kSkewed) {
+    clear_stages(stages);
+  }
   if (P::split && P::bulk && kLooksAtAll && kChannelPitch > kPlane) {
     clear_pitches(stages);
   }
@@ -427,6 +430,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   if (warp >= kConsumers / 32) {
     setmaxnreg_decrease(P::split && !P::channels_last ? 72 : 88);
     const int thread = threadIdx.x - kConsumers;
+    const long long plane = static_cast<long long>(in_h) * in_w;
+    const int rows = kFlat ? 1 : in_h;  // of an image, as they are copied
+    const int columns = kFlat ? in_h * in_w : in_w;
     if (P::resident && thread == 0) {
       mbarrier_arrive_expect(resident, kAllWeightBytes);
       bulk_load(shared, block_weights, kAllWeightBytes, resident);
@@ -441,6 +447,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       if (kKept) {
         find_pixels(pixels, tile.m_y + above, tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
       }
+      Copy copy;
+      int uncleared = 0;  // stages that may have something beside the tile's rows
+      if (kByRows) {
+        copy = find_copy(x, tile.image, rank * kOwnChunks * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
+                         kByWarps ? warp - kConsumers / 32 : thread % 32 * (kProducers / 32) + thread / 32, batch, rows,
+                         columns);
+        uncleared =
+            has_gaps(tile.m_y + above, tile.m_x + kFirstColumn, batch - tile.image, rows, columns) ? P::stages : 0;
+      }
       for (int chunk = rank * kOwnChunks; chunk < (rank + 1) * kOwnChunks; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * kStageBytes;
@@ -451,13 +466,25 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         if (P::bulk && P::channels_last) {
           stage_pieces(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
                        tile.m_x + kFirstColumn, thread, batch - tile.image, &full[stage], in_h, in_w);
-        } else if (kSkewed) {
-          stage_skewed_rows(reinterpret_cast<Element*>(to), x, tile.image, chunk * P::chunk, tile.m_y + above,
-                            tile.m_x + kFirstColumn, thread, batch, &full[stage], in_h, in_w);
-        } else if (P::bulk) {
-          stage_rows(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
-                     thread, batch - tile.image, P::split ? &landed[stage] : &full[stage], kFlat ? 1 : in_h,
-                     kFlat ? in_h * in_w : in_w);
+        } else if (kByRows) {
+          Element* staged = reinterpret_cast<Element*>(to);
+          unsigned long long* landing = P::split ? &landed[stage] : &full[stage];
+          const int channels = P::in_channels % P::chunk == 0
+                                   ? P::chunk
+                                   : min(P::in_channels - chunk * P::chunk, static_cast<int>(P::chunk));
+          if (uncleared != 0 || channels != P::chunk) {
+            clear_gaps(staged, channels, tile.m_y + above, tile.m_x + kFirstColumn, thread, batch - tile.image, rows,
+                       columns);
+            uncleared -= uncleared != 0 ? 1 : 0;
+          }
+          if (!kByWarps || elect_one()) {
+            if (kSkewed && copy.at_end) {
+              copy_end_rows(staged, copy, x, x + batch * in_image, channels, landing, plane);
+            } else {
+              copy_rows(staged, copy, channels, landing, plane);
+            }
+          }
+          copy.from += P::chunk * plane;
         } else {
           if (P::channels_last) {
             stage_pixels(reinterpret_cast<Element*>(to), image, pixels, chunk * P::chunk, tile.m_y + above,

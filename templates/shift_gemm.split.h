@@ -26,11 +26,11 @@ constexpr int kLookAtOnce = kLookPieces < kProducers ? kProducers / kLookPieces 
 constexpr int kLookRow = ceil_div(kLookPieces, kProducers);                           // of a thread in one plane
 constexpr int kLooks = ceil_div(kLookPlanes, kLookAtOnce) * kLookRow;
 constexpr int kLookBatch = ceil_div(kLooks, ceil_div(kLooks, 6));  // loads under way, four registers each
-__device__ __forceinline__ float largest_of_pieces(const float* staged, int image, int thread, bool finite) {
+__device__ __forceinline__ float largest_of_pieces(const float* staged, int image, int thread) {
   const int plane = kLookAtOnce > 1 ? thread / kLookPieces % kLookAtOnce : 0;  // threads too many look twice
   const int piece = kLookAtOnce > 1 ? thread % kLookPieces : thread;
   const float* from = staged + plane * kChannelPitch + image * kImagePlane + piece * 4;
-  float4 most = make_float4(0, 0, 0, 0);
+  float most[4] = {0, 0, 0, 0};
 #pragma unroll
   for (int batch = 0; batch < kLooks; batch += kLookBatch) {
     float4 values[kLookBatch];
@@ -47,14 +47,25 @@ __device__ __forceinline__ float largest_of_pieces(const float* staged, int imag
 #pragma unroll
     for (int i = 0; i < kLookBatch; ++i) {
       if (batch + i < kLooks) {
-        most.x = larger(most.x, values[i].x, finite);
-        most.y = larger(most.y, values[i].y, finite);
-        most.z = larger(most.z, values[i].z, finite);
-        most.w = larger(most.w, values[i].w, finite);
+        most[0] = fmaxf(most[0], fabsf(values[i].x));
+        most[1] = fmaxf(most[1], fabsf(values[i].y));
+        most[2] = fmaxf(most[2], fabsf(values[i].z));
+        most[3] = fmaxf(most[3], fabsf(values[i].w));
       }
     }
   }
-  return fmaxf(fmaxf(most.x, most.y), fmaxf(most.z, most.w));
+  return fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
+}
+
+// The same of what is finite, which is seldom asked for: piece by piece.
+__device__ __forceinline__ float largest_finite_of_pieces(const float* staged, int image, int thread) {
+  float most = 0;
+#pragma unroll 1
+  for (int i = thread; i < kLookPlanes * kLookPieces; i += kProducers) {
+    most = largest_copied(most, staged + i / kLookPieces * kChannelPitch + image * kImagePlane + i % kLookPieces * 4,
+                          true);
+  }
+  return most;
 }
 
 // The ends of the channels' pitches, which no copy reaches, are looked at too.
@@ -72,7 +83,7 @@ __device__ __forceinline__ void clear_pitches(unsigned char* stages) {
 __device__ __forceinline__ float largest_staged(const float* staged, int image, int thread, bool finite) {
   float most = 0;
   if (P::bulk) {
-    most = largest_of_pieces(staged, image, thread, finite);
+    most = finite ? largest_finite_of_pieces(staged, image, thread) : largest_of_pieces(staged, image, thread);
   } else if (P::channels_last) {
     for (int pixel = thread / kCopies; pixel < kPlane; pixel += kAtOnce) {
       if (P::tile_n == 1 || pixel / kImagePlane == image) {

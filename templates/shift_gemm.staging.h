@@ -1,4 +1,5 @@
-// Part of the template `shift_gemm`, which uses what stands above its line there: how input comes to shared memory.
+// Part of the template `shift_gemm`, which uses what stands above its line there: how input comes to shared memory by
+// `cp.async`.
 #pragma once
 
 // One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
@@ -95,39 +96,4 @@ __device__ __forceinline__ void stage_pixels(Element* to, const Element* __restr
                  first_channel + own, left);
     }
   }
-}
-
-// The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.
-__device__ __forceinline__ void stage_rows(Element* to, const Element* __restrict__ x, int first_channel, int first_row,
-                                           int first_column, int thread, int images, unsigned long long* full,
-                                           const int in_h, const int in_w) {
-  const int begin = max(first_column, 0);
-  const int end = min(first_column + kStagedColumns, in_w);
-  constexpr int kStore = 16 / kBytes;  // elements
-  // A warp asks for one copy after the other: so all warps do.
-  for (int i = thread % 32 * (kProducers / 32) + thread / 32; i < P::chunk * P::tile_n * kStagedRows; i += kProducers) {
-    const int row = i % kStagedRows;
-    const int image = i / kStagedRows % P::tile_n;
-    const int channel = i / (kStagedRows * P::tile_n);
-    const int ci = first_channel + channel;
-    const int iy = first_row + row;
-    const bool inside = (P::in_channels % P::chunk == 0 || ci < P::in_channels) && (P::tile_n == 1 || image < images) &&
-                        iy >= 0 && iy < in_h && begin < end;
-    Element* staged = to + channel * kChannelPitch + (image * kStagedRows + row) * kStagedColumns;
-    if (inside) {
-      mbarrier_expect(full, (end - begin) * kBytes);
-      bulk_load(staged + (begin - first_column),
-                x + ((static_cast<long long>(image) * P::in_channels + ci) * in_h + iy) * in_w + begin,
-                (end - begin) * kBytes, full);
-    }
-    if (!inside || end - begin < kStagedColumns) {
-      for (int column = 0; column < kStagedColumns; column += kStore) {
-        if (!inside || first_column + column < begin || first_column + column >= end) {
-          *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
-        }
-      }
-      fence_proxy_async();  // the next bulk copy to this place comes behind it
-    }
-  }
-  mbarrier_arrive(full);
 }

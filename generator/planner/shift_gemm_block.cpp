@@ -13,6 +13,7 @@ namespace convtgen::shift_gemm {
 namespace {
 
 constexpr std::int64_t kConsumers = 256;
+constexpr std::int64_t kProducers = 128;
 constexpr std::int64_t kMostSums = 256;  // of a thread: phases * tiles of 64 positions * columns * sets
 constexpr std::int64_t kMostRegisters = 152;
 constexpr std::int64_t kMostSplitRegisters = 168;
@@ -116,6 +117,14 @@ bool choose_ahead(const Facts& f, Block& b) {
   return least <= most && (!b.in_turn || least + 2 * (operands + 1) <= kMostRegistersInTurn);
 }
 
+/// Whether there is a producer for each row of a channel that bulk copies bring, of four channels where rows begin
+/// anywhere; and of all channels where these are many, which is good for few rows.
+bool has_producers(const Facts& f, const Block& b) {
+  const std::int64_t rows = b.tile_n * staging_of(f, b).image_rows;
+  const std::int64_t channels = !f.split && b.chunk == 8 * f.depth ? b.chunk : is_skewed(f, b) ? 4 : 1;
+  return !b.bulk || f.channels_last || rows * channels <= kProducers;
+}
+
 /// The tile that is predicted to take least, with the least halo; false where none fits.
 bool choose_tile(const Facts& f, Block& b) {
   std::pair<double, std::int64_t> best = {std::numeric_limits<double>::infinity(), 0};
@@ -128,7 +137,7 @@ bool choose_tile(const Facts& f, Block& b) {
       tried.tile_n = n;
       tried.tile_w = w;
       tried.tile_h = positions(b) / (n * w);
-      if ((f.split && is_skewed(f, tried)) || !choose_stages(f, tried)) {
+      if ((f.split && is_skewed(f, tried)) || !has_producers(f, tried) || !choose_stages(f, tried)) {
         continue;
       }
       if (const std::pair cost(predicted_seconds(f, tried), staging_of(f, tried).input_bytes); cost < best) {
@@ -196,7 +205,7 @@ std::vector<std::int64_t> chunk_sizes(const Facts& f) {
     if (layer.in_channels > 2 * f.depth) {
       sizes.push_back(4 * f.depth);
     }
-    if (f.channels_last && layer.in_channels > 4 * f.depth) {
+    if (layer.in_channels > 4 * f.depth) {
       sizes.push_back(8 * f.depth);
     }
     return sizes;

@@ -11,10 +11,18 @@ namespace {
 constexpr double kClock = 1.7e9;          // under load
 constexpr double kL2BytesPerCycle = 24;   // that an SM gets while all of them ask
 constexpr double kSmallCopyCycles = 0.5;  // of an asynchronous copy of 4 bytes
-constexpr double kBulkCycles = 15;        // of one bulk copy, however small
-constexpr double kSkewedCycles = 20;      // of one whose row begins anywhere
-constexpr double kChunkCycles = 150;      // of barriers, and of a pipeline that fills
-constexpr double kLatencyCycles = 1000;   // until a first byte arrives, under load
+constexpr double kBulkCycles = 15;        // of one bulk copy of pixels, however small
+// Of producers that bring rows: a warp's cycles for one of its instructions, beside two of consumers; for a bulk copy
+// where lanes ask one after the other, and where one asks for all; and their instructions for a stage, for a tile, and
+// to clear a stage's gaps.
+constexpr double kProducerCycles = 12;
+constexpr double kLaneCopyCycles = 75;
+constexpr double kWarpCopyCycles = 40;
+constexpr double kStageInstructions = 50;
+constexpr double kTileInstructions = 120;
+constexpr double kClearInstructions = 80;
+constexpr double kChunkCycles = 150;     // of barriers, and of a pipeline that fills
+constexpr double kLatencyCycles = 1000;  // until a first byte arrives, under load
 // What calls took over what this says of them, in the middle of the benchmark's layers.
 constexpr double kRowsMeasured = 1.25;
 constexpr double kPixelsMeasured = 0.85;   // with channels last
@@ -60,6 +68,33 @@ double bank_conflicts(const Facts& f, const Block& b) {
   return plane % 2 != 0 ? 1 : plane % 4 != 0 ? 2 : 4;
 }
 
+/// The share of the tiles that have rows or columns outside of the image, where rows come by bulk copies.
+double share_with_gaps(const Facts& f, const Block& b) {
+  const Shape shape = shape_of(f.layer, planned_sizes(f.layer)).value_or(Shape{});
+  const auto within = [](std::int64_t extent, std::int64_t tile, bool has_halo) {
+    const double count = number(ceil_div(extent, tile));
+    return has_halo ? std::max(0.0, count - 2) / count : extent % tile != 0 ? (count - 1) / count : 1.0;
+  };
+  const Staging staging = staging_of(f, b);
+  if (is_flat(f, b)) {
+    return 1 - within(shape.in_height * shape.in_width, b.tile_w, false);
+  }
+  return 1 - within(shape.in_height, b.tile_h, staging.offsets_h > 1) *
+                 (is_skewed(f, b) ? 1.0 : within(shape.in_width, b.tile_w, staging.columns > b.tile_w));
+}
+
+/// Cycles of the producers for a stage that they bring by bulk copies, of so many of a tile.
+double asking_cycles(const Facts& f, const Block& b, double stages) {
+  const Staging staging = staging_of(f, b);
+  const double copies = number(staging.copies);
+  if (!b.bulk || f.channels_last) {
+    return copies * kBulkCycles;
+  }
+  const double cleared = share_with_gaps(f, b) * std::min(1.0, number(b.stages) / stages);
+  return kProducerCycles * (kStageInstructions + kTileInstructions / stages + cleared * kClearInstructions) +
+         copies / 4 * (b.tile_n * staging.image_rows == 1 ? kWarpCopyCycles : kLaneCopyCycles);
+}
+
 /// Of adding up what the blocks of a cluster made, and of a pipeline that fills for one tile.
 double meeting_cycles(const Facts& f, const Block& b) {
   if (b.cluster == 1) {
@@ -103,7 +138,6 @@ double tile_cycles(const Facts& f, const Block& b) {
                                      : f.split ? number(b.copy_bytes)
                                                : std::min(16.0, number(b.copy_bytes) / kSmallCopyCycles));
   const double scans = f.split ? number(staging.input_bytes) / 16 / 128 : 0;  // of a thread, four values each
-  const double rows = number(staging.copies) * (is_skewed(f, b) ? kSkewedCycles : kBulkCycles);
   // What f32x3 adds up is written and read again; at a tile's end only what there is.
   const double additions = f.split ? number(times_added(f, b)) / stages : 0;
   const double weights = b.resident ? 0 : number(staging.weight_bytes);
@@ -116,7 +150,7 @@ double tile_cycles(const Facts& f, const Block& b) {
                        (f.split ? 2 * outputs * kAddUpInstructions * (additions + 1 / stages) : 0);
   // A warpgroup that gets nothing ready ahead leaves the tensor cores to the other one meanwhile.
   const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
-  const double producers = rows + scans * kScanCycles;
+  const double producers = asking_cycles(f, b, stages) + scans * kScanCycles;
   // A stage of f32x3 that is free again is asked for, arrives, and is looked at before it can be multiplied.
   const double consumers = std::max({tensor, issue, alone, shared});
   const double round = consumers + kLatencyCycles + bytes / kL2BytesPerCycle + producers;

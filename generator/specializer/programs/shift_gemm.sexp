@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "d825eb24d2f78536781e91bf33a104f58f380a638124e76cd471bb14ede001aa")
+  (digest "89f1c5e3cb157b34775009a9081d94accf3a5827af4b8b18ebfa075a22d88a04")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -694,71 +694,8 @@
           (do @4 (call pack_split weight packed index (. threadIdx x)))))
       (else
         (do @7 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))))
-  (file "shift_gemm.skew.h")
-  (constant @6 int kPiece (/ 16 kBytes))
-  (function @9 device int place_in_piece
-    (comment "Where in a piece an element lies that is so many behind the one at `x`, or before it.")
-    (attributes "__forceinline__")
-    (argument (restrict (pointer (const Element))) x)
-    (argument "long long" offset)
-    (return @1 (static_cast int (% (+ (/ (reinterpret_cast "unsigned long long" x) kBytes) offset) kPiece))))
-  (function @15 device void stage_skewed_rows
-    (comment "The same as stage_rows(). `x` is the whole input, of `batch` images, of which the tile's first is `first_image`.")
-    (comment "Elements at the beginning and the end of x whose piece is not its alone are brought one by one.")
-    (attributes "__forceinline__")
-    (argument (pointer Element) to)
-    (argument (restrict (pointer (const Element))) x)
-    (argument int first_image)
-    (argument int first_channel)
-    (argument int first_row)
-    (argument int first_column)
-    (argument int thread)
-    (argument int batch)
-    (argument (pointer "unsigned long long") full)
-    (argument (const int) in_h)
-    (argument (const int) in_w)
-    (declare @3 (const int) begin (- (call max first_column 0) first_column))
-    (declare @4 (const int) end (- (call min (+ first_column kStagedColumns) in_w) first_column))
-    (declare @5 (const "long long") count (* (* (* (static_cast "long long" batch) P::in_channels) in_h) in_w))
-    (comment @6 "A warp asks for one copy after the other: so all warps do.")
-    (for @7 plain (declare @7 int i (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) (< i (* (* P::chunk P::tile_n) kStagedRows)) (+= i kProducers)
-      (declare @8 (const int) row (% i kStagedRows))
-      (declare @9 (const int) image (% (/ i kStagedRows) P::tile_n))
-      (declare @10 (const int) channel (/ i (* kStagedRows P::tile_n)))
-      (declare @11 (const int) ci (+ first_channel channel))
-      (declare @12 (const int) iy (+ first_row row))
-      (declare @13 (const bool) inside (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== P::tile_n 1) (< (+ first_image image) batch))) (>= iy 0)) (< iy in_h)))
-      (comment @15 "What the staged row begins with, in x and in its piece; the staged elements that are of the image, and the pieces")
-      (comment @16 "of them that a copy brings.")
-      (declare @17 (const "long long") start (+ (* (+ (* (+ (* (static_cast "long long" (+ first_image image)) P::in_channels) ci) in_h) iy) in_w) first_column))
-      (declare @19 (const int) skew (call place_in_piece x start))
-      (declare @20 (pointer Element) staged (+ (+ to (* channel kChannelPitch)) (* (+ (* image kStagedRows) row) kRowPitch)))
-      (declare @21 (const int) first (? inside (+ skew begin) 0))
-      (declare @22 (const int) last (? inside (+ skew end) 0))
-      (declare @23 (const int) head (* (/ first kPiece) kPiece))
-      (declare @24 (const int) tail (* (/ (+ last (- kPiece 1)) kPiece) kPiece))
-      (declare @25 (const int) from (+ head (? (< (+ (- start skew) head) 0) kPiece 0)))
-      (declare @26 (const int) until (- tail (? (> (+ (- start skew) tail) count) kPiece 0)))
-      (if @27 (< from until)
-        (then
-          (do @28 (call mbarrier_expect full (* (- until from) kBytes)))
-          (do @29 (call bulk_load (+ staged from) (+ x (+ (- start skew) from)) (* (- until from) kBytes) full))))
-      (declare @31 (const bool) is_whole (&& (&& (== (- last first) kStagedColumns) (== from head)) (== until tail)))
-      (if @32 (! is_whole)
-        (then
-          (for @33 plain (declare @33 int column 0) (< column kRowPitch) (+= column kPiece)
-            (if @34 (|| (< column from) (>= column until))
-              (then
-                (do @35 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0))))))
-          (for @38 plain (declare @38 int column first) (< column last) (++ column)
-            (if @39 (|| (< column from) (>= column until))
-              (then
-                (do @40 (= (at staged column) (at x (+ (- start skew) column)))))))
-          (do @43 (call fence_proxy_async)
-            (trail "the next bulk copy to this place comes behind it")))))
-    (do @46 (call mbarrier_arrive full)))
   (file "shift_gemm.staging.h")
-  (function @5 device void copy
+  (function @6 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -773,9 +710,9 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (constant @17 int kCopies (? P::channels_last (/ P::chunk kCopy) (* (* P::tile_n kStagedRows) (call ceil_div kStagedColumns kCopy))))
-  (constant @18 int kAtOnce (? (< kCopies kProducers) (/ kProducers kCopies) 1))
-  (function @22 device void stage_channels
+  (constant @18 int kCopies (? P::channels_last (/ P::chunk kCopy) (* (* P::tile_n kStagedRows) (call ceil_div kStagedColumns kCopy))))
+  (constant @19 int kAtOnce (? (< kCopies kProducers) (/ kProducers kCopies) 1))
+  (function @23 device void stage_channels
     (comment "Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the")
     (comment "tile's first image, of `images` that are left.")
     (attributes "__forceinline__")
@@ -802,7 +739,7 @@
       (for @17 (pragma "unroll 4") (declare @17 int channel first) (< channel P::chunk) (+= channel kAtOnce)
         (declare @18 (const bool) exists (&& inside (|| (== (% P::in_channels P::chunk) 0) (< (+ first_channel channel) P::in_channels))))
         (do @19 (call copy (+ staged (* channel kChannelPitch)) (? exists (+ from (* (* (static_cast "long long" channel) in_h) in_w)) x) (? exists bytes 0))))))
-  (function @48 device "long long" find_pixel
+  (function @49 device "long long" find_pixel
     (comment "With channels last: where a staged pixel lies behind the tile's first image, -1 for one outside.")
     (attributes "__forceinline__")
     (argument int pixel)
@@ -816,10 +753,10 @@
     (declare @4 (const int) ix (+ first_column (% pixel kStagedColumns)))
     (declare @5 (const bool) inside (&& (&& (&& (&& (|| (== P::tile_n 1) (< image images)) (>= iy 0)) (< iy in_h)) (>= ix 0)) (< ix in_w)))
     (return @6 (? inside (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) (- 1))))
-  (constant @58 int kOwnPixels (call ceil_div kPlane kAtOnce))
-  (constant @59 bool kKept (&& (&& (&& (&& (&& P::channels_last (! P::bulk)) (<= kOwnPixels 8)) (>= P::height 0)) (>= P::width 0)) (<= (* (* (static_cast "long long" P::tile_n) P::height) P::width) 2147483647)))
-  (alias @61 Pixels (array int (? kKept kOwnPixels 1)))
-  (function @62 device void find_pixels
+  (constant @59 int kOwnPixels (call ceil_div kPlane kAtOnce))
+  (constant @60 bool kKept (&& (&& (&& (&& (&& P::channels_last (! P::bulk)) (<= kOwnPixels 8)) (>= P::height 0)) (>= P::width 0)) (<= (* (* (static_cast "long long" P::tile_n) P::height) P::width) 2147483647)))
+  (alias @62 Pixels (array int (? kKept kOwnPixels 1)))
+  (function @63 device void find_pixels
     (attributes "__forceinline__")
     (argument (reference Pixels) pixels)
     (argument int first_row)
@@ -830,7 +767,7 @@
     (argument (const int) in_w)
     (for @3 (pragma "unroll") (declare @3 int j 0) (< j (? kKept kOwnPixels 0)) (++ j)
       (do @4 (= (at pixels j) (static_cast int (call find_pixel (+ (/ thread kCopies) (* j kAtOnce)) first_row first_column images in_h in_w))))))
-  (function @72 device void copy_pixel
+  (function @73 device void copy_pixel
     (comment "Asks for a chunk of a pixel's channels, `left` of them; none where its place is -1.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -840,7 +777,7 @@
     (argument int left)
     (declare @2 (const bool) exists (&& (>= place 0) (> left 0)))
     (do @3 (call copy to (? exists (+ (+ x (* place P::in_channels)) channel) x) (? exists (* left kBytes) 0))))
-  (function @79 device void stage_pixels
+  (function @80 device void stage_pixels
     (comment "The same as stage_channels(), with channels last.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -865,45 +802,6 @@
       (else
         (for @14 plain (declare @14 int pixel (/ thread kCopies)) (< pixel kPlane) (+= pixel kAtOnce)
           (do @15 (call copy_pixel (+ (+ to (* pixel kPixelPitch)) own) x (call find_pixel pixel first_row first_column images in_h in_w) (+ first_channel own) left))))))
-  (function @101 device void stage_rows
-    (comment "The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.")
-    (attributes "__forceinline__")
-    (argument (pointer Element) to)
-    (argument (restrict (pointer (const Element))) x)
-    (argument int first_channel)
-    (argument int first_row)
-    (argument int first_column)
-    (argument int thread)
-    (argument int images)
-    (argument (pointer "unsigned long long") full)
-    (argument (const int) in_h)
-    (argument (const int) in_w)
-    (declare @3 (const int) begin (call max first_column 0))
-    (declare @4 (const int) end (call min (+ first_column kStagedColumns) in_w))
-    (declare_constexpr @5 int kStore (/ 16 kBytes)
-      (trail "elements"))
-    (comment @6 "A warp asks for one copy after the other: so all warps do.")
-    (for @7 plain (declare @7 int i (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) (< i (* (* P::chunk P::tile_n) kStagedRows)) (+= i kProducers)
-      (declare @8 (const int) row (% i kStagedRows))
-      (declare @9 (const int) image (% (/ i kStagedRows) P::tile_n))
-      (declare @10 (const int) channel (/ i (* kStagedRows P::tile_n)))
-      (declare @11 (const int) ci (+ first_channel channel))
-      (declare @12 (const int) iy (+ first_row row))
-      (declare @13 (const bool) inside (&& (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)) (< begin end)))
-      (declare @15 (pointer Element) staged (+ (+ to (* channel kChannelPitch)) (* (+ (* image kStagedRows) row) kStagedColumns)))
-      (if @16 inside
-        (then
-          (do @17 (call mbarrier_expect full (* (- end begin) kBytes)))
-          (do @18 (call bulk_load (+ staged (- begin first_column)) (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) P::in_channels) ci) in_h) iy) in_w)) begin) (* (- end begin) kBytes) full))))
-      (if @22 (|| (! inside) (< (- end begin) kStagedColumns))
-        (then
-          (for @23 plain (declare @23 int column 0) (< column kStagedColumns) (+= column kStore)
-            (if @24 (|| (|| (! inside) (< (+ first_column column) begin)) (>= (+ first_column column) end))
-              (then
-                (do @25 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0))))))
-          (do @28 (call fence_proxy_async)
-            (trail "the next bulk copy to this place comes behind it")))))
-    (do @31 (call mbarrier_arrive full)))
   (file "shift_gemm.pixels.h")
   (constant @6 int kPiecePixels (? (== P::chunk P::in_channels) P::run 1))
   (constant @7 int kPieceCount (/ kPlane kPiecePixels))
@@ -962,6 +860,170 @@
     (if @43 (== (% thread 32) 0)
       (then
         (do @44 (call mbarrier_arrive full)))))
+  (file "shift_gemm.rows.h")
+  (constant @7 bool kByRows (&& P::bulk (! P::channels_last)))
+  (constant @8 int kPiece (/ 16 kBytes))
+  (function @11 device int place_in_piece
+    (comment "Where in a piece an element lies that is so many behind the one at `x`, or before it.")
+    (attributes "__forceinline__")
+    (argument (restrict (pointer (const Element))) x)
+    (argument "long long" offset)
+    (return @1 (static_cast int (% (+ (/ (reinterpret_cast "unsigned long long" x) kBytes) offset) kPiece))))
+  (constant @19 int kImageRows (* P::tile_n kStagedRows))
+  (constant @20 bool kByWarps (&& kByRows (== kImageRows 1)))
+  (constant @21 int kRowArrivals (? kByWarps (/ kProducers 32) kProducers))
+  (constant @22 int kMostRowChannels (? kSkewed (* (/ (/ kRowArrivals kImageRows) 4) 4) (/ kRowArrivals kImageRows)))
+  (constant @23 int kRowChannels (? (|| (! kByRows) (>= kMostRowChannels P::chunk)) P::chunk kMostRowChannels))
+  (static_assert @24 (|| (! kByRows) (> kMostRowChannels 0)) "there is a producer for each row")
+  (constant @25 int kRounds (call ceil_div P::chunk kRowChannels))
+  (constant @26 bool kWholeRounds (&& (== (% P::in_channels P::chunk) 0) (== (% P::chunk kRowChannels) 0)))
+  (record @29 Copy
+    (comment "What a producer copies in the first of its channels.")
+    (field (pointer (const Element)) from (trail "in the chunk that comes next"))
+    (field int to (trail "elements behind the stage's first"))
+    (field int bytes (trail "0: nothing of the row is in the image"))
+    (field bool at_end (trail "of x: in some channel a piece of the row may not be x's alone"))
+    (field int channel (trail "its first")))
+  (function @39 device Copy find_copy
+    (comment "Finds the copies of a tile of the producer, or the warp, of this number. `x` is the whole input, of `batch` images,")
+    (comment "of which the tile's first is `first_image`.")
+    (attributes "__forceinline__")
+    (argument (restrict (pointer (const Element))) x)
+    (argument int first_image)
+    (argument int first_channel)
+    (argument int first_row)
+    (argument int first_column)
+    (argument int producer)
+    (argument int batch)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (declare @3 (const int) channel (/ producer kImageRows))
+    (declare @4 (const int) row (% producer kStagedRows))
+    (declare @5 (const int) image (% (/ producer kStagedRows) P::tile_n))
+    (declare @6 (const int) iy (+ first_row row))
+    (comment @7 "The staged columns that are of the image, and the pieces of them, behind where the row's first column would lie.")
+    (declare @8 (const int) begin (- (call max first_column 0) first_column))
+    (declare @9 (const int) end (- (call min (+ first_column kStagedColumns) in_w) first_column))
+    (declare @10 (const "long long") plane (* (static_cast "long long" in_h) in_w))
+    (declare @11 (const "long long") start (+ (+ (* (* (static_cast "long long" (+ first_image image)) P::in_channels) plane) (* (static_cast "long long" iy) in_w)) first_column)
+      (trail "in channel 0"))
+    (declare @13 (const int) skew (? kSkewed (call place_in_piece x (+ start (* channel plane))) 0))
+    (declare @14 (const int) head (? kSkewed (* (/ (+ skew begin) kPiece) kPiece) begin))
+    (declare @15 (const int) tail (? kSkewed (* (call ceil_div (+ skew end) kPiece) kPiece) end))
+    (declare @16 (const bool) is_copied (&& (&& (&& (&& (< channel kRowChannels) (|| (== P::tile_n 1) (< (+ first_image image) batch))) (>= iy 0)) (< iy in_h)) (< begin end)))
+    (declare @18 Copy copy)
+    (do @19 (= (. copy channel) channel))
+    (do @20 (= (. copy from) (+ x (+ (+ (- start skew) head) (* (+ first_channel channel) plane)))))
+    (do @21 (= (. copy to) (+ (+ (* channel kChannelPitch) (* (+ (* image kStagedRows) row) kRowPitch)) head)))
+    (do @22 (= (. copy bytes) (? is_copied (* (- tail head) kBytes) 0)))
+    (do @23 (= (. copy at_end) (&& (&& kSkewed is_copied) (|| (< (+ start begin) (- kPiece 1)) (> (+ (+ (+ start (* (- P::in_channels 1) plane)) end) (- kPiece 1)) (* (* (static_cast "long long" batch) P::in_channels) plane))))))
+    (return @26 copy))
+  (function @69 device void bring_piece
+    (comment "Brings what is of x in a piece of a row, and zeros for the rest of it.")
+    (attributes "__forceinline__")
+    (argument (pointer Element) to)
+    (argument (pointer (const Element)) from)
+    (argument (restrict (pointer (const Element))) x)
+    (argument (pointer (const Element)) end)
+    (for @2 plain (declare @2 int i 0) (< i kPiece) (++ i)
+      (do @3 (= (at to i) (? (&& (>= (+ from i) x) (< (+ from i) end)) (at from i) (static_cast Element 0))))))
+  (function @77 device void copy_end_rows
+    (comment "The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`.")
+    (attributes "__forceinline__")
+    (argument (pointer Element) to)
+    (argument (reference (const Copy)) copy)
+    (argument (restrict (pointer (const Element))) x)
+    (argument (pointer (const Element)) end)
+    (argument int channels)
+    (argument (pointer "unsigned long long") full)
+    (argument "long long" plane)
+    (for @3 plain (declare @3 int channel 0) (< (+ (. copy channel) channel) channels) (+= channel kRowChannels)
+      (declare @4 (pointer (const Element)) from (+ (. copy from) (* channel plane)))
+      (declare @5 (pointer Element) staged (+ (+ to (. copy to)) (* channel kChannelPitch)))
+      (declare @6 (const int) count (/ (. copy bytes) kBytes))
+      (declare @7 (const int) last (? (> (+ from count) end) (- count kPiece) count))
+      (declare @8 (const int) first (? (&& (< from x) (> last 0)) kPiece 0))
+      (if @9 (!= last count)
+        (then
+          (do @10 (call bring_piece (+ staged last) (+ from last) x end))))
+      (if @12 (!= first 0)
+        (then
+          (do @13 (call bring_piece staged from x end))))
+      (if @15 (!= first last)
+        (then
+          (do @16 (call mbarrier_expect full (* (- last first) kBytes)))
+          (do @17 (call bulk_load (+ staged first) (+ from first) (* (- last first) kBytes) full)))))
+    (do @20 (call fence_proxy_async)
+      (trail "the next bulk copies to these places come behind it"))
+    (do @21 (call mbarrier_arrive full)))
+  (function @103 device void copy_rows
+    (comment "Asks for a producer's copies of a chunk, of which the layer has so many `channels`. The chunk's barrier counts the")
+    (comment "bytes, and each producer.")
+    (attributes "__forceinline__")
+    (argument (pointer Element) to)
+    (argument (reference (const Copy)) copy)
+    (argument int channels)
+    (argument (pointer "unsigned long long") full)
+    (argument "long long" plane)
+    (declare @2 (const int) own (? kWholeRounds kRounds (/ (+ (- channels (. copy channel)) (- kRowChannels 1)) kRowChannels)))
+    (do @3 (call mbarrier_arrive_expect full (* own (. copy bytes))))
+    (if @4 (!= (. copy bytes) 0)
+      (then
+        (declare @5 (pointer Element) staged (+ to (. copy to)))
+        (declare @6 (pointer (const Element)) from (. copy from))
+        (for @8 (pragma "unroll 16") (declare @8 int round 0) (< round kRounds) (++ round)
+          (if @9 (|| kWholeRounds (< (+ (. copy channel) (* round kRowChannels)) channels))
+            (then
+              (do @10 (call bulk_load (+ staged (* (* round kRowChannels) kChannelPitch)) from (. copy bytes) full))))
+          (do @12 (+= from (* kRowChannels plane)))))))
+  (function @121 device void clear_stages
+    (comment "Puts something everywhere in all stages: what lies beside the image in skewed rows is read before it is made zero.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned char") stages)
+    (for @1 plain (declare @1 int stage 0) (< stage P::stages) (++ stage)
+      (for @2 plain (declare @2 int i (* (. threadIdx x) 16)) (< i kInputBytes) (+= i (* kThreads 16))
+        (do @3 (= (* (reinterpret_cast (pointer uint4) (+ (+ stages (* stage kStageBytes)) i))) (call make_uint4 0 0 0 0)))))
+    (do @6 (call fence_proxy_async)))
+  (function @131 device bool has_gaps
+    (comment "Whether a tile's stages have places that must be zero where no copy writes.")
+    (attributes "__forceinline__")
+    (argument int first_row)
+    (argument int first_column)
+    (argument int images)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (return @1 (|| (|| (|| (< first_row 0) (> (+ first_row kStagedRows) in_h)) (&& (> P::tile_n 1) (< images P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))))
+  (function @137 device void clear_gaps
+    (comment "Writes zeros to these places, and to those of channels that the layer lacks.")
+    (attributes "__forceinline__")
+    (argument (pointer Element) to)
+    (argument int channels)
+    (argument int first_row)
+    (argument int first_column)
+    (argument int thread)
+    (argument int images)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (declare_constexpr @2 int kRows (* P::chunk kImageRows))
+    (declare_constexpr @3 int kTogether (? (<= kRows 16) 8 (? (<= kRows 32) 4 (? (<= kRows 64) 2 1)))
+      (trail "threads of a row"))
+    (for @4 plain (declare @4 int i (/ thread kTogether)) (< i kRows) (+= i (/ kProducers kTogether))
+      (declare @5 (const int) iy (+ first_row (% i kStagedRows)))
+      (declare @6 (const int) image (% (/ i kStagedRows) P::tile_n))
+      (declare @7 (const int) channel (/ i kImageRows))
+      (declare @8 (const bool) is_copied (&& (&& (&& (< channel channels) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)))
+      (declare @9 (pointer Element) staged (+ (+ to (* channel kChannelPitch)) (* (% i kImageRows) kRowPitch)))
+      (for @10 plain (declare @10 int column (* (% thread kTogether) kPiece)) (< column kRowPitch) (+= column (* kTogether kPiece))
+        (declare @11 (const int) ix (+ first_column column))
+        (if @12 (|| (! is_copied) (&& (! kSkewed) (|| (< ix 0) (>= ix in_w))))
+          (then
+            (do @13 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0)))))))
+    (do @17 (call fence_proxy_async)
+      (trail "the next bulk copies to these places come behind it"))
+    (if @18 kByWarps
+      (then
+        (do @19 (call __syncwarp)
+          (trail "one lane arrives for all")))))
   (file "shift_gemm.cu")
   (record @198 Place
     (comment "Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the")
@@ -1121,12 +1183,11 @@
     (argument (pointer (const float)) staged)
     (argument int image)
     (argument int thread)
-    (argument bool finite)
     (declare @1 (const int) plane (? (> kLookAtOnce 1) (% (/ thread kLookPieces) kLookAtOnce) 0)
       (trail "threads too many look twice"))
     (declare @2 (const int) piece (? (> kLookAtOnce 1) (% thread kLookPieces) thread))
     (declare @3 (pointer (const float)) from (+ (+ (+ staged (* plane kChannelPitch)) (* image kImagePlane)) (* piece 4)))
-    (declare @4 float4 most (call make_float4 0 0 0 0))
+    (declare @4 (array float 4) most (init 0 0 0 0))
     (for @6 (pragma "unroll") (declare @6 int batch 0) (< batch kLooks) (+= batch kLookBatch)
       (declare @7 (array float4 kLookBatch) values)
       (for @9 (pragma "unroll") (declare @9 int i 0) (< i kLookBatch) (++ i)
@@ -1137,12 +1198,22 @@
       (for @19 (pragma "unroll") (declare @19 int i 0) (< i kLookBatch) (++ i)
         (if @20 (< (+ batch i) kLooks)
           (then
-            (do @21 (= (. most x) (call larger (. most x) (. (at values i) x) finite)))
-            (do @22 (= (. most y) (call larger (. most y) (. (at values i) y) finite)))
-            (do @23 (= (. most z) (call larger (. most z) (. (at values i) z) finite)))
-            (do @24 (= (. most w) (call larger (. most w) (. (at values i) w) finite)))))))
-    (return @28 (call fmaxf (call fmaxf (. most x) (. most y)) (call fmaxf (. most z) (. most w)))))
-  (function @61 device void clear_pitches
+            (do @21 (= (at most 0) (call fmaxf (at most 0) (call fabsf (. (at values i) x)))))
+            (do @22 (= (at most 1) (call fmaxf (at most 1) (call fabsf (. (at values i) y)))))
+            (do @23 (= (at most 2) (call fmaxf (at most 2) (call fabsf (. (at values i) z)))))
+            (do @24 (= (at most 3) (call fmaxf (at most 3) (call fabsf (. (at values i) w)))))))))
+    (return @28 (call fmaxf (call fmaxf (at most 0) (at most 1)) (call fmaxf (at most 2) (at most 3)))))
+  (function @61 device float largest_finite_of_pieces
+    (comment "The same of what is finite, which is seldom asked for: piece by piece.")
+    (attributes "__forceinline__")
+    (argument (pointer (const float)) staged)
+    (argument int image)
+    (argument int thread)
+    (declare @1 float most 0)
+    (for @3 (pragma "unroll 1") (declare @3 int i thread) (< i (* kLookPlanes kLookPieces)) (+= i kProducers)
+      (do @4 (= most (call largest_copied most (+ (+ (+ staged (* (/ i kLookPieces) kChannelPitch)) (* image kImagePlane)) (* (% i kLookPieces) 4)) true))))
+    (return @7 most))
+  (function @72 device void clear_pitches
     (comment "The ends of the channels' pitches, which no copy reaches, are looked at too.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
@@ -1151,7 +1222,7 @@
     (for @2 plain (declare @2 int i (. threadIdx x)) (< i (* (* P::stages P::chunk) kEnd)) (+= i kThreads)
       (declare @3 (pointer float) stage (reinterpret_cast (pointer float) (+ stages (* (/ i (* P::chunk kEnd)) kStageBytes))))
       (do @4 (= (* (reinterpret_cast (pointer float4) (+ (+ (+ stage (* (% (/ i kEnd) P::chunk) kChannelPitch)) kPlane) (* (% i kEnd) 4)))) (call make_float4 0 0 0 0)))))
-  (function @72 device float largest_staged
+  (function @83 device float largest_staged
     (comment "The largest magnitude of a producer's part of an image in a stage: with bulk copies any part, else what a thread has")
     (comment "copied itself, as stage_pixels() and stage_channels() do.")
     (attributes "__forceinline__")
@@ -1162,7 +1233,7 @@
     (declare @1 float most 0)
     (if @2 P::bulk
       (then
-        (do @3 (= most (call largest_of_pieces staged image thread finite))))
+        (do @3 (= most (? finite (call largest_finite_of_pieces staged image thread) (call largest_of_pieces staged image thread)))))
       (else
         (if @4 P::channels_last
           (then
@@ -1178,22 +1249,22 @@
                   (for @16 (pragma "unroll 4") (declare @16 int channel first) (< channel P::chunk) (+= channel kAtOnce)
                     (do @17 (= most (call largest_copied most (+ (+ staged (* channel kChannelPitch)) (* place kCopy)) finite)))))))))))
     (return @22 most))
-  (constant @99 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
-  (function @103 device int stage_behind
+  (constant @110 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
+  (function @114 device int stage_behind
     (comment "Where the stage lies that is `behind` the one that comes next, and whether its bulk copies have come; `parity` is of")
     (comment "the next one.")
     (attributes "__forceinline__")
     (argument int stage)
     (argument int behind)
     (return @1 (+ (- stage behind) (? (< stage behind) P::stages 0))))
-  (function @106 device bool has_landed
+  (function @117 device bool has_landed
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") landed)
     (argument int stage)
     (argument "unsigned int" parity)
     (argument int behind)
     (return @1 (== (call warp_uniform (? (call mbarrier_test (& (at landed (call stage_behind stage behind))) (? (< stage behind) parity (^ parity 1))) 1 0)) 1)))
-  (function @113 device void finish_stage
+  (function @124 device void finish_stage
     (comment "Says what is largest in each image of such a stage, and that it is there. Where there are infinities, finite")
     (comment "magnitudes are looked for anew.")
     (attributes "__forceinline__")
@@ -1219,7 +1290,7 @@
         (then
           (do @15 (= (at (reinterpret_cast (pointer float) (+ finished kLargestOffset)) (+ (* image (/ kProducers 32)) (/ thread 32))) most)))))
     (do @18 (call release (& (at full at)) true)))
-  (function @139 device void arrange
+  (function @150 device void arrange
     (comment "Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,")
     (comment "or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to")
     (comment "be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where")
@@ -1237,7 +1308,7 @@
       (do @6 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) (? is_read (& (at (at run i) 3) zero) zero))))
       (for @8 (pragma "unroll") (declare @8 int word 0) (< word 4) (++ word)
         (do @9 (call wgmma_pin_operand (at (at run i) word))))))
-  (function @155 device void load_split
+  (function @166 device void load_split
     (comment "Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels")
     (comment "of each half, with channels last all four in one piece.")
     (attributes "__forceinline__")
@@ -1272,7 +1343,7 @@
           (declare @31 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) v) (at (at values (+ (* 2 half) 1)) v) scale))
           (do @32 (= (at (at (at words 0) half) (+ i v)) (. pair high)))
           (do @33 (= (at (at (at words 1) half) (+ i v)) (. pair low)))))))
-  (function @196 device "unsigned int" word_of_all
+  (function @207 device "unsigned int" word_of_all
     (comment "A word that waits for all loads of what was split, into these low parts: an arrival at a barrier does not, but where")
     (comment "its address takes the word, of which `zero` leaves nothing.")
     (attributes "__forceinline__")
@@ -1281,7 +1352,7 @@
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i kRun) (+= i kVector)
       (do @4 (|= word (| (at (at low 0) i) (at (at low 1) i)))))
     (return @6 word))
-  (function @207 device void multiply_low
+  (function @218 device void multiply_low
     (comment "A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where")
     (comment "`accumulate` is 0.")
     (attributes "__forceinline__")
@@ -1293,7 +1364,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @216 device void multiply_high
+  (function @227 device void multiply_high
     (comment "Those of the high parts of x with the high and the low parts of the weights, behind those above.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1305,19 +1376,19 @@
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
       (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))
-  (constant @229 int kRows (* kSteps (call used_before kOffsetsH)))
-  (constant @230 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
-  (constant @231 int kTerms (* (* kSteps kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
-  (constant @233 int kMostTerms 16)
-  (constant @234 int kRowsTogether (? (> P::add_rows 0) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
-  (constant @236 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
-  (constant @238 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (record @241 Held
+  (constant @240 int kRows (* kSteps (call used_before kOffsetsH)))
+  (constant @241 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
+  (constant @242 int kTerms (* (* kSteps kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
+  (constant @244 int kMostTerms 16)
+  (constant @245 int kRowsTogether (? (> P::add_rows 0) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
+  (constant @247 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
+  (constant @249 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (record @252 Held
     (comment "What a thread's sums hold.")
     (field int rows (trail "of taps; 0: nothing, the next products begin them"))
     (field int exponent (trail "of the scale that x has there, in image `lane % P::tile_n` of the tile"))
     (field bool added (trail "whether the totals hold what was summed up before, of this tile")))
-  (function @250 device void add_up
+  (function @261 device void add_up
     (comment "Takes sums back to units of the result and adds the totals of those before. That becomes the totals; or, `last` in a")
     (comment "tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,")
     (comment "`exponents` are of the weights', of its first column and those behind.")
@@ -1359,13 +1430,13 @@
             (if @38 (! last)
               (then
                 (do @39 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (function @298 device int own_exponent
+  (function @309 device int own_exponent
     (comment "The exponent of the thread's own image of the tile.")
     (attributes "__forceinline__")
     (argument (reference (const Held)) held)
     (argument int image)
     (return @1 (? (== P::tile_n 1) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
-  (function @303 device void put_away
+  (function @314 device void put_away
     (comment "Adds the sums to the totals; the next products begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1380,7 +1451,7 @@
     (do @6 (call add_up sums totals (call own_exponent held image) exponents (. held added) false))
     (do @7 (= (. held rows) 0))
     (do @8 (= (. held added) true)))
-  (function @317 device void choose_scale
+  (function @328 device void choose_scale
     (comment "Before a stage's products: x keeps the scale that it has in the sums, if that brings the largest magnitude of each")
     (comment "image to at least 2^13 and not beyond what f16 has, or there is none; else sums are put away, as those of terms")
     (comment "enough are, and the stage's own scale is taken. All threads decide alike, for all images.")
@@ -1403,14 +1474,14 @@
     (if @12 (== (. held rows) 0)
       (then
         (do @13 (= (. held exponent) (call scale_exponent largest))))))
-  (function @334 device void clear
+  (function @345 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @350 device void multiply_split
+  (function @361 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
@@ -1755,11 +1826,11 @@
     (if @33 (== (. threadIdx x) 0)
       (then
         (for @34 plain (declare @34 int stage 0) (< stage P::stages) (++ stage)
-          (do @35 (call mbarrier_init (& (at full stage)) (? P::resident kArrivals (+ kArrivals 1))))
+          (do @35 (call mbarrier_init (& (at full stage)) (+ (? (&& kByRows (! P::split)) kRowArrivals kArrivals) (? P::resident 0 1))))
           (do @36 (call mbarrier_init (& (at empty stage)) kTileWarps))
           (if @37 (&& P::split P::bulk)
             (then
-              (do @38 (call mbarrier_init (& (at landed stage)) kProducers)))))
+              (do @38 (call mbarrier_init (& (at landed stage)) kRowArrivals)))))
         (if @41 P::resident
           (then
             (do @42 (call mbarrier_init resident 1))))
@@ -1768,179 +1839,203 @@
             (do @45 (call mbarrier_init (& (at turn 0)) kTileWarps))
             (do @46 (call mbarrier_init (& (at turn 1)) kTileWarps))))
         (do @48 (call fence_mbarrier_init))))
-    (if @50 (&& (&& (&& P::split P::bulk) kLooksAtAll) (> kChannelPitch kPlane))
+    (if @50 kSkewed
       (then
-        (do @51 (call clear_pitches stages))))
-    (do @53 (call __syncthreads))
-    (blank @53)
-    (declare @55 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
-    (if @56 (>= warp (/ kConsumers 32))
+        (do @51 (call clear_stages stages))))
+    (if @53 (&& (&& (&& P::split P::bulk) kLooksAtAll) (> kChannelPitch kPlane))
       (then
-        (do @57 (call setmaxnreg_decrease (? (&& P::split (! P::channels_last)) 72 88)))
-        (declare @58 (const int) thread (- (. threadIdx x) kConsumers))
-        (if @59 (&& P::resident (== thread 0))
+        (do @54 (call clear_pitches stages))))
+    (do @56 (call __syncthreads))
+    (blank @56)
+    (declare @58 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
+    (if @59 (>= warp (/ kConsumers 32))
+      (then
+        (do @60 (call setmaxnreg_decrease (? (&& P::split (! P::channels_last)) 72 88)))
+        (declare @61 (const int) thread (- (. threadIdx x) kConsumers))
+        (declare @62 (const "long long") plane (* (static_cast "long long" in_h) in_w))
+        (declare @63 (const int) rows (? kFlat 1 in_h)
+          (trail "of an image, as they are copied"))
+        (declare @64 (const int) columns (? kFlat (* in_h in_w) in_w))
+        (if @65 (&& P::resident (== thread 0))
           (then
-            (do @60 (call mbarrier_arrive_expect resident kAllWeightBytes))
-            (do @61 (call bulk_load shared block_weights kAllWeightBytes resident))))
-        (declare @63 int stage 0)
-        (declare @64 "unsigned int" parity 1)
-        (declare @65 int unfinished 0
+            (do @66 (call mbarrier_arrive_expect resident kAllWeightBytes))
+            (do @67 (call bulk_load shared block_weights kAllWeightBytes resident))))
+        (declare @69 int stage 0)
+        (declare @70 "unsigned int" parity 1)
+        (declare @71 int unfinished 0
           (trail "stages of f32x3 whose copies are under way"))
-        (for @66 plain (declare @66 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @67 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @68 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
-          (declare @69 Pixels pixels)
-          (if @70 kKept
+        (for @72 plain (declare @72 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @73 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @74 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
+          (declare @75 Pixels pixels)
+          (if @76 kKept
             (then
-              (do @71 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-          (for @73 plain (declare @73 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
-            (do @74 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @75 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @76 (&& (! P::resident) (== thread 0))
+              (do @77 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+          (declare @79 Copy copy)
+          (declare @80 int uncleared 0
+            (trail "stages that may have something beside the tile's rows"))
+          (if @81 kByRows
+            (then
+              (do @82 (= copy (call find_copy x (. tile image) (* (* rank kOwnChunks) P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))
+              (do @85 (= uncleared (? (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns) P::stages 0)))))
+          (for @88 plain (declare @88 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
+            (do @89 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @90 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @91 (&& (! P::resident) (== thread 0))
               (then
-                (do @77 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @78 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @80 (&& P::bulk P::channels_last)
+                (do @92 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @93 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @95 (&& P::bulk P::channels_last)
               (then
-                (do @81 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+                (do @96 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
               (else
-                (if @83 kSkewed
+                (if @98 kByRows
                   (then
-                    (do @84 (call stage_skewed_rows (reinterpret_cast (pointer Element) to) x (. tile image) (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread batch (& (at full stage)) in_h in_w)))
-                  (else
-                    (if @86 P::bulk
+                    (declare @99 (pointer Element) staged (reinterpret_cast (pointer Element) to))
+                    (declare @100 (pointer "unsigned long long") landing (? P::split (& (at landed stage)) (& (at full stage))))
+                    (declare @101 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
+                    (if @104 (|| (!= uncleared 0) (!= channels P::chunk))
                       (then
-                        (do @87 (call stage_rows (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (? P::split (& (at landed stage)) (& (at full stage))) (? kFlat 1 in_h) (? kFlat (* in_h in_w) in_w))))
+                        (do @105 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
+                        (do @107 (-= uncleared (? (!= uncleared 0) 1 0)))))
+                    (if @109 (|| (! kByWarps) (call elect_one))
+                      (then
+                        (if @110 (&& kSkewed (. copy at_end))
+                          (then
+                            (do @111 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels landing plane)))
+                          (else
+                            (do @113 (call copy_rows staged copy channels landing plane))))))
+                    (do @116 (+= (. copy from) (* P::chunk plane))))
+                  (else
+                    (if @118 P::channels_last
+                      (then
+                        (do @119 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
                       (else
-                        (if @91 P::channels_last
-                          (then
-                            (do @92 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
-                          (else
-                            (do @95 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-                        (if @98 P::split
-                          (then
-                            (do @99 (call async_copy_commit)))
-                          (else
-                            (do @101 (call async_copy_arrive (& (at full stage))))))))))))
-            (do @104 (++ stage))
-            (if @105 (== stage P::stages)
+                        (do @122 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+                    (if @125 P::split
+                      (then
+                        (do @126 (call async_copy_commit)))
+                      (else
+                        (do @128 (call async_copy_arrive (& (at full stage))))))))))
+            (do @131 (++ stage))
+            (if @132 (== stage P::stages)
               (then
-                (do @106 (= stage 0))
-                (do @107 (^= parity 1))))
-            (if_constexpr @109 P::split
+                (do @133 (= stage 0))
+                (do @134 (^= parity 1))))
+            (if_constexpr @136 P::split
               (then
-                (do @110 (++ unfinished))
-                (for @111 plain none (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (call has_landed landed stage parity unfinished))) (-- unfinished)
-                  (if @113 (! P::bulk)
+                (do @137 (++ unfinished))
+                (for @138 plain none (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (call has_landed landed stage parity unfinished))) (-- unfinished)
+                  (if @140 (! P::bulk)
                     (then
-                      (do @114 (call async_copy_wait kUnderWay))))
-                  (do @116 (call finish_stage stages full landed stage parity unfinished thread))))))
-          (if @120 (> P::cluster 1)
+                      (do @141 (call async_copy_wait kUnderWay))))
+                  (do @143 (call finish_stage stages full landed stage parity unfinished thread))))))
+          (if @147 (> P::cluster 1)
             (then
-              (comment @120 "with the consumers, in add_up_cluster()")
-              (do @121 (call __syncwarp))
-              (do @122 (call meet))
-              (do @123 (call meet)))))
-        (if_constexpr @126 P::split
+              (comment @147 "with the consumers, in add_up_cluster()")
+              (do @148 (call __syncwarp))
+              (do @149 (call meet))
+              (do @150 (call meet)))))
+        (if_constexpr @153 P::split
           (then
-            (if @127 (! P::bulk)
+            (if @154 (! P::bulk)
               (then
-                (do @128 (call async_copy_wait 0))))
-            (for @130 plain none (> unfinished 0) (-- unfinished)
-              (do @131 (call finish_stage stages full landed stage parity unfinished thread))))))
+                (do @155 (call async_copy_wait 0))))
+            (for @157 plain none (> unfinished 0) (-- unfinished)
+              (do @158 (call finish_stage stages full landed stage parity unfinished thread))))))
       (else
-        (do @135 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
-        (comment @136 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @137 (const int) lane (% (. threadIdx x) 32))
-        (declare @138 (const int) quarter (% lane 4))
-        (declare @139 (const int) group (? P::in_turn (/ warp 4) 0))
-        (declare @140 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
-        (declare @141 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @142 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @143 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @144 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @145 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
-        (declare @148 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
-        (declare @149 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @162 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
+        (comment @163 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @164 (const int) lane (% (. threadIdx x) 32))
+        (declare @165 (const int) quarter (% lane 4))
+        (declare @166 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @167 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @168 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @169 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @170 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @171 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @172 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
+        (declare @175 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
+        (declare @176 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
-        (declare @150 (array (array Sums kTiles) kSums) sums (init))
-        (declare @151 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
+        (declare @177 (array (array Sums kTiles) kSums) sums (init))
+        (declare @178 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
           (trail "that sums are added to"))
-        (declare @152 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
+        (declare @179 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
           (trail "of scales"))
-        (declare @153 Held held (init 0 0 false))
-        (if @154 P::resident
+        (declare @180 Held held (init 0 0 false))
+        (if @181 P::resident
           (then
-            (do @155 (call mbarrier_wait resident 0))))
-        (declare @157 int stage 0)
-        (declare @158 "unsigned int" parity 0)
-        (declare @159 "unsigned int" turn_parity 0)
-        (if @160 (&& P::in_turn (== group 1))
+            (do @182 (call mbarrier_wait resident 0))))
+        (declare @184 int stage 0)
+        (declare @185 "unsigned int" parity 0)
+        (declare @186 "unsigned int" turn_parity 0)
+        (if @187 (&& P::in_turn (== group 1))
           (then
-            (do @161 (call release (& (at turn 0)) true))
-            (do @162 (call skip_tile stage parity))))
-        (for @164 plain (declare @164 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @165 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @166 P::in_turn
+            (do @188 (call release (& (at turn 0)) true))
+            (do @189 (call skip_tile stage parity))))
+        (for @191 plain (declare @191 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @192 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @193 P::in_turn
             (then
-              (do @167 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @168 (^= turn_parity 1))))
-          (declare @170 Place place)
-          (if @171 kSkewed
+              (do @194 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @195 (^= turn_parity 1))))
+          (declare @197 Place place)
+          (if @198 kSkewed
             (then
-              (declare @172 (const Tile) tile (call tile_at index tiles_y tiles_x))
-              (do @173 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
-          (do @175 (call pin sums))
-          (declare @176 (array Run 2) runs (init)
+              (declare @199 (const Tile) tile (call tile_at index tiles_y tiles_x))
+              (do @200 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
+          (do @202 (call pin sums))
+          (declare @203 (array Run 2) runs (init)
             (trail "of f32x3: of low and of high parts"))
-          (for @177 plain (declare @177 int chunk 0) (< chunk kOwnChunks) (++ chunk)
-            (do @178 (call mbarrier_wait (& (at full stage)) parity))
-            (if @179 P::in_turn
+          (for @204 plain (declare @204 int chunk 0) (< chunk kOwnChunks) (++ chunk)
+            (do @205 (call mbarrier_wait (& (at full stage)) parity))
+            (if @206 P::in_turn
               (then
-                (do @180 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @182 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @183 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @184 P::split
+                (do @207 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @209 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @210 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @211 P::split
               (then
-                (do @185 (call choose_scale sums held from totals exponents image))
-                (do @186 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                (do @212 (call choose_scale sums held from totals exponents image))
+                (do @213 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
               (else
-                (do @189 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                (if @192 P::resident
+                (do @216 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                (if @219 P::resident
                   (then
-                    (do @193 (call release (& (at empty stage)) true))))))
-            (do @196 (++ stage))
-            (if @197 (== stage P::stages)
+                    (do @220 (call release (& (at empty stage)) true))))))
+            (do @223 (++ stage))
+            (if @224 (== stage P::stages)
               (then
-                (do @198 (= stage 0))
-                (do @199 (^= parity 1)))))
-          (declare @202 Shifts shifts)
-          (if @203 (! P::split)
+                (do @225 (= stage 0))
+                (do @226 (^= parity 1)))))
+          (declare @229 Shifts shifts)
+          (if @230 (! P::split)
             (then
-              (do @204 (call load_shifts shifts bias co))))
-          (do @206 (call wgmma_wait 0))
-          (do @207 (call pin sums))
-          (if @208 (&& (! P::resident) P::ahead)
+              (do @231 (call load_shifts shifts bias co))))
+          (do @233 (call wgmma_wait 0))
+          (do @234 (call pin sums))
+          (if @235 (&& (! P::resident) P::ahead)
             (then
-              (do @209 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @211 P::split
+              (do @236 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @238 P::split
             (then
-              (do @212 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
-              (do @213 (= (. held rows) 0))
-              (do @214 (= (. held added) false))
-              (do @215 (call load_shifts shifts bias co)
+              (do @239 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
+              (do @240 (= (. held rows) 0))
+              (do @241 (= (. held added) false))
+              (do @242 (call load_shifts shifts bias co)
                 (trail "there is no register for them before"))))
-          (if @217 P::in_turn
+          (if @244 P::in_turn
             (then
-              (do @218 (call skip_tile stage parity))))
-          (if @220 (> P::cluster 1)
+              (do @245 (call skip_tile stage parity))))
+          (if @247 (> P::cluster 1)
             (then
-              (do @221 (call add_up_cluster sums stages rank))))
-          (declare @223 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @224 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @248 (call add_up_cluster sums stages rank))))
+          (declare @250 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @251 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @225 P::exchange
+              (if @252 P::exchange
                 (then
-                  (do @226 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @253 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (do @230 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
+                  (do @257 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))

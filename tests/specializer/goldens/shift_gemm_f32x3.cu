@@ -1,6 +1,6 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f32; compute f32x3; layout nchw
-// forward for sm_90a. Template shift_gemm: a block makes 8x32 outputs of 32 channels; 21 taps; 217.2 KiB shared.
-// Launch: 384 threads and 222376 bytes of dynamic shared memory a block.
+// forward for sm_90a. Template shift_gemm: a block makes 4x64 outputs of 32 channels; 21 taps; 225.2 KiB shared.
+// Launch: 384 threads and 230568 bytes of dynamic shared memory a block.
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
@@ -50,13 +50,6 @@ __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barri
   asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n\t}" ::"r"(
                    shared_address(barrier)),
                "r"(bytes)
-               : "memory");
-}
-
-// Adds `bytes` (at most 2^20 - 1 outstanding) to what the current phase expects, without arriving. The phase must not
-// be able to complete before, so somebody's arrival has still to come.
-__device__ __forceinline__ void mbarrier_expect(unsigned long long* barrier, unsigned int bytes) {
-  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
 
@@ -357,41 +350,77 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 // input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
 // thread, so with channels last a product's depth is another order of them.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_78dee1b49006d061_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_5714aa67fda0534d_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   for (int index = blockIdx.x; index < 32; index += gridDim.x) {
     pack_split(weight, packed, index, threadIdx.x);
   }
 }
 
-// The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.
-__device__ __forceinline__ void stage_rows(float* to, const float* __restrict__ x, int first_channel, int first_row,
-                                           int first_column, int thread, unsigned long long* full) {
-  const int begin = max(first_column, 0);
-  const int end = min(first_column + 40, 1024);
-  // A warp asks for one copy after the other: so all warps do.
-  for (int i = thread % 32 * 4 + thread / 32; i < 160; i += 128) {
-    const int row = i % 10;
-    const int channel = i / 10;
-    const int ci = first_channel + channel;
-    const int iy = first_row + row;
-    const bool inside = iy >= 0 && iy < 512 && begin < end;
-    float* staged = to + channel * 404 + row * 40;
-    if (inside) {
-      mbarrier_expect(full, (end - begin) * 4);
-      bulk_load(staged + (begin - first_column), x + (static_cast<long long>(ci) * 512 + iy) * 1024 + begin,
-                (end - begin) * 4, full);
-    }
-    if (!inside || end - begin < 40) {
-      for (int column = 0; column < 40; column += 4) {
-        if (!inside || first_column + column < begin || first_column + column >= end) {
-          *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
-        }
+// What a producer copies in the first of its channels.
+struct Copy {
+  const float* from;  // in the chunk that comes next
+  int to;             // elements behind the stage's first
+  int bytes;          // 0: nothing of the row is in the image
+  bool at_end;        // of x: in some channel a piece of the row may not be x's alone
+  int channel;        // its first
+};
+
+// Finds the copies of a tile of the producer, or the warp, of this number. `x` is the whole input, of `batch` images,
+// of which the tile's first is `first_image`.
+__device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first_image, int first_channel,
+                                          int first_row, int first_column, int producer) {
+  const int channel = producer / 6;
+  const int row = producer % 6;
+  const int iy = first_row + row;
+  // The staged columns that are of the image, and the pieces of them, behind where the row's first column would lie.
+  const int begin = max(first_column, 0) - first_column;
+  const int end = min(first_column + 72, 1024) - first_column;
+  // in channel 0
+  const long long start =
+      static_cast<long long>(first_image) * 16777216 + static_cast<long long>(iy) * 1024 + first_column;
+  const bool is_copied = channel < 16 && iy >= 0 && iy < 512 && begin < end;
+  Copy copy;
+  copy.channel = channel;
+  copy.from = x + (start + begin + (first_channel + channel) * 524288ll);
+  copy.to = channel * 436 + row * 72 + begin;
+  copy.bytes = is_copied ? (end - begin) * 4 : 0;
+  copy.at_end = 0;
+  return copy;
+}
+
+// Asks for a producer's copies of a chunk, of which the layer has so many `channels`. The chunk's barrier counts the
+// bytes, and each producer.
+__device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full, long long plane) {
+  mbarrier_arrive_expect(full, copy.bytes);
+  if (copy.bytes != 0) {
+    float* staged = to + copy.to;
+    const float* from = copy.from;
+    bulk_load(staged, from, copy.bytes, full);
+    from += 16 * plane;
+  }
+}
+
+// Whether a tile's stages have places that must be zero where no copy writes.
+__device__ __forceinline__ bool has_gaps(int first_row, int first_column) {
+  return first_row < 0 || first_row + 6 > 512 || (first_column < 0 || first_column + 72 > 1024);
+}
+
+// Writes zeros to these places, and to those of channels that the layer lacks.
+__device__ __forceinline__ void clear_gaps(float* to, int channels, int first_row, int first_column, int thread) {
+  for (int i = thread; i < 96; i += 128) {
+    const int iy = first_row + i % 6;
+    const int channel = i / 6;
+    const bool is_copied = channel < channels && iy >= 0 && iy < 512;
+    float* staged = to + channel * 436 + i % 6 * 72;
+    for (int column = 0; column < 72; column += 4) {
+      const int ix = first_column + column;
+      if (!is_copied || (ix < 0 || ix >= 1024)) {
+        *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
       }
-      fence_proxy_async();  // the next bulk copy to this place comes behind it
     }
   }
-  mbarrier_arrive(full);
+  fence_proxy_async();  // the next bulk copies to these places come behind it
 }
 
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
@@ -422,22 +451,22 @@ __device__ __forceinline__ float larger(float most, float value, bool finite) {
 }
 
 __device__ __forceinline__ float largest_of_pieces(const float* staged, int image, int thread, bool finite) {
-  const float* from = staged + image * 400 + thread * 4;
+  const float* from = staged + image * 432 + thread * 4;
   float4 most = make_float4(0, 0, 0, 0);
 #pragma unroll
-  for (int batch = 0; batch < 13; batch += 5) {
+  for (int batch = 0; batch < 14; batch += 5) {
     float4 values[5];
 #pragma unroll
     for (int i = 0; i < 5; ++i) {
-      const int first = (batch + i) / 13;
-      const int further = (batch + i) % 13 * 128;
-      const bool exists = further + 128 <= 1616 || thread + further < 1616;
-      values[i] = batch + i < 13 && exists ? *reinterpret_cast<const float4*>(from + first * 404 + further * 4)
+      const int first = (batch + i) / 14;
+      const int further = (batch + i) % 14 * 128;
+      const bool exists = further + 128 <= 1744 || thread + further < 1744;
+      values[i] = batch + i < 14 && exists ? *reinterpret_cast<const float4*>(from + first * 436 + further * 4)
                   : make_float4(0, 0, 0, 0);
     }
 #pragma unroll
     for (int i = 0; i < 5; ++i) {
-      if (batch + i < 13) {
+      if (batch + i < 14) {
         most.x = larger(most.x, values[i].x, finite);
         most.y = larger(most.y, values[i].y, finite);
         most.z = larger(most.z, values[i].z, finite);
@@ -451,8 +480,8 @@ __device__ __forceinline__ float largest_of_pieces(const float* staged, int imag
 // The ends of the channels' pitches, which no copy reaches, are looked at too.
 __device__ __forceinline__ void clear_pitches(unsigned char* stages) {
   for (int i = threadIdx.x; i < 64; i += 384) {
-    float* stage = reinterpret_cast<float*>(stages + i / 16 * 25872);
-    *reinterpret_cast<float4*>(stage + i % 16 * 404 + 400) = make_float4(0, 0, 0, 0);
+    float* stage = reinterpret_cast<float*>(stages + i / 16 * 27920);
+    *reinterpret_cast<float4*>(stage + i % 16 * 436 + 432) = make_float4(0, 0, 0, 0);
   }
 }
 
@@ -480,7 +509,7 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
                                              unsigned long long* landed, int stage, unsigned int parity, int behind,
                                              int thread) {
   const int at = stage_behind(stage, behind);
-  unsigned char* finished = stages + at * 25872;
+  unsigned char* finished = stages + at * 27920;
   mbarrier_wait(&landed[at], stage < behind ? parity : parity ^ 1);
   const float* staged = reinterpret_cast<const float*>(finished);
   float most = largest_of_warp(largest_staged(staged, 0, thread, false));
@@ -488,7 +517,7 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
     most = largest_of_warp(largest_staged(staged, 0, thread, true));
   }
   if (thread % 32 == 0) {
-    reinterpret_cast<float*>(finished + 25856)[thread / 32] = most;
+    reinterpret_cast<float*>(finished + 27904)[thread / 32] = most;
   }
   release(&full[at], true);
 }
@@ -539,7 +568,7 @@ __device__ __forceinline__ void load_split(Words (&words)[2], const float* row, 
     float values[4][4];
 #pragma unroll
     for (int channel = 0; channel < 4; ++channel) {
-      const float* from = row + (channel / 2 * 8 + channel % 2) * 404 + i;
+      const float* from = row + (channel / 2 * 8 + channel % 2) * 436 + i;
       const float4 v = *reinterpret_cast<const float4*>(from);
       values[channel][0] = v.x;
       values[channel][1] = v.y;
@@ -693,7 +722,7 @@ __device__ __forceinline__ void put_away(Sums (&sums)[2][2], Held& held, float4*
 // enough are, and the stage's own scale is taken. All threads decide alike, for all images.
 __device__ __forceinline__ void choose_scale(Sums (&sums)[2][2], Held& held, const unsigned char* stage, float4* totals,
                                              const int* exponents) {
-  const float4 found = *reinterpret_cast<const float4*>(stage + 25856);
+  const float4 found = *reinterpret_cast<const float4*>(stage + 27904);
   const float largest = fmaxf(fmaxf(found.x, found.y), fmaxf(found.z, found.w));
   const float scaled = largest * power_of_two(held.exponent);
   const bool fits = largest == 0 || (scaled >= 8192 && scaled <= 65504);
@@ -749,7 +778,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
     later = held.rows > 0 ? 1 : 0;
     ++held.rows;
     Words words[2];
-    load_split(words, rows + 40, scale);
+    load_split(words, rows + 72, scale);
     arrange(runs[0], words[1], zero);
     wgmma_fence();
     multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 14336), later);  // tap (1, 0)
@@ -780,7 +809,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
     later = held.rows > 0 ? 1 : 0;
     ++held.rows;
     Words words[2];
-    load_split(words, rows + 80, scale);
+    load_split(words, rows + 144, scale);
     release(empty + (word_of_all(words[1]) & zero), true);
     arrange(runs[0], words[1], zero);
     wgmma_fence();
@@ -849,13 +878,13 @@ struct Tile {
 __device__ __forceinline__ Tile tile_at(int index) {
   Tile tile;
   tile.image = index / 2048;
-  tile.m_y = index / 32 % 64 * 8;
-  tile.m_x = index % 32 * 32;
+  tile.m_y = index / 16 % 128 * 4;
+  tile.m_x = index % 16 * 64;
   return tile;
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_78dee1b49006d061(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_5714aa67fda0534d(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  float* __restrict__ y, int batch) {
   const int tiles = batch * 2048;
 
@@ -866,7 +895,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + 86016;
-  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 222272);
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 230464);
   unsigned long long* empty = full + 4;
   unsigned long long* resident = empty + 4;   // of the weights, where they are
   unsigned long long* landed = resident + 1;  // of f32x3's bulk copies, which are looked at first
@@ -895,11 +924,21 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     int unfinished = 0;  // stages of f32x3 whose copies are under way
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
-      const float* image = x + tile.image * 16777216ll;
+      Copy copy;
+      int uncleared = 0;  // stages that may have something beside the tile's rows
+      copy = find_copy(x, tile.image, 0, tile.m_y - 1, tile.m_x - 4, thread % 32 * 4 + thread / 32);
+      uncleared = has_gaps(tile.m_y - 1, tile.m_x - 4) ? 4 : 0;
       for (int chunk = 0; chunk < 2; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
-        unsigned char* to = stages + stage * 25872;
-        stage_rows(reinterpret_cast<float*>(to), image, chunk * 16, tile.m_y - 1, tile.m_x - 4, thread, &landed[stage]);
+        unsigned char* to = stages + stage * 27920;
+        float* staged = reinterpret_cast<float*>(to);
+        unsigned long long* landing = &landed[stage];
+        if (uncleared != 0) {
+          clear_gaps(staged, 16, tile.m_y - 1, tile.m_x - 4, thread);
+          uncleared -= uncleared != 0 ? 1 : 0;
+        }
+        copy_rows(staged, copy, landing, 524288ll);
+        copy.from += 8388608ll;
         ++stage;
         if (stage == 4) {
           stage = 0;
@@ -921,14 +960,14 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int quarter = lane % 4;
     const int run = warp * 8 + lane / 4;
     const int image = run / 64;
-    const int row = run / 8 % 8;
-    const int column = run % 8 * 4;
-    const int position = (image * 10 + row) * 40 + column;
-    const int own = quarter * 808 + position;
+    const int row = run / 16 % 4;
+    const int column = run % 16 * 4;
+    const int position = (image * 6 + row) * 72 + column;
+    const int own = quarter * 872 + position;
     const int co = quarter * 2;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[2][2] = {};
-    float4* totals = reinterpret_cast<float4*>(shared + 189504) + threadIdx.x;                 // that sums are added to
+    float4* totals = reinterpret_cast<float4*>(shared + 197696) + threadIdx.x;                 // that sums are added to
     const int* exponents = reinterpret_cast<const int*>(block_weights + 86016) + quarter * 2;  // of scales
     Held held = {0, 0, false};
     mbarrier_wait(resident, 0);
@@ -940,7 +979,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       Run runs[2] = {};  // of f32x3: of low and of high parts
       for (int chunk = 0; chunk < 2; ++chunk) {
         mbarrier_wait(&full[stage], parity);
-        const unsigned char* from = stages + stage * 25872;
+        const unsigned char* from = stages + stage * 27920;
         const unsigned char* weights = shared + chunk * 43008;
         choose_scale(sums, held, from, totals, exponents);
         multiply_split(sums, runs, held, reinterpret_cast<const float*>(from) + own, weights, totals, exponents,

@@ -1,0 +1,158 @@
+// Part of the template `shift_gemm`, which uses what stands above its line there: how rows come by bulk copies, with
+// channels first. Copies are whole pieces of 16 bytes. A row of 32-bit elements may begin anywhere in one: then the
+// copy takes all pieces that it touches, and the staged row begins with up to three elements of what lies before it,
+// its skew. Its elements beside the image are read as zero.
+#pragma once
+
+constexpr bool kByRows = P::bulk && !P::channels_last;
+constexpr int kPiece = 16 / kBytes;  // elements
+
+// Where in a piece an element lies that is so many behind the one at `x`, or before it.
+__device__ __forceinline__ int place_in_piece(const Element* __restrict__ x, long long offset) {
+  return static_cast<int>((reinterpret_cast<unsigned long long>(x) / kBytes + offset) % kPiece);
+}
+
+// A producer has one row of an image in some channels, kRowChannels apart. Every fourth channel has the same skew, so
+// all that differs between a producer's copies of a tile, in all of its chunks, is where they come from. A warp's lanes
+// ask one after the other, so all warps do. Where channels have one row, a warp's copies are so alike that one lane
+// asks for all of them, which is quicker.
+constexpr int kImageRows = P::tile_n * kStagedRows;  // of a channel
+constexpr bool kByWarps = kByRows && kImageRows == 1;
+constexpr int kRowArrivals = kByWarps ? kProducers / 32 : kProducers;
+constexpr int kMostRowChannels = kSkewed ? kRowArrivals / kImageRows / 4 * 4 : kRowArrivals / kImageRows;
+constexpr int kRowChannels = !kByRows || kMostRowChannels >= P::chunk ? P::chunk : kMostRowChannels;
+static_assert(!kByRows || kMostRowChannels > 0, "there is a producer for each row");
+constexpr int kRounds = ceil_div(P::chunk, kRowChannels);
+constexpr bool kWholeRounds = P::in_channels % P::chunk == 0 && P::chunk % kRowChannels == 0;
+
+// What a producer copies in the first of its channels.
+struct Copy {
+  const Element* from;  // in the chunk that comes next
+  int to;               // elements behind the stage's first
+  int bytes;            // 0: nothing of the row is in the image
+  bool at_end;          // of x: in some channel a piece of the row may not be x's alone
+  int channel;          // its first
+};
+
+// Finds the copies of a tile of the producer, or the warp, of this number. `x` is the whole input, of `batch` images,
+// of which the tile's first is `first_image`.
+__device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int first_image, int first_channel,
+                                          int first_row, int first_column, int producer, int batch, const int in_h,
+                                          const int in_w) {
+  const int channel = producer / kImageRows;
+  const int row = producer % kStagedRows;
+  const int image = producer / kStagedRows % P::tile_n;
+  const int iy = first_row + row;
+  // The staged columns that are of the image, and the pieces of them, behind where the row's first column would lie.
+  const int begin = max(first_column, 0) - first_column;
+  const int end = min(first_column + kStagedColumns, in_w) - first_column;
+  const long long plane = static_cast<long long>(in_h) * in_w;
+  const long long start = static_cast<long long>(first_image + image) * P::in_channels * plane +
+                          static_cast<long long>(iy) * in_w + first_column;  // in channel 0
+  const int skew = kSkewed ? place_in_piece(x, start + channel * plane) : 0;
+  const int head = kSkewed ? (skew + begin) / kPiece * kPiece : begin;
+  const int tail = kSkewed ? ceil_div(skew + end, kPiece) * kPiece : end;
+  const bool is_copied =
+      channel < kRowChannels && (P::tile_n == 1 || first_image + image < batch) && iy >= 0 && iy < in_h && begin < end;
+  Copy copy;
+  copy.channel = channel;
+  copy.from = x + (start - skew + head + (first_channel + channel) * plane);
+  copy.to = channel * kChannelPitch + (image * kStagedRows + row) * kRowPitch + head;
+  copy.bytes = is_copied ? (tail - head) * kBytes : 0;
+  copy.at_end = kSkewed && is_copied &&
+                (start + begin < kPiece - 1 || start + (P::in_channels - 1) * plane + end + (kPiece - 1) >
+                                                   static_cast<long long>(batch) * P::in_channels * plane);
+  return copy;
+}
+
+// Brings what is of x in a piece of a row, and zeros for the rest of it.
+__device__ __forceinline__ void bring_piece(Element* to, const Element* from, const Element* __restrict__ x,
+                                            const Element* end) {
+  for (int i = 0; i < kPiece; ++i) {
+    to[i] = from + i >= x && from + i < end ? from[i] : static_cast<Element>(0);
+  }
+}
+
+// The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`.
+__device__ __forceinline__ void copy_end_rows(Element* to, const Copy& copy, const Element* __restrict__ x,
+                                              const Element* end, int channels, unsigned long long* full,
+                                              long long plane) {
+  for (int channel = 0; copy.channel + channel < channels; channel += kRowChannels) {
+    const Element* from = copy.from + channel * plane;
+    Element* staged = to + copy.to + channel * kChannelPitch;
+    const int count = copy.bytes / kBytes;
+    const int last = from + count > end ? count - kPiece : count;
+    const int first = from < x && last > 0 ? kPiece : 0;
+    if (last != count) {
+      bring_piece(staged + last, from + last, x, end);
+    }
+    if (first != 0) {
+      bring_piece(staged, from, x, end);
+    }
+    if (first != last) {
+      mbarrier_expect(full, (last - first) * kBytes);
+      bulk_load(staged + first, from + first, (last - first) * kBytes, full);
+    }
+  }
+  fence_proxy_async();  // the next bulk copies to these places come behind it
+  mbarrier_arrive(full);
+}
+
+// Asks for a producer's copies of a chunk, of which the layer has so many `channels`. The chunk's barrier counts the
+// bytes, and each producer.
+__device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int channels, unsigned long long* full,
+                                          long long plane) {
+  const int own = kWholeRounds ? kRounds : (channels - copy.channel + (kRowChannels - 1)) / kRowChannels;
+  mbarrier_arrive_expect(full, own * copy.bytes);
+  if (copy.bytes != 0) {
+    Element* staged = to + copy.to;
+    const Element* from = copy.from;
+#pragma unroll 16
+    for (int round = 0; round < kRounds; ++round) {
+      if (kWholeRounds || copy.channel + round * kRowChannels < channels) {
+        bulk_load(staged + round * kRowChannels * kChannelPitch, from, copy.bytes, full);
+      }
+      from += kRowChannels * plane;
+    }
+  }
+}
+
+// Puts something everywhere in all stages: what lies beside the image in skewed rows is read before it is made zero.
+__device__ __forceinline__ void clear_stages(unsigned char* stages) {
+  for (int stage = 0; stage < P::stages; ++stage) {
+    for (int i = threadIdx.x * 16; i < kInputBytes; i += kThreads * 16) {
+      *reinterpret_cast<uint4*>(stages + stage * kStageBytes + i) = make_uint4(0, 0, 0, 0);
+    }
+  }
+  fence_proxy_async();
+}
+
+// Whether a tile's stages have places that must be zero where no copy writes.
+__device__ __forceinline__ bool has_gaps(int first_row, int first_column, int images, const int in_h, const int in_w) {
+  return first_row < 0 || first_row + kStagedRows > in_h || (P::tile_n > 1 && images < P::tile_n) ||
+         (!kSkewed && (first_column < 0 || first_column + kStagedColumns > in_w));
+}
+
+// Writes zeros to these places, and to those of channels that the layer lacks.
+__device__ __forceinline__ void clear_gaps(Element* to, int channels, int first_row, int first_column, int thread,
+                                           int images, const int in_h, const int in_w) {
+  constexpr int kRows = P::chunk * kImageRows;
+  constexpr int kTogether = kRows <= 16 ? 8 : kRows <= 32 ? 4 : kRows <= 64 ? 2 : 1;  // threads of a row
+  for (int i = thread / kTogether; i < kRows; i += kProducers / kTogether) {
+    const int iy = first_row + i % kStagedRows;
+    const int image = i / kStagedRows % P::tile_n;
+    const int channel = i / kImageRows;
+    const bool is_copied = channel < channels && (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h;
+    Element* staged = to + channel * kChannelPitch + i % kImageRows * kRowPitch;
+    for (int column = thread % kTogether * kPiece; column < kRowPitch; column += kTogether * kPiece) {
+      const int ix = first_column + column;
+      if (!is_copied || (!kSkewed && (ix < 0 || ix >= in_w))) {
+        *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
+      }
+    }
+  }
+  fence_proxy_async();  // the next bulk copies to these places come behind it
+  if (kByWarps) {
+    __syncwarp();  // one lane arrives for all
+  }
+}
