@@ -52,6 +52,7 @@ __device__ void __syncwarp(unsigned int mask = 0xffffffffu);
 __device__ unsigned int __ballot_sync(unsigned int mask, int predicate);
 __device__ int __popc(unsigned int bits);
 __device__ void __trap();
+__device__ size_t __cvta_generic_to_shared(const void* pointer);
 __device__ void __threadfence();
 __device__ void __threadfence_block();
 __device__ unsigned int __float_as_uint(float value);

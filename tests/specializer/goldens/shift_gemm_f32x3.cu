@@ -450,9 +450,14 @@ __device__ __forceinline__ float larger(float most, float value, bool finite) {
   return finite ? larger_finite(most, value) : fmaxf(most, fabsf(value));
 }
 
-__device__ __forceinline__ float largest_of_pieces(const float* staged, int image, int thread, bool finite) {
+__device__ __forceinline__ float largest_copied(float most, const float* from, bool finite) {
+  const float4 v = *reinterpret_cast<const float4*>(from);
+  return larger(larger(larger(larger(most, v.x, finite), v.y, finite), v.z, finite), v.w, finite);
+}
+
+__device__ __forceinline__ float largest_of_pieces(const float* staged, int image, int thread) {
   const float* from = staged + image * 432 + thread * 4;
-  float4 most = make_float4(0, 0, 0, 0);
+  float most[4] = {0, 0, 0, 0};
 #pragma unroll
   for (int batch = 0; batch < 14; batch += 5) {
     float4 values[5];
@@ -467,14 +472,24 @@ __device__ __forceinline__ float largest_of_pieces(const float* staged, int imag
 #pragma unroll
     for (int i = 0; i < 5; ++i) {
       if (batch + i < 14) {
-        most.x = larger(most.x, values[i].x, finite);
-        most.y = larger(most.y, values[i].y, finite);
-        most.z = larger(most.z, values[i].z, finite);
-        most.w = larger(most.w, values[i].w, finite);
+        most[0] = fmaxf(most[0], fabsf(values[i].x));
+        most[1] = fmaxf(most[1], fabsf(values[i].y));
+        most[2] = fmaxf(most[2], fabsf(values[i].z));
+        most[3] = fmaxf(most[3], fabsf(values[i].w));
       }
     }
   }
-  return fmaxf(fmaxf(most.x, most.y), fmaxf(most.z, most.w));
+  return fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
+}
+
+// The same of what is finite, which is seldom asked for: piece by piece.
+__device__ __forceinline__ float largest_finite_of_pieces(const float* staged, int image, int thread) {
+  float most = 0;
+#pragma unroll 1
+  for (int i = thread; i < 1744; i += 128) {
+    most = largest_copied(most, staged + i / 1744 * 436 + image * 432 + i % 1744 * 4, true);
+  }
+  return most;
 }
 
 // The ends of the channels' pitches, which no copy reaches, are looked at too.
@@ -488,7 +503,8 @@ __device__ __forceinline__ void clear_pitches(unsigned char* stages) {
 // The largest magnitude of a producer's part of an image in a stage: with bulk copies any part, else what a thread has
 // copied itself, as stage_pixels() and stage_channels() do.
 __device__ __forceinline__ float largest_staged(const float* staged, int image, int thread, bool finite) {
-  const float most = largest_of_pieces(staged, image, thread, finite);
+  const float most =
+      finite ? largest_finite_of_pieces(staged, image, thread) : largest_of_pieces(staged, image, thread);
   return most;
 }
 
