@@ -326,6 +326,15 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
   }
 }
 
+// Goes on to the next stage.
+__device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
+  ++stage;
+  if (stage == P::stages) {
+    stage = 0;
+    parity ^= 1;
+  }
+}
+
 #include "shift_gemm.split.h"
 #include "shift_gemm.store.h"
 
@@ -439,7 +448,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     int stage = 0;
     unsigned int parity = 1;
-    int unfinished = 0;  // stages of f32x3 whose copies are under way
+    int unfinished = 0;  // stages of f32x3 whose copies are under way; the oldest of them
+    int oldest = 0;
+    unsigned int oldest_parity = 0;
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       const Element* image = x + tile.image * in_image;
@@ -499,19 +510,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             async_copy_arrive(&full[stage]);
           }
         }
-        ++stage;
-        if (stage == P::stages) {
-          stage = 0;
-          parity ^= 1;
-        }
+        next_stage(stage, parity);
         if constexpr (P::split) {
           ++unfinished;
-          for (; unfinished > kUnderWay || (P::bulk && unfinished > 0 && has_landed(landed, stage, parity, unfinished));
+          for (; unfinished > kUnderWay || (P::bulk && unfinished > 0 &&
+                                            warp_uniform(mbarrier_test(&landed[oldest], oldest_parity) ? 1 : 0) == 1);
                --unfinished) {
             if (!P::bulk) {
               async_copy_wait(kUnderWay);
             }
-            finish_stage(stages, full, landed, stage, parity, unfinished, thread);
+            finish_stage(stages, full, landed, oldest, oldest_parity, thread);
           }
         }
       }
@@ -526,7 +534,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         async_copy_wait(0);
       }
       for (; unfinished > 0; --unfinished) {
-        finish_stage(stages, full, landed, stage, parity, unfinished, thread);
+        finish_stage(stages, full, landed, oldest, oldest_parity, thread);
       }
     }
   } else {
@@ -591,17 +599,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             release(&empty[stage], true);
           }
         }
-        ++stage;
-        if (stage == P::stages) {
-          stage = 0;
-          parity ^= 1;
-        }
+        next_stage(stage, parity);
       }
       Shifts shifts;
       if (!P::split) {
         load_shifts(shifts, bias, co);
       }
-      wgmma_wait(0);
+      if (!kAllDone) {
+        wgmma_wait(0);
+      }
       pin(sums);
       if (!P::resident && P::ahead) {
         release(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);

@@ -25,7 +25,7 @@ constexpr int kLookPlanes = kLooksAtAll ? 1 : P::chunk;
 constexpr int kLookAtOnce = kLookPieces < kProducers ? kProducers / kLookPieces : 1;  // planes
 constexpr int kLookRow = ceil_div(kLookPieces, kProducers);                           // of a thread in one plane
 constexpr int kLooks = ceil_div(kLookPlanes, kLookAtOnce) * kLookRow;
-constexpr int kLookBatch = ceil_div(kLooks, ceil_div(kLooks, 6));  // loads under way, four registers each
+constexpr int kLookBatch = ceil_div(kLooks, ceil_div(kLooks, 9));  // loads under way, four registers each
 __device__ __forceinline__ float largest_of_pieces(const float* staged, int image, int thread) {
   const int plane = kLookAtOnce > 1 ? thread / kLookPieces % kLookAtOnce : 0;  // threads too many look twice
   const int piece = kLookAtOnce > 1 ? thread % kLookPieces : thread;
@@ -46,12 +46,10 @@ __device__ __forceinline__ float largest_of_pieces(const float* staged, int imag
     }
 #pragma unroll
     for (int i = 0; i < kLookBatch; ++i) {
-      if (batch + i < kLooks) {
-        most[0] = fmaxf(most[0], fabsf(values[i].x));
-        most[1] = fmaxf(most[1], fabsf(values[i].y));
-        most[2] = fmaxf(most[2], fabsf(values[i].z));
-        most[3] = fmaxf(most[3], fabsf(values[i].w));
-      }
+      most[0] = fmaxf(most[0], fabsf(values[i].x));
+      most[1] = fmaxf(most[1], fabsf(values[i].y));
+      most[2] = fmaxf(most[2], fabsf(values[i].z));
+      most[3] = fmaxf(most[3], fabsf(values[i].w));
     }
   }
   return fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
@@ -109,25 +107,14 @@ __device__ __forceinline__ float largest_staged(const float* staged, int image, 
 // back when they have the next one, so those before these two must have been finished.
 constexpr int kUnderWay = P::bulk || P::stages < 5 ? P::stages - 2 : 2;
 
-// Where the stage lies that is `behind` the one that comes next, and whether its bulk copies have come; `parity` is of
-// the next one.
-__device__ __forceinline__ int stage_behind(int stage, int behind) {
-  return stage - behind + (stage < behind ? P::stages : 0);
-}
-__device__ __forceinline__ bool has_landed(unsigned long long* landed, int stage, unsigned int parity, int behind) {
-  return warp_uniform(
-             mbarrier_test(&landed[stage_behind(stage, behind)], stage < behind ? parity : parity ^ 1) ? 1 : 0) == 1;
-}
-
-// Says what is largest in each image of such a stage, and that it is there. Where there are infinities, finite
-// magnitudes are looked for anew.
+// Says what is largest in each image of the oldest stage under way, and that it is there; goes on to the next one.
+// Where there are infinities, finite magnitudes are looked for anew.
 __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
-                                             unsigned long long* landed, int stage, unsigned int parity, int behind,
+                                             unsigned long long* landed, int& oldest, unsigned int& parity,
                                              int thread) {
-  const int at = stage_behind(stage, behind);
-  unsigned char* finished = stages + at * kStageBytes;
+  unsigned char* finished = stages + oldest * kStageBytes;
   if (P::bulk) {
-    mbarrier_wait(&landed[at], stage < behind ? parity : parity ^ 1);
+    mbarrier_wait(&landed[oldest], parity);
   }
   for (int image = 0; image < P::tile_n; ++image) {
     const float* staged = reinterpret_cast<const float*>(finished);
@@ -139,7 +126,8 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
       reinterpret_cast<float*>(finished + kLargestOffset)[image * (kProducers / 32) + thread / 32] = most;
     }
   }
-  release(&full[at], true);
+  release(&full[oldest], true);
+  next_stage(oldest, parity);
 }
 
 // Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
@@ -243,8 +231,10 @@ constexpr int kTerms =
     kSteps * kRowTerms * ceil_div(P::kernel_h, P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h));
 constexpr int kMostTerms = 16;
 constexpr int kRowsTogether = P::add_rows > 0 ? P::add_rows : kRows*(kTerms < kMostTerms ? kMostTerms / kTerms : 1);
-// Whether sums hold one chunk, so that no products are under way before the next one's.
+// Whether sums hold one chunk, so that no products are under way before the next one's; whether all of a chunk's are
+// done behind it.
 constexpr bool kAlone = P::add_rows == 0 && (!kHasTotals || kRowsTogether == kRows);
+constexpr bool kAllDone = P::split && (kAlone || !P::ahead);
 // A row may have taps of some phases alone, so that sums must be zero before the first of them.
 constexpr bool kClears = P::add_rows > 0 && P::stride_h > 1 && kPhaseGroups == 1;
 
@@ -313,7 +303,7 @@ __device__ __forceinline__ int own_exponent(const Held& held, int image) {
 // Adds the sums to the totals; the next products begin them anew.
 __device__ __forceinline__ void put_away(Sums (&sums)[kSums][kTiles], Held& held, float4* totals, const int* exponents,
                                          int image) {
-  if (P::ahead) {
+  if (!kAllDone) {
     wgmma_wait(0);
   }
   pin(sums);

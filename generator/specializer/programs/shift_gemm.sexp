@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "89f1c5e3cb157b34775009a9081d94accf3a5827af4b8b18ebfa075a22d88a04")
+  (digest "58aa5eebc5ca0d09b4efb02d0c6725804111f502fcf8edddf8e1204eeb49e5a7")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1147,6 +1147,16 @@
             (if @27 (&& (&& (! P::resident) (== step 0)) (== (call used_before offset) 0))
               (then
                 (do @28 (call release previous (== later 1))))))))))
+  (function @330 device void next_stage
+    (comment "Goes on to the next stage.")
+    (attributes "__forceinline__")
+    (argument (reference int) stage)
+    (argument (reference "unsigned int") parity)
+    (do @1 (++ stage))
+    (if @2 (== stage P::stages)
+      (then
+        (do @3 (= stage 0))
+        (do @4 (^= parity 1)))))
   (file "shift_gemm.split.h")
   (function @5 device float larger
     (comment "The larger one of `most` and the magnitudes of a copy, whose NaN don't count, nor infinities where `finite`.")
@@ -1177,7 +1187,7 @@
   (constant @25 int kLookAtOnce (? (< kLookPieces kProducers) (/ kProducers kLookPieces) 1))
   (constant @26 int kLookRow (call ceil_div kLookPieces kProducers))
   (constant @27 int kLooks (* (call ceil_div kLookPlanes kLookAtOnce) kLookRow))
-  (constant @28 int kLookBatch (call ceil_div kLooks (call ceil_div kLooks 6)))
+  (constant @28 int kLookBatch (call ceil_div kLooks (call ceil_div kLooks 9)))
   (function @29 device float largest_of_pieces
     (attributes "__forceinline__")
     (argument (pointer (const float)) staged)
@@ -1196,14 +1206,12 @@
         (declare @12 (const bool) exists (&& (|| (== (% kLookPlanes kLookAtOnce) 0) (< (+ first plane) kLookPlanes)) (|| (|| (> kLookAtOnce 1) (<= (+ further kProducers) kLookPieces)) (< (+ piece further) kLookPieces))))
         (do @14 (= (at values i) (? (&& (< (+ batch i) kLooks) exists) (* (reinterpret_cast (pointer (const float4)) (+ (+ from (* first kChannelPitch)) (* further 4)))) (call make_float4 0 0 0 0)))))
       (for @19 (pragma "unroll") (declare @19 int i 0) (< i kLookBatch) (++ i)
-        (if @20 (< (+ batch i) kLooks)
-          (then
-            (do @21 (= (at most 0) (call fmaxf (at most 0) (call fabsf (. (at values i) x)))))
-            (do @22 (= (at most 1) (call fmaxf (at most 1) (call fabsf (. (at values i) y)))))
-            (do @23 (= (at most 2) (call fmaxf (at most 2) (call fabsf (. (at values i) z)))))
-            (do @24 (= (at most 3) (call fmaxf (at most 3) (call fabsf (. (at values i) w)))))))))
-    (return @28 (call fmaxf (call fmaxf (at most 0) (at most 1)) (call fmaxf (at most 2) (at most 3)))))
-  (function @61 device float largest_finite_of_pieces
+        (do @20 (= (at most 0) (call fmaxf (at most 0) (call fabsf (. (at values i) x)))))
+        (do @21 (= (at most 1) (call fmaxf (at most 1) (call fabsf (. (at values i) y)))))
+        (do @22 (= (at most 2) (call fmaxf (at most 2) (call fabsf (. (at values i) z)))))
+        (do @23 (= (at most 3) (call fmaxf (at most 3) (call fabsf (. (at values i) w)))))))
+    (return @26 (call fmaxf (call fmaxf (at most 0) (at most 1)) (call fmaxf (at most 2) (at most 3)))))
+  (function @59 device float largest_finite_of_pieces
     (comment "The same of what is finite, which is seldom asked for: piece by piece.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) staged)
@@ -1213,7 +1221,7 @@
     (for @3 (pragma "unroll 1") (declare @3 int i thread) (< i (* kLookPlanes kLookPieces)) (+= i kProducers)
       (do @4 (= most (call largest_copied most (+ (+ (+ staged (* (/ i kLookPieces) kChannelPitch)) (* image kImagePlane)) (* (% i kLookPieces) 4)) true))))
     (return @7 most))
-  (function @72 device void clear_pitches
+  (function @70 device void clear_pitches
     (comment "The ends of the channels' pitches, which no copy reaches, are looked at too.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
@@ -1222,7 +1230,7 @@
     (for @2 plain (declare @2 int i (. threadIdx x)) (< i (* (* P::stages P::chunk) kEnd)) (+= i kThreads)
       (declare @3 (pointer float) stage (reinterpret_cast (pointer float) (+ stages (* (/ i (* P::chunk kEnd)) kStageBytes))))
       (do @4 (= (* (reinterpret_cast (pointer float4) (+ (+ (+ stage (* (% (/ i kEnd) P::chunk) kChannelPitch)) kPlane) (* (% i kEnd) 4)))) (call make_float4 0 0 0 0)))))
-  (function @83 device float largest_staged
+  (function @81 device float largest_staged
     (comment "The largest magnitude of a producer's part of an image in a stage: with bulk copies any part, else what a thread has")
     (comment "copied itself, as stage_pixels() and stage_channels() do.")
     (attributes "__forceinline__")
@@ -1249,48 +1257,33 @@
                   (for @16 (pragma "unroll 4") (declare @16 int channel first) (< channel P::chunk) (+= channel kAtOnce)
                     (do @17 (= most (call largest_copied most (+ (+ staged (* channel kChannelPitch)) (* place kCopy)) finite)))))))))))
     (return @22 most))
-  (constant @110 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
-  (function @114 device int stage_behind
-    (comment "Where the stage lies that is `behind` the one that comes next, and whether its bulk copies have come; `parity` is of")
-    (comment "the next one.")
-    (attributes "__forceinline__")
-    (argument int stage)
-    (argument int behind)
-    (return @1 (+ (- stage behind) (? (< stage behind) P::stages 0))))
-  (function @117 device bool has_landed
-    (attributes "__forceinline__")
-    (argument (pointer "unsigned long long") landed)
-    (argument int stage)
-    (argument "unsigned int" parity)
-    (argument int behind)
-    (return @1 (== (call warp_uniform (? (call mbarrier_test (& (at landed (call stage_behind stage behind))) (? (< stage behind) parity (^ parity 1))) 1 0)) 1)))
-  (function @124 device void finish_stage
-    (comment "Says what is largest in each image of such a stage, and that it is there. Where there are infinities, finite")
-    (comment "magnitudes are looked for anew.")
+  (constant @108 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
+  (function @112 device void finish_stage
+    (comment "Says what is largest in each image of the oldest stage under way, and that it is there; goes on to the next one.")
+    (comment "Where there are infinities, finite magnitudes are looked for anew.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
     (argument (pointer "unsigned long long") full)
     (argument (pointer "unsigned long long") landed)
-    (argument int stage)
-    (argument "unsigned int" parity)
-    (argument int behind)
+    (argument (reference int) oldest)
+    (argument (reference "unsigned int") parity)
     (argument int thread)
-    (declare @3 (const int) at (call stage_behind stage behind))
-    (declare @4 (pointer "unsigned char") finished (+ stages (* at kStageBytes)))
-    (if @5 P::bulk
+    (declare @3 (pointer "unsigned char") finished (+ stages (* oldest kStageBytes)))
+    (if @4 P::bulk
       (then
-        (do @6 (call mbarrier_wait (& (at landed at)) (? (< stage behind) parity (^ parity 1))))))
-    (for @8 plain (declare @8 int image 0) (< image P::tile_n) (++ image)
-      (declare @9 (pointer (const float)) staged (reinterpret_cast (pointer (const float)) finished))
-      (declare @10 float most (call largest_of_warp (call largest_staged staged image thread false)))
-      (if @11 (== most (call __int_as_float 2139095040))
+        (do @5 (call mbarrier_wait (& (at landed oldest)) parity))))
+    (for @7 plain (declare @7 int image 0) (< image P::tile_n) (++ image)
+      (declare @8 (pointer (const float)) staged (reinterpret_cast (pointer (const float)) finished))
+      (declare @9 float most (call largest_of_warp (call largest_staged staged image thread false)))
+      (if @10 (== most (call __int_as_float 2139095040))
         (then
-          (do @12 (= most (call largest_of_warp (call largest_staged staged image thread true))))))
-      (if @14 (== (% thread 32) 0)
+          (do @11 (= most (call largest_of_warp (call largest_staged staged image thread true))))))
+      (if @13 (== (% thread 32) 0)
         (then
-          (do @15 (= (at (reinterpret_cast (pointer float) (+ finished kLargestOffset)) (+ (* image (/ kProducers 32)) (/ thread 32))) most)))))
-    (do @18 (call release (& (at full at)) true)))
-  (function @150 device void arrange
+          (do @14 (= (at (reinterpret_cast (pointer float) (+ finished kLargestOffset)) (+ (* image (/ kProducers 32)) (/ thread 32))) most)))))
+    (do @17 (call release (& (at full oldest)) true))
+    (do @18 (call next_stage oldest parity)))
+  (function @138 device void arrange
     (comment "Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,")
     (comment "or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to")
     (comment "be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where")
@@ -1308,7 +1301,7 @@
       (do @6 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) (? is_read (& (at (at run i) 3) zero) zero))))
       (for @8 (pragma "unroll") (declare @8 int word 0) (< word 4) (++ word)
         (do @9 (call wgmma_pin_operand (at (at run i) word))))))
-  (function @166 device void load_split
+  (function @154 device void load_split
     (comment "Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels")
     (comment "of each half, with channels last all four in one piece.")
     (attributes "__forceinline__")
@@ -1343,7 +1336,7 @@
           (declare @31 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) v) (at (at values (+ (* 2 half) 1)) v) scale))
           (do @32 (= (at (at (at words 0) half) (+ i v)) (. pair high)))
           (do @33 (= (at (at (at words 1) half) (+ i v)) (. pair low)))))))
-  (function @207 device "unsigned int" word_of_all
+  (function @195 device "unsigned int" word_of_all
     (comment "A word that waits for all loads of what was split, into these low parts: an arrival at a barrier does not, but where")
     (comment "its address takes the word, of which `zero` leaves nothing.")
     (attributes "__forceinline__")
@@ -1352,7 +1345,7 @@
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i kRun) (+= i kVector)
       (do @4 (|= word (| (at (at low 0) i) (at (at low 1) i)))))
     (return @6 word))
-  (function @218 device void multiply_low
+  (function @206 device void multiply_low
     (comment "A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where")
     (comment "`accumulate` is 0.")
     (attributes "__forceinline__")
@@ -1364,7 +1357,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @227 device void multiply_high
+  (function @215 device void multiply_high
     (comment "Those of the high parts of x with the high and the low parts of the weights, behind those above.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1376,19 +1369,20 @@
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
       (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))
-  (constant @240 int kRows (* kSteps (call used_before kOffsetsH)))
-  (constant @241 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
-  (constant @242 int kTerms (* (* kSteps kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
-  (constant @244 int kMostTerms 16)
-  (constant @245 int kRowsTogether (? (> P::add_rows 0) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
-  (constant @247 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
-  (constant @249 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (record @252 Held
+  (constant @228 int kRows (* kSteps (call used_before kOffsetsH)))
+  (constant @229 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
+  (constant @230 int kTerms (* (* kSteps kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
+  (constant @232 int kMostTerms 16)
+  (constant @233 int kRowsTogether (? (> P::add_rows 0) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
+  (constant @236 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
+  (constant @237 bool kAllDone (&& P::split (|| kAlone (! P::ahead))))
+  (constant @239 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (record @242 Held
     (comment "What a thread's sums hold.")
     (field int rows (trail "of taps; 0: nothing, the next products begin them"))
     (field int exponent (trail "of the scale that x has there, in image `lane % P::tile_n` of the tile"))
     (field bool added (trail "whether the totals hold what was summed up before, of this tile")))
-  (function @261 device void add_up
+  (function @251 device void add_up
     (comment "Takes sums back to units of the result and adds the totals of those before. That becomes the totals; or, `last` in a")
     (comment "tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,")
     (comment "`exponents` are of the weights', of its first column and those behind.")
@@ -1430,13 +1424,13 @@
             (if @38 (! last)
               (then
                 (do @39 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (function @309 device int own_exponent
+  (function @299 device int own_exponent
     (comment "The exponent of the thread's own image of the tile.")
     (attributes "__forceinline__")
     (argument (reference (const Held)) held)
     (argument int image)
     (return @1 (? (== P::tile_n 1) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
-  (function @314 device void put_away
+  (function @304 device void put_away
     (comment "Adds the sums to the totals; the next products begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1444,14 +1438,14 @@
     (argument (pointer float4) totals)
     (argument (pointer (const int)) exponents)
     (argument int image)
-    (if @2 P::ahead
+    (if @2 (! kAllDone)
       (then
         (do @3 (call wgmma_wait 0))))
     (do @5 (call pin sums))
     (do @6 (call add_up sums totals (call own_exponent held image) exponents (. held added) false))
     (do @7 (= (. held rows) 0))
     (do @8 (= (. held added) true)))
-  (function @328 device void choose_scale
+  (function @318 device void choose_scale
     (comment "Before a stage's products: x keeps the scale that it has in the sums, if that brings the largest magnitude of each")
     (comment "image to at least 2^13 and not beyond what f16 has, or there is none; else sums are put away, as those of terms")
     (comment "enough are, and the stage's own scale is taken. All threads decide alike, for all images.")
@@ -1474,14 +1468,14 @@
     (if @12 (== (. held rows) 0)
       (then
         (do @13 (= (. held exponent) (call scale_exponent largest))))))
-  (function @345 device void clear
+  (function @335 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @361 device void multiply_split
+  (function @351 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
@@ -1740,12 +1734,12 @@
       (for @31 (pragma "unroll") (declare @31 int i 0) (< i 4) (++ i)
         (do @32 (= (at (at (at sums (/ phase kMerged)) tile) (+ (+ (* (% phase kMerged) (/ P::columns 2)) (* (% quad (/ kStoredColumns 8)) 4)) i)) (at total i))))))
   (file "shift_gemm.cu")
-  (record @335 Tile
+  (record @344 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @340 device Tile tile_at
+  (function @349 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -1755,7 +1749,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @350 device Place place_of
+  (function @359 device Place place_of
     (comment "The place of a thread that reads from row `iy` of an image of the tile on, and from its staged `column`; `quarter` is")
     (comment "its first channel.")
     (attributes "__forceinline__")
@@ -1773,7 +1767,7 @@
     (do @6 (= (. place column) (+ (+ first_column column) kRunStart)))
     (do @7 (= (. place at_edge) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))
     (return @8 place))
-  (function @362 device void skip_tile
+  (function @371 device void skip_tile
     (comment "Goes on to the stage behind those of one tile.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1784,7 +1778,7 @@
       (then
         (do @4 (-= stage P::stages))
         (do @5 (^= parity 1)))))
-  (function @371 kernel void shift_gemm
+  (function @380 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1863,179 +1857,175 @@
         (declare @69 int stage 0)
         (declare @70 "unsigned int" parity 1)
         (declare @71 int unfinished 0
-          (trail "stages of f32x3 whose copies are under way"))
-        (for @72 plain (declare @72 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @73 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @74 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
-          (declare @75 Pixels pixels)
-          (if @76 kKept
+          (trail "stages of f32x3 whose copies are under way; the oldest of them"))
+        (declare @72 int oldest 0)
+        (declare @73 "unsigned int" oldest_parity 0)
+        (for @74 plain (declare @74 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @75 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @76 (pointer (const Element)) image (+ x (* (. tile image) in_image)))
+          (declare @77 Pixels pixels)
+          (if @78 kKept
             (then
-              (do @77 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-          (declare @79 Copy copy)
-          (declare @80 int uncleared 0
+              (do @79 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+          (declare @81 Copy copy)
+          (declare @82 int uncleared 0
             (trail "stages that may have something beside the tile's rows"))
-          (if @81 kByRows
+          (if @83 kByRows
             (then
-              (do @82 (= copy (call find_copy x (. tile image) (* (* rank kOwnChunks) P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))
-              (do @85 (= uncleared (? (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns) P::stages 0)))))
-          (for @88 plain (declare @88 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
-            (do @89 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @90 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @91 (&& (! P::resident) (== thread 0))
+              (do @84 (= copy (call find_copy x (. tile image) (* (* rank kOwnChunks) P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))
+              (do @87 (= uncleared (? (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns) P::stages 0)))))
+          (for @90 plain (declare @90 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
+            (do @91 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @92 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @93 (&& (! P::resident) (== thread 0))
               (then
-                (do @92 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @93 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @95 (&& P::bulk P::channels_last)
+                (do @94 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @95 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @97 (&& P::bulk P::channels_last)
               (then
-                (do @96 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+                (do @98 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
               (else
-                (if @98 kByRows
+                (if @100 kByRows
                   (then
-                    (declare @99 (pointer Element) staged (reinterpret_cast (pointer Element) to))
-                    (declare @100 (pointer "unsigned long long") landing (? P::split (& (at landed stage)) (& (at full stage))))
-                    (declare @101 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
-                    (if @104 (|| (!= uncleared 0) (!= channels P::chunk))
+                    (declare @101 (pointer Element) staged (reinterpret_cast (pointer Element) to))
+                    (declare @102 (pointer "unsigned long long") landing (? P::split (& (at landed stage)) (& (at full stage))))
+                    (declare @103 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
+                    (if @106 (|| (!= uncleared 0) (!= channels P::chunk))
                       (then
-                        (do @105 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
-                        (do @107 (-= uncleared (? (!= uncleared 0) 1 0)))))
-                    (if @109 (|| (! kByWarps) (call elect_one))
+                        (do @107 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
+                        (do @109 (-= uncleared (? (!= uncleared 0) 1 0)))))
+                    (if @111 (|| (! kByWarps) (call elect_one))
                       (then
-                        (if @110 (&& kSkewed (. copy at_end))
+                        (if @112 (&& kSkewed (. copy at_end))
                           (then
-                            (do @111 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels landing plane)))
+                            (do @113 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels landing plane)))
                           (else
-                            (do @113 (call copy_rows staged copy channels landing plane))))))
-                    (do @116 (+= (. copy from) (* P::chunk plane))))
+                            (do @115 (call copy_rows staged copy channels landing plane))))))
+                    (do @118 (+= (. copy from) (* P::chunk plane))))
                   (else
-                    (if @118 P::channels_last
+                    (if @120 P::channels_last
                       (then
-                        (do @119 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
+                        (do @121 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
                       (else
-                        (do @122 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-                    (if @125 P::split
+                        (do @124 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+                    (if @127 P::split
                       (then
-                        (do @126 (call async_copy_commit)))
+                        (do @128 (call async_copy_commit)))
                       (else
-                        (do @128 (call async_copy_arrive (& (at full stage))))))))))
-            (do @131 (++ stage))
-            (if @132 (== stage P::stages)
+                        (do @130 (call async_copy_arrive (& (at full stage))))))))))
+            (do @133 (call next_stage stage parity))
+            (if_constexpr @134 P::split
               (then
-                (do @133 (= stage 0))
-                (do @134 (^= parity 1))))
-            (if_constexpr @136 P::split
-              (then
-                (do @137 (++ unfinished))
-                (for @138 plain none (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (call has_landed landed stage parity unfinished))) (-- unfinished)
-                  (if @140 (! P::bulk)
+                (do @135 (++ unfinished))
+                (for @136 plain none (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (== (call warp_uniform (? (call mbarrier_test (& (at landed oldest)) oldest_parity) 1 0)) 1))) (-- unfinished)
+                  (if @139 (! P::bulk)
                     (then
-                      (do @141 (call async_copy_wait kUnderWay))))
-                  (do @143 (call finish_stage stages full landed stage parity unfinished thread))))))
-          (if @147 (> P::cluster 1)
+                      (do @140 (call async_copy_wait kUnderWay))))
+                  (do @142 (call finish_stage stages full landed oldest oldest_parity thread))))))
+          (if @146 (> P::cluster 1)
             (then
-              (comment @147 "with the consumers, in add_up_cluster()")
-              (do @148 (call __syncwarp))
-              (do @149 (call meet))
-              (do @150 (call meet)))))
-        (if_constexpr @153 P::split
+              (comment @146 "with the consumers, in add_up_cluster()")
+              (do @147 (call __syncwarp))
+              (do @148 (call meet))
+              (do @149 (call meet)))))
+        (if_constexpr @152 P::split
           (then
-            (if @154 (! P::bulk)
+            (if @153 (! P::bulk)
               (then
-                (do @155 (call async_copy_wait 0))))
-            (for @157 plain none (> unfinished 0) (-- unfinished)
-              (do @158 (call finish_stage stages full landed stage parity unfinished thread))))))
+                (do @154 (call async_copy_wait 0))))
+            (for @156 plain none (> unfinished 0) (-- unfinished)
+              (do @157 (call finish_stage stages full landed oldest oldest_parity thread))))))
       (else
-        (do @162 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
-        (comment @163 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @164 (const int) lane (% (. threadIdx x) 32))
-        (declare @165 (const int) quarter (% lane 4))
-        (declare @166 (const int) group (? P::in_turn (/ warp 4) 0))
-        (declare @167 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
-        (declare @168 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @169 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @170 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @171 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @172 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
-        (declare @175 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
-        (declare @176 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @161 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
+        (comment @162 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @163 (const int) lane (% (. threadIdx x) 32))
+        (declare @164 (const int) quarter (% lane 4))
+        (declare @165 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @166 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @167 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @168 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @169 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @170 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @171 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
+        (declare @174 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
+        (declare @175 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
-        (declare @177 (array (array Sums kTiles) kSums) sums (init))
-        (declare @178 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
+        (declare @176 (array (array Sums kTiles) kSums) sums (init))
+        (declare @177 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
           (trail "that sums are added to"))
-        (declare @179 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
+        (declare @178 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
           (trail "of scales"))
-        (declare @180 Held held (init 0 0 false))
-        (if @181 P::resident
+        (declare @179 Held held (init 0 0 false))
+        (if @180 P::resident
           (then
-            (do @182 (call mbarrier_wait resident 0))))
-        (declare @184 int stage 0)
-        (declare @185 "unsigned int" parity 0)
-        (declare @186 "unsigned int" turn_parity 0)
-        (if @187 (&& P::in_turn (== group 1))
+            (do @181 (call mbarrier_wait resident 0))))
+        (declare @183 int stage 0)
+        (declare @184 "unsigned int" parity 0)
+        (declare @185 "unsigned int" turn_parity 0)
+        (if @186 (&& P::in_turn (== group 1))
           (then
-            (do @188 (call release (& (at turn 0)) true))
-            (do @189 (call skip_tile stage parity))))
-        (for @191 plain (declare @191 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @192 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @193 P::in_turn
+            (do @187 (call release (& (at turn 0)) true))
+            (do @188 (call skip_tile stage parity))))
+        (for @190 plain (declare @190 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @191 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @192 P::in_turn
             (then
-              (do @194 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @195 (^= turn_parity 1))))
-          (declare @197 Place place)
-          (if @198 kSkewed
+              (do @193 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @194 (^= turn_parity 1))))
+          (declare @196 Place place)
+          (if @197 kSkewed
             (then
-              (declare @199 (const Tile) tile (call tile_at index tiles_y tiles_x))
-              (do @200 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
-          (do @202 (call pin sums))
-          (declare @203 (array Run 2) runs (init)
+              (declare @198 (const Tile) tile (call tile_at index tiles_y tiles_x))
+              (do @199 (= place (call place_of tile x image quarter (+ (+ (. tile m_y) above) row) column in_h in_w)))))
+          (do @201 (call pin sums))
+          (declare @202 (array Run 2) runs (init)
             (trail "of f32x3: of low and of high parts"))
-          (for @204 plain (declare @204 int chunk 0) (< chunk kOwnChunks) (++ chunk)
-            (do @205 (call mbarrier_wait (& (at full stage)) parity))
-            (if @206 P::in_turn
+          (for @203 plain (declare @203 int chunk 0) (< chunk kOwnChunks) (++ chunk)
+            (do @204 (call mbarrier_wait (& (at full stage)) parity))
+            (if @205 P::in_turn
               (then
-                (do @207 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @209 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @210 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @211 P::split
+                (do @206 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @208 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @209 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @210 P::split
               (then
-                (do @212 (call choose_scale sums held from totals exponents image))
-                (do @213 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                (do @211 (call choose_scale sums held from totals exponents image))
+                (do @212 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
               (else
-                (do @216 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                (if @219 P::resident
+                (do @215 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                (if @218 P::resident
                   (then
-                    (do @220 (call release (& (at empty stage)) true))))))
-            (do @223 (++ stage))
-            (if @224 (== stage P::stages)
-              (then
-                (do @225 (= stage 0))
-                (do @226 (^= parity 1)))))
-          (declare @229 Shifts shifts)
-          (if @230 (! P::split)
+                    (do @219 (call release (& (at empty stage)) true))))))
+            (do @222 (call next_stage stage parity)))
+          (declare @224 Shifts shifts)
+          (if @225 (! P::split)
             (then
-              (do @231 (call load_shifts shifts bias co))))
-          (do @233 (call wgmma_wait 0))
-          (do @234 (call pin sums))
-          (if @235 (&& (! P::resident) P::ahead)
+              (do @226 (call load_shifts shifts bias co))))
+          (if @228 (! kAllDone)
             (then
-              (do @236 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @238 P::split
+              (do @229 (call wgmma_wait 0))))
+          (do @231 (call pin sums))
+          (if @232 (&& (! P::resident) P::ahead)
             (then
-              (do @239 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
-              (do @240 (= (. held rows) 0))
-              (do @241 (= (. held added) false))
-              (do @242 (call load_shifts shifts bias co)
+              (do @233 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @235 P::split
+            (then
+              (do @236 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
+              (do @237 (= (. held rows) 0))
+              (do @238 (= (. held added) false))
+              (do @239 (call load_shifts shifts bias co)
                 (trail "there is no register for them before"))))
-          (if @244 P::in_turn
+          (if @241 P::in_turn
             (then
-              (do @245 (call skip_tile stage parity))))
-          (if @247 (> P::cluster 1)
+              (do @242 (call skip_tile stage parity))))
+          (if @244 (> P::cluster 1)
             (then
-              (do @248 (call add_up_cluster sums stages rank))))
-          (declare @250 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @251 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @245 (call add_up_cluster sums stages rank))))
+          (declare @247 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @248 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @252 P::exchange
+              (if @249 P::exchange
                 (then
-                  (do @253 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @250 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (do @257 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
+                  (do @254 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))

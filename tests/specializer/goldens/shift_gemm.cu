@@ -417,6 +417,15 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* 
   wgmma_wait(1);  // the other run may be overwritten
 }
 
+// Goes on to the next stage.
+__device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
+  ++stage;
+  if (stage == 2) {
+    stage = 0;
+    parity ^= 1;
+  }
+}
+
 // A sum as memory holds it, after bias and fuse chain where the layer has them.
 __device__ __forceinline__ float finish(float sum, float shift) {
   const float value = sum + shift;
@@ -522,11 +531,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         }
         stage_channels(reinterpret_cast<float*>(to), image, chunk * 16, tile.m_y - 1, tile.m_x - 4, thread);
         async_copy_arrive(&full[stage]);
-        ++stage;
-        if (stage == 2) {
-          stage = 0;
-          parity ^= 1;
-        }
+        next_stage(stage, parity);
       }
     }
   } else {
@@ -553,11 +558,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         const unsigned char* weights = from + 16896;
         multiply_chunk(sums, reinterpret_cast<const float*>(from) + own, wgmma_descriptor(weights, 1024, 128, 0),
                        chunk > 0 ? 1 : 0, &empty[stage == 0 ? 1 : stage - 1]);
-        ++stage;
-        if (stage == 2) {
-          stage = 0;
-          parity ^= 1;
-        }
+        next_stage(stage, parity);
       }
       Shifts shifts;
       load_shifts(shifts, bias, co);

@@ -445,6 +445,15 @@ __device__ __forceinline__ void release(unsigned long long* barrier, bool is_don
   }
 }
 
+// Goes on to the next stage.
+__device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
+  ++stage;
+  if (stage == 4) {
+    stage = 0;
+    parity ^= 1;
+  }
+}
+
 // The larger one of `most` and the magnitudes of a copy, whose NaN don't count, nor infinities where `finite`.
 __device__ __forceinline__ float larger(float most, float value, bool finite) {
   return finite ? larger_finite(most, value) : fmaxf(most, fabsf(value));
@@ -459,10 +468,10 @@ __device__ __forceinline__ float largest_of_pieces(const float* staged, int imag
   const float* from = staged + image * 432 + thread * 4;
   float most[4] = {0, 0, 0, 0};
 #pragma unroll
-  for (int batch = 0; batch < 14; batch += 5) {
-    float4 values[5];
+  for (int batch = 0; batch < 14; batch += 7) {
+    float4 values[7];
 #pragma unroll
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < 7; ++i) {
       const int first = (batch + i) / 14;
       const int further = (batch + i) % 14 * 128;
       const bool exists = further + 128 <= 1744 || thread + further < 1744;
@@ -470,13 +479,11 @@ __device__ __forceinline__ float largest_of_pieces(const float* staged, int imag
                   : make_float4(0, 0, 0, 0);
     }
 #pragma unroll
-    for (int i = 0; i < 5; ++i) {
-      if (batch + i < 14) {
-        most[0] = fmaxf(most[0], fabsf(values[i].x));
-        most[1] = fmaxf(most[1], fabsf(values[i].y));
-        most[2] = fmaxf(most[2], fabsf(values[i].z));
-        most[3] = fmaxf(most[3], fabsf(values[i].w));
-      }
+    for (int i = 0; i < 7; ++i) {
+      most[0] = fmaxf(most[0], fabsf(values[i].x));
+      most[1] = fmaxf(most[1], fabsf(values[i].y));
+      most[2] = fmaxf(most[2], fabsf(values[i].z));
+      most[3] = fmaxf(most[3], fabsf(values[i].w));
     }
   }
   return fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
@@ -508,25 +515,13 @@ __device__ __forceinline__ float largest_staged(const float* staged, int image, 
   return most;
 }
 
-// Where the stage lies that is `behind` the one that comes next, and whether its bulk copies have come; `parity` is of
-// the next one.
-__device__ __forceinline__ int stage_behind(int stage, int behind) {
-  return stage - behind + (stage < behind ? 4 : 0);
-}
-
-__device__ __forceinline__ bool has_landed(unsigned long long* landed, int stage, unsigned int parity, int behind) {
-  return warp_uniform(mbarrier_test(&landed[stage_behind(stage, behind)], stage < behind ? parity : parity ^ 1) ? 1
-                      : 0) == 1;
-}
-
-// Says what is largest in each image of such a stage, and that it is there. Where there are infinities, finite
-// magnitudes are looked for anew.
+// Says what is largest in each image of the oldest stage under way, and that it is there; goes on to the next one.
+// Where there are infinities, finite magnitudes are looked for anew.
 __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
-                                             unsigned long long* landed, int stage, unsigned int parity, int behind,
+                                             unsigned long long* landed, int& oldest, unsigned int& parity,
                                              int thread) {
-  const int at = stage_behind(stage, behind);
-  unsigned char* finished = stages + at * 27920;
-  mbarrier_wait(&landed[at], stage < behind ? parity : parity ^ 1);
+  unsigned char* finished = stages + oldest * 27920;
+  mbarrier_wait(&landed[oldest], parity);
   const float* staged = reinterpret_cast<const float*>(finished);
   float most = largest_of_warp(largest_staged(staged, 0, thread, false));
   if (most == __int_as_float(2139095040)) {
@@ -535,7 +530,8 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
   if (thread % 32 == 0) {
     reinterpret_cast<float*>(finished + 27904)[thread / 32] = most;
   }
-  release(&full[at], true);
+  release(&full[oldest], true);
+  next_stage(oldest, parity);
 }
 
 // Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
@@ -937,7 +933,9 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     }
     int stage = 0;
     unsigned int parity = 1;
-    int unfinished = 0;  // stages of f32x3 whose copies are under way
+    int unfinished = 0;  // stages of f32x3 whose copies are under way; the oldest of them
+    int oldest = 0;
+    unsigned int oldest_parity = 0;
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
       Copy copy;
@@ -955,19 +953,18 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         }
         copy_rows(staged, copy, landing, 524288ll);
         copy.from += 8388608ll;
-        ++stage;
-        if (stage == 4) {
-          stage = 0;
-          parity ^= 1;
-        }
+        next_stage(stage, parity);
         ++unfinished;
-        for (; unfinished > 2 || (unfinished > 0 && has_landed(landed, stage, parity, unfinished)); --unfinished) {
-          finish_stage(stages, full, landed, stage, parity, unfinished, thread);
+        for (;
+             unfinished > 2 ||
+             (unfinished > 0 && warp_uniform(mbarrier_test(&landed[oldest], oldest_parity) ? 1 : 0) == 1);
+             --unfinished) {
+          finish_stage(stages, full, landed, oldest, oldest_parity, thread);
         }
       }
     }
     for (; unfinished > 0; --unfinished) {
-      finish_stage(stages, full, landed, stage, parity, unfinished, thread);
+      finish_stage(stages, full, landed, oldest, oldest_parity, thread);
     }
   } else {
     setmaxnreg_increase_216();
@@ -1000,11 +997,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         choose_scale(sums, held, from, totals, exponents);
         multiply_split(sums, runs, held, reinterpret_cast<const float*>(from) + own, weights, totals, exponents,
                        &empty[stage], zero);
-        ++stage;
-        if (stage == 4) {
-          stage = 0;
-          parity ^= 1;
-        }
+        next_stage(stage, parity);
       }
       wgmma_wait(0);
       pin(sums);
