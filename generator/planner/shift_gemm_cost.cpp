@@ -39,6 +39,9 @@ constexpr double kExchangeInstructions = 6;  // the same through shared memory
 constexpr double kSplitInstructions = 10;
 constexpr double kScanInstructions = 8;
 constexpr double kScanCycles = 20;
+// The same where bulk copies bring them: for a stage, and for four values of each thread, whose loads go ahead.
+constexpr double kLookInstructions = 55;
+constexpr double kLookCycles = 40;
 constexpr double kAddUpInstructions = 7;
 // Of a warpgroup that waits for its products before it gets the next ones ready.
 constexpr double kStall = 1.3;  // cycles of an instruction
@@ -150,7 +153,10 @@ double tile_cycles(const Facts& f, const Block& b) {
                        (f.split ? 2 * outputs * kAddUpInstructions * (additions + 1 / stages) : 0);
   // A warpgroup that gets nothing ready ahead leaves the tensor cores to the other one meanwhile.
   const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
-  const double producers = asking_cycles(f, b, stages) + scans * kScanCycles;
+  const double look = !f.split ? 0
+                      : b.bulk ? kProducerCycles * kLookInstructions + scans * kLookCycles
+                               : scans * kScanCycles;
+  const double producers = asking_cycles(f, b, stages) + look;
   // A stage of f32x3 that is free again is asked for, arrives, and is looked at before it can be multiplied.
   const double consumers = std::max({tensor, issue, alone, shared});
   const double round = consumers + kLatencyCycles + bytes / kL2BytesPerCycle + producers;
