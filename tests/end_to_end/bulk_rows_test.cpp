@@ -83,12 +83,14 @@ TEST_P(BulkRows, LeaveNothingOfOneTileToTheNext) {
 
 constexpr Case kCases[] = {
     {"halo", "conv_transpose2d 32 -> 8; kernel 3x3; padding 1x1; input 2x20x64; compute tf32"},
+    {"more_chunks_than_stages", "conv_transpose2d 208 -> 8; kernel 3x3; padding 1x1; input 1x20x64; compute tf32"},
     {"channels_beyond", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 3x20x72; compute tf32"},
     {"several_images", "conv_transpose2d 35 -> 8; kernel 3x3; stride 2x2; padding 1x1; input 11x6x8; compute tf32"},
     {"halves", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 2x20x72; dtype f16"},
     {"scaled", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 2x20x72; compute f32x3"},
     {"one_row", "conv_transpose1d 40 -> 8; kernel 4; stride 2; padding 1; input 3x1000; compute tf32"},
     {"anywhere", "conv_transpose2d 48 -> 8; kernel 3x3; padding 1x1; input 2x20x67; compute tf32"},
+    {"anywhere_more_chunks", "conv_transpose2d 210 -> 8; kernel 3x3; padding 1x1; input 1x24x67; compute tf32"},
     {"anywhere_behind", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 2x20x67; compute tf32", 1},
     {"anywhere_small", "conv_transpose2d 1 -> 8; kernel 3x3; stride 2x2; padding 1x1; input 9x1x1; compute tf32", 3},
     {"anywhere_one_row", "conv_transpose1d 35 -> 8; kernel 3; stride 3; input 2x1001; compute tf32", 3},
