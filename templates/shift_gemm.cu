@@ -410,6 +410,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* resident = empty + P::stages;               // of the weights, where they are
   unsigned long long* turn = resident + 1;                        // of each warpgroup
   unsigned long long* landed = resident + (P::resident ? 1 : 0);  // of f32x3's bulk copies, which are looked at first
+  if (kSkewed) {
+    clear_stages(stages);
+  }
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
       mbarrier_init(&full[stage], (kByRows && !P::split ? kRowArrivals : kArrivals) + (P::resident ? 0 : 1));
@@ -426,9 +429,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       mbarrier_init(&turn[1], kTileWarps);
     }
     fence_mbarrier_init();
-  }
-  if (kSkewed) {
-    clear_stages(stages);
   }
   if (P::split && P::bulk && kLooksAtAll && kChannelPitch > kPlane) {
     clear_pitches(stages);

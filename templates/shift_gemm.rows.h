@@ -24,6 +24,7 @@ constexpr int kRowChannels = !kByRows || kMostRowChannels >= P::chunk ? P::chunk
 static_assert(!kByRows || kMostRowChannels > 0, "there is a producer for each row");
 constexpr int kRounds = ceil_div(P::chunk, kRowChannels);
 constexpr bool kWholeRounds = P::in_channels % P::chunk == 0 && P::chunk % kRowChannels == 0;
+constexpr bool kHasSpare = kRowChannels * kImageRows < kRowArrivals;  // producers
 
 // What a producer copies in the first of its channels.
 struct Copy {
@@ -52,8 +53,8 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   const int skew = kSkewed ? place_in_piece(x, start + channel * plane) : 0;
   const int head = kSkewed ? (skew + begin) / kPiece * kPiece : begin;
   const int tail = kSkewed ? ceil_div(skew + end, kPiece) * kPiece : end;
-  const bool is_copied =
-      channel < kRowChannels && (P::tile_n == 1 || first_image + image < batch) && iy >= 0 && iy < in_h && begin < end;
+  const bool is_copied = (!kWholeRounds || !kHasSpare || channel < kRowChannels) &&
+                         (P::tile_n == 1 || first_image + image < batch) && iy >= 0 && iy < in_h && begin < end;
   Copy copy;
   copy.channel = channel;
   copy.from = x + (start - skew + head + (first_channel + channel) * plane);
@@ -102,7 +103,7 @@ __device__ __forceinline__ void copy_end_rows(Element* to, const Copy& copy, con
 // bytes, and each producer.
 __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int channels, unsigned long long* full,
                                           long long plane) {
-  const int own = kWholeRounds ? kRounds : (channels - copy.channel + (kRowChannels - 1)) / kRowChannels;
+  const int own = kWholeRounds ? kRounds : max(0, channels - copy.channel + (kRowChannels - 1)) / kRowChannels;
   mbarrier_arrive_expect(full, own * copy.bytes);
   if (copy.bytes != 0) {
     Element* staged = to + copy.to;

@@ -15,10 +15,10 @@ constexpr double kBulkCycles = 15;        // of one bulk copy of pixels, however
 // Of producers that bring rows: a warp's cycles for one of its instructions, beside two of consumers; for a bulk copy
 // where lanes ask one after the other, and where one asks for all; and their instructions for a stage, for a tile, and
 // to clear a stage's gaps.
-constexpr double kProducerCycles = 12;
+constexpr double kProducerCycles = 8;
 constexpr double kLaneCopyCycles = 75;
-constexpr double kWarpCopyCycles = 40;
-constexpr double kStageInstructions = 50;
+constexpr double kWarpCopyCycles = 30;
+constexpr double kStageInstructions = 45;
 constexpr double kTileInstructions = 120;
 constexpr double kClearInstructions = 80;
 constexpr double kChunkCycles = 150;     // of barriers, and of a pipeline that fills

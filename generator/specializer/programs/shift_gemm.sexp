@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "58aa5eebc5ca0d09b4efb02d0c6725804111f502fcf8edddf8e1204eeb49e5a7")
+  (digest "eb5a561dcab3deb782711698b64a5dea6e1a61c196b949531add88f2f09224e1")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -877,14 +877,15 @@
   (static_assert @24 (|| (! kByRows) (> kMostRowChannels 0)) "there is a producer for each row")
   (constant @25 int kRounds (call ceil_div P::chunk kRowChannels))
   (constant @26 bool kWholeRounds (&& (== (% P::in_channels P::chunk) 0) (== (% P::chunk kRowChannels) 0)))
-  (record @29 Copy
+  (constant @27 bool kHasSpare (< (* kRowChannels kImageRows) kRowArrivals))
+  (record @30 Copy
     (comment "What a producer copies in the first of its channels.")
     (field (pointer (const Element)) from (trail "in the chunk that comes next"))
     (field int to (trail "elements behind the stage's first"))
     (field int bytes (trail "0: nothing of the row is in the image"))
     (field bool at_end (trail "of x: in some channel a piece of the row may not be x's alone"))
     (field int channel (trail "its first")))
-  (function @39 device Copy find_copy
+  (function @40 device Copy find_copy
     (comment "Finds the copies of a tile of the producer, or the warp, of this number. `x` is the whole input, of `batch` images,")
     (comment "of which the tile's first is `first_image`.")
     (attributes "__forceinline__")
@@ -910,7 +911,7 @@
     (declare @13 (const int) skew (? kSkewed (call place_in_piece x (+ start (* channel plane))) 0))
     (declare @14 (const int) head (? kSkewed (* (/ (+ skew begin) kPiece) kPiece) begin))
     (declare @15 (const int) tail (? kSkewed (* (call ceil_div (+ skew end) kPiece) kPiece) end))
-    (declare @16 (const bool) is_copied (&& (&& (&& (&& (< channel kRowChannels) (|| (== P::tile_n 1) (< (+ first_image image) batch))) (>= iy 0)) (< iy in_h)) (< begin end)))
+    (declare @16 (const bool) is_copied (&& (&& (&& (&& (|| (|| (! kWholeRounds) (! kHasSpare)) (< channel kRowChannels)) (|| (== P::tile_n 1) (< (+ first_image image) batch))) (>= iy 0)) (< iy in_h)) (< begin end)))
     (declare @18 Copy copy)
     (do @19 (= (. copy channel) channel))
     (do @20 (= (. copy from) (+ x (+ (+ (- start skew) head) (* (+ first_channel channel) plane)))))
@@ -918,7 +919,7 @@
     (do @22 (= (. copy bytes) (? is_copied (* (- tail head) kBytes) 0)))
     (do @23 (= (. copy at_end) (&& (&& kSkewed is_copied) (|| (< (+ start begin) (- kPiece 1)) (> (+ (+ (+ start (* (- P::in_channels 1) plane)) end) (- kPiece 1)) (* (* (static_cast "long long" batch) P::in_channels) plane))))))
     (return @26 copy))
-  (function @69 device void bring_piece
+  (function @70 device void bring_piece
     (comment "Brings what is of x in a piece of a row, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -927,7 +928,7 @@
     (argument (pointer (const Element)) end)
     (for @2 plain (declare @2 int i 0) (< i kPiece) (++ i)
       (do @3 (= (at to i) (? (&& (>= (+ from i) x) (< (+ from i) end)) (at from i) (static_cast Element 0))))))
-  (function @77 device void copy_end_rows
+  (function @78 device void copy_end_rows
     (comment "The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -956,7 +957,7 @@
     (do @20 (call fence_proxy_async)
       (trail "the next bulk copies to these places come behind it"))
     (do @21 (call mbarrier_arrive full)))
-  (function @103 device void copy_rows
+  (function @104 device void copy_rows
     (comment "Asks for a producer's copies of a chunk, of which the layer has so many `channels`. The chunk's barrier counts the")
     (comment "bytes, and each producer.")
     (attributes "__forceinline__")
@@ -965,7 +966,7 @@
     (argument int channels)
     (argument (pointer "unsigned long long") full)
     (argument "long long" plane)
-    (declare @2 (const int) own (? kWholeRounds kRounds (/ (+ (- channels (. copy channel)) (- kRowChannels 1)) kRowChannels)))
+    (declare @2 (const int) own (? kWholeRounds kRounds (/ (call max 0 (+ (- channels (. copy channel)) (- kRowChannels 1))) kRowChannels)))
     (do @3 (call mbarrier_arrive_expect full (* own (. copy bytes))))
     (if @4 (!= (. copy bytes) 0)
       (then
@@ -976,7 +977,7 @@
             (then
               (do @10 (call bulk_load (+ staged (* (* round kRowChannels) kChannelPitch)) from (. copy bytes) full))))
           (do @12 (+= from (* kRowChannels plane)))))))
-  (function @121 device void clear_stages
+  (function @122 device void clear_stages
     (comment "Puts something everywhere in all stages: what lies beside the image in skewed rows is read before it is made zero.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
@@ -984,7 +985,7 @@
       (for @2 plain (declare @2 int i (* (. threadIdx x) 16)) (< i kInputBytes) (+= i (* kThreads 16))
         (do @3 (= (* (reinterpret_cast (pointer uint4) (+ (+ stages (* stage kStageBytes)) i))) (call make_uint4 0 0 0 0)))))
     (do @6 (call fence_proxy_async)))
-  (function @131 device bool has_gaps
+  (function @132 device bool has_gaps
     (comment "Whether a tile's stages have places that must be zero where no copy writes.")
     (attributes "__forceinline__")
     (argument int first_row)
@@ -993,7 +994,7 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (return @1 (|| (|| (|| (< first_row 0) (> (+ first_row kStagedRows) in_h)) (&& (> P::tile_n 1) (< images P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))))
-  (function @137 device void clear_gaps
+  (function @138 device void clear_gaps
     (comment "Writes zeros to these places, and to those of channels that the layer lacks.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -1817,25 +1818,25 @@
       (trail "of each warpgroup"))
     (declare @32 (pointer "unsigned long long") landed (+ resident (? P::resident 1 0))
       (trail "of f32x3's bulk copies, which are looked at first"))
-    (if @33 (== (. threadIdx x) 0)
+    (if @33 kSkewed
       (then
-        (for @34 plain (declare @34 int stage 0) (< stage P::stages) (++ stage)
-          (do @35 (call mbarrier_init (& (at full stage)) (+ (? (&& kByRows (! P::split)) kRowArrivals kArrivals) (? P::resident 0 1))))
-          (do @36 (call mbarrier_init (& (at empty stage)) kTileWarps))
-          (if @37 (&& P::split P::bulk)
+        (do @34 (call clear_stages stages))))
+    (if @36 (== (. threadIdx x) 0)
+      (then
+        (for @37 plain (declare @37 int stage 0) (< stage P::stages) (++ stage)
+          (do @38 (call mbarrier_init (& (at full stage)) (+ (? (&& kByRows (! P::split)) kRowArrivals kArrivals) (? P::resident 0 1))))
+          (do @39 (call mbarrier_init (& (at empty stage)) kTileWarps))
+          (if @40 (&& P::split P::bulk)
             (then
-              (do @38 (call mbarrier_init (& (at landed stage)) kRowArrivals)))))
-        (if @41 P::resident
+              (do @41 (call mbarrier_init (& (at landed stage)) kRowArrivals)))))
+        (if @44 P::resident
           (then
-            (do @42 (call mbarrier_init resident 1))))
-        (if @44 P::in_turn
+            (do @45 (call mbarrier_init resident 1))))
+        (if @47 P::in_turn
           (then
-            (do @45 (call mbarrier_init (& (at turn 0)) kTileWarps))
-            (do @46 (call mbarrier_init (& (at turn 1)) kTileWarps))))
-        (do @48 (call fence_mbarrier_init))))
-    (if @50 kSkewed
-      (then
-        (do @51 (call clear_stages stages))))
+            (do @48 (call mbarrier_init (& (at turn 0)) kTileWarps))
+            (do @49 (call mbarrier_init (& (at turn 1)) kTileWarps))))
+        (do @51 (call fence_mbarrier_init))))
     (if @53 (&& (&& (&& P::split P::bulk) kLooksAtAll) (> kChannelPitch kPlane))
       (then
         (do @54 (call clear_pitches stages))))

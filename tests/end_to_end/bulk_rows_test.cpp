@@ -1,0 +1,103 @@
+// `shift_gemm` with rows by bulk copies, on few blocks: a stage is filled for many tiles, with gaps beside their rows
+// and without, and must hold nothing of those before. Where rows begin anywhere in a piece of 16 bytes, x does too.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "generator/language/language.h"
+#include "runtime/device/host/host_device.h"
+#include "runtime/reference/run_layer.h"
+
+namespace convtgen::testing {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* layer;
+  int begin = 0;  // x begins so many elements behind a piece's first
+};
+
+bool flag(const Plan& plan, const char* name) {
+  return std::get<bool>(plan.parameters.at(name));
+}
+
+/// The best plans with rows by bulk copies, of as many kinds of tile as there are, at most three.
+std::vector<Plan> plans_of(const Problem& problem) {
+  std::vector<Plan> wanted;
+  std::vector<std::int64_t> heights;
+  const std::vector<Plan> all = plan(problem).value();
+  for (const Plan& each : all) {
+    if (wanted.size() == 3 || each.template_name != "shift_gemm" || !flag(each, "bulk") || each.cluster > 1) {
+      continue;
+    }
+    const auto height = std::get<std::int64_t>(each.parameters.at("tile_h"));
+    if (std::ranges::find(heights, height) == heights.end()) {
+      heights.push_back(height);
+      wanted.push_back(each);
+    }
+  }
+  return wanted;
+}
+
+/// x in memory, so many elements behind the buffer's first, which are NaN.
+std::shared_ptr<Buffer> upload_behind(Device& device, const HostArray& x, std::size_t begin) {
+  const std::vector<float> before(begin, std::numeric_limits<float>::quiet_NaN());
+  std::vector<std::byte> bytes(begin * sizeof(float) + x.bytes.size());
+  std::memcpy(bytes.data(), before.data(), begin * sizeof(float));
+  std::memcpy(bytes.data() + begin * sizeof(float), x.bytes.data(), x.bytes.size());
+  std::shared_ptr<Buffer> buffer = device.allocate(bytes.size()).value();
+  EXPECT_TRUE(device.upload(*buffer, bytes));
+  return buffer;
+}
+
+class BulkRows : public ::testing::TestWithParam<Case> {};
+
+TEST_P(BulkRows, LeaveNothingOfOneTileToTheNext) {
+  const Layer layer = parse_layer(GetParam().layer).value();
+  const InputSizes sizes = known_sizes(layer).value();
+  const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
+  const LayerInputs inputs = random_inputs(layer, shape_of(layer, sizes).value(), 5);
+  const std::vector<Plan> plans = plans_of(problem);
+  ASSERT_FALSE(plans.empty());
+  const std::unique_ptr<HostDevice> device = open_host_device(HostOptions{.workers = 1, .cache = false}).value();
+  for (const Plan& plan : plans) {
+    SCOPED_TRACE(plan.summary + "; " + plan.reason);
+    Result<LoadedLayer> loaded = load_layer(*device, problem, plan);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    UploadedInputs uploaded = upload_inputs(*device, layer, sizes, inputs).value();
+    uploaded.x = upload_behind(*device, inputs.x, static_cast<std::size_t>(GetParam().begin));
+    LayerCall call = make_call(*device, *loaded, std::move(uploaded)).value();
+    call.launch.blocks = grid_of(problem, plan).blocks_per_tile;
+    call.launch.arguments.front() += static_cast<std::uint64_t>(GetParam().begin) * sizeof(float);  // x
+    const Result<void> run = run_call(*device, *loaded, call);
+    ASSERT_TRUE(run) << run.error().message;
+    const Verification verified = verify_call(*device, layer, call, inputs).value();
+    EXPECT_TRUE(verified.comparison.passed()) << describe(verified.comparison, layer);
+  }
+}
+
+constexpr Case kCases[] = {
+    {"halo", "conv_transpose2d 32 -> 8; kernel 3x3; padding 1x1; input 2x20x64; compute tf32"},
+    {"more_chunks_than_stages", "conv_transpose2d 208 -> 8; kernel 3x3; padding 1x1; input 1x20x64; compute tf32"},
+    {"channels_beyond", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 3x20x72; compute tf32"},
+    {"several_images", "conv_transpose2d 35 -> 8; kernel 3x3; stride 2x2; padding 1x1; input 11x6x8; compute tf32"},
+    {"halves", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 2x20x72; dtype f16"},
+    {"scaled", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 2x20x72; compute f32x3"},
+    {"one_row", "conv_transpose1d 40 -> 8; kernel 4; stride 2; padding 1; input 3x1000; compute tf32"},
+    {"anywhere", "conv_transpose2d 48 -> 8; kernel 3x3; padding 1x1; input 2x20x67; compute tf32"},
+    {"anywhere_more_chunks", "conv_transpose2d 210 -> 8; kernel 3x3; padding 1x1; input 1x24x67; compute tf32"},
+    {"anywhere_behind", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 2x20x67; compute tf32", 1},
+    {"anywhere_small", "conv_transpose2d 1 -> 8; kernel 3x3; stride 2x2; padding 1x1; input 9x1x1; compute tf32", 3},
+    {"anywhere_one_row", "conv_transpose1d 35 -> 8; kernel 3; stride 3; input 2x1001; compute tf32", 3},
+    {"anywhere_outside",
+     "conv_transpose2d 24 -> 8; kernel 3x1; dilation 1x4; output_padding 0x3; input 2x9x63; compute tf32", 2}};
+INSTANTIATE_TEST_SUITE_P(Layers, BulkRows, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace convtgen::testing
