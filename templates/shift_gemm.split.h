@@ -135,7 +135,7 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
 // be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where
 // products of the run `is_read` until now, by those of the chunk before, each word depends on what it was there, since
 // else the assembler takes registers for others that products of an earlier turn of a loop still read.
-__device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, const bool is_read) {
+__device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, bool is_read) {
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
     run[i][0] = words[0][i] | (is_read ? run[i][0] & zero : 0);
@@ -249,7 +249,7 @@ struct Held {
 // tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,
 // `exponents` are of the weights', of its first column and those behind.
 __device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* totals, int exponent, const int* exponents,
-                                       bool added, const bool last) {
+                                       bool added, bool last) {
 #pragma unroll
   for (int columns = 0; columns < P::columns / 8; ++columns) {
     // What undoes the scales is no float where both are small or large, so it comes in two factors.

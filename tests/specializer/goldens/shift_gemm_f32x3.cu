@@ -539,32 +539,13 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
 // be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where
 // products of the run `is_read` until now, by those of the chunk before, each word depends on what it was there, since
 // else the assembler takes registers for others that products of an earlier turn of a loop still read.
-__device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero) {
+__device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, bool is_read) {
 #pragma unroll
   for (int i = 0; i < 11; ++i) {
-    run[i][0] = words[0][i];
-    run[i][1] = (words[0][i + 1] | zero);
-    run[i][2] = words[1][i];
-    run[i][3] = (words[1][i + 1] | zero);
-#pragma unroll
-    for (int word = 0; word < 4; ++word) {
-      wgmma_pin_operand(run[i][word]);
-    }
-  }
-}
-
-// Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
-// or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to
-// be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where
-// products of the run `is_read` until now, by those of the chunk before, each word depends on what it was there, since
-// else the assembler takes registers for others that products of an earlier turn of a loop still read.
-__device__ __forceinline__ void arrange_2(Run& run, const Words& words, unsigned int zero) {
-#pragma unroll
-  for (int i = 0; i < 11; ++i) {
-    run[i][0] = (words[0][i] | (run[i][0] & zero));
-    run[i][1] = (words[0][i + 1] | (run[i][1] & zero));
-    run[i][2] = (words[1][i] | (run[i][2] & zero));
-    run[i][3] = (words[1][i + 1] | (run[i][3] & zero));
+    run[i][0] = (words[0][i] | (is_read ? run[i][0] & zero : 0));
+    run[i][1] = (words[0][i + 1] | (is_read ? run[i][1] & zero : zero));
+    run[i][2] = (words[1][i] | (is_read ? run[i][2] & zero : 0));
+    run[i][3] = (words[1][i + 1] | (is_read ? run[i][3] & zero : zero));
 #pragma unroll
     for (int word = 0; word < 4; ++word) {
       wgmma_pin_operand(run[i][word]);
@@ -641,7 +622,7 @@ struct Held {
 // tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,
 // `exponents` are of the weights', of its first column and those behind.
 __device__ __forceinline__ void add_up(Sums (&sums)[2][2], float4* totals, int exponent, const int* exponents,
-                                       bool added) {
+                                       bool added, bool last) {
 #pragma unroll
   for (int columns = 0; columns < 4; ++columns) {
     // What undoes the scales is no float where both are small or large, so it comes in two factors.
@@ -670,46 +651,12 @@ __device__ __forceinline__ void add_up(Sums (&sums)[2][2], float4* totals, int e
       for (int i = 0; i < 4; ++i) {
         const float sum = join_sums(sums[0][tile][first + i], sums[1][tile][first + i]);
         values[i] = fmaf(sum * factors[i % 2][0], factors[i % 2][1], values[i]);
+        if (last) {
+          sums[0][tile][first + i] = values[i];
+        }
       }
-      *total = make_float4(values[0], values[1], values[2], values[3]);
-    }
-  }
-}
-
-// Takes sums back to units of the result and adds the totals of those before. That becomes the totals; or, `last` in a
-// tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,
-// `exponents` are of the weights', of its first column and those behind.
-__device__ __forceinline__ void add_up_2(Sums (&sums)[2][2], float4* totals, int exponent, const int* exponents,
-                                         bool added) {
-#pragma unroll
-  for (int columns = 0; columns < 4; ++columns) {
-    // What undoes the scales is no float where both are small or large, so it comes in two factors.
-    float factors[2][2];
-    const int2 weight = *reinterpret_cast<const int2*>(exponents + columns * 8);
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int undone = -exponent - (i == 0 ? weight.x : weight.y);
-      factors[i][0] = power_of_two(undone / 2);
-      factors[i][1] = power_of_two(undone - undone / 2);
-    }
-#pragma unroll
-    for (int tile = 0; tile < 2; ++tile) {
-      const int first = columns * 4;
-      const int place = tile * 4 + columns;
-      float4* total = totals + place * 256;
-      float values[4] = {};
-      if (added) {
-        const float4 before = *total;
-        values[0] = before.x;
-        values[1] = before.y;
-        values[2] = before.z;
-        values[3] = before.w;
-      }
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float sum = join_sums(sums[0][tile][first + i], sums[1][tile][first + i]);
-        values[i] = fmaf(sum * factors[i % 2][0], factors[i % 2][1], values[i]);
-        sums[0][tile][first + i] = values[i];
+      if (!last) {
+        *total = make_float4(values[0], values[1], values[2], values[3]);
       }
     }
   }
@@ -724,7 +671,7 @@ __device__ __forceinline__ int own_exponent(const Held& held) {
 __device__ __forceinline__ void put_away(Sums (&sums)[2][2], Held& held, float4* totals, const int* exponents) {
   wgmma_wait(0);
   pin(sums);
-  add_up(sums, totals, own_exponent(held), exponents, held.added);
+  add_up(sums, totals, own_exponent(held), exponents, held.added, false);
   held.rows = 0;
   held.added = 1;
 }
@@ -760,7 +707,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
     ++held.rows;
     Words words[2];
     load_split(words, rows, scale);
-    arrange(runs[0], words[1], zero);
+    arrange(runs[0], words[1], zero, false);
     wgmma_fence();
     multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 28672), later);  // tap (2, 0)
     multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 30720), 1);      // tap (2, 1)
@@ -771,7 +718,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
     multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 40960), 1);      // tap (2, 6)
     wgmma_commit();
     wgmma_wait(1);  // the run of the other part may be overwritten
-    arrange_2(runs[1], words[0], zero);
+    arrange(runs[1], words[0], zero, true);
     wgmma_fence();
     multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 28672), later);  // tap (2, 0)
     multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 30720), 1);      // tap (2, 1)
@@ -791,7 +738,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
     ++held.rows;
     Words words[2];
     load_split(words, rows + 72, scale);
-    arrange(runs[0], words[1], zero);
+    arrange(runs[0], words[1], zero, false);
     wgmma_fence();
     multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 14336), later);  // tap (1, 0)
     multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 16384), 1);      // tap (1, 1)
@@ -802,7 +749,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
     multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 26624), 1);      // tap (1, 6)
     wgmma_commit();
     wgmma_wait(1);  // the run of the other part may be overwritten
-    arrange(runs[1], words[0], zero);
+    arrange(runs[1], words[0], zero, false);
     wgmma_fence();
     multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 14336), later);  // tap (1, 0)
     multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 16384), 1);      // tap (1, 1)
@@ -823,7 +770,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
     Words words[2];
     load_split(words, rows + 144, scale);
     release(empty + (word_of_all(words[1]) & zero), true);
-    arrange(runs[0], words[1], zero);
+    arrange(runs[0], words[1], zero, false);
     wgmma_fence();
     multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 0), later);  // tap (0, 0)
     multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
@@ -834,7 +781,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
     multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
     wgmma_commit();
     wgmma_wait(1);  // the run of the other part may be overwritten
-    arrange(runs[1], words[0], zero);
+    arrange(runs[1], words[0], zero, false);
     wgmma_fence();
     multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 0), later);  // tap (0, 0)
     multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
@@ -1001,7 +948,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       }
       wgmma_wait(0);
       pin(sums);
-      add_up_2(sums, totals, own_exponent(held), exponents, held.added);
+      add_up(sums, totals, own_exponent(held), exponents, held.added, true);
       held.rows = 0;
       held.added = 0;
       load_shifts();  // there is no register for them before
