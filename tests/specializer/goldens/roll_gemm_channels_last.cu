@@ -13,11 +13,7 @@ __device__ __forceinline__ void* shared_memory() {
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
 // The value is good for computing alignment and descriptors; it stays the same for the block's life.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
-  unsigned int address;
-  asm("{\n\t.reg .u64 window;\n\tcvta.to.shared.u64 window, %1;\n\tcvt.u32.u64 %0, window;\n\t}"
-      : "=r"(address)
-      : "l"(pointer));
-  return address;
+  return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
 }
 
 // The same of 16 bytes, aligned to 16.

@@ -13,11 +13,7 @@ __device__ __forceinline__ void* shared_memory() {
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
 // The value is good for computing alignment and descriptors; it stays the same for the block's life.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
-  unsigned int address;
-  asm("{\n\t.reg .u64 window;\n\tcvta.to.shared.u64 window, %1;\n\tcvt.u32.u64 %0, window;\n\t}"
-      : "=r"(address)
-      : "l"(pointer));
-  return address;
+  return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
 }
 
 // The same of 16 bytes, aligned to 16.
@@ -50,13 +46,6 @@ __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barri
   asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n\t}" ::"r"(
                    shared_address(barrier)),
                "r"(bytes)
-               : "memory");
-}
-
-// Adds `bytes` (at most 2^20 - 1 outstanding) to what the current phase expects, without arriving. The phase must not
-// be able to complete before, so somebody's arrival has still to come.
-__device__ __forceinline__ void mbarrier_expect(unsigned long long* barrier, unsigned int bytes) {
-  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
 
@@ -347,34 +336,77 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// The same with bulk copies of whole rows, at whose ends threads write the zeros. The chunk's barrier counts the bytes.
-__device__ __forceinline__ void stage_rows(float* to, const float* __restrict__ x, int first_channel, int first_row,
-                                           int first_column, int thread, unsigned long long* full) {
-  const int begin = max(first_column, 0);
-  const int end = min(first_column + 40, 1024);
-  // A warp asks for one copy after the other: so all warps do.
-  for (int i = thread % 32 * 4 + thread / 32; i < 160; i += 128) {
-    const int row = i % 10;
-    const int channel = i / 10;
-    const int ci = first_channel + channel;
-    const int iy = first_row + row;
-    const bool inside = iy >= 0 && iy < 512 && begin < end;
-    float* staged = to + channel * 404 + row * 40;
-    if (inside) {
-      mbarrier_expect(full, (end - begin) * 4);
-      bulk_load(staged + (begin - first_column), x + (static_cast<long long>(ci) * 512 + iy) * 1024 + begin,
-                (end - begin) * 4, full);
-    }
-    if (!inside || end - begin < 40) {
-      for (int column = 0; column < 40; column += 4) {
-        if (!inside || first_column + column < begin || first_column + column >= end) {
-          *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
-        }
+// What a producer copies in the first of its channels.
+struct Copy {
+  const float* from;  // in the chunk that comes next
+  int to;             // elements behind the stage's first
+  int bytes;          // 0: nothing of the row is in the image
+  bool at_end;        // of x: in some channel a piece of the row may not be x's alone
+  int channel;        // its first
+};
+
+// Finds the copies of a tile of the producer, or the warp, of this number. `x` is the whole input, of `batch` images,
+// of which the tile's first is `first_image`.
+__device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first_image, int first_channel,
+                                          int first_row, int first_column, int producer) {
+  const int channel = producer / 10;
+  const int row = producer % 10;
+  const int iy = first_row + row;
+  // The staged columns that are of the image, and the pieces of them, behind where the row's first column would lie.
+  const int begin = max(first_column, 0) - first_column;
+  const int end = min(first_column + 40, 1024) - first_column;
+  // in channel 0
+  const long long start =
+      static_cast<long long>(first_image) * 16777216 + static_cast<long long>(iy) * 1024 + first_column;
+  const bool is_copied = iy >= 0 && iy < 512 && begin < end;
+  Copy copy;
+  copy.channel = channel;
+  copy.from = x + (start + begin + (first_channel + channel) * 524288ll);
+  copy.to = channel * 404 + row * 40 + begin;
+  copy.bytes = is_copied ? (end - begin) * 4 : 0;
+  copy.at_end = 0;
+  return copy;
+}
+
+// Asks for a producer's copies of a chunk, of which the layer has so many `channels`. The chunk's barrier counts the
+// bytes, and each producer.
+__device__ __forceinline__ void copy_rows(float* to, const Copy& copy, int channels, unsigned long long* full,
+                                          long long plane) {
+  const int own = max(0, channels - copy.channel + 11) / 12;
+  mbarrier_arrive_expect(full, own * copy.bytes);
+  if (copy.bytes != 0) {
+    float* staged = to + copy.to;
+    const float* from = copy.from;
+#pragma unroll 16
+    for (int round = 0; round < 2; ++round) {
+      if (copy.channel + round * 12 < channels) {
+        bulk_load(staged + round * 4848, from, copy.bytes, full);
       }
-      fence_proxy_async();  // the next bulk copy to this place comes behind it
+      from += 12 * plane;
     }
   }
-  mbarrier_arrive(full);
+}
+
+// Whether a tile's stages have places that must be zero where no copy writes.
+__device__ __forceinline__ bool has_gaps(int first_row, int first_column) {
+  return first_row < 0 || first_row + 10 > 512 || (first_column < 0 || first_column + 40 > 1024);
+}
+
+// Writes zeros to these places, and to those of channels that the layer lacks.
+__device__ __forceinline__ void clear_gaps(float* to, int channels, int first_row, int first_column, int thread) {
+  for (int i = thread; i < 160; i += 128) {
+    const int iy = first_row + i % 10;
+    const int channel = i / 10;
+    const bool is_copied = channel < channels && iy >= 0 && iy < 512;
+    float* staged = to + channel * 404 + i % 10 * 40;
+    for (int column = 0; column < 40; column += 4) {
+      const int ix = first_column + column;
+      if (!is_copied || (ix < 0 || ix >= 1024)) {
+        *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
+      }
+    }
+  }
+  fence_proxy_async();  // the next bulk copies to these places come behind it
 }
 
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
@@ -834,11 +866,21 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     int unfinished = 0;  // stages of f32x3 whose copies are under way
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
-      const float* image = x + tile.image * 16777216ll;
+      Copy copy;
+      int uncleared = 0;  // stages that may have something beside the tile's rows
+      copy = find_copy(x, tile.image, 0, tile.m_y - 1, tile.m_x - 4, thread % 32 * 4 + thread / 32);
+      uncleared = has_gaps(tile.m_y - 1, tile.m_x - 4) ? 4 : 0;
       for (int chunk = 0; chunk < 2; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * 25872;
-        stage_rows(reinterpret_cast<float*>(to), image, chunk * 16, tile.m_y - 1, tile.m_x - 4, thread, &landed[stage]);
+        float* staged = reinterpret_cast<float*>(to);
+        unsigned long long* landing = &landed[stage];
+        if (uncleared != 0) {
+          clear_gaps(staged, 16, tile.m_y - 1, tile.m_x - 4, thread);
+          uncleared -= uncleared != 0 ? 1 : 0;
+        }
+        copy_rows(staged, copy, 16, landing, 524288ll);
+        copy.from += 8388608ll;
         ++stage;
         if (stage == 4) {
           stage = 0;
