@@ -194,16 +194,17 @@ __device__ __forceinline__ void pin(Sums (&sums)[kTiles]) {
   }
 }
 
-// All products of one chunk of an input row. `row` is the thread's first position in the stage, which is given back
-// when it lies in registers.
+// All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when
+// it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Element* row, unsigned long long weights,
-                                               unsigned long long* empty, int quarter, const int turn) {
+                                               unsigned long long* empty, int zero, int quarter, const int turn) {
   Run runs[kTurns];
   Words words[2];  // with channels last: of two steps, which one read brings
+  unsigned int read;
   CONVTGEN_UNROLL
   for (int step = 0; step < kSteps; ++step) {
     if (!P::channels_last) {
-      load_run(runs[step % 2], row + step * kDepth * kChannelPitch + kRunStart);
+      read = load_run(runs[step % 2], row + step * kDepth * kChannelPitch + kRunStart);
     } else {
       if (step % 2 == 0 && step + 1 < kSteps) {
         load_pixels(words[0], words[1], row + step * kDepth, turn,
@@ -214,17 +215,17 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Eleme
             (step + 1) * kDepth <= P::in_channels || step * kDepth + quarter * (kPack / 2) < P::in_channels);
       }
     }
-    if (P::channels_last ? step == (kSteps - 1) / 2 * 2 : step == kSteps - 1) {
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) {
-        mbarrier_arrive(empty);
-      }
-    }
     if (P::channels_last) {
       if (kTurns == 1 && step > 0) {
         wgmma_wait(0);
       }
-      arrange(runs[step % kTurns], words[step % 2]);
+      read = arrange(runs[step % kTurns], words[step % 2]);
+    }
+    if (P::channels_last ? step == (kSteps - 1) / 2 * 2 : step == kSteps - 1) {
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) {
+        mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
+      }
     }
     wgmma_fence();
     CONVTGEN_UNROLL
@@ -344,8 +345,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         P::channels_last ? first * P::in_channels + quarter * kPack : quarter * (4 / kBytes) * kChannelPitch + column;
     const int turn = kCrossed && lane / 4 % 2 == 1 ? -P::in_channels : P::in_channels;  // to its pair's other pixel
     const int co = column_tile * P::columns + quarter * kChannelRun;
-    // What it stores of the strip: its own outputs, or a piece of a warpgroup's.
-    const int member = threadIdx.x % 128;
+    const int member = threadIdx.x % 128;  // what it stores: its own outputs, or a piece of a warpgroup's
     const int stored = P::exchange ? warp / 4 * (kStrip / 2) + member % kPieces * P::store : column;
     const int stored_channel = P::exchange ? column_tile * P::columns + member / kPieces : co;
     Element* exchange = reinterpret_cast<Element*>(shared + kExchangeOffset + warp / 4 * kExchangeBytes);
@@ -371,7 +371,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             mbarrier_wait(&full[stage], parity);
             multiply_chunk(sums, reinterpret_cast<const Element*>(stages + stage * kStageBytes) + own,
                            wgmma_descriptor(shared + chunk * kChunkWeightBytes, kColumns * 16, 128, 0), &empty[stage],
-                           quarter, turn);
+                           batch >> 31, quarter, turn);
             ++stage;
             if (stage == P::stages) {
               stage = 0;

@@ -3,7 +3,8 @@
 #pragma once
 
 // Takes a thread's run of a staged row to registers, for one step. `row` is its first position of its first channel.
-__device__ __forceinline__ void load_run(Run& run, const Element* row) {
+// Gives a word that waits for all loads.
+__device__ __forceinline__ unsigned int load_run(Run& run, const Element* row) {
   unsigned int words[2][kRun];  // for the halves of a product's depth
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -41,13 +42,16 @@ __device__ __forceinline__ void load_run(Run& run, const Element* row) {
     wgmma_pin_operand(words[0][i]);
     wgmma_pin_operand(words[1][i]);
   }
+  unsigned int read = words[0][kRun - 1] | words[1][kRun - 1];
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
     run[i][0] = words[0][i];
     run[i][1] = words[0][i + 1];
     run[i][2] = words[1][i];
     run[i][3] = words[1][i + 1];
+    read |= words[0][i] | words[1][i];
   }
+  return read;
 }
 
 // A run's words with channels last, for the halves of a product's depth.
@@ -58,7 +62,6 @@ __device__ __forceinline__ unsigned int pick(unsigned int first, unsigned int se
   return operand(turn > 0 ? first : second);
 }
 
-// Keeps the compiler from putting words off: the stage is given back behind them.
 __device__ __forceinline__ void pin_words(Words& words) {
 #pragma unroll
   for (int i = 0; i < P::run + kReach; ++i) {
@@ -105,13 +108,16 @@ __device__ __forceinline__ void load_last_pixels(Words& words, const Element* ro
   pin_words(words);
 }
 
-// Makes a step's operands of its words. A word stands in two of them.
-__device__ __forceinline__ void arrange(Run& run, const Words& words) {
+// Makes a step's operands of its words, of which each stands in two. Gives a word that waits for all loads.
+__device__ __forceinline__ unsigned int arrange(Run& run, const Words& words) {
+  unsigned int read = words[0][kRun - 1];
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
     run[i][0] = words[0][i];
     run[i][1] = words[0][i + 1];
     run[i][2] = words[1][i];
     run[i][3] = words[1][i + 1];
+    read |= words[0][i];
   }
+  return read;
 }

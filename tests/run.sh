@@ -31,6 +31,11 @@ if [[ -z "${CONVTGEN_NVRTC_DIR:-}" ]]; then
     export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
   fi
 fi
+if [[ -z "${CONVTGEN_NVDISASM:-}" ]] && ! command -v nvdisasm >/dev/null; then
+  if nvdisasm=$(cmake/install_nvdisasm.sh "$build/nvdisasm"); then
+    export CONVTGEN_NVDISASM="$PWD/$nvdisasm"
+  fi
+fi
 # What is built through nvcc is tested where there is one, or where PyPI has it.
 if [[ -z "${CUDACXX:-}" ]] && ! command -v nvcc >/dev/null && [[ ! -x /usr/local/cuda/bin/nvcc ]]; then
   if nvcc=$(cmake/install_nvcc.sh "$build/nvcc"); then

@@ -1,9 +1,10 @@
 // Plans for tensor cores and those that records ship, as ptxas sees them: it tells what it makes slow, registers that
-// it keeps in memory and products that it runs one by one.
+// it keeps in memory and products that it runs one by one. What it does not tell is looked for in the machine code.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 #include "generator/planner/shipped_records.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
+#include "tests/end_to_end/machine_code.h"
 
 namespace convtgen {
 namespace {
@@ -124,9 +126,25 @@ std::vector<Case> without(std::string_view layer, std::vector<Case> cases) {
   return cases;
 }
 
+/// The path of nvdisasm: that of the environment, or the one that was there when the tests were built. Null: none.
+const char* disassembler() {
+  const char* named = std::getenv("CONVTGEN_NVDISASM");
+#ifdef CONVTGEN_NVDISASM
+  return named != nullptr ? named : CONVTGEN_NVDISASM;
+#else
+  return named;
+#endif
+}
+
+TEST(Disassembler, IsThere) {
+  if (disassembler() == nullptr) {
+    GTEST_SKIP() << "no nvdisasm: machine code is not looked at";
+  }
+}
+
 class PlanForPtxas : public ::testing::TestWithParam<Case> {};
 
-TEST_P(PlanForPtxas, IsNeitherSpilledNorSerialised) {
+TEST_P(PlanForPtxas, BecomesSoundMachineCode) {
   const Result<KernelSource> source = specialize(GetParam().problem, GetParam().plan);
   ASSERT_TRUE(source) << source.error().message;
   const Result<Binary> binary = compile_with_nvrtc(*source, GetParam().problem.target.architecture, BinaryKind::kCubin);
@@ -137,6 +155,16 @@ TEST_P(PlanForPtxas, IsNeitherSpilledNorSerialised) {
   EXPECT_EQ(usage->stack_bytes, 0);
   for (const char* bad : {"serialized", "is injected", "C7510", "C7511", "C7512", "C7517", "C7519", "C7520"}) {
     EXPECT_EQ(binary->log.find(bad), std::string::npos) << binary->log;
+  }
+  if (disassembler() != nullptr) {
+    const std::optional<std::string> listing = listing_of(disassembler(), binary->bytes);
+    ASSERT_TRUE(listing) << disassembler();
+    const std::vector<MachineCode> kernels = kernels_of_listing(*listing);
+    ASSERT_FALSE(kernels.empty()) << *listing;
+    for (const MachineCode& kernel : kernels) {
+      EXPECT_EQ(overwritten_operands(kernel), std::vector<std::string>()) << kernel.name;
+      EXPECT_EQ(early_arrivals(kernel), std::vector<std::string>()) << kernel.name;
+    }
   }
 }
 

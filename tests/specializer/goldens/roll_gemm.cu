@@ -308,7 +308,8 @@ __device__ __forceinline__ void copy_channels(float* to, const float* __restrict
 }
 
 // Takes a thread's run of a staged row to registers, for one step. `row` is its first position of its first channel.
-__device__ __forceinline__ void load_run(Run& run, const float* row) {
+// Gives a word that waits for all loads.
+__device__ __forceinline__ unsigned int load_run(Run& run, const float* row) {
   unsigned int words[2][10];  // for the halves of a product's depth
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -325,13 +326,16 @@ __device__ __forceinline__ void load_run(Run& run, const float* row) {
     wgmma_pin_operand(words[0][i]);
     wgmma_pin_operand(words[1][i]);
   }
+  unsigned int read = words[0][9] | words[1][9];
 #pragma unroll
   for (int i = 0; i < 9; ++i) {
     run[i][0] = words[0][i];
     run[i][1] = words[0][i + 1];
     run[i][2] = words[1][i];
     run[i][3] = words[1][i + 1];
+    read |= (words[0][i] | words[1][i]);
   }
+  return read;
 }
 
 // Keeps the compiler from moving the sums across the waits for their products, or the fences before them.
@@ -342,12 +346,12 @@ __device__ __forceinline__ void pin(Sums (&sums)[1]) {
   }
 }
 
-// All products of one chunk of an input row. `row` is the thread's first position in the stage, which is given back
-// when it lies in registers.
+// All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when
+// it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], const float* row, unsigned long long weights,
-                                               unsigned long long* empty) {
+                                               unsigned long long* empty, int zero) {
   Run runs[2];
-  load_run(runs[0], row);
+  unsigned int read = load_run(runs[0], row);
   wgmma_fence();
   wgmma_m64n96k8_tf32_rs(sums[0], runs[0][7], wgmma_descriptor_move(weights, 0), 1);      // kernel column 0
   wgmma_m64n96k8_tf32_rs(sums[0], runs[0][6], wgmma_descriptor_move(weights, 12288), 1);  // kernel column 1
@@ -357,7 +361,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], const float* row
   wgmma_m64n96k8_tf32_rs(sums[0], runs[0][2], wgmma_descriptor_move(weights, 61440), 1);  // kernel column 5
   wgmma_m64n96k8_tf32_rs(sums[0], runs[0][1], wgmma_descriptor_move(weights, 73728), 1);  // kernel column 6
   wgmma_commit();
-  load_run(runs[1], row + 1088);
+  read = load_run(runs[1], row + 1088);
   wgmma_fence();
   wgmma_m64n96k8_tf32_rs(sums[0], runs[1][7], wgmma_descriptor_move(weights, 3072), 1);   // kernel column 0
   wgmma_m64n96k8_tf32_rs(sums[0], runs[1][6], wgmma_descriptor_move(weights, 15360), 1);  // kernel column 1
@@ -368,7 +372,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], const float* row
   wgmma_m64n96k8_tf32_rs(sums[0], runs[1][1], wgmma_descriptor_move(weights, 76800), 1);  // kernel column 6
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[0], row + 2176);
+  read = load_run(runs[0], row + 2176);
   wgmma_fence();
   wgmma_m64n96k8_tf32_rs(sums[0], runs[0][7], wgmma_descriptor_move(weights, 6144), 1);   // kernel column 0
   wgmma_m64n96k8_tf32_rs(sums[0], runs[0][6], wgmma_descriptor_move(weights, 18432), 1);  // kernel column 1
@@ -379,10 +383,10 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], const float* row
   wgmma_m64n96k8_tf32_rs(sums[0], runs[0][1], wgmma_descriptor_move(weights, 79872), 1);  // kernel column 6
   wgmma_commit();
   wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[1], row + 3264);
+  read = load_run(runs[1], row + 3264);
   __syncwarp();
   if (threadIdx.x % 32 == 0) {
-    mbarrier_arrive(empty);
+    mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
   }
   wgmma_fence();
   wgmma_m64n96k8_tf32_rs(sums[0], runs[1][7], wgmma_descriptor_move(weights, 9216), 1);   // kernel column 0
@@ -507,7 +511,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int column = (warp * 8 + lane / 4) * 2;
     const int own = quarter * 136 + column;
     const int co = quarter * 2;
-    // What it stores of the strip: its own outputs, or a piece of a warpgroup's.
     Sums sums[1] = {};
     mbarrier_wait(resident, 0);
     for (int index = first_tile; index < tiles; index += next_tile) {
@@ -522,7 +525,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
           pin(sums);
           mbarrier_wait(&full[stage], parity);
           multiply_chunk(sums, reinterpret_cast<const float*>(stages + stage * 17408) + own,
-                         wgmma_descriptor(shared, 1536, 128, 0), &empty[stage]);
+                         wgmma_descriptor(shared, 1536, 128, 0), &empty[stage], batch >> 31);
           ++stage;
           if (stage == 8) {
             stage = 0;

@@ -345,7 +345,6 @@ __device__ __forceinline__ unsigned int pick(unsigned int first, unsigned int se
   return turn > 0 ? first : second;
 }
 
-// Keeps the compiler from putting words off: the stage is given back behind them.
 __device__ __forceinline__ void pin_words(Words& words) {
 #pragma unroll
   for (int i = 0; i < 10; ++i) {
@@ -376,15 +375,18 @@ __device__ __forceinline__ void load_pixels(Words& even, Words& odd, const unsig
   pin_words(odd);
 }
 
-// Makes a step's operands of its words. A word stands in two of them.
-__device__ __forceinline__ void arrange(Run& run, const Words& words) {
+// Makes a step's operands of its words, of which each stands in two. Gives a word that waits for all loads.
+__device__ __forceinline__ unsigned int arrange(Run& run, const Words& words) {
+  unsigned int read = words[0][9];
 #pragma unroll
   for (int i = 0; i < 9; ++i) {
     run[i][0] = words[0][i];
     run[i][1] = words[0][i + 1];
     run[i][2] = words[1][i];
     run[i][3] = words[1][i + 1];
+    read |= words[0][i];
   }
+  return read;
 }
 
 // Keeps the compiler from moving the sums across the waits for their products, or the fences before them.
@@ -398,18 +400,19 @@ __device__ __forceinline__ void pin(Sums (&sums)[2]) {
   }
 }
 
-// All products of one chunk of an input row. `row` is the thread's first position in the stage, which is given back
-// when it lies in registers.
+// All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when
+// it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2], const unsigned short* row, unsigned long long weights,
-                                               unsigned long long* empty, int turn) {
+                                               unsigned long long* empty, int zero, int turn) {
   Run runs[1];
   Words words[2];  // with channels last: of two steps, which one read brings
+  unsigned int read;
   load_pixels(words[0], words[1], row, turn);
+  read = arrange(runs[0], words[0]);
   __syncwarp();
   if (threadIdx.x % 32 == 0) {
-    mbarrier_arrive(empty);
+    mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
   }
-  arrange(runs[0], words[0]);
   wgmma_fence();
   wgmma_m64n96k16_f16_rs(sums[0], runs[0][6], wgmma_descriptor_move(weights, 0), 1);      // kernel column 0
   wgmma_m64n96k16_f16_rs(sums[1], runs[0][8], wgmma_descriptor_move(weights, 0), 1);      // kernel column 0
@@ -427,7 +430,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2], const unsigned s
   wgmma_m64n96k16_f16_rs(sums[1], runs[0][2], wgmma_descriptor_move(weights, 36864), 1);  // kernel column 6
   wgmma_commit();
   wgmma_wait(0);
-  arrange(runs[0], words[1]);
+  read = arrange(runs[0], words[1]);
   wgmma_fence();
   wgmma_m64n96k16_f16_rs(sums[0], runs[0][6], wgmma_descriptor_move(weights, 3072), 1);   // kernel column 0
   wgmma_m64n96k16_f16_rs(sums[1], runs[0][8], wgmma_descriptor_move(weights, 3072), 1);   // kernel column 0
@@ -541,7 +544,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int own = first * 32 + quarter * 8;
     const int turn = lane / 4 % 2 == 1 ? -32 : 32;  // to its pair's other pixel
     const int co = quarter * 8;
-    // What it stores of the strip: its own outputs, or a piece of a warpgroup's.
     Sums sums[2] = {};
     mbarrier_wait(resident, 0);
     for (int index = first_tile; index < tiles; index += next_tile) {
@@ -556,7 +558,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
           pin(sums);
           mbarrier_wait(&full[stage], parity);
           multiply_chunk(sums, reinterpret_cast<const unsigned short*>(stages + stage * 16768) + own,
-                         wgmma_descriptor(shared, 1536, 128, 0), &empty[stage], turn);
+                         wgmma_descriptor(shared, 1536, 128, 0), &empty[stage], batch >> 31, turn);
           ++stage;
           if (stage == 8) {
             stage = 0;

@@ -1,0 +1,246 @@
+#include "tests/end_to_end/machine_code.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+namespace convtgen {
+namespace {
+
+struct Registers {
+  std::array<std::uint64_t, 4> bits = {};
+
+  auto operator<=>(const Registers&) const = default;
+  void add(int number) { bits[static_cast<std::size_t>(number / 64)] |= std::uint64_t{1} << number % 64; }
+  void add(const Registers& others) {
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+      bits[i] |= others.bits[i];
+    }
+  }
+  bool meets(const Registers& others) const {
+    return ((bits[0] & others.bits[0]) | (bits[1] & others.bits[1]) | (bits[2] & others.bits[2]) |
+            (bits[3] & others.bits[3])) != 0;
+  }
+};
+
+bool starts_with_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.starts_with(word); });
+}
+
+int number_of(const std::string& digits) {
+  int number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
+Registers registers_from(int first, int count) {
+  Registers out;
+  for (int i = first; i < first + count && i < 255; ++i) {
+    out.add(i);
+  }
+  return out;
+}
+
+/// All registers that an instruction names, the first of a row alone.
+Registers named_registers(const std::string& text) {
+  static const std::regex kRegister(R"(\bR(\d+)\b)");
+  Registers out;
+  for (std::sregex_iterator it(text.begin(), text.end(), kRegister), end; it != end; ++it) {
+    out.add(number_of((*it)[1]));
+  }
+  return out;
+}
+
+/// What an instruction that is no product writes.
+Registers written_registers(const std::string& text) {
+  if (starts_with_one_of(text, {"ST",     "BRA",  "BAR",    "SYNCS", "RED",  "EXIT",  "WARPSYNC", "BSSY",
+                                "BSYNC",  "NOP",  "MEMBAR", "FENCE", "UBLK", "WARPG", "DEPBAR",   "LDGSTS",
+                                "ERRBAR", "CCTL", "ARRIVE", "USETM", "NANO", "YIELD", "CALL",     "RET",
+                                "BREAK",  "UTMA", "KILL",   "BMOV",  "R2UR", "HGMMA", "LDGDEP",   "ACQBULK"})) {
+    return {};
+  }
+  // The first operand, or the second behind a predicate.
+  static const std::regex kDestination(R"(^(\S+) (?:U?P[T\d], )*R(\d+)\b)");
+  std::smatch match;
+  if (!std::regex_search(text, match, kDestination)) {
+    return {};
+  }
+  const std::string operation = match[1];
+  int count = 1;
+  if (operation.find(".128") != std::string::npos) {
+    count = 4;
+  } else if (operation.find(".64") != std::string::npos || operation.find("WIDE") != std::string::npos ||
+             (operation.starts_with("CS2R") && operation.find(".32") == std::string::npos)) {
+    count = 2;
+  }
+  return registers_from(number_of(match[2]), count);
+}
+
+/// Products that end together: what they read, and their sums.
+struct Group {
+  Registers operands;
+  Registers sums;
+
+  auto operator<=>(const Group&) const = default;
+};
+using Groups = std::vector<Group>;  // the last one is not yet closed
+
+constexpr std::size_t kMostGroups = 6;  // more are never under way
+
+void add_product(Groups& groups, const std::string& text) {
+  static const std::regex kProduct(R"(^HGMMA\.64x(\d+)x\S* R(\d+), (?:R(\d+)|gdesc))");
+  std::smatch match;
+  if (std::regex_search(text, match, kProduct)) {
+    groups.back().sums.add(registers_from(number_of(match[2]), number_of(match[1]) / 2));
+    if (match[3].matched) {
+      groups.back().operands.add(registers_from(number_of(match[3]), 4));
+    }
+  }
+  if (text.find("gsb0") != std::string::npos) {
+    groups.emplace_back();
+    if (groups.size() > kMostGroups) {
+      groups.erase(groups.begin());
+    }
+  }
+}
+
+/// Behind a wait that leaves so many groups under way.
+void retire(Groups& groups, const std::string& text) {
+  static const std::regex kLeft(R"(gsb0, 0x([0-9a-f]+))");
+  std::smatch match;
+  const std::size_t left = std::regex_search(text, match, kLeft) ? static_cast<std::size_t>(number_of(match[1])) : 0;
+  while (groups.size() > left + 1) {
+    groups.erase(groups.begin());
+  }
+}
+
+/// Goes all paths through a kernel: `step` changes the state at an instruction, and says whether something is wrong
+/// there. Places where paths meet are gone on from once for each state.
+template <typename State, typename Step>
+std::vector<std::string> faults_on_paths(const MachineCode& code, const State& first, const Step& step) {
+  std::set<std::size_t> wrong;
+  std::set<std::size_t> meeting;
+  for (const auto& [label, place] : code.labels) {
+    meeting.insert(place);
+  }
+  std::set<std::pair<std::size_t, State>> seen;
+  std::vector<std::pair<std::size_t, State>> open = {{0, first}};
+  while (!open.empty()) {
+    auto [at, state] = std::move(open.back());
+    open.pop_back();
+    for (; at < code.instructions.size(); ++at) {
+      if (meeting.contains(at) && !seen.emplace(at, state).second) {
+        break;
+      }
+      const Instruction& instruction = code.instructions[at];
+      if (step(state, instruction)) {
+        wrong.insert(at);
+      }
+      if (code.labels.contains(instruction.branch_to)) {
+        open.emplace_back(code.labels.at(instruction.branch_to), state);
+      }
+      if ((!instruction.branch_to.empty() || instruction.text.starts_with("EXIT")) && !instruction.is_conditional) {
+        break;
+      }
+    }
+  }
+  std::vector<std::string> out;
+  for (const std::size_t at : wrong) {
+    out.push_back(fmt::format("{}: {}", code.instructions[at].address, code.instructions[at].text));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<MachineCode> kernels_of_listing(std::string_view listing) {
+  static const std::regex kInstruction(R"(^\s*/\*([0-9a-f]{4,6})\*/\s+(@!?U?P\S+\s+)?(.*?)\s*;)");
+  static const std::regex kBranch(R"(^BRA.*`\((\S+)\))");
+  std::vector<MachineCode> out;
+  std::istringstream lines{std::string(listing)};
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (line.starts_with(".text.")) {
+      out.push_back({line.substr(6, line.find(':') - 6), {}, {}});
+    } else if (out.empty()) {
+      continue;
+    } else if (line.starts_with(".L_") && line.ends_with(':')) {
+      out.back().labels[line.substr(0, line.size() - 1)] = out.back().instructions.size();
+    } else if (std::regex_search(line, match, kInstruction)) {
+      Instruction instruction{match[1], match[3], match[2].matched, {}};
+      std::smatch branch;
+      if (std::regex_search(instruction.text, branch, kBranch)) {
+        instruction.branch_to = branch[1];
+        // BRA.DIV, BRA.U.ANY and BRA UP0, ...: they ask for themselves.
+        instruction.is_conditional |= instruction.text.find(".DIV") != std::string::npos ||
+                                      instruction.text.find(".ANY") != std::string::npos ||
+                                      instruction.text.find(", `(") != std::string::npos;
+      }
+      out.back().instructions.push_back(std::move(instruction));
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> listing_of(const std::string& disassembler, std::string_view binary) {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / fmt::format("convtgen_listing_{}.cubin", ::getpid());
+  std::ofstream(file, std::ios::binary) << binary;
+  FILE* pipe = ::popen(fmt::format("'{}' -c '{}'", disassembler, file.string()).c_str(), "r");
+  if (pipe == nullptr) {
+    return std::nullopt;
+  }
+  std::string out;
+  char buffer[65536];
+  for (std::size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) {
+    out.append(buffer, count);
+  }
+  const int status = ::pclose(pipe);
+  std::filesystem::remove(file);
+  return status == 0 ? std::optional(out) : std::nullopt;
+}
+
+std::vector<std::string> overwritten_operands(const MachineCode& code) {
+  return faults_on_paths(code, Groups{{}}, [](Groups& groups, const Instruction& instruction) {
+    const std::string& text = instruction.text;
+    if (text.starts_with("HGMMA")) {
+      add_product(groups, text);
+      return false;
+    }
+    if (text.starts_with("WARPGROUP.DEPBAR")) {
+      retire(groups, text);
+      return false;
+    }
+    const Registers written = written_registers(text);
+    const Registers named = instruction.branch_to.empty() ? named_registers(text) : Registers();
+    return std::ranges::any_of(groups, [&](const Group& group) {
+      return written.meets(group.operands) || written.meets(group.sums) || named.meets(group.sums);
+    });
+  });
+}
+
+std::vector<std::string> early_arrivals(const MachineCode& code) {
+  using Loads = std::set<Registers>;  // whose values nothing has waited for
+  return faults_on_paths(code, Loads(), [](Loads& loads, const Instruction& instruction) {
+    const bool is_load = instruction.text.starts_with("LDS");
+    const Registers named = named_registers(instruction.text);
+    std::erase_if(loads, [&](const Registers& load) { return load.meets(named); });
+    const Registers written = is_load ? written_registers(instruction.text) : Registers();
+    if (written != Registers()) {
+      loads.insert(written);
+    }
+    return instruction.text.starts_with("SYNCS.ARRIVE") && !loads.empty();
+  });
+}
+
+}  // namespace convtgen

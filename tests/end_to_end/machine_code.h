@@ -1,0 +1,42 @@
+// Faults of machine code that the assembler makes and no log of it tells, found in what nvdisasm prints.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace convtgen {
+
+struct Instruction {
+  std::string address;    // hexadecimal, as printed
+  std::string text;       // without predicate and semicolon
+  bool is_conditional;    // whether it has a predicate
+  std::string branch_to;  // a label; empty: none
+};
+
+/// A kernel, in the order of addresses.
+struct MachineCode {
+  std::string name;
+  std::vector<Instruction> instructions;
+  std::map<std::string, std::size_t> labels;  // of the instruction behind each
+};
+
+/// The kernels of a listing of `nvdisasm -c`.
+std::vector<MachineCode> kernels_of_listing(std::string_view listing);
+
+/// What nvdisasm prints for a binary; nothing where it fails. `disassembler` is its path.
+std::optional<std::string> listing_of(const std::string& disassembler, std::string_view binary);
+
+/// Instructions that write registers which a product under way reads or adds to, or that read its sums: on some path,
+/// no WARPGROUP.DEPBAR stands between. Products are asynchronous, and the assembler keeps their registers for them in
+/// straight code only, not from one turn of a loop to the next.
+std::vector<std::string> overwritten_operands(const MachineCode& code);
+
+/// Arrivals at mbarriers behind loads from shared memory whose values no instruction between has taken. The arrival may
+/// be done first, and where it gives memory back, what comes there next may be read.
+std::vector<std::string> early_arrivals(const MachineCode& code);
+
+}  // namespace convtgen

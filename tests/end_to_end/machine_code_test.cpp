@@ -1,0 +1,79 @@
+#include "tests/end_to_end/machine_code.h"
+
+#include <gtest/gtest.h>
+
+namespace convtgen {
+namespace {
+
+MachineCode kernel(const std::string& lines) {
+  return kernels_of_listing(".text.kernel:\n" + lines).at(0);
+}
+
+// A loop whose products of one turn are under way when the next begins.
+constexpr const char* kLoop = R"(
+.L_x_1:
+        /*0010*/                   LDS.128 {}, [R3] ;
+        /*0020*/                   FMUL {}, R8, R9 ;
+        /*0030*/                   WARPGROUP.ARRIVE ;
+        /*0040*/                   HGMMA.64x64x16.F32 R24, R100, gdesc[UR8], R24, gsb0 ;
+        /*0050*/              @!P1 BRA `(.L_x_1) ;
+        /*0060*/                   WARPGROUP.DEPBAR.LE gsb0, 0x0 ;
+        /*0070*/                   STG.E desc[UR4][R2.64], R24 ;
+        /*0080*/                   EXIT ;
+)";
+
+std::string loop(const std::string& loaded, const std::string& multiplied) {
+  std::string out = kLoop;
+  out.replace(out.find("{}"), 2, loaded);
+  out.replace(out.find("{}"), 2, multiplied);
+  return out;
+}
+
+TEST(OverwrittenOperands, AreNotThoseOfOthers) {
+  EXPECT_EQ(overwritten_operands(kernel(loop("R12", "R104"))), std::vector<std::string>());
+}
+
+TEST(OverwrittenOperands, AreFoundFromOneTurnToTheNext) {
+  EXPECT_EQ(overwritten_operands(kernel(loop("R12", "R103"))), std::vector<std::string>{"0020: FMUL R103, R8, R9"});
+}
+
+TEST(OverwrittenOperands, AreAllThatALoadWrites) {
+  EXPECT_EQ(overwritten_operands(kernel(loop("R97", "R104"))), std::vector<std::string>{"0010: LDS.128 R97, [R3]"});
+}
+
+TEST(OverwrittenOperands, AreSumsToo) {
+  EXPECT_EQ(overwritten_operands(kernel(loop("R12", "R55"))).size(), 1u);
+  EXPECT_EQ(overwritten_operands(kernel(loop("R12", "R56"))).size(), 0u);
+}
+
+TEST(OverwrittenOperands, MayBeWrittenBehindTheWait) {
+  const char* waits = R"(
+.L_x_1:
+        /*0010*/                   HGMMA.64x64x16.F32 R24, R100, gdesc[UR8], R24, gsb0 ;
+        /*0020*/                   HGMMA.64x64x16.F32 R24, R104, gdesc[UR8], R24, gsb0 ;
+        /*0030*/                   WARPGROUP.DEPBAR.LE gsb0, 0x1 ;
+        /*0040*/                   FMUL {}, R8, R9 ;
+        /*0050*/              @!P1 BRA `(.L_x_1) ;
+        /*0060*/                   EXIT ;
+)";
+  std::string first = waits, second = waits;
+  first.replace(first.find("{}"), 2, "R100");
+  second.replace(second.find("{}"), 2, "R104");
+  EXPECT_EQ(overwritten_operands(kernel(first)).size(), 0u);
+  EXPECT_EQ(overwritten_operands(kernel(second)).size(), 1u);
+}
+
+TEST(EarlyArrivals, AreThoseBehindLoadsThatNothingTook) {
+  // The values of a load come together.
+  const std::string load = "        /*0010*/                   LDS.128 R12, [R3] ;\n";
+  const std::string use = "        /*0020*/                   LOP3.LUT R4, R15, R5, RZ, 0xfc, !PT ;\n";
+  const std::string arrival = "        /*0030*/              @!P0 SYNCS.ARRIVE.TRANS64.A1T0 RZ, [R20+URZ], RZ ;\n";
+  const std::string first_use = "        /*0020*/                   LOP3.LUT R4, R12, R5, RZ, 0xfc, !PT ;\n";
+  EXPECT_EQ(early_arrivals(kernel(load + arrival)).size(), 1u);
+  EXPECT_EQ(early_arrivals(kernel(load + first_use + arrival)).size(), 0u);
+  EXPECT_EQ(early_arrivals(kernel(load + use + arrival)).size(), 0u);
+  EXPECT_EQ(early_arrivals(kernel(load + arrival + use)).size(), 1u);
+}
+
+}  // namespace
+}  // namespace convtgen
