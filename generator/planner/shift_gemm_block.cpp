@@ -118,11 +118,10 @@ bool choose_ahead(const Facts& f, Block& b) {
 }
 
 /// Whether there is a producer for each row of a channel that bulk copies bring, of four channels where rows begin
-/// anywhere; and of all channels where these are many, which is good for few rows.
+/// anywhere.
 bool has_producers(const Facts& f, const Block& b) {
-  const std::int64_t rows = b.tile_n * staging_of(f, b).image_rows;
-  const std::int64_t channels = !f.split && b.chunk == 8 * f.depth ? b.chunk : is_skewed(f, b) ? 4 : 1;
-  return !b.bulk || f.channels_last || rows * channels <= kProducers;
+  const std::int64_t rows = b.tile_n * staging_of(f, b).image_rows * (is_skewed(f, b) ? 4 : 1);
+  return !b.bulk || f.channels_last || rows <= kProducers;
 }
 
 /// The tile that is predicted to take least, with the least halo; false where none fits.
@@ -205,7 +204,7 @@ std::vector<std::int64_t> chunk_sizes(const Facts& f) {
     if (layer.in_channels > 2 * f.depth) {
       sizes.push_back(4 * f.depth);
     }
-    if (layer.in_channels > 4 * f.depth) {
+    if (f.channels_last && layer.in_channels > 4 * f.depth) {
       sizes.push_back(8 * f.depth);
     }
     return sizes;

@@ -122,7 +122,7 @@ constexpr Case kTensorCores[] = {
      true,
      true,
      true,
-     0,
+     3,
      true,
      {},
      true,
