@@ -53,8 +53,8 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   const int skew = kSkewed ? place_in_piece(x, start + channel * plane) : 0;
   const int head = kSkewed ? (skew + begin) / kPiece * kPiece : begin;
   const int tail = kSkewed ? ceil_div(skew + end, kPiece) * kPiece : end;
-  const bool is_copied = (!kHasSpare || (!kWholeRounds && kRounds == 1) || channel < kRowChannels) &&
-                         (P::tile_n == 1 || first_image + image < batch) && iy >= 0 && iy < in_h && begin < end;
+  const bool is_copied = (!kHasSpare || channel < kRowChannels) && (P::tile_n == 1 || first_image + image < batch) &&
+                         iy >= 0 && iy < in_h && begin < end;
   Copy copy;
   copy.channel = channel;
   copy.from = x + (start - skew + head + (first_channel + channel) * plane);

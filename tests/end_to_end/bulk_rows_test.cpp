@@ -88,6 +88,9 @@ constexpr Case kCases[] = {
     {"several_images", "conv_transpose2d 35 -> 8; kernel 3x3; stride 2x2; padding 1x1; input 11x6x8; compute tf32"},
     {"halves", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 2x20x72; dtype f16"},
     {"scaled", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 2x20x72; compute f32x3"},
+    {"more_producers_than_rows",
+     "conv_transpose2d 8 -> 20; kernel 2x11; stride 3x3; padding 2x2; output_padding 1x1; dilation 3x1; input 2x40x4; "
+     "compute f32x3"},
     {"one_row", "conv_transpose1d 40 -> 8; kernel 4; stride 2; padding 1; input 3x1000; compute tf32"},
     {"anywhere", "conv_transpose2d 48 -> 8; kernel 3x3; padding 1x1; input 2x20x67; compute tf32"},
     {"anywhere_more_chunks", "conv_transpose2d 210 -> 8; kernel 3x3; padding 1x1; input 1x24x67; compute tf32"},

@@ -122,7 +122,7 @@ constexpr Case kTensorCores[] = {
      true,
      true,
      true,
-     3,
+     4,
      true,
      {},
      true,

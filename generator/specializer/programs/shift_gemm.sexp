@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "daec402ea3f69f9fb4a33c1bbe959052889caf52865f447e4b350a696c6193b8")
+  (digest "decb23ef3fe92104eeafd52863e49a81b3c71d6593de70bfb6eb321ff8d37a18")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -911,7 +911,7 @@
     (declare @13 (const int) skew (? kSkewed (call place_in_piece x (+ start (* channel plane))) 0))
     (declare @14 (const int) head (? kSkewed (* (/ (+ skew begin) kPiece) kPiece) begin))
     (declare @15 (const int) tail (? kSkewed (* (call ceil_div (+ skew end) kPiece) kPiece) end))
-    (declare @16 (const bool) is_copied (&& (&& (&& (&& (|| (|| (! kHasSpare) (&& (! kWholeRounds) (== kRounds 1))) (< channel kRowChannels)) (|| (== P::tile_n 1) (< (+ first_image image) batch))) (>= iy 0)) (< iy in_h)) (< begin end)))
+    (declare @16 (const bool) is_copied (&& (&& (&& (&& (|| (! kHasSpare) (< channel kRowChannels)) (|| (== P::tile_n 1) (< (+ first_image image) batch))) (>= iy 0)) (< iy in_h)) (< begin end)))
     (declare @18 Copy copy)
     (do @19 (= (. copy channel) channel))
     (do @20 (= (. copy from) (+ x (+ (+ (- start skew) head) (* (+ first_channel channel) plane)))))
