@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "decb23ef3fe92104eeafd52863e49a81b3c71d6593de70bfb6eb321ff8d37a18")
+  (digest "a54a19883e4f6d4695825b3c33844bb8e9ff07c98a24bd17fc2c1e2ef3e582fd")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -379,7 +379,7 @@ __device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first
   // in channel 0
   const long long start =
       static_cast<long long>(first_image) * 16777216 + static_cast<long long>(iy) * 1024 + first_column;
-  const bool is_copied = channel < 12 && iy >= 0 && iy < 512 && begin < end;
+  const bool is_copied = channel < 16 && iy >= 0 && iy < 512 && begin < end;
   Copy copy;
   copy.channel = channel;
   copy.from = x + (start + begin + (first_channel + channel) * 524288ll);
