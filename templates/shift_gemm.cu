@@ -59,7 +59,9 @@ constexpr int kOwnChunks = kChunks / P::cluster;         // that a block of a cl
 constexpr int kStoredColumns = P::columns / P::cluster;  // output channels that it finishes
 constexpr int kTiles = P::run / 2;                       // of 64 positions, that a warpgroup makes
 constexpr int kChannelTiles = ceil_div(P::out_channels, P::columns);
-constexpr int kColumnTiles = kPhaseGroups * kChannelTiles;
+constexpr int kColumnTiles = P::groups * kPhaseGroups * kChannelTiles;
+constexpr int kInChannels = P::groups * P::in_channels;  // of a pixel
+constexpr int kOutChannels = P::groups * P::out_channels;
 
 // The halo. Staged columns begin where a copy may, and what a thread reads at once.
 constexpr int kLeastOffsetH = offset_of_tap(P::kernel_h - 1, P::stride_h, P::padding_h, P::dilation_h);
@@ -354,14 +356,14 @@ __device__ __forceinline__ Tile tile_at(int index, const int tiles_y, const int 
   return tile;
 }
 
-// The place of a thread that reads from row `iy` of an image of the tile on, and from its staged `column`; `quarter` is
+// The place of a thread that reads from row `iy` of an image of the tile on, and from its staged `column`; `channel` is
 // its first channel.
-__device__ __forceinline__ Place place_of(const Tile& tile, const Element* __restrict__ x, int image, int quarter,
+__device__ __forceinline__ Place place_of(const Tile& tile, const Element* __restrict__ x, int image, int channel,
                                           int iy, int column, const int in_h, const int in_w) {
   const int first_column = tile.m_x + kFirstColumn;
   Place place;
   place.piece = place_in_piece(
-      x, ((static_cast<long long>(tile.image + image) * P::in_channels + quarter) * in_h + iy) * in_w + first_column);
+      x, ((static_cast<long long>(tile.image + image) * kInChannels + channel) * in_h + iy) * in_w + first_column);
   place.column = first_column + column + kRunStart;
   place.at_edge = first_column < 0 || first_column + kStagedColumns > in_w;
   return place;
@@ -390,8 +392,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int tiles_x = kFlat ? (in_h * in_w + (P::tile_w - 1)) / P::tile_w
                             : (out_w + (P::stride_w * P::tile_w - 1)) / (P::stride_w * P::tile_w);
   const int tiles = (batch + (P::tile_n - 1)) / P::tile_n * tiles_y * tiles_x;
-  const long long in_image = static_cast<long long>(in_h) * in_w * P::in_channels;
-  const long long out_image = static_cast<long long>(out_h) * out_w * P::out_channels;
+  const long long in_image = static_cast<long long>(in_h) * in_w * kInChannels;
+  const long long out_image = static_cast<long long>(out_h) * out_w * kOutChannels;
 
   // The block's output channels and phase rows; blocks that read the same input run together.
   const int rank = P::cluster == 1 ? 0 : blockIdx.x % P::cluster;
@@ -399,9 +401,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int first_tile = blockIdx.x / (P::cluster * kColumnTiles);
   const int next_tile = P::cluster == 1 ? gridDim.x / kColumnTiles : tiles;
   const int first_out = column_tile % kChannelTiles * P::columns;
-  const int phase_row = kPhaseGroups == 1 ? 0 : column_tile / kChannelTiles;
+  const int group = P::groups == 1 ? 0 : column_tile / (kChannelTiles * kPhaseGroups);
+  const int first_in = group * P::in_channels;
+  const int phase_row = kPhaseGroups == 1 ? 0 : column_tile / kChannelTiles - group * kPhaseGroups;
   const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
   const unsigned char* block_weights = packed + static_cast<long long>(column_tile) * kPackedBytes;
+  if constexpr (P::groups > 1) {
+    y += static_cast<long long>(group * P::out_channels) * (P::channels_last ? 1 : out_h) *
+         (P::channels_last ? 1 : out_w);
+    if (P::has_bias) {
+      bias += group * P::out_channels;
+    }
+  }
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + kResidentBytes;
@@ -453,7 +464,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     unsigned int oldest_parity = 0;
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, tiles_y, tiles_x);
-      const Element* image = x + tile.image * in_image;
+      const Element* image =
+          x + (tile.image * in_image + first_in * (P::channels_last ? 1 : static_cast<long long>(in_h) * in_w));
       Pixels pixels;
       if (kKept) {
         find_pixels(pixels, tile.m_y + above, tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
@@ -461,9 +473,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       Copy copy;
       int uncleared = 0;  // stages that may have something beside the tile's rows
       if (kByRows) {
-        copy = find_copy(x, tile.image, rank * kOwnChunks * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
-                         kByWarps ? warp - kConsumers / 32 : thread % 32 * (kProducers / 32) + thread / 32, batch, rows,
-                         columns);
+        copy = find_copy(
+            x, tile.image, first_in + rank * kOwnChunks * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
+            kByWarps ? warp - kConsumers / 32 : thread % 32 * (kProducers / 32) + thread / 32, batch, rows, columns);
         uncleared =
             has_gaps(tile.m_y + above, tile.m_x + kFirstColumn, batch - tile.image, rows, columns) ? P::stages : 0;
       }
@@ -576,7 +588,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       Place place;
       if (kSkewed) {
         const Tile tile = tile_at(index, tiles_y, tiles_x);
-        place = place_of(tile, x, image, quarter, tile.m_y + above + row, column, in_h, in_w);
+        place = place_of(tile, x, image, first_in + quarter, tile.m_y + above + row, column, in_h, in_w);
       }
       pin(sums);
       Run runs[2] = {};  // of f32x3: of low and of high parts

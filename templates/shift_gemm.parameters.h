@@ -15,7 +15,8 @@ struct Parameters {
   static constexpr int output_padding_w = 0;
   static constexpr int dilation_h = 1;
   static constexpr int dilation_w = 1;
-  static constexpr int in_channels = 128;
+  static constexpr int groups = 1;
+  static constexpr int in_channels = 128;  // of a group
   static constexpr int out_channels = 64;
   static constexpr bool has_bias = false;
   static constexpr bool channels_last = false;  // x and y are NHWC

@@ -3,7 +3,7 @@
 #pragma once
 
 // Adjacent pixels of a row that one copy brings: a run where its channels follow one another in memory too.
-constexpr int kPiecePixels = P::chunk == P::in_channels ? P::run : 1;
+constexpr int kPiecePixels = P::chunk == kInChannels ? P::run : 1;
 constexpr int kPieceCount = kPlane / kPiecePixels;
 constexpr int kPixelPieceBytes = kPiecePixels * P::chunk * kBytes;
 
@@ -38,8 +38,8 @@ __device__ __forceinline__ void stage_pieces(Element* to, const Element* __restr
         mbarrier_expect(full, bytes);
       }
       bulk_load(staged + (begin - ix) * P::chunk,
-                x + ((static_cast<long long>(image) * in_h + iy) * in_w + begin) * P::in_channels + first_channel,
-                bytes, full);
+                x + ((static_cast<long long>(image) * in_h + iy) * in_w + begin) * kInChannels + first_channel, bytes,
+                full);
     }
     if (exists && !is_whole) {
       for (int i = 0; i < kPiecePixels * P::chunk; i += kStore) {

@@ -48,9 +48,10 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   const int begin = max(first_column, 0) - first_column;
   const int end = min(first_column + kStagedColumns, in_w) - first_column;
   const long long plane = static_cast<long long>(in_h) * in_w;
-  const long long start = static_cast<long long>(first_image + image) * P::in_channels * plane +
+  const long long start = static_cast<long long>(first_image + image) * kInChannels * plane +
                           static_cast<long long>(iy) * in_w + first_column;  // in channel 0
-  const int skew = kSkewed ? place_in_piece(x, start + channel * plane) : 0;
+  const int skew =
+      kSkewed ? place_in_piece(x, start + (P::groups == 1 ? channel : first_channel + channel) * plane) : 0;
   const int head = kSkewed ? (skew + begin) / kPiece * kPiece : begin;
   const int tail = kSkewed ? ceil_div(skew + end, kPiece) * kPiece : end;
   const bool is_copied = (!kHasSpare || channel < kRowChannels) && (P::tile_n == 1 || first_image + image < batch) &&
@@ -61,8 +62,8 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   copy.to = channel * kChannelPitch + (image * kStagedRows + row) * kRowPitch + head;
   copy.bytes = is_copied ? (tail - head) * kBytes : 0;
   copy.at_end = kSkewed && is_copied &&
-                (start + begin < kPiece - 1 || start + (P::in_channels - 1) * plane + end + (kPiece - 1) >
-                                                   static_cast<long long>(batch) * P::in_channels * plane);
+                (start + begin < kPiece - 1 || start + (kInChannels - 1) * plane + end + (kPiece - 1) >
+                                                   static_cast<long long>(batch) * kInChannels * plane);
   return copy;
 }
 

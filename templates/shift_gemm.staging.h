@@ -33,8 +33,7 @@ __device__ __forceinline__ void stage_channels(Element* to, const Element* __res
     const int ix = first_column + column;
     const bool inside = (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
     const int bytes = inside ? min(in_w - ix, kCopy) * kBytes : 0;
-    const Element* from =
-        x + ((static_cast<long long>(image) * P::in_channels + first_channel) * in_h + iy) * in_w + ix;
+    const Element* from = x + ((static_cast<long long>(image) * kInChannels + first_channel) * in_h + iy) * in_w + ix;
     Element* staged = to + (image * kStagedRows + row) * kStagedColumns + column;
 #pragma unroll 4
     for (int channel = first; channel < P::chunk; channel += kAtOnce) {
@@ -73,7 +72,7 @@ __device__ __forceinline__ void find_pixels(Pixels& pixels, int first_row, int f
 __device__ __forceinline__ void copy_pixel(Element* to, const Element* __restrict__ x, long long place, int channel,
                                            int left) {
   const bool exists = place >= 0 && left > 0;
-  copy(to, exists ? x + place * P::in_channels + channel : x, exists ? left * kBytes : 0);
+  copy(to, exists ? x + place * kInChannels + channel : x, exists ? left * kBytes : 0);
 }
 
 // The same as stage_channels(), with channels last.

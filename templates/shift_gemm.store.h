@@ -54,7 +54,7 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
                                            : 0,
                                        P::has_bias ? shifts[first + i] : 0);
                   }
-                  store_together(y + (static_cast<long long>(oy) * out_w + ox) * P::out_channels + channel, values);
+                  store_together(y + (static_cast<long long>(oy) * out_w + ox) * kOutChannels + channel, values);
                 }
               }
             }

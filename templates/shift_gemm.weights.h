@@ -31,6 +31,7 @@ __device__ __forceinline__ int operand_row(int tap, int step, int half, int n) {
 }
 
 constexpr int kDepths = kChunks * kSteps;
+constexpr long long kGroupWeights = static_cast<long long>(P::in_channels) * P::out_channels * kTaps;
 constexpr int kPackedRows = P::split ? 1 : kDepths % 4 == 0 ? 4 : 2;
 
 // Makes {kPackedRows} rows of 16 bytes of the packed weights, of depths that follow one another: their reads are under
@@ -42,13 +43,17 @@ __device__ __forceinline__ void pack(const Element* __restrict__ weight, unsigne
   const int half = index / (kTaps * P::columns) % 2;
   const int first = index / (kTaps * P::columns * 2) % (kDepths / kPackedRows) * kPackedRows;
   const int channel_tile = index / (kTaps * P::columns * 2 * (kDepths / kPackedRows));
-  if (channel_tile < kChannelTiles) {
+  if (channel_tile < P::groups * kChannelTiles) {
     const int kh = place / P::kernel_w;
     const int tap = kPhaseGroups == 1 ? place : kh / kPhaseGroups * P::kernel_w + place % P::kernel_w;
     const int phase_row = kPhaseGroups == 1 ? 0 : (kh + P::stride_h - P::padding_h % P::stride_h) % P::stride_h;
-    const int column_tile = phase_row * kChannelTiles + channel_tile;
-    const int co = channel_tile * P::columns + out_channel_at(n);
+    const int group = P::groups == 1 ? 0 : channel_tile / kChannelTiles;
+    const int column_tile = (group * (kPhaseGroups - 1) + phase_row) * kChannelTiles + channel_tile;
+    const int co = (channel_tile - group * kChannelTiles) * P::columns + out_channel_at(n);
     unsigned char* tile_weights = packed + static_cast<long long>(column_tile) * kPackedBytes;
+    if constexpr (P::groups > 1) {
+      weight += group * kGroupWeights;
+    }
 #pragma unroll
     for (int depth = first; depth < first + kPackedRows; ++depth) {
       const int ci = depth * kDepth + (P::channels_last ? half * (kPack / 4) : half * kPack);
@@ -76,6 +81,9 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
   const int n = index % P::columns;
   const int column_tile = index / P::columns;
   const int co = column_tile % kChannelTiles * P::columns + out_channel_at(n);
+  if constexpr (P::groups > 1) {
+    weight += static_cast<long long>(column_tile / (kChannelTiles * kPhaseGroups)) * kGroupWeights;
+  }
   unsigned char* to = packed + static_cast<long long>(column_tile) * kPackedBytes;
   float* found = reinterpret_cast<float*>(to + kFoundOffset) + n * 8;  // by each warp
   float most = 0;

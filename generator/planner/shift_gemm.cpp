@@ -17,7 +17,8 @@ using shift_gemm::Facts;
 constexpr std::int64_t kThreads = 384;
 constexpr std::size_t kMostPlans = 16;
 
-Parameters parameters_of(const Layer& l, const Block& b) {
+Parameters parameters_of(const Facts& f, const Block& b) {
+  const Layer& l = f.layer;
   Parameters p = layer_parameters(l);
   p.insert({
       {"Element", TypeName{l.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
@@ -26,6 +27,7 @@ Parameters parameters_of(const Layer& l, const Block& b) {
                             : l.dtype == Dtype::kBf16 ? 1
                                                       : 2}},
       {"split", l.compute == Compute::kF32x3},
+      {"groups", f.groups},
       {"tile_n", b.tile_n},
       {"tile_h", b.tile_h},
       {"tile_w", b.tile_w},
@@ -53,7 +55,7 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   Plan plan;
   plan.template_name = "shift_gemm";
   plan.predicted_seconds = seconds;
-  plan.parameters = parameters_of(layer, b);
+  plan.parameters = parameters_of(f, b);
   plan.threads = kThreads;
   plan.cluster = static_cast<int>(b.cluster);
   plan.shared_bytes = shared_bytes(f, b);
@@ -67,7 +69,7 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   const std::int64_t merged = shift_gemm::merged_phases(layer);
   plan.reason = fmt::format(
       "tensor cores: {}products of 64 positions x {} columns, {} a warpgroup, {} stages of {} input channels{}, "
-      "weights {}{}{}{}",
+      "weights {}{}{}{}{}",
       f.split ? "three f16 for each of fp32; " : "", merged * b.columns,
       b.run / 2 * b.phase_rows * layer.stride.w / merged, b.stages, b.chunk,
       is_flat(f, b)               ? " in one piece"
@@ -76,13 +78,20 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
                                   : "",
       b.resident ? "resident" : "with each stage", b.in_turn ? ", warpgroups in turn" : "",
       b.exchange ? ", outputs through shared memory" : "",
-      b.cluster > 1 ? fmt::format(", channels parted among clusters of {} blocks", b.cluster) : "");
+      b.cluster > 1 ? fmt::format(", channels parted among clusters of {} blocks", b.cluster) : "",
+      f.groups > 1 ? fmt::format(", {} groups", f.groups) : "");
   return plan;
 }
 
+// Groups of fewer channels make too little of a product.
+constexpr std::int64_t kLeastGroupIn = 16;
+constexpr std::int64_t kLeastGroupOut = 8;
+
 bool applies(const Problem& problem) {
   const Layer& layer = problem.layer;
-  return problem.target.architecture == "sm_90a" && layer.groups == 1 &&
+  return problem.target.architecture == "sm_90a" &&
+         (layer.groups == 1 ||
+          (layer.in_channels / layer.groups >= kLeastGroupIn && layer.out_channels / layer.groups >= kLeastGroupOut)) &&
          (layer.compute == Compute::kTf32 || layer.compute == Compute::kF32x3 || layer.compute == Compute::kF16 ||
           layer.compute == Compute::kBf16);
 }
@@ -117,8 +126,8 @@ std::vector<Plan> plans_shift_gemm(const Problem& problem) {
 
 Grid shift_gemm_grid(const Problem& problem, const Plan& plan) {
   const Layer& layer = problem.layer;
-  const std::int64_t columns =
-      ceil_div(layer.out_channels, integer(plan, "columns")) * (layer.stride.h / integer(plan, "phase_rows"));
+  const std::int64_t columns = layer.groups * ceil_div(layer.out_channels / layer.groups, integer(plan, "columns")) *
+                               (layer.stride.h / integer(plan, "phase_rows"));
   const std::int64_t cluster = integer(plan, "cluster");
   // Of an image that is one row of positions, a tile has several rows, or about a part of one.
   const bool flat = shift_gemm::is_flat(shift_gemm::facts_of(problem), {.tile_h = integer(plan, "tile_h"),

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "generator/planner/cost.h"
 
@@ -230,7 +231,12 @@ Facts facts_of(const Problem& problem) {
   const Layer& layer = problem.layer;
   const std::int64_t bytes = layer.dtype == Dtype::kF32 ? 4 : 2;
   const bool split = layer.compute == Compute::kF32x3;
-  return {.layer = layer,
+  Layer group = layer;
+  group.groups = 1;
+  group.in_channels /= layer.groups;
+  group.out_channels /= layer.groups;
+  return {.layer = std::move(group),
+          .groups = layer.groups,
           .target = problem.target,
           .rows = {layer.kernel.h, layer.stride.h, layer.padding.h, layer.dilation.h},
           .columns = {layer.kernel.w, layer.stride.w, layer.padding.w, layer.dilation.w},
@@ -324,7 +330,7 @@ Staging staging_of(const Facts& f, const Block& b) {
 }
 
 std::int64_t piece_pixels(const Facts& f, const Block& b) {
-  return b.chunk == f.layer.in_channels ? b.run : 1;
+  return f.groups == 1 && b.chunk == f.layer.in_channels ? b.run : 1;
 }
 
 std::int64_t positions(const Block& b) {
@@ -355,7 +361,7 @@ std::int64_t merged_phases(const Layer& layer) {
 }
 
 std::int64_t column_tiles(const Facts& f, const Block& b) {
-  return ceil_div(f.layer.out_channels, b.columns) * (f.layer.stride.h / b.phase_rows);
+  return f.groups * ceil_div(f.layer.out_channels, b.columns) * (f.layer.stride.h / b.phase_rows);
 }
 
 std::int64_t tiles(const Facts& f, const Block& b) {

@@ -22,7 +22,8 @@ struct Block {
 
 /// What the choice depends on.
 struct Facts {
-  const Layer& layer;
+  Layer layer;          // one group of it, as if it were all
+  std::int64_t groups;  // that there are
   const Target& target;
   Axis rows, columns;
   std::int64_t bytes;  // of an element
@@ -32,7 +33,7 @@ struct Facts {
   bool split;          // f32x3
   std::int64_t parts;  // operands that an element makes, and sets of sums: 2 of f32x3, else 1
 };
-/// Refers to the problem.
+/// Refers to the problem's target.
 [[nodiscard]] Facts facts_of(const Problem& problem);
 
 /// Blocks that fit the chip, one for each way to part the work among threads and blocks.

@@ -194,9 +194,9 @@ double predicted_seconds(const Facts& f, const Block& b) {
   const std::int64_t together = std::min(b.tile_w, 8 * b.run) * layer.stride.w;
   const double read_waste = f.channels_last ? 1.0 : row_waste(f, std::min(b.tile_w, in_row), in_row);
   const double write_waste = f.channels_last ? 1.0 : row_waste(f, std::min(together, shape.out_width), shape.out_width);
-  const double moved = static_cast<double>(shape.input_elements) * read_waste +
-                       static_cast<double>(shape.weight_elements) +
-                       static_cast<double>(shape.output_elements) * std::max(write_waste, pieces);
+  const double moved = number(f.groups) * (static_cast<double>(shape.input_elements) * read_waste +
+                                           static_cast<double>(shape.weight_elements) +
+                                           static_cast<double>(shape.output_elements) * std::max(write_waste, pieces));
   const double memory = moved * static_cast<double>(f.bytes) / f.target.bytes_per_second;
   // What is limited by both is slower than either limit.
   const double seconds = cycles / kClock;

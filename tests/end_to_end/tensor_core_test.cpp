@@ -148,7 +148,7 @@ void let_rows_be_copied(RandomLayer& drawn, std::uint64_t number) {
   }
 }
 
-/// A random layer with one group, a compute mode of tensor cores and more channels.
+/// A random layer with a compute mode of tensor cores and more channels, of one group but where `wanted` changes it.
 RandomLayer next_layer(LayerSource& source, std::mt19937_64& random, std::uint64_t number, const Wanted& wanted) {
   constexpr std::array<std::pair<Dtype, Compute>, 4> kModes = {{{Dtype::kF32, Compute::kTf32},
                                                                 {Dtype::kF16, Compute::kF16},
@@ -325,6 +325,40 @@ TEST(TensorCores, RandomLayersInPiecesMatchTheDefinition) {
     kinds.count("weights with each stage", !flag(plan, "resident"));
     kinds.count("runs of 4 or 8", integer(plan, "run") > 2);
     kinds.count("chunks of eight depths", integer(plan, "chunk") == (layer.dtype == Dtype::kF32 ? 64 : 128));
+  });
+  kinds.expect_all();
+}
+
+/// Parts the channels in groups of enough of them; in half of the layers rows come by bulk copies.
+void part_channels(RandomLayer& drawn, std::mt19937_64& random) {
+  constexpr std::array<std::int64_t, 4> kIn = {16, 17, 24, 40};
+  constexpr std::array<std::int64_t, 4> kOut = {8, 12, 20, 33};
+  Layer& layer = drawn.layer;
+  layer.groups = 2 + static_cast<std::int64_t>(random() % 3);
+  layer.in_channels = layer.groups * kIn[random() % kIn.size()];
+  layer.out_channels = layer.groups * kOut[random() % kOut.size()];
+  if (random() % 2 == 0) {
+    layer.layout = Layout::kNchw;
+    layer.dtype = Dtype::kF32;
+    layer.compute = random() % 3 == 0 ? Compute::kF32x3 : Compute::kTf32;
+    layer.width = drawn.sizes.width = (random() % 2 == 0 ? 4 : 1) * (3 + static_cast<std::int64_t>(random() % 15));
+  }
+}
+
+TEST(TensorCores, RandomLayersOfGroupsMatchTheDefinition) {
+  Kinds kinds({"channels last", "f32x3", "rows by bulk copies", "rows that begin anywhere in a piece", "bias",
+               "phase rows parted", "several blocks of a group's channels", "parts of a chunk"});
+  run_layers({.template_name = "shift_gemm", .change = part_channels, .share = 2}, [&](const Layer& layer,
+                                                                                       const Plan& plan) {
+    const bool whole = layer.width && *layer.width * bytes_of(layer.dtype) % 16 == 0;
+    kinds.count("channels last", flag(plan, "channels_last"));
+    kinds.count("f32x3", flag(plan, "split"));
+    kinds.count("rows by bulk copies", flag(plan, "bulk") && whole);
+    kinds.count("rows that begin anywhere in a piece", flag(plan, "bulk") && !whole);
+    kinds.count("bias", layer.bias);
+    kinds.count("phase rows parted", integer(plan, "phase_rows") < layer.stride.h);
+    kinds.count("several blocks of a group's channels", layer.out_channels / layer.groups > integer(plan, "columns"));
+    kinds.count("parts of a chunk", layer.in_channels / layer.groups % integer(plan, "chunk") != 0);
   });
   kinds.expect_all();
 }
