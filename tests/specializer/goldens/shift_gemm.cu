@@ -267,7 +267,7 @@ __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned 
 // input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
 // thread, so with channels last a product's depth is another order of them.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_e9cb569cba37c4e3_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_6aec6a67a1559aa6_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
 }
@@ -493,7 +493,7 @@ __device__ __forceinline__ Tile tile_at(int index) {
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_e9cb569cba37c4e3(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_6aec6a67a1559aa6(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  const float* __restrict__ bias, float* __restrict__ y, int batch) {
   const int tiles = batch * 2;
 

@@ -350,7 +350,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 // input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
 // thread, so with channels last a product's depth is another order of them.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_5714aa67fda0534d_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_cd26c18ef71a4af3_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   for (int index = blockIdx.x; index < 32; index += gridDim.x) {
     pack_split(weight, packed, index, threadIdx.x);
@@ -843,7 +843,7 @@ __device__ __forceinline__ Tile tile_at(int index) {
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_5714aa67fda0534d(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_cd26c18ef71a4af3(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  float* __restrict__ y, int batch) {
   const int tiles = batch * 2048;
 
