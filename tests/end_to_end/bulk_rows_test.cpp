@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,8 +48,8 @@ std::vector<Plan> plans_of(const Problem& problem) {
 std::shared_ptr<Buffer> upload_behind(Device& device, const HostArray& x, std::size_t begin) {
   const std::vector<float> before(begin, std::numeric_limits<float>::quiet_NaN());
   std::vector<std::byte> bytes(begin * sizeof(float) + x.bytes.size());
-  std::memcpy(bytes.data(), before.data(), begin * sizeof(float));
-  std::memcpy(bytes.data() + begin * sizeof(float), x.bytes.data(), x.bytes.size());
+  const auto behind = std::ranges::copy(std::as_bytes(std::span(before)), bytes.begin()).out;
+  std::ranges::copy(x.bytes, behind);
   std::shared_ptr<Buffer> buffer = device.allocate(bytes.size()).value();
   EXPECT_TRUE(device.upload(*buffer, bytes));
   return buffer;
