@@ -326,7 +326,7 @@ Staging staging_of(const Facts& f, const Block& b) {
   }
   out.weight_bytes = f.layer.kernel.h * f.layer.kernel.w / groups * (b.chunk / f.depth) * b.columns * 32 * f.parts;
   if (f.split) {
-    const bool read = out.offsets_h == 1 && out.run_words <= 3 * b.run;
+    const bool read = out.offsets_h == 1 && out.run_words <= 2 * b.run;
     out.scale_bytes = read ? 32 : 16 * b.tile_n + 16 * ceil_div(b.tile_n, 4);
     out.total_bytes = b.add_rows > 0 || chunks(f, b) > 1 || (read && b.chunk > f.depth)
                           ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512
@@ -388,7 +388,7 @@ std::int64_t sum_bytes(const Facts& f, const Block& b) {
 
 bool splits_read(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
-  return f.split && staging.offsets_h == 1 && staging.run_words <= 3 * b.run;
+  return f.split && staging.offsets_h == 1 && staging.run_words <= 2 * b.run;
 }
 
 std::int64_t times_added(const Facts& f, const Block& b) {
@@ -405,7 +405,8 @@ std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const std::int64_t stage =
       staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + staging.scale_bytes + barriers;
   const std::int64_t staged = (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage +
-                              staging.total_bytes + exchange_bytes(f, b) + (b.in_turn ? 24 : 0);
+                              staging.total_bytes + exchange_bytes(f, b) + (b.in_turn ? 24 : 0) +
+                              (f.split ? b.columns * (f.layer.bias ? 8 : 4) : 0);
   // What the blocks of a cluster send to one of them takes the stages' place.
   return b.cluster > 1 ? std::max(staged, sum_bytes(f, b) + b.stages * 16) : staged;
 }

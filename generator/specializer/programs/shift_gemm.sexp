@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "189bdfa645f219c0c561d2a27c80ca703218bc1fcbe225de6f42e23e1009b79e")
+  (digest "f5f9d6ebb08e2040656403c7a9474638bfd9ecb82d8659961fd2d21250d3d1f1")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -346,7 +346,7 @@
     (argument float a)
     (argument float b)
     (argument "unsigned int" high)
-    (return @1 (call floats_to_half2 (* (- a (call half_to_float (static_cast "unsigned short" (& high 65535u)))) kLowScale) (* (- b (call half_to_float (static_cast "unsigned short" (>> high 16)))) kLowScale))))
+    (return @1 (call floats_to_half2 (call fmaf (call half_to_float (static_cast "unsigned short" (& high 65535u))) (- kLowScale) (* a kLowScale)) (call fmaf (call half_to_float (static_cast "unsigned short" (>> high 16))) (- kLowScale) (* b kLowScale)))))
   (function @42 device SplitPair split_pair
     (attributes "__forceinline__")
     (argument float a)
@@ -368,13 +368,16 @@
     (do @4 (|= (. pair high) (? (&& (!= b 0) (== (& (. pair high) 2147418112u) 0)) 65536u 0u)))
     (do @5 (= (. pair low) (call low_parts (* a scale) (* b scale) (. pair high))))
     (return @6 pair))
-  (function @61 device float join_sums
-    (comment "A sum of products from that of the high parts and that of a high and a low part each. Where the first is no finite")
-    (comment "number it is the sum: the low parts of infinities mean nothing.")
+  (function @59 device bool is_finite
+    (attributes "__forceinline__")
+    (argument float value)
+    (return @1 (<= (call fabsf value) 3.4028235e+38f)))
+  (function @64 device float join_sums
+    (comment "A sum of products from that of the high parts and that of a high and a low part each.")
     (attributes "__forceinline__")
     (argument float high)
     (argument float low)
-    (return @1 (? (<= (call fabsf high) 3.4028235e+38f) (call fmaf low (/ 1 kLowScale) high) high)))
+    (return @1 (call fmaf low (/ 1 kLowScale) high)))
   (file "device/tensor_copy.h")
   (verbatim @20 TensorMap "// The chip's form of a tensor map (runtime/device/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.\nstruct __align__(64) TensorMap {\n  unsigned long long words[16];\n};")
   (primitive @25 void tensor_load_1d (uses TensorMap shared_address) "// Loads the box at these coordinates of a 1-dimensional map to shared memory.\n__device__ __forceinline__ void tensor_load_1d(void* to, const TensorMap& map, unsigned long long* barrier, int c0) {\n  asm volatile(\n      \"cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];\" ::\"r\"(\n          shared_address(to)),\n      \"l\"(&map), \"r\"(shared_address(barrier)), \"r\"(c0)\n      : \"memory\");\n}")
@@ -460,7 +463,7 @@
   (constant @107 int kInputBytes (* (? (! P::channels_last) (* P::chunk kChannelPitch) (? P::bulk (* (/ kPlane P::run) kRunPitch) (* kPlane kPixelPitch))) kBytes))
   (constant @113 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
   (constant @114 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
-  (constant @118 bool kSplitsRead (&& (&& P::split (== kOffsetsH 1)) (<= kRun (* 3 P::run))))
+  (constant @118 bool kSplitsRead (&& (&& P::split (== kOffsetsH 1)) (<= kRun (* 2 P::run))))
   (constant @119 bool kSplitsStaged (&& P::split (! kSplitsRead)))
   (constant @124 int kProducts (/ kBlockTaps kMerged))
   (constant @125 int kOperandSize (* kProductColumns 32))
@@ -481,31 +484,33 @@
   (constant @146 int kOutPitch (+ kWarpOutputs (call floor_mod (- (/ 16 kBytes) kWarpOutputs) (/ 64 kBytes))))
   (constant @147 int kWarpExchangeBytes (? P::exchange (* (* 8 kOutPitch) kBytes) 0))
   (constant @148 int kUsedBytes (+ kExchangeOffset (* (/ kConsumers 32) kWarpExchangeBytes)))
-  (constant @149 int kReceivedBytes (? (> P::cluster 1) (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
-  (constant @150 int kBarrierOffset (? (> kReceivedBytes kUsedBytes) kReceivedBytes kUsedBytes))
-  (constant @152 int kArrivals (? (|| kSplitsStaged (&& P::bulk P::channels_last)) (/ kProducers 32) kProducers))
-  (static_assert @155 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* (* 8 kTileWarps) P::run)) (== (% P::tile_w P::run) 0)) "the warps make the tile")
-  (static_assert @157 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
-  (static_assert @158 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
-  (static_assert @159 (? P::split (! P::in_turn) (&& P::ahead (== P::add_rows 0))) "what only f32x3 has, or has not")
-  (static_assert @160 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
-  (static_assert @162 (|| (|| (|| (! P::bulk) kSkewed) P::channels_last) (&& (== P::copy_bytes 16) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
-  (static_assert @164 (|| (! kSkewed) (&& (== P::type kWgmmaTf32) (! P::split))) "what begins anywhere is read word by word")
-  (static_assert @165 (|| (! P::exchange) (&& (&& (! P::channels_last) (== (% P::tile_w (* 8 P::run)) 0)) (== P::channel_run 2))) "a warp's positions are adjacent")
-  (static_assert @167 (|| (|| (! P::bulk) (! P::channels_last)) (&& (&& (! P::split) (== P::copy_bytes 16)) (== (% (* P::in_channels kBytes) 16) 0))) "pixels are whole pieces of 16 bytes")
-  (static_assert @169 (|| (== P::cluster 1) (&& (&& (&& (! P::split) (! P::resident)) (! P::exchange)) (! P::in_turn))) "what blocks of a cluster have not")
-  (static_assert @171 (|| (== P::cluster 1) (&& (&& (== (% kChunks P::cluster) 0) (== (% P::columns (* 8 P::cluster)) 0)) (== (% kStoredColumns (* 4 P::channel_run)) 0))) "blocks of a cluster have equal shares")
-  (static_assert @174 (|| (! P::split) (<= P::tile_n 32)) "a lane for each image")
-  (static_assert @175 (|| (! kSplitsRead) P::ahead) "what is read is split while products run")
-  (static_assert @176 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
-  (alias @180 Sums (array float (/ kProductColumns 2))
+  (constant @150 int kColumnsOffset kUsedBytes)
+  (constant @151 int kColumnBytes (? P::split (* P::columns (? P::has_bias 8 4)) 0))
+  (constant @152 int kReceivedBytes (? (> P::cluster 1) (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
+  (constant @153 int kBarrierOffset (? (> kReceivedBytes kUsedBytes) kReceivedBytes (+ kColumnsOffset kColumnBytes)))
+  (constant @155 int kArrivals (? (|| kSplitsStaged (&& P::bulk P::channels_last)) (/ kProducers 32) kProducers))
+  (static_assert @158 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* (* 8 kTileWarps) P::run)) (== (% P::tile_w P::run) 0)) "the warps make the tile")
+  (static_assert @160 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
+  (static_assert @161 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
+  (static_assert @162 (? P::split (! P::in_turn) (&& P::ahead (== P::add_rows 0))) "what only f32x3 has, or has not")
+  (static_assert @163 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
+  (static_assert @165 (|| (|| (|| (! P::bulk) kSkewed) P::channels_last) (&& (== P::copy_bytes 16) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
+  (static_assert @167 (|| (! kSkewed) (&& (== P::type kWgmmaTf32) (! P::split))) "what begins anywhere is read word by word")
+  (static_assert @168 (|| (! P::exchange) (&& (&& (! P::channels_last) (== (% P::tile_w (* 8 P::run)) 0)) (== P::channel_run 2))) "a warp's positions are adjacent")
+  (static_assert @170 (|| (|| (! P::bulk) (! P::channels_last)) (&& (&& (! P::split) (== P::copy_bytes 16)) (== (% (* P::in_channels kBytes) 16) 0))) "pixels are whole pieces of 16 bytes")
+  (static_assert @172 (|| (== P::cluster 1) (&& (&& (&& (! P::split) (! P::resident)) (! P::exchange)) (! P::in_turn))) "what blocks of a cluster have not")
+  (static_assert @174 (|| (== P::cluster 1) (&& (&& (== (% kChunks P::cluster) 0) (== (% P::columns (* 8 P::cluster)) 0)) (== (% kStoredColumns (* 4 P::channel_run)) 0))) "blocks of a cluster have equal shares")
+  (static_assert @177 (|| (! P::split) (<= P::tile_n 32)) "a lane for each image")
+  (static_assert @178 (|| (! kSplitsRead) P::ahead) "what is read is split while products run")
+  (static_assert @179 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
+  (alias @183 Sums (array float (/ kProductColumns 2))
     (comment "One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of")
     (comment "products with low parts."))
-  (constant @181 int kPhaseSums (/ kPhases kMerged))
-  (constant @182 int kSums (* kParts kPhaseSums))
-  (alias @184 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @184 int kPhaseSums (/ kPhases kMerged))
+  (constant @185 int kSums (* kParts kPhaseSums))
+  (alias @187 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (alias @185 Words (array (array "unsigned int" kRun) 2))
+  (alias @188 Words (array (array "unsigned int" kRun) 2))
   (file "shift_gemm.taps.h")
   (function @6 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
@@ -696,7 +701,7 @@
       (do @44 (= (at row 0) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
       (do @45 (= (at row (* 2 kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))
   (file "shift_gemm.cu")
-  (function @193 kernel void pack_weights
+  (function @196 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one")
     (comment "thread, so with channels last a product's depth is another order of them.")
@@ -1049,13 +1054,13 @@
         (do @19 (call __syncwarp)
           (trail "one lane arrives for all")))))
   (file "shift_gemm.cu")
-  (record @211 Place
+  (record @214 Place
     (comment "Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the")
     (comment "image's column of the thread's first word; and whether the tile has columns outside of the image.")
     (field int piece)
     (field int column)
     (field bool at_edge))
-  (function @220 device void load_run
+  (function @223 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (comment "A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,")
     (comment "they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)")
@@ -1109,7 +1114,7 @@
       (do @47 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @48 (= (at (at run i) 2) (at (at words 1) i)))
       (do @49 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (function @274 device void pin
+  (function @277 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1117,7 +1122,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @288 device void release
+  (function @291 device void release
     (comment "Says for a warp that it has read or filled a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
@@ -1126,7 +1131,7 @@
     (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive barrier)))))
-  (function @296 device void multiply_tap
+  (function @299 device void multiply_tap
     (comment "A tap's products, for all tiles: the first of their sums where `accumulate` is 0.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1137,7 +1142,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs P::type kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @307 device void multiply_chunk
+  (function @310 device void multiply_chunk
     (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,")
     (comment "as soon as its products are done.")
@@ -1171,7 +1176,7 @@
             (if @27 (&& (&& (! P::resident) (== step 0)) (== (call used_before offset) 0))
               (then
                 (do @28 (call release previous (== later 1))))))))))
-  (function @343 device void next_stage
+  (function @346 device void next_stage
     (comment "Goes on to the next stage.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1229,7 +1234,7 @@
                 (do @19 (= (at (at (at words low) half) i) (. v x)))
                 (do @20 (= (at (at (at words low) half) (+ i 1)) (. v y))))))))))
   (function @54 device "unsigned int" word_of_all
-    (comment "A word that waits for all loads of these words: an arrival at a barrier does not, but where its address takes the")
+    (comment "A word that waits for all loads of these words: an arrival at a barrier does not, but where what allows it takes the")
     (comment "word, of which `zero` leaves nothing.")
     (attributes "__forceinline__")
     (argument (reference (const Words)) words)
@@ -1280,56 +1285,101 @@
     (comment "What a thread's sums hold.")
     (field int rows (trail "of taps; 0: nothing, the next products begin them"))
     (field int exponent (trail "of the scale that x has there, in image `lane % P::tile_n` of the tile"))
-    (field bool added (trail "whether the totals hold what was summed up before, of this tile")))
-  (function @119 device void add_up
-    (comment "Takes sums back to units of the result and adds the totals of those before. That becomes the totals; or, `last` in a")
-    (comment "tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,")
-    (comment "`exponents` are of the weights', of its first column and those behind.")
-    (attributes "__forceinline__")
-    (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (argument (pointer float4) totals)
-    (argument int exponent)
-    (argument (pointer (const int)) exponents)
-    (argument bool added)
-    (argument bool last)
-    (for @3 (pragma "unroll") (declare @3 int columns 0) (< columns (/ P::columns 8)) (++ columns)
-      (comment @4 "What undoes the scales is no float where both are small or large, so it comes in two factors.")
-      (declare @5 (array (array float 2) 2) factors)
-      (declare @6 (const int2) weight (* (reinterpret_cast (pointer (const int2)) (+ exponents (* columns 8)))))
-      (for @8 (pragma "unroll") (declare @8 int i 0) (< i 2) (++ i)
-        (declare @9 (const int) undone (- (- exponent) (? (== i 0) (. weight x) (. weight y))))
-        (do @10 (= (at (at factors i) 0) (call power_of_two (/ undone 2))))
-        (do @11 (= (at (at factors i) 1) (call power_of_two (- undone (/ undone 2))))))
-      (for @14 (pragma "unroll") (declare @14 int part 0) (< part kPhaseSums) (++ part)
-        (for @16 (pragma "unroll") (declare @16 int merged 0) (< merged kMerged) (++ merged)
-          (for @18 (pragma "unroll") (declare @18 int tile 0) (< tile kTiles) (++ tile)
-            (declare @19 (const int) first (+ (* merged (/ P::columns 2)) (* columns 4)))
-            (declare @20 (const int) place (+ (* (+ (* (+ (* part kMerged) merged) kTiles) tile) (/ P::columns 8)) columns))
-            (declare @21 (pointer float4) total (+ totals (* place kConsumers)))
-            (declare @22 (array float 4) values (init))
-            (if @23 (&& kHasTotals added)
-              (then
-                (declare @24 (const float4) before (* total))
-                (do @25 (= (at values 0) (. before x)))
-                (do @26 (= (at values 1) (. before y)))
-                (do @27 (= (at values 2) (. before z)))
-                (do @28 (= (at values 3) (. before w)))))
-            (for @31 (pragma "unroll") (declare @31 int i 0) (< i 4) (++ i)
-              (declare @32 (const float) sum (call join_sums (at (at (at sums part) tile) (+ first i)) (at (at (at sums (+ kPhaseSums part)) tile) (+ first i))))
-              (do @33 (= (at values i) (call fmaf (* sum (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at values i))))
-              (if @34 last
-                (then
-                  (do @35 (= (at (at (at sums part) tile) (+ first i)) (at values i))))))
-            (if @38 (! last)
-              (then
-                (do @39 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (function @167 device int own_exponent
+    (field bool added (trail "whether the totals hold what was summed up before, of this tile"))
+    (field int total (trail "exponent of the scale that x has in them, in the thread's own image")))
+  (function @118 device int own_exponent
     (comment "The exponent of the thread's own image of the tile.")
     (attributes "__forceinline__")
     (argument (reference (const Held)) held)
     (argument int image)
     (return @1 (? (|| (== P::tile_n 1) kSplitsRead) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
-  (function @172 device void put_away
+  (function @123 device void drop_low_of_infinite
+    (comment "The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (declare @1 int finite 1)
+    (for @3 (pragma "unroll") (declare @3 int part 0) (< part kPhaseSums) (++ part)
+      (for @5 (pragma "unroll") (declare @5 int tile 0) (< tile kTiles) (++ tile)
+        (for @7 (pragma "unroll") (declare @7 int i 0) (< i (/ kProductColumns 2)) (++ i)
+          (do @8 (&= finite (? (call is_finite (at (at (at sums part) tile) i)) 1 0))))))
+    (if @12 (== finite 0)
+      (then
+        (for @14 (pragma "unroll") (declare @14 int part 0) (< part kPhaseSums) (++ part)
+          (for @16 (pragma "unroll") (declare @16 int tile 0) (< tile kTiles) (++ tile)
+            (for @18 (pragma "unroll") (declare @18 int i 0) (< i (/ kProductColumns 2)) (++ i)
+              (do @19 (= (at (at (at sums (+ kPhaseSums part)) tile) i) (? (call is_finite (at (at (at sums part) tile) i)) (at (at (at sums (+ kPhaseSums part)) tile) i) 0)))))))))
+  (function @150 device void bring_together
+    (comment "Gives sums and totals one scale, the smaller one of theirs. It is undone in two factors where one would be no float.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument (pointer float4) totals)
+    (argument (reference int) exponent)
+    (argument (reference int) total)
+    (declare @1 (const int) less (call min exponent total))
+    (declare @2 (const float) first (call power_of_two (/ (- less exponent) 2)))
+    (declare @3 (const float) second (call power_of_two (- (- less exponent) (/ (- less exponent) 2))))
+    (for @5 (pragma "unroll") (declare @5 int part 0) (< part kSums) (++ part)
+      (for @7 (pragma "unroll") (declare @7 int tile 0) (< tile kTiles) (++ tile)
+        (for @9 (pragma "unroll") (declare @9 int i 0) (< i (/ kProductColumns 2)) (++ i)
+          (do @10 (= (at (at (at sums part) tile) i) (* (* (at (at (at sums part) tile) i) first) second))))))
+    (declare @14 (const float) third (call power_of_two (/ (- less total) 2)))
+    (declare @15 (const float) fourth (call power_of_two (- (- less total) (/ (- less total) 2))))
+    (for @17 (pragma "unroll 4") (declare @17 int i 0) (< i (/ (* (* kPhases kTiles) P::columns) 8)) (++ i)
+      (declare @18 (const float4) value (at totals (* i kConsumers)))
+      (do @19 (= (at totals (* i kConsumers)) (call make_float4 (* (* (. value x) third) fourth) (* (* (. value y) third) fourth) (* (* (. value z) third) fourth) (* (* (. value w) third) fourth)))))
+    (do @22 (= exponent less))
+    (do @23 (= total less)))
+  (function @179 device void add_up
+    (comment "Adds the sums to the totals, where there are any. That becomes the totals; or, `last` in a tile, it is taken to units")
+    (comment "of the result and put into the place of the sums. `totals` are the thread's; `exponents` are of the weights' scales,")
+    (comment "of its first column and those behind.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument (reference Held) held)
+    (argument (pointer float4) totals)
+    (argument (pointer (const int)) exponents)
+    (argument int image)
+    (argument bool last)
+    (declare @2 int exponent (call own_exponent held image))
+    (do @3 (call drop_low_of_infinite sums))
+    (if @4 (&& (&& kHasTotals (. held added)) (!= exponent (. held total)))
+      (then
+        (do @5 (call bring_together sums totals exponent (. held total)))))
+    (for @8 (pragma "unroll") (declare @8 int columns 0) (< columns (/ P::columns 8)) (++ columns)
+      (declare @9 (array (array float 2) 2) factors (init))
+      (if @10 last
+        (then
+          (declare @11 (const int2) weight (* (reinterpret_cast (pointer (const int2)) (+ exponents (* columns 8)))))
+          (for @13 (pragma "unroll") (declare @13 int i 0) (< i 2) (++ i)
+            (declare @14 (const int) undone (- (- exponent) (? (== i 0) (. weight x) (. weight y))))
+            (do @15 (= (at (at factors i) 0) (call power_of_two (/ undone 2))))
+            (do @16 (= (at (at factors i) 1) (call power_of_two (- undone (/ undone 2))))))))
+      (for @20 (pragma "unroll") (declare @20 int part 0) (< part kPhaseSums) (++ part)
+        (for @22 (pragma "unroll") (declare @22 int merged 0) (< merged kMerged) (++ merged)
+          (for @24 (pragma "unroll") (declare @24 int tile 0) (< tile kTiles) (++ tile)
+            (declare @25 (const int) first (+ (* merged (/ P::columns 2)) (* columns 4)))
+            (declare @26 (const int) place (+ (* (+ (* (+ (* part kMerged) merged) kTiles) tile) (/ P::columns 8)) columns))
+            (declare @27 (pointer float4) total (+ totals (* place kConsumers)))
+            (declare @28 (array float 4) values (init))
+            (if @29 (&& kHasTotals (. held added))
+              (then
+                (declare @30 (const float4) before (* total))
+                (do @31 (= (at values 0) (. before x)))
+                (do @32 (= (at values 1) (. before y)))
+                (do @33 (= (at values 2) (. before z)))
+                (do @34 (= (at values 3) (. before w)))))
+            (for @37 (pragma "unroll") (declare @37 int i 0) (< i 4) (++ i)
+              (do @38 (+= (at values i) (call join_sums (at (at (at sums part) tile) (+ first i)) (at (at (at sums (+ kPhaseSums part)) tile) (+ first i)))))
+              (if @39 last
+                (then
+                  (do @40 (= (at (at (at sums part) tile) (+ first i)) (* (* (at values i) (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1)))))))
+            (if @43 (! last)
+              (then
+                (do @44 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3))))))))))
+    (do @50 (= (. held rows) 0))
+    (do @51 (= (. held added) (! last)))
+    (do @52 (= (. held total) exponent)))
+  (function @235 device void put_away
     (comment "Adds the sums to the totals; the next products begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1341,10 +1391,8 @@
       (then
         (do @3 (call wgmma_wait 0))))
     (do @5 (call pin sums))
-    (do @6 (call add_up sums totals (call own_exponent held image) exponents (. held added) false))
-    (do @7 (= (. held rows) 0))
-    (do @8 (= (. held added) true)))
-  (function @185 device void choose_scale
+    (do @6 (call add_up sums held totals exponents image false)))
+  (function @246 device void choose_scale
     (comment "Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as")
     (comment "those of terms enough are.")
     (attributes "__forceinline__")
@@ -1362,14 +1410,14 @@
           (then
             (do @6 (call put_away sums held totals exponents image))))))
     (do @9 (= (. held exponent) exponent)))
-  (function @197 device void clear
+  (function @258 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @213 device void multiply_split
+  (function @274 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
@@ -1418,7 +1466,7 @@
                       (do @33 (call arrange (at runs 1) (at words 0) zero false))))
                   (if @35 (&& (&& P::resident (== row (- kRows 1))) (|| (! P::ahead) (== part 1)))
                     (then
-                      (do @36 (call release (+ empty (& (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))) zero)) true))))
+                      (do @36 (call release empty (== (& (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))) zero) 0)))))
                   (do @38 (call wgmma_fence))))
               (for @41 unrolled (declare @41 int kh 0) (< kh kBlockTapRows) (++ kh)
                 (if @42 (== (call offset_of_row kh) offset)
@@ -1545,17 +1593,19 @@
     (if @19 (== (. held rows) 0)
       (then
         (do @20 (= (. held exponent) (call scale_exponent largest))))))
-  (function @96 device void split_values
+  (function @97 device void split_values
+    (comment "The words of all high parts first, so that none waits for its low part.")
     (attributes "__forceinline__")
     (argument (reference (array Words 2)) words)
     (argument (reference (const Values)) values)
     (argument float scale)
-    (for @2 (pragma "unroll") (declare @2 int i 0) (< i kRun) (++ i)
-      (for @4 (pragma "unroll") (declare @4 int half 0) (< half 2) (++ half)
-        (declare @5 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) i) (at (at values (+ (* 2 half) 1)) i) scale))
-        (do @6 (= (at (at (at words 0) half) i) (. pair high)))
-        (do @7 (= (at (at (at words 1) half) i) (. pair low))))))
-  (function @111 device void multiply_read
+    (for @2 (pragma "unroll") (declare @2 int half 0) (< half 2) (++ half)
+      (for @4 (pragma "unroll") (declare @4 int i 0) (< i kRun) (++ i)
+        (do @5 (= (at (at (at words 0) half) i) (call floats_to_half2 (* (at (at values (* 2 half)) i) scale) (* (at (at values (+ (* 2 half) 1)) i) scale))))))
+    (for @9 (pragma "unroll") (declare @9 int half 0) (< half 2) (++ half)
+      (for @11 (pragma "unroll") (declare @11 int i 0) (< i kRun) (++ i)
+        (do @12 (= (at (at (at words 1) half) i) (call low_parts (* (at (at values (* 2 half)) i) scale) (* (at (at values (+ (* 2 half) 1)) i) scale) (at (at (at words 0) half) i)))))))
+  (function @117 device void multiply_read
     (comment "All products of one chunk, into the sums of those before. `row` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
@@ -1580,7 +1630,7 @@
       (do @12 (call split_values words values scale))
       (if @13 (&& P::resident (== step (- kSteps 1)))
         (then
-          (do @14 (call release (+ empty (& (call word_of_all (at words 1)) zero)) true))))
+          (do @14 (call release empty (== (& (call word_of_all (at words 1)) zero) 0)))))
       (do @16 (call arrange (at runs 0) (at words 1) zero false))
       (do @17 (call wgmma_fence))
       (for @19 unrolled (declare @19 int kh 0) (< kh kBlockTapRows) (++ kh)
@@ -1954,12 +2004,12 @@
       (for @31 (pragma "unroll") (declare @31 int i 0) (< i 4) (++ i)
         (do @32 (= (at (at (at sums (/ phase kMerged)) tile) (+ (+ (* (% phase kMerged) (/ P::columns 2)) (* (% quad (/ kStoredColumns 8)) 4)) i)) (at total i))))))
   (file "shift_gemm.cu")
-  (record @360 Tile
+  (record @363 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @365 device Tile tile_at
+  (function @368 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -1969,7 +2019,7 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @375 device Place place_of
+  (function @378 device Place place_of
     (comment "The place of a thread that reads from row `iy` of an image of the tile on, and from its staged `column`; `channel` is")
     (comment "its first channel.")
     (attributes "__forceinline__")
@@ -1987,7 +2037,7 @@
     (do @6 (= (. place column) (+ (+ first_column column) kRunStart)))
     (do @7 (= (. place at_edge) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))
     (return @8 place))
-  (function @387 device void skip_tile
+  (function @390 device void skip_tile
     (comment "Goes on to the stage behind those of one tile.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1998,7 +2048,7 @@
       (then
         (do @4 (-= stage P::stages))
         (do @5 (^= parity 1)))))
-  (function @396 kernel void shift_gemm
+  (function @399 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -2064,203 +2114,208 @@
             (do @57 (call mbarrier_init (& (at turn 0)) kTileWarps))
             (do @58 (call mbarrier_init (& (at turn 1)) kTileWarps))))
         (do @60 (call fence_mbarrier_init))))
-    (do @62 (call __syncthreads))
-    (blank @62)
-    (declare @64 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
-    (if @65 (>= warp (/ kConsumers 32))
+    (declare @62 (pointer int) exponents (reinterpret_cast (pointer int) (+ shared kColumnsOffset)))
+    (declare @63 (pointer Element) biases (reinterpret_cast (pointer Element) (+ (+ shared kColumnsOffset) (* P::columns 4))))
+    (if_constexpr @64 P::split
       (then
-        (do @66 (call setmaxnreg_decrease (? (&& P::split (! P::channels_last)) 72 88)))
-        (declare @67 (const int) thread (- (. threadIdx x) kConsumers))
-        (declare @68 (const "long long") plane (* (static_cast "long long" in_h) in_w))
-        (declare @69 (const int) rows (? kFlat 1 in_h)
+        (for @65 plain (declare @65 int i (. threadIdx x)) (< i P::columns) (+= i kThreads)
+          (do @66 (= (at exponents i) (at (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) i)))
+          (if @67 P::has_bias
+            (then
+              (do @68 (= (at biases i) (? (|| (== (% P::out_channels P::columns) 0) (< (+ first_out i) P::out_channels)) (at bias (+ first_out i)) 0))))))))
+    (do @72 (call __syncthreads))
+    (blank @72)
+    (declare @74 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
+    (if @75 (>= warp (/ kConsumers 32))
+      (then
+        (do @76 (call setmaxnreg_decrease (? (&& P::split (! P::channels_last)) 72 88)))
+        (declare @77 (const int) thread (- (. threadIdx x) kConsumers))
+        (declare @78 (const "long long") plane (* (static_cast "long long" in_h) in_w))
+        (declare @79 (const int) rows (? kFlat 1 in_h)
           (trail "of an image, as they are copied"))
-        (declare @70 (const int) columns (? kFlat (* in_h in_w) in_w))
-        (if @71 (&& P::resident (== thread 0))
+        (declare @80 (const int) columns (? kFlat (* in_h in_w) in_w))
+        (if @81 (&& P::resident (== thread 0))
           (then
-            (do @72 (call mbarrier_arrive_expect resident kAllWeightBytes))
-            (do @73 (call bulk_load shared block_weights kAllWeightBytes resident))))
-        (declare @75 int stage 0)
-        (declare @76 "unsigned int" parity 1)
-        (declare @77 int unfinished 0
+            (do @82 (call mbarrier_arrive_expect resident kAllWeightBytes))
+            (do @83 (call bulk_load shared block_weights kAllWeightBytes resident))))
+        (declare @85 int stage 0)
+        (declare @86 "unsigned int" parity 1)
+        (declare @87 int unfinished 0
           (trail "stages of f32x3 whose copies are under way; the oldest of them, and its chunk"))
-        (declare @78 int oldest 0)
-        (declare @79 "unsigned int" oldest_parity 0)
-        (declare @80 int oldest_chunk 0)
-        (declare @81 int kept 0
+        (declare @88 int oldest 0)
+        (declare @89 "unsigned int" oldest_parity 0)
+        (declare @90 int oldest_chunk 0)
+        (declare @91 int kept 0
           (trail "exponent of the scale in the chunk before"))
-        (for @82 plain (declare @82 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @83 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @84 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
-          (declare @86 Pixels pixels)
-          (if @87 kKept
+        (for @92 plain (declare @92 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @93 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @94 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
+          (declare @96 Pixels pixels)
+          (if @97 kKept
             (then
-              (do @88 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-          (declare @90 Copy copy)
-          (declare @91 int uncleared 0
+              (do @98 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+          (declare @100 Copy copy)
+          (declare @101 int uncleared 0
             (trail "stages that may have something beside the tile's rows"))
-          (if @92 kByRows
+          (if @102 kByRows
             (then
-              (do @93 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))
-              (do @96 (= uncleared (? (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns) P::stages 0)))))
-          (for @99 plain (declare @99 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
-            (do @100 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @101 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @102 (&& (! P::resident) (== thread 0))
+              (do @103 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))
+              (do @106 (= uncleared (? (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns) P::stages 0)))))
+          (for @109 plain (declare @109 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
+            (do @110 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @111 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @112 (&& (! P::resident) (== thread 0))
               (then
-                (do @103 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @104 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @106 (&& P::bulk P::channels_last)
+                (do @113 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @114 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @116 (&& P::bulk P::channels_last)
               (then
-                (do @107 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+                (do @117 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
               (else
-                (if @109 kByRows
+                (if @119 kByRows
                   (then
-                    (declare @110 (pointer Element) staged (reinterpret_cast (pointer Element) to))
-                    (declare @111 (pointer "unsigned long long") landing (? kSplitsStaged (& (at landed stage)) (& (at full stage))))
-                    (declare @112 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
-                    (if @115 (|| (!= uncleared 0) (!= channels P::chunk))
+                    (declare @120 (pointer Element) staged (reinterpret_cast (pointer Element) to))
+                    (declare @121 (pointer "unsigned long long") landing (? kSplitsStaged (& (at landed stage)) (& (at full stage))))
+                    (declare @122 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
+                    (if @125 (|| (!= uncleared 0) (!= channels P::chunk))
                       (then
-                        (do @116 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
-                        (do @118 (-= uncleared (? (!= uncleared 0) 1 0)))))
-                    (if @120 (|| (! kByWarps) (call elect_one))
+                        (do @126 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
+                        (do @128 (-= uncleared (? (!= uncleared 0) 1 0)))))
+                    (if @130 (|| (! kByWarps) (call elect_one))
                       (then
-                        (if @121 (&& kSkewed (. copy at_end))
+                        (if @131 (&& kSkewed (. copy at_end))
                           (then
-                            (do @122 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels landing plane)))
+                            (do @132 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels landing plane)))
                           (else
-                            (do @124 (call copy_rows staged copy channels landing plane columns))))))
-                    (do @127 (+= (. copy from) (* P::chunk plane))))
+                            (do @134 (call copy_rows staged copy channels landing plane columns))))))
+                    (do @137 (+= (. copy from) (* P::chunk plane))))
                   (else
-                    (if @129 P::channels_last
+                    (if @139 P::channels_last
                       (then
-                        (do @130 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
+                        (do @140 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
                       (else
-                        (do @133 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-                    (if @136 kSplitsStaged
+                        (do @143 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+                    (if @146 kSplitsStaged
                       (then
-                        (do @137 (call async_copy_commit)))
+                        (do @147 (call async_copy_commit)))
                       (else
-                        (do @139 (call async_copy_arrive (& (at full stage))))))))))
-            (do @142 (call next_stage stage parity))
-            (if_constexpr @143 kSplitsStaged
+                        (do @149 (call async_copy_arrive (& (at full stage))))))))))
+            (do @152 (call next_stage stage parity))
+            (if_constexpr @153 kSplitsStaged
               (then
-                (do @144 (++ unfinished))
-                (for @145 plain none (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (== (call warp_uniform (? (call mbarrier_test (& (at landed oldest)) oldest_parity) 1 0)) 1))) (-- unfinished)
-                  (if @148 (! P::bulk)
+                (do @154 (++ unfinished))
+                (for @155 plain none (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (== (call warp_uniform (? (call mbarrier_test (& (at landed oldest)) oldest_parity) 1 0)) 1))) (-- unfinished)
+                  (if @158 (! P::bulk)
                     (then
-                      (do @149 (call async_copy_wait kUnderWay))))
-                  (do @151 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))))))
-          (if @155 (> P::cluster 1)
+                      (do @159 (call async_copy_wait kUnderWay))))
+                  (do @161 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))))))
+          (if @165 (> P::cluster 1)
             (then
-              (comment @155 "with the consumers, in add_up_cluster()")
-              (do @156 (call __syncwarp))
-              (do @157 (call meet))
-              (do @158 (call meet)))))
-        (if_constexpr @161 kSplitsStaged
+              (comment @165 "with the consumers, in add_up_cluster()")
+              (do @166 (call __syncwarp))
+              (do @167 (call meet))
+              (do @168 (call meet)))))
+        (if_constexpr @171 kSplitsStaged
           (then
-            (if @162 (! P::bulk)
+            (if @172 (! P::bulk)
               (then
-                (do @163 (call async_copy_wait 0))))
-            (for @165 plain none (> unfinished 0) (-- unfinished)
-              (do @166 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))))))
+                (do @173 (call async_copy_wait 0))))
+            (for @175 plain none (> unfinished 0) (-- unfinished)
+              (do @176 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))))))
       (else
-        (do @170 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
-        (comment @171 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @172 (const int) lane (% (. threadIdx x) 32))
-        (declare @173 (const int) quarter (% lane 4))
-        (declare @174 (const int) group (? P::in_turn (/ warp 4) 0))
-        (declare @175 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
-        (declare @176 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @177 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @178 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @179 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @180 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
-        (declare @183 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
-        (declare @184 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @180 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
+        (comment @181 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @182 (const int) lane (% (. threadIdx x) 32))
+        (declare @183 (const int) quarter (% lane 4))
+        (declare @184 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @185 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @186 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @187 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @188 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @189 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @190 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
+        (declare @193 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
+        (declare @194 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
-        (declare @185 (array (array Sums kTiles) kSums) sums (init))
-        (declare @186 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
+        (declare @195 (array (array Sums kTiles) kSums) sums (init))
+        (declare @196 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
           (trail "that sums are added to"))
-        (declare @187 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
-          (trail "of scales"))
-        (declare @188 Held held (init 0 0 false))
-        (if @189 P::resident
+        (declare @197 Held held (init 0 0 false 0))
+        (if @198 P::resident
           (then
-            (do @190 (call mbarrier_wait resident 0))))
-        (declare @192 int stage 0)
-        (declare @193 "unsigned int" parity 0)
-        (declare @194 "unsigned int" turn_parity 0)
-        (if @195 (&& P::in_turn (== group 1))
+            (do @199 (call mbarrier_wait resident 0))))
+        (declare @201 int stage 0)
+        (declare @202 "unsigned int" parity 0)
+        (declare @203 "unsigned int" turn_parity 0)
+        (if @204 (&& P::in_turn (== group 1))
           (then
-            (do @196 (call release (& (at turn 0)) true))
-            (do @197 (call skip_tile stage parity))))
-        (for @199 plain (declare @199 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @200 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @201 P::in_turn
+            (do @205 (call release (& (at turn 0)) true))
+            (do @206 (call skip_tile stage parity))))
+        (for @208 plain (declare @208 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @209 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @210 P::in_turn
             (then
-              (do @202 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @203 (^= turn_parity 1))))
-          (declare @205 Place place)
-          (if @206 kSkewed
+              (do @211 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @212 (^= turn_parity 1))))
+          (declare @214 Place place)
+          (if @215 kSkewed
             (then
-              (declare @207 (const Tile) tile (call tile_at index tiles_y tiles_x))
-              (do @208 (= place (call place_of tile x image (+ first_in quarter) (+ (+ (. tile m_y) above) row) column in_h in_w)))))
-          (do @210 (call pin sums))
-          (declare @211 (array Run 2) runs (init)
+              (declare @216 (const Tile) tile (call tile_at index tiles_y tiles_x))
+              (do @217 (= place (call place_of tile x image (+ first_in quarter) (+ (+ (. tile m_y) above) row) column in_h in_w)))))
+          (do @219 (call pin sums))
+          (declare @220 (array Run 2) runs (init)
             (trail "of f32x3: of low and of high parts"))
-          (for @212 plain (declare @212 int chunk 0) (< chunk kOwnChunks) (++ chunk)
-            (do @213 (call mbarrier_wait (& (at full stage)) parity))
-            (if @214 P::in_turn
+          (for @221 plain (declare @221 int chunk 0) (< chunk kOwnChunks) (++ chunk)
+            (do @222 (call mbarrier_wait (& (at full stage)) parity))
+            (if @223 P::in_turn
               (then
-                (do @215 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @217 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @218 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @219 kSplitsRead
+                (do @224 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @226 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @227 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @228 kSplitsRead
               (then
-                (declare @220 (pointer (const float)) read (+ (+ (reinterpret_cast (pointer (const float)) from) own) (call staged_row 0 0)))
-                (declare @221 (pointer int) asked (reinterpret_cast (pointer int) (+ (+ stages (* stage kStageBytes)) kLargestOffset)))
-                (do @222 (call choose_scale_read sums held read asked totals exponents))
-                (do @223 (call multiply_read sums runs held read weights (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                (declare @229 (pointer (const float)) read (+ (+ (reinterpret_cast (pointer (const float)) from) own) (call staged_row 0 0)))
+                (declare @230 (pointer int) asked (reinterpret_cast (pointer int) (+ (+ stages (* stage kStageBytes)) kLargestOffset)))
+                (do @231 (call choose_scale_read sums held read asked totals exponents))
+                (do @232 (call multiply_read sums runs held read weights (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
               (else
-                (if_constexpr @225 kSplitsStaged
+                (if_constexpr @234 kSplitsStaged
                   (then
-                    (do @226 (call choose_scale sums held from totals exponents image))
-                    (do @227 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const "unsigned int")) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                    (do @235 (call choose_scale sums held from totals exponents image))
+                    (do @236 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const "unsigned int")) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
                   (else
-                    (do @231 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                    (if @234 P::resident
+                    (do @240 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                    (if @243 P::resident
                       (then
-                        (do @235 (call release (& (at empty stage)) true))))))))
-            (do @238 (call next_stage stage parity)))
-          (declare @240 Shifts shifts)
-          (if @241 (! P::split)
+                        (do @244 (call release (& (at empty stage)) true))))))))
+            (do @247 (call next_stage stage parity)))
+          (declare @249 Shifts shifts)
+          (if @250 (! P::split)
             (then
-              (do @242 (call load_shifts shifts bias co))))
-          (if @244 (! kAllDone)
+              (do @251 (call load_shifts shifts bias co))))
+          (if @253 (! kAllDone)
             (then
-              (do @245 (call wgmma_wait 0))))
-          (do @247 (call pin sums))
-          (if @248 (&& (! P::resident) P::ahead)
+              (do @254 (call wgmma_wait 0))))
+          (do @256 (call pin sums))
+          (if @257 (&& (! P::resident) P::ahead)
             (then
-              (do @249 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @251 P::split
+              (do @258 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @260 P::split
             (then
-              (do @252 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
-              (do @253 (= (. held rows) 0))
-              (do @254 (= (. held added) false))
-              (do @255 (call load_shifts shifts bias co)
+              (do @261 (call add_up sums held totals (+ exponents (* quarter 2)) image true))
+              (do @262 (call load_shifts shifts biases (* quarter P::channel_run))
                 (trail "there is no register for them before"))))
-          (if @257 P::in_turn
+          (if @264 P::in_turn
             (then
-              (do @258 (call skip_tile stage parity))))
-          (if @260 (> P::cluster 1)
+              (do @265 (call skip_tile stage parity))))
+          (if @267 (> P::cluster 1)
             (then
-              (do @261 (call add_up_cluster sums stages rank))))
-          (declare @263 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @264 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @268 (call add_up_cluster sums stages rank))))
+          (declare @270 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @271 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @265 P::exchange
+              (if @272 P::exchange
                 (then
-                  (do @266 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @273 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (do @270 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
+                  (do @277 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
