@@ -26,6 +26,7 @@ constexpr std::int64_t kMostCluster = 8;
 constexpr std::int64_t kLeastPieceBytes = 128;  // of a bulk copy of pixels
 constexpr std::int64_t kMostLongProducts = 48;  // of a warpgroup in chunks of eight depths, which are written out
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the weights of a block
+constexpr std::int64_t kPackThreads = 256;                        // of a block that packs weights
 constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
 
 /// As many stages as fit, of at most six; false where not even two do.
@@ -405,7 +406,13 @@ std::int64_t packed_bytes(const Facts& f, const Block& b) {
 }
 
 std::int64_t packed_rows(const Facts& f, const Block& b) {
-  return f.split ? 1 : chunks(f, b) * (b.chunk / f.depth) % 4 == 0 ? 4 : 2;
+  if (f.split) {
+    // Whole columns of the weights, two of them or as many as 64 taps of 16 channels have; eight at most.
+    const std::int64_t column_bytes = packed_bytes(f, b) / (column_tiles(f, b) * b.columns);
+    const std::int64_t columns = column_bytes >= 32 * 64 ? 2 : column_bytes >= 16 * 64 ? 4 : 8;
+    return std::max<std::int64_t>(1, columns * column_bytes / (16 * kPackThreads));
+  }
+  return chunks(f, b) * (b.chunk / f.depth) % 4 == 0 ? 4 : 2;
 }
 
 }  // namespace convtgen::shift_gemm

@@ -286,13 +286,7 @@ __device__ __forceinline__ int out_channel_at(int n) {
 
 // The weight of an input and an output channel, zero where there is none.
 __device__ __forceinline__ float weight_at(const float* __restrict__ weight, int ci, int co, int tap) {
-  const float value = weight[(static_cast<long long>(ci) * 32 + co) * 21 + tap];
-  return value;
-}
-
-// Where a tap of a block stands among all taps of the kernel.
-__device__ __forceinline__ int place_of_tap(int tap) {
-  return tap / 7 * 7 + tap % 7;
+  return weight[(static_cast<long long>(ci) * 32 + co) * 21 + tap];
 }
 
 // The row of 16 bytes that a column has in one half of a tap's operand.
@@ -300,22 +294,29 @@ __device__ __forceinline__ int operand_row(int tap, int step, int half, int n) {
   return (tap + step) * 128 + half * 32 + n;
 }
 
-// The same for all of a column's weights, which have one scale. By a block of 256 threads.
+// Packs some columns, each with a scale of its own. A thread has a tap of a column and the channels of some depths: it
+// reads them at once, and where none are left others again. Blocks that read the same sectors follow one another.
 __device__ __forceinline__ void pack_split(const float* __restrict__ weight, unsigned char* __restrict__ packed,
                                            int index, int thread) {
-  const int n = index % 32;
-  const int column_tile = index / 32;
-  const int co = out_channel_at(n);
-  unsigned char* to = packed + static_cast<long long>(column_tile) * 87168;
-  float* found = reinterpret_cast<float*>(to + 86144) + n * 8;  // by each warp
+  const int n = index * 2 % 32 + thread % 2;
+  const int lane = thread / 2;
+  const int channel_tile = index / 16;
+  unsigned char* to = packed + static_cast<long long>(channel_tile) * 87168;
+  const int co = channel_tile * 32 + out_channel_at(n);
+  float values[1][16];
   float most = 0;
-#pragma unroll 4
-  for (int i = thread; i < 672; i += 256) {
-    const int place = place_of_tap(i % 21);
-    most = larger_finite(most, weight_at(weight, i / 21, co, place));
+#pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    const int depth = lane / 21;
+    const int ci = depth % 2 * 16 + i;
+    values[0][i] = weight_at(weight, ci, co, lane % 21);
+    most = larger_finite(most, values[0][i]);
   }
-  most = largest_of_warp(most);
-  if (thread % 32 == 0) {
+  for (int distance = 16; distance >= 2; distance /= 2) {
+    most = fmaxf(most, __shfl_xor_sync(4294967295u, most, distance));
+  }
+  float* found = reinterpret_cast<float*>(to + 86144) + n * 8;  // by each warp
+  if (thread % 32 < 2) {
     found[thread / 32] = most;
   }
   __syncthreads();
@@ -323,26 +324,24 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
     most = fmaxf(most, found[warp]);
   }
   const int exponent = scale_exponent(most);
-  if (thread == 0) {
+  if (lane == 0) {
     reinterpret_cast<int*>(to + 86016)[n] = exponent;
   }
-  const float scale = power_of_two(exponent);
-  for (int i = thread; i < 84; i += 256) {
-    const int tap = i % 21;
-    const int half = i / 21 % 2;
-    const int chunk = i / 42;
-    const int place = place_of_tap(tap);
-    const int ci = chunk * 16 + half * 8;
-    SplitPair pairs[4];
+  if (lane < 42) {
+    const int tap = lane % 21;
+    const int depth = lane / 21;
+    uint4* row = reinterpret_cast<uint4*>(to + depth * 43008) + operand_row(tap, 0, 0, n);
 #pragma unroll
-    for (int word = 0; word < 4; ++word) {
-      const int pair = ci + 2 * word;
-      pairs[word] =
-          split_pair_nonzero(weight_at(weight, pair, co, place), weight_at(weight, pair + 1, co, place), scale);
+    for (int half = 0; half < 2; ++half) {
+      SplitPair pairs[4];
+#pragma unroll
+      for (int word = 0; word < 4; ++word) {
+        const int i = half * 8 + word * 2;
+        pairs[word] = split_pair_nonzero(values[0][i], values[0][i + 1], power_of_two(exponent));
+      }
+      row[half * 32] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
+      row[(half + 2) * 32] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
     }
-    uint4* row = reinterpret_cast<uint4*>(to + chunk * 43008) + operand_row(tap, 0, half, n);
-    row[0] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
-    row[64] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
   }
 }
 
@@ -352,7 +351,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_shift_gemm_forward_cd26c18ef71a4af3_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
-  for (int index = blockIdx.x; index < 32; index += gridDim.x) {
+  for (int index = blockIdx.x; index < 16; index += gridDim.x) {
     pack_split(weight, packed, index, threadIdx.x);
   }
 }
