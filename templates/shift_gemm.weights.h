@@ -74,15 +74,26 @@ __device__ __forceinline__ void pack(const Element* __restrict__ weight, unsigne
   }
 }
 
-// f32x3: how many adjacent columns a block of 256 threads packs together; how many depths of a column its threads have
-// at a time, in all taps; whether registers hold all that a thread reads, and how many depths that are, or else the
-// turns.
-constexpr int kPackColumns = kDepths * kBlockTaps >= 32 ? 2 : kDepths * kBlockTaps >= 16 ? 4 : 8;
+// f32x3: how many adjacent columns a block of 256 threads packs together. The more, the longer are the pieces that it
+// reads and writes; but a thread is to have no more than four depths, and the chip 128 blocks.
+constexpr int kColumnTaps = kDepths * kBlockTaps;
+constexpr int pack_columns() {
+  int columns = 2;
+  while (columns < 8 && (columns * kColumnTaps < 64 || (kDepths <= 4 * (128 / (columns * kBlockTaps)) &&
+                                                        kColumnTiles * P::columns / columns >= 256))) {
+    columns *= 2;
+  }
+  return columns;
+}
+constexpr int kPackColumns = pack_columns();
+
+// How many depths of a column the threads have at a time, in all taps; whether registers hold all that a thread reads,
+// and how many depths that are, or else the turns.
 constexpr int kPackLanes = 256 / kPackColumns;
 constexpr int kDepthLanes = kPackLanes / kBlockTaps;
 constexpr bool kHeld = kDepths <= 8 * kDepthLanes;
 constexpr int kHeldDepths = kHeld ? ceil_div(kDepths, kDepthLanes) : 1;
-constexpr int kPackTurns = kHeld ? 1 : ceil_div(kDepths * kBlockTaps, kPackLanes);
+constexpr int kPackTurns = kHeld ? 1 : ceil_div(kColumnTaps, kPackLanes);
 constexpr bool kAllLanes = kHeld && kPackLanes % kBlockTaps == 0 && kDepths % kDepthLanes == 0;
 
 // Packs some columns, each with a scale of its own. A thread has a tap of a column and the channels of some depths: it
@@ -132,7 +143,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 #pragma unroll
     for (int held = 0; held < kHeldDepths; ++held) {
       if (kAllLanes || ((kHeldDepths == 1 || lane < kBlockTaps * kDepthLanes) &&
-                        lane + turn * kPackLanes + held * (kBlockTaps * kDepthLanes) < kBlockTaps * kDepths)) {
+                        lane + turn * kPackLanes + held * (kBlockTaps * kDepthLanes) < kColumnTaps)) {
         const int tap = (lane + turn * kPackLanes) % kBlockTaps;
         const int depth = (lane + turn * kPackLanes) / kBlockTaps + held * kDepthLanes;
         uint4* row =

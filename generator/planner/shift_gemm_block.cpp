@@ -417,13 +417,19 @@ std::int64_t packed_bytes(const Facts& f, const Block& b) {
 }
 
 std::int64_t packed_rows(const Facts& f, const Block& b) {
-  if (f.split) {
-    // Whole columns of the weights, two of them or as many as 64 taps of 16 channels have; eight at most.
-    const std::int64_t column_bytes = packed_bytes(f, b) / (column_tiles(f, b) * b.columns);
-    const std::int64_t columns = column_bytes >= 32 * 64 ? 2 : column_bytes >= 16 * 64 ? 4 : 8;
-    return std::max<std::int64_t>(1, columns * column_bytes / (16 * kPackThreads));
+  const std::int64_t depths = chunks(f, b) * (b.chunk / f.depth);
+  if (!f.split) {
+    return depths % 4 == 0 ? 4 : 2;
   }
-  return chunks(f, b) * (b.chunk / f.depth) % 4 == 0 ? 4 : 2;
+  // A block makes whole columns, as many as pack_columns() in the template says.
+  const std::int64_t all = column_tiles(f, b) * b.columns;
+  const std::int64_t taps = f.layer.kernel.h * f.layer.kernel.w * b.phase_rows / f.layer.stride.h;
+  std::int64_t columns = 2;
+  while (columns < 8 &&
+         (columns * depths * taps < 64 || (depths <= 4 * (128 / (columns * taps)) && all / columns >= 256))) {
+    columns *= 2;
+  }
+  return std::max<std::int64_t>(1, packed_bytes(f, b) / all * columns / (16 * kPackThreads));
 }
 
 }  // namespace convtgen::shift_gemm

@@ -115,7 +115,9 @@ TEST(PackingOfF32x3, HasABlockForEachShareOfTheOutputChannels) {
   for (const auto& [layer, shares] : {std::pair("64 -> 32; kernel 3x3", 32 / 2),
                                       {"64 -> 32; kernel 2x2", 32 / 4},
                                       {"32 -> 32; kernel 2x2", 32 / 8},
-                                      {"128 -> 64; kernel 4x4; stride 2; padding 1", 64}}) {
+                                      {"128 -> 64; kernel 4x4; stride 2; padding 1", 64},
+                                      {"256 -> 512; kernel 2x2; stride 2", 512 / 4},
+                                      {"256 -> 1024; kernel 1x3", 1024 / 8}}) {
     const std::string text = std::string("conv_transpose2d ") + layer + "; compute f32x3; input 8x64x64";
     const KernelSource source = source_of("shift_gemm", text);
     EXPECT_NE(source.text.find("index < " + std::to_string(shares) + "; index += gridDim.x"), std::string::npos)
