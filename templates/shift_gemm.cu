@@ -196,7 +196,7 @@ using Words = unsigned int[2][kRun];  // for the halves of a product's depth
 extern "C" __global__ void __launch_bounds__(256)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
   if constexpr (P::split) {
-    for (int index = blockIdx.x; index < kColumnTiles * P::columns; index += gridDim.x) {
+    for (int index = blockIdx.x; index < kColumnTiles * (P::columns / kPackColumns); index += gridDim.x) {
       pack_split(weight, packed, index, threadIdx.x);
     }
   } else {

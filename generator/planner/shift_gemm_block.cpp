@@ -27,6 +27,7 @@ constexpr std::int64_t kMostCluster = 8;
 constexpr std::int64_t kLeastPieceBytes = 128;  // of a bulk copy of pixels
 constexpr std::int64_t kMostLongProducts = 48;  // of a warpgroup in chunks of eight depths, which are written out
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the weights of a block
+constexpr std::int64_t kPackThreads = 256;                        // of a block that packs weights
 constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
 
 /// As many stages as fit, of at most six; false where not even two do.
@@ -417,7 +418,19 @@ std::int64_t packed_bytes(const Facts& f, const Block& b) {
 }
 
 std::int64_t packed_rows(const Facts& f, const Block& b) {
-  return f.split ? 1 : chunks(f, b) * (b.chunk / f.depth) % 4 == 0 ? 4 : 2;
+  const std::int64_t depths = chunks(f, b) * (b.chunk / f.depth);
+  if (!f.split) {
+    return depths % 4 == 0 ? 4 : 2;
+  }
+  // A block makes whole columns, as many as pack_columns() in the template says.
+  const std::int64_t all = column_tiles(f, b) * b.columns;
+  const std::int64_t taps = f.layer.kernel.h * f.layer.kernel.w * b.phase_rows / f.layer.stride.h;
+  std::int64_t columns = 2;
+  while (columns < 8 &&
+         (columns * depths * taps < 64 || (depths <= 4 * (128 / (columns * taps)) && all / columns >= 256))) {
+    columns *= 2;
+  }
+  return std::max<std::int64_t>(1, packed_bytes(f, b) / all * columns / (16 * kPackThreads));
 }
 
 }  // namespace convtgen::shift_gemm

@@ -98,7 +98,8 @@ TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
   const KernelSource source = source_of(GetParam().template_name, GetParam().layer);
   ASSERT_TRUE(source.packing);
   const Layer layer = parse_layer(GetParam().layer).value();
-  // No channel and no tap is padded; f32x3 has a scale of each output channel besides, and what eight warps found for it.
+  // No channel and no tap is padded; f32x3 has a scale of each output channel besides, and what eight warps found for
+  // it.
   const std::int64_t weights = layer.in_channels * layer.out_channels * layer.kernel.h * layer.kernel.w;
   const std::int64_t scales = layer.compute == Compute::kF32x3 ? layer.out_channels * 36 : 0;
   EXPECT_EQ(source.packing->bytes, weights * bytes_of(layer.dtype) + scales);
@@ -107,6 +108,23 @@ TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
   EXPECT_LT((source.packing->blocks - 1) * source.packing->threads * rows, source.packing->bytes / 16);
   EXPECT_TRUE(std::ranges::any_of(source.parameters, [](const auto& each) { return each.name == "packed"; }));
   EXPECT_FALSE(std::ranges::any_of(source.parameters, [](const auto& each) { return each.name == "weight"; }));
+}
+
+// A block has all weights of some output channels, the fewer the more these have.
+TEST(PackingOfF32x3, HasABlockForEachShareOfTheOutputChannels) {
+  for (const auto& [layer, shares] : {std::pair("64 -> 32; kernel 3x3", 32 / 2),
+                                      {"64 -> 32; kernel 2x2", 32 / 4},
+                                      {"32 -> 32; kernel 2x2", 32 / 8},
+                                      {"128 -> 64; kernel 4x4; stride 2; padding 1", 64},
+                                      {"256 -> 512; kernel 2x2; stride 2", 512 / 4},
+                                      {"256 -> 1024; kernel 1x3", 1024 / 8}}) {
+    const std::string text = std::string("conv_transpose2d ") + layer + "; compute f32x3; input 8x64x64";
+    const KernelSource source = source_of("shift_gemm", text);
+    EXPECT_NE(source.text.find("index < " + std::to_string(shares) + "; index += gridDim.x"), std::string::npos)
+        << text;
+    EXPECT_GE(source.packing->blocks, shares) << text;
+    EXPECT_LT(source.packing->blocks, 2 * shares) << text;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Templates, TensorCoreSource, ::testing::ValuesIn(kGoldens),

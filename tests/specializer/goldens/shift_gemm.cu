@@ -228,8 +228,7 @@ __device__ __forceinline__ int out_channel_at(int n) {
 
 // The weight of an input and an output channel, zero where there is none.
 __device__ __forceinline__ float weight_at(const float* __restrict__ weight, int ci, int co, int tap) {
-  const float value = weight[(static_cast<long long>(ci) * 64 + co) * 16 + tap];
-  return value;
+  return weight[(static_cast<long long>(ci) * 64 + co) * 16 + tap];
 }
 
 // The row of 16 bytes that a column has in one half of a tap's operand.
