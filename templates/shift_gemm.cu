@@ -111,15 +111,15 @@ constexpr int kInputBytes = (!P::channels_last ? P::chunk * kChannelPitch
 constexpr int kRunStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kVector * kVector;
 constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, kVector) * kVector;
 
-// Who splits what is staged for f32x3: the producers, once for all taps that share it; or, where rows of taps share
-// none and runs little of it, the consumers what they read.
+// Who splits what is staged for f32x3: the producers, once for all taps that share it; or, where rows of taps share none
+// and runs little of it, the consumers what they read.
 constexpr bool kSplitsRead = P::split && kOffsetsH == 1 && kRun <= 2 * P::run;
 constexpr bool kSplitsStaged = P::split && !kSplitsRead;
-
-// Where sums and the operands of runs leave registers for it, there are twice the producers.
+// Where sums, operands and words leave registers for it, there are twice the producers.
 constexpr bool kWideProducers =
-    kSplitsStaged &&
-    kParts * kPhases * kTiles * P::columns / 2 + 8 * (P::run - 1 + kMostOffsetW - kLeastOffsetW) <= 104;
+    kSplitsStaged && kParts * kPhases * kTiles * P::columns / 2 +
+                             8 * (P::run - 1 + kMostOffsetW - kLeastOffsetW) + 4 * kRun <=
+                         136;
 constexpr int kProducers = kWideProducers ? 256 : 128;
 constexpr int kThreads = kConsumers + kProducers;
 

@@ -333,20 +333,22 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
           }
           if (P::ahead || part == 1) {
             wgmma_commit();
+            const bool gives_back = P::ahead && !P::resident && row == 0 && part == 0;
+            if (gives_back) {  // before loads that it needn't wait for
+              wgmma_wait(1);
+              release(previous, !first);
+            }
             // What comes next is loaded while these products run.
             if (P::ahead && part == 0) {
               load_words(words, rows + staged_row(step, offset), 0);
             } else if (row < kRows - 1) {
-              load_words(words,
-                         rows + staged_row(step + (next_used(offset) == kFirstOffset ? 1 : 0), next_used(offset)), 1);
+              load_words(words, rows + staged_row(step + (next_used(offset) == kFirstOffset ? 1 : 0), next_used(offset)),
+                         1);
             }
             if (!P::ahead) {
               wgmma_wait(0);
-            } else if (!kAlone || row != (part == 0 ? 0 : kRows - 1)) {
+            } else if (!gives_back && (!kAlone || row != (part == 0 ? 0 : kRows - 1))) {
               wgmma_wait(1);  // the run of the other part may be overwritten
-            }
-            if (P::ahead && !P::resident && row == 0 && part == 0) {
-              release(previous, !first);
             }
           }
         }

@@ -21,7 +21,7 @@ constexpr std::int64_t kMostRegistersInTurn = 160;  // the same with the words o
 constexpr std::int64_t kSkewRegisters = 20;         // less where rows begin anywhere
 constexpr std::int64_t kMostProducts = 1024;        // in the unrolled body
 constexpr std::int64_t kMostTerms = 16;        // products of a sum of f32x3: each addition on tensor cores truncates
-constexpr std::int64_t kMostBesideWide = 104;  // registers of f32x3's consumers, beside twice the producers
+constexpr std::int64_t kMostBesideWide = 136;  // registers of f32x3's consumers, beside twice the producers
 constexpr std::int64_t kMostSplitChunk = 128;  // input channels of a stage of f32x3
 constexpr std::int64_t kMostCluster = 8;
 constexpr std::int64_t kLeastPieceBytes = 128;  // of a bulk copy of pixels
@@ -336,12 +336,8 @@ Staging staging_of(const Facts& f, const Block& b) {
   }
   out.weight_bytes = f.layer.kernel.h * f.layer.kernel.w / groups * (b.chunk / f.depth) * b.columns * 32 * f.parts;
   if (f.split) {
-    const bool read = out.offsets_h == 1 && out.run_words <= 2 * b.run;
-    const std::int64_t warps = !read && sums(f, b) + 8 * operand_places(f, b) <= kMostBesideWide ? 8 : 4;
-    out.scale_bytes = read ? 32 : 4 * warps * b.tile_n + 16 * ceil_div(b.tile_n, 4);
-    out.total_bytes = b.add_rows > 0 || chunks(f, b) > 1 || (read && b.chunk > f.depth)
-                          ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512
-                          : 0;
+    out.total_bytes =
+        b.add_rows > 0 || chunks(f, b) > 1 ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512 : 0;
   }
   return out;
 }
@@ -398,8 +394,8 @@ std::int64_t sum_bytes(const Facts& f, const Block& b) {
 }
 
 std::int64_t producers(const Facts& f, const Block& b) {
-  const bool wide = sums(f, b) + 8 * operand_places(f, b) <= kMostBesideWide;
-  return f.split && wide && !splits_read(f, b) ? 256 : 128;
+  const std::int64_t held = sums(f, b) + 8 * operand_places(f, b) + 4 * staging_of(f, b).run_words;
+  return f.split && held <= kMostBesideWide && !splits_read(f, b) ? 256 : 128;
 }
 
 bool splits_read(const Facts& f, const Block& b) {
@@ -415,11 +411,15 @@ std::int64_t times_added(const Facts& f, const Block& b) {
   return ceil_div(chunks(f, b), std::max<std::int64_t>(1, kMostTerms / terms)) - 1;
 }
 
+std::int64_t scale_bytes(const Facts& f, const Block& b) {
+  return !f.split ? 0 : splits_read(f, b) ? 32 : producers(f, b) / 8 * b.tile_n + 16 * ceil_div(b.tile_n, 4);
+}
+
 std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
   const std::int64_t barriers = f.split && b.bulk && !splits_read(f, b) ? 24 : 16;
   const std::int64_t stage =
-      staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + staging.scale_bytes + barriers;
+      staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + scale_bytes(f, b) + barriers;
   const std::int64_t staged = (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage +
                               staging.total_bytes + exchange_bytes(f, b) + (b.in_turn ? 24 : 0) +
                               (f.split ? b.columns * (f.layer.bias ? 8 : 4) : 0);

@@ -52,9 +52,7 @@ struct Staging {
   std::int64_t input_bytes = 0;   // of a stage
   std::int64_t copies = 0;        // bulk ones that bring it
   std::int64_t weight_bytes = 0;  // of a chunk
-  // Of f32x3: what tells the scale of a stage, and what the chunks add up to.
-  std::int64_t scale_bytes = 0;
-  std::int64_t total_bytes = 0;
+  std::int64_t total_bytes = 0;   // of f32x3: what the chunks add up to
 };
 [[nodiscard]] Staging staging_of(const Facts& facts, const Block& block);
 
@@ -88,6 +86,9 @@ struct Staging {
 
 /// Threads that bring what is staged.
 [[nodiscard]] std::int64_t producers(const Facts& facts, const Block& block);
+
+/// What tells the scale of a stage of f32x3.
+[[nodiscard]] std::int64_t scale_bytes(const Facts& facts, const Block& block);
 
 /// How often a tile of f32x3 adds its sums to totals before its end, where all of its input has one scale.
 [[nodiscard]] std::int64_t times_added(const Facts& facts, const Block& block);
