@@ -97,7 +97,8 @@ constexpr int kPackTurns = kHeld ? 1 : ceil_div(kColumnTaps, kPackLanes);
 constexpr bool kAllLanes = kHeld && kPackLanes % kBlockTaps == 0 && kDepths % kDepthLanes == 0;
 
 // Packs some columns, each with a scale of its own. A thread has a tap of a column and the channels of some depths: it
-// reads them at once, and where none are left others again. Blocks that read the same sectors follow one another.
+// reads them at once. Threads that are left over do what others do. Blocks that read the same sectors follow one
+// another.
 __device__ __forceinline__ void pack_split(const float* __restrict__ weight, unsigned char* __restrict__ packed,
                                            int index, int thread) {
   const int n = index / kPhaseGroups * kPackColumns % P::columns + thread % kPackColumns;
@@ -128,7 +129,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
     most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, distance));
   }
   float* found = reinterpret_cast<float*>(to + kFoundOffset) + n * 8;  // by each warp
-  if (thread % 32 < kPackColumns) {
+  if (thread % 32 / kPackColumns == 0) {
     found[thread / 32] = most;
   }
   __syncthreads();
@@ -142,8 +143,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
   for (int turn = 0; turn < kPackTurns; ++turn) {
 #pragma unroll
     for (int held = 0; held < kHeldDepths; ++held) {
-      if (kAllLanes || ((kHeldDepths == 1 || lane < kBlockTaps * kDepthLanes) &&
-                        lane + turn * kPackLanes + held * (kBlockTaps * kDepthLanes) < kColumnTaps)) {
+      if (kAllLanes || lane + turn * kPackLanes + held * (kBlockTaps * kDepthLanes) < kColumnTaps) {
         const int tap = (lane + turn * kPackLanes) % kBlockTaps;
         const int depth = (lane + turn * kPackLanes) / kBlockTaps + held * kDepthLanes;
         uint4* row =
