@@ -33,9 +33,8 @@ class Printer {
   }
 
   void comment(const std::vector<std::string>& lines, int template_line) {
-    const int first = template_line - static_cast<int>(lines.size());
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      line(comment_text(lines[i]), template_line == 0 ? 0 : first + static_cast<int>(i));
+    for (const std::string& text : lines) {
+      line(comment_text(text), template_line);
     }
   }
 

@@ -150,6 +150,42 @@ TEST(Residual, UnusedVariablesAndTheirCommentsGo) {
             "  // The result.\n  y[0] = x[size];\n\n  // Stays: it is about nothing that went.\n\n  y[1] = x[size];\n");
 }
 
+TEST(Residual, AnIfThatGoesTakesItsCommentAlong) {
+  EXPECT_EQ(body_of(R"sexp(
+    (comment @1 "About the flag.")
+    (if @2 P::flag (then (do @3 (= (at y 0) 1))))
+    (do @4 (= (at y 1) 2))
+    (comment @5 "About three.")
+    (if @6 (== P::n 3) (then (do @7 (= (at y 2) 3))))
+    (comment @8 "About the size.")
+    (if @9 (> size 0) (then (do @10 (+ size 1))))
+    (do @11 (= (at y 3) 4))
+    (comment @12 "About both that follow.")
+    (declare @13 (const int) k P::n)
+    (do @14 (= (at y k) 5)))sexp"),
+            "  y[1] = 2;\n  // About three.\n  y[2] = 3;\n  y[3] = 4;\n  // About both that follow.\n  y[3] = 5;\n");
+}
+
+TEST(Residual, FunctionsThatDoNothingAreNotCalled) {
+  constexpr std::string_view kItems = R"sexp(
+  (function @20 device void note
+    (argument (const bool) wanted)
+    (argument (pointer P::Element) to)
+    (if @1 wanted (then (comment @2 "Here.") (do @3 (= (at to 0) 1)))))
+)sexp";
+  const Result<KernelSource> source = specialised(kItems, R"sexp(
+    (declare @1 (array float 2) unused)
+    (comment @2 "Only if it is wanted.")
+    (do @3 (call note P::flag unused))
+    (if @4 (> size 0) (then (do @5 (call note P::flag y))))
+    (do @6 (= (at y 1) 2)))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_EQ(source->text.find("note"), std::string::npos) << source->text;
+  EXPECT_EQ(body_of("(do @1 (call note true y)) (do @2 (call note P::flag y))", kItems), "  note(y);\n");
+  EXPECT_EQ(body_of("(if @1 (> size 0) (then (do @2 (call note P::flag y)))) (do @6 (= (at y 1) 2))", kItems),
+            "  y[1] = 2;\n");
+}
+
 TEST(Residual, CopiesOfNamesGo) {
   EXPECT_EQ(body_of(R"sexp(
     (declare @1 (const int) rows (? (< P::n 0) P::n size))
@@ -239,7 +275,7 @@ extern "C" __global__ void __launch_bounds__(96) kernel(const float* __restrict_
 )sexp");
   ASSERT_EQ(source->template_lines.size(), 26u);
   EXPECT_EQ(source->template_lines[0], 0);
-  EXPECT_EQ(source->template_lines[2], 19);
+  EXPECT_EQ(source->template_lines[2], 20);
   EXPECT_EQ(source->template_lines[3], 20);
   EXPECT_EQ(source->template_lines[4], 22);
   EXPECT_EQ(source->template_lines[9], 23);
