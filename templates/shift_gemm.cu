@@ -164,8 +164,9 @@ static_assert(P::cluster == 1 || (kChunks % P::cluster == 0 && P::columns % (8 *
 static_assert(!P::split || P::tile_n <= 32, "a lane for each image");
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
 
-// One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
-// products with low parts.
+// One thread's sums for one tile, in phases that one product makes.
+//
+// Behind those of all phases, f32x3 has the sums of products with low parts.
 using Sums = float[kProductColumns / 2];
 constexpr int kPhaseSums = kPhases / kMerged;
 constexpr int kSums = kParts * kPhaseSums;
@@ -177,8 +178,10 @@ using Words = unsigned int[2][kRun];  // for the halves of a product's depth
 #include "shift_gemm.weights.h"
 
 // Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
-// input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
-// thread, so with channels last a product's depth is another order of them.
+// input channels, tap and step the two columns of a B operand.
+//
+// What a consumer reads of x in one piece goes to one thread, so with channels last a product's depth is another order
+// of them.
 extern "C" __global__ void __launch_bounds__(256)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
   if constexpr (P::split) {
@@ -195,15 +198,15 @@ extern "C" __global__ void __launch_bounds__(256)
 #include "shift_gemm.pixels.h"
 #include "shift_gemm.rows.h"
 
-// Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the
-// image's column of the thread's first word; and whether the tile has columns outside of the image.
+// Where a thread reads in rows that begin anywhere.
 struct Place {
-  int piece;
-  int column;
-  bool at_edge;
+  int piece;     // the tile's first staged column in its piece, in the first row that the thread reads
+  int column;    // the image's, of the thread's first word
+  bool at_edge;  // the tile has columns outside of the image
 };
 
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
+//
 // A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,
 // they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)
 __device__ __forceinline__ void load_run(Run& run, const Element* row, const Place& place, const int in_w) {
@@ -290,37 +293,38 @@ __device__ __forceinline__ void multiply_tap(Sums (&sums)[kSums][kTiles], int pa
   }
 }
 
-// All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first
-// chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
-// as soon as its products are done.
+// All products of one chunk, from the thread's first position in the staged input on. In a tile's first chunk `later`
+// is 0; in others the stage of `previous` is free as soon as its products are done.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows,
                                                unsigned long long weights, int later, unsigned long long* previous,
                                                const Place& place, const int in_w) {
-  Run runs[2];
-  CONVTGEN_UNROLL
+  Run runs[kRuns];
+#pragma unroll
   for (int step = 0; step < kSteps; ++step) {
+    const Element* step_rows = rows + step * kStepPitch;
+    const unsigned long long step_weights = wgmma_descriptor_move(weights, step * kProductBytes);
+    const int begun = step > 0 ? 1 : later;
     CONVTGEN_UNROLL
     for (int offset = 0; offset < kOffsetsH; ++offset) {
       if (is_used(offset)) {
-        const int at = (step * used_before(kOffsetsH) + used_before(offset)) % 2;
-        const int skew = kSkewed ? (place.piece + offset * in_w) % kPiece : 0;
-        load_run(runs[at], rows + staged_row(step, offset) + skew, place, in_w);
+        const int at = kUsedRows > 1 ? used_before(offset) : step % kRuns;
+        load_run(runs[at], step_rows + staged_row(0, offset) + (kSkewed ? (place.piece + offset * in_w) % kPiece : 0),
+                 place, in_w);
         wgmma_fence();
         CONVTGEN_UNROLL
         for (int kh = 0; kh < kBlockTapRows; ++kh) {
           if (offset_of_row(kh) == offset) {
             CONVTGEN_UNROLL
             for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-              const int first = step == 0 && is_first(kh, kw) ? 1 : 0;
               multiply_tap(sums, sums_of_tap(kh, kw), runs[at], shift_of_tap(kw),
-                           wgmma_descriptor_move(weights, operand_of_tap(kh, kw, step)),
-                           first == 1 ? later : 1);  // tap ({kh}, {kw})
+                           wgmma_descriptor_move(step_weights, operand_of_tap(kh, kw, 0)),
+                           is_first(kh, kw) ? begun : 1);  // tap ({kh}, {kw})
             }
           }
         }
         wgmma_commit();
-        wgmma_wait(1);  // the other run may be overwritten
-        if (!P::resident && step == 0 && used_before(offset) == 0) {
+        wgmma_wait(1);  // the run before may be overwritten
+        if (!P::resident && used_before(offset) == 0 && step == 0) {
           release(previous, later == 1);
         }
       }
@@ -356,14 +360,13 @@ __device__ __forceinline__ Tile tile_at(int index, const int tiles_y, const int 
   return tile;
 }
 
-// The place of a thread that reads from row `iy` of an image of the tile on, and from its staged `column`; `channel` is
-// its first channel.
+// The place of a thread that reads from a `row` behind the tile's first on, and from its staged `column`.
 __device__ __forceinline__ Place place_of(const Tile& tile, const Element* __restrict__ x, int image, int channel,
-                                          int iy, int column, const int in_h, const int in_w) {
+                                          int row, int column, const int in_h, const int in_w) {
   const int first_column = tile.m_x + kFirstColumn;
+  const long long plane = static_cast<long long>(tile.image + image) * kInChannels + channel;
   Place place;
-  place.piece = place_in_piece(
-      x, ((static_cast<long long>(tile.image + image) * kInChannels + channel) * in_h + iy) * in_w + first_column);
+  place.piece = place_in_piece(x, (plane * in_h + tile.m_y + row) * in_w + first_column);
   place.column = first_column + column + kRunStart;
   place.at_edge = first_column < 0 || first_column + kStagedColumns > in_w;
   return place;
@@ -471,14 +474,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         find_pixels(pixels, tile.m_y + above, tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
       }
       Copy copy;
-      int uncleared = 0;  // stages that may have something beside the tile's rows
       if (kByRows) {
         copy = find_copy(
             x, tile.image, first_in + rank * kOwnChunks * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
             kByWarps ? warp - kConsumers / 32 : thread % 32 * (kProducers / 32) + thread / 32, batch, rows, columns);
-        uncleared =
-            has_gaps(tile.m_y + above, tile.m_x + kFirstColumn, batch - tile.image, rows, columns) ? P::stages : 0;
       }
+      // Stages that may have something beside the tile's rows.
+      int uncleared = kByRows && has_gaps(tile.m_y + above, tile.m_x + kFirstColumn, batch - tile.image, rows, columns)
+                          ? P::stages
+                          : 0;
       for (int chunk = rank * kOwnChunks; chunk < (rank + 1) * kOwnChunks; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * kStageBytes;
@@ -498,7 +502,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           if (uncleared != 0 || channels != P::chunk) {
             clear_gaps(staged, channels, tile.m_y + above, tile.m_x + kFirstColumn, thread, batch - tile.image, rows,
                        columns);
-            uncleared -= uncleared != 0 ? 1 : 0;
+            uncleared = max(0, uncleared - 1);
           }
           if (!kByWarps || elect_one()) {
             if (kSkewed && copy.at_end) {
@@ -587,8 +591,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       Place place;
       if (kSkewed) {
-        const Tile tile = tile_at(index, tiles_y, tiles_x);
-        place = place_of(tile, x, image, first_in + quarter, tile.m_y + above + row, column, in_h, in_w);
+        place =
+            place_of(tile_at(index, tiles_y, tiles_x), x, image, first_in + quarter, above + row, column, in_h, in_w);
       }
       pin(sums);
       Run runs[2] = {};  // of f32x3: of low and of high parts

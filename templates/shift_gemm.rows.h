@@ -35,8 +35,9 @@ struct Copy {
   int channel;          // its first
 };
 
-// Finds the copies of a tile of the producer, or the warp, of this number. `x` is the whole input, of `batch` images,
-// of which the tile's first is `first_image`.
+// Finds the copies of a tile of the producer, or the warp, of this number.
+//
+// `x` is the whole input, of `batch` images, of which the tile's first is `first_image`.
 __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int first_image, int first_channel,
                                           int first_row, int first_column, int producer, int batch, const int in_h,
                                           const int in_w) {
@@ -44,7 +45,7 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   const int row = producer % kStagedRows;
   const int image = producer / kStagedRows % P::tile_n;
   const int iy = first_row + row;
-  // The staged columns that are of the image, and the pieces of them, behind where the row's first column would lie.
+  // The staged columns of the image, and the pieces of them, behind where the row's first column would lie.
   const int begin = max(first_column, 0) - first_column;
   const int end = min(first_column + kStagedColumns, in_w) - first_column;
   const long long plane = static_cast<long long>(in_h) * in_w;
@@ -53,7 +54,7 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   const int skew =
       kSkewed ? place_in_piece(x, start + (P::groups == 1 ? channel : first_channel + channel) * plane) : 0;
   const int head = kSkewed ? (skew + begin) / kPiece * kPiece : begin;
-  const int tail = kSkewed ? ceil_div(skew + end, kPiece) * kPiece : end;
+  const int tail = kSkewed ? (skew + end + (kPiece - 1)) / kPiece * kPiece : end;
   const bool is_copied = (!kHasSpare || channel < kRowChannels) && (P::tile_n == 1 || first_image + image < batch) &&
                          iy >= 0 && iy < in_h && begin < end;
   Copy copy;
@@ -67,15 +68,8 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   return copy;
 }
 
-// Brings what is of x in a piece of a row, and zeros for the rest of it.
-__device__ __forceinline__ void bring_piece(Element* to, const Element* from, const Element* __restrict__ x,
-                                            const Element* end) {
-  for (int i = 0; i < kPiece; ++i) {
-    to[i] = from + i >= x && from + i < end ? from[i] : static_cast<Element>(0);
-  }
-}
-
-// The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`.
+// The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`: of the pieces that are
+// not x's alone the thread brings what is of x, and zeros for the rest.
 __device__ __forceinline__ void copy_end_rows(Element* to, const Copy& copy, const Element* __restrict__ x,
                                               const Element* end, int channels, unsigned long long* full,
                                               long long plane) {
@@ -84,24 +78,24 @@ __device__ __forceinline__ void copy_end_rows(Element* to, const Copy& copy, con
     Element* staged = to + copy.to + channel * kChannelPitch;
     const int count = copy.bytes / kBytes;
     const int last = from + count > end ? count - kPiece : count;
-    const int first = from < x && last > 0 ? kPiece : 0;
-    if (last != count) {
-      bring_piece(staged + last, from + last, x, end);
-    }
-    if (first != 0) {
-      bring_piece(staged, from, x, end);
-    }
-    if (first != last) {
+    const int first = from < x ? kPiece : 0;
+    if (first < last) {
       mbarrier_expect(full, (last - first) * kBytes);
       bulk_load(staged + first, from + first, (last - first) * kBytes, full);
+    }
+    for (int i = 0; i < count; ++i) {
+      if (i < first || i >= last) {
+        staged[i] = from + i >= x && from + i < end ? from[i] : static_cast<Element>(0);
+      }
     }
   }
   fence_proxy_async();  // the next bulk copies to these places come behind it
   mbarrier_arrive(full);
 }
 
-// Asks for a producer's copies of a chunk, of which the layer has so many `channels`. The chunk's barrier counts the
-// bytes, and each producer.
+// Asks for a producer's copies of a chunk, of which the layer has so many `channels`.
+//
+// The chunk's barrier counts the bytes, and each producer.
 __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int channels, unsigned long long* full,
                                           long long plane) {
   const int own = kWholeRounds ? kRounds : max(0, channels - copy.channel + (kRowChannels - 1)) / kRowChannels;
@@ -119,7 +113,7 @@ __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int cha
   }
 }
 
-// Puts something everywhere in all stages: what lies beside the image in skewed rows is read before it is made zero.
+// Puts something everywhere in all stages: what lies beside the image is read before it is made zero.
 __device__ __forceinline__ void clear_stages(unsigned char* stages) {
   for (int stage = 0; stage < P::stages; ++stage) {
     for (int i = threadIdx.x * 16; i < kInputBytes; i += kThreads * 16) {

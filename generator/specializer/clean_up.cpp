@@ -212,6 +212,7 @@ void clean_up(std::vector<Residual>& body, const std::vector<ResidualArgument>& 
     join_assignments(body, changes);
     while (remove_copies(body, arguments, changes) || remove_unused(body, used_ids(body))) {
     }
+    join_returns(body);
   }
   splice(body, visible);
   tidy(body);

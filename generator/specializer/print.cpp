@@ -262,11 +262,8 @@ Text print(const Output& output, const std::string& head) {
   if (!output.primitives.empty()) {
     printer.line("", 0);
     printer.line("#ifndef CONVTGEN_HOST_DEVICE", 0);
-    for (std::size_t i = 0; i < output.primitives.size(); ++i) {
-      if (i != 0) {
-        printer.line("", 0);
-      }
-      printer.verbatim(output.primitives[i].text, 0);
+    for (const Primitive& primitive : output.primitives) {
+      printer.verbatim(primitive.text, 0);
     }
     printer.line("#endif", 0);
   }

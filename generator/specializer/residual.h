@@ -101,6 +101,8 @@ void clean_up(std::vector<Residual>& body, const std::vector<ResidualArgument>& 
 
 /// Replaces constants that only copy another name by that name. True if there was any.
 bool remove_copies(std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments, const Changes& changes);
+/// Returns values themselves, not by names that are theirs for one line.
+void join_returns(std::vector<Residual>& body);
 /// Joins declarations with the assignment that follows.
 void join_assignments(std::vector<Residual>& body, const Changes& changes);
 [[nodiscard]] bool names_variable(const Term& term, int id);

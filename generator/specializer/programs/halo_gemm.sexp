@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "ba2c93ccaa58ebda4f7b0b6cb2f029ead56c9e1d8238606c698c56569d38e3b8")
+  (digest "c0fd8be9cf5370403c02f0d1af2db956f8cf249628036f073102dea90c1bfe24")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -168,11 +168,11 @@
   (primitive @55 void mbarrier_arrive_remote (uses shared_address) "// Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.\n__device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {\n  asm volatile(\n      \"{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; \"\n      \"}\" ::\"r\"(shared_address(barrier)),\n      \"r\"(rank)\n      : \"memory\");\n}")
   (primitive @66 bool mbarrier_test (uses shared_address) "// Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait.\n__device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  asm volatile(\"{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n               : \"=r\"(complete)\n               : \"r\"(shared_address(barrier)), \"r\"(parity)\n               : \"memory\");\n  return complete != 0;\n}")
   (primitive @76 bool mbarrier_try_wait (uses shared_address) "// Whether the phase of this parity is complete; may wait a while, as long as the chip likes, before it says no.\n__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n               : \"=r\"(complete)\n               : \"r\"(shared_address(barrier)), \"r\"(parity)\n               : \"memory\");\n  return complete != 0;\n}")
-  (primitive @88 void mbarrier_wait (uses mbarrier_try_wait) "// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.\n__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {\n  while (!mbarrier_try_wait(barrier, parity)) {\n  }\n}")
-  (primitive @94 void mbarrier_poll (uses mbarrier_test) "// mbarrier_wait() for sm_80 and later: asks again and again.\n__device__ __forceinline__ void mbarrier_poll(unsigned long long* barrier, unsigned int parity) {\n  while (!mbarrier_test(barrier, parity)) {\n  }\n}")
-  (primitive @100 void mbarrier_wait_cluster (uses shared_address) "// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.\n__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\n        \"{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n        : \"=r\"(complete)\n        : \"r\"(shared_address(barrier)), \"r\"(parity)\n        : \"memory\");\n  } while (complete == 0);\n}")
-  (primitive @115 void named_barrier_sync (uses) "// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.\n__device__ __forceinline__ void named_barrier_sync(int id, int threads) {\n  asm volatile(\"barrier.sync.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
-  (primitive @120 void named_barrier_arrive (uses) "// Comes to barrier `id` without waiting; the `threads` of all who meet there must be equal.\n__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {\n  asm volatile(\"barrier.arrive.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
+  (primitive @88 void mbarrier_wait (uses shared_address) "// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.\n__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n                 : \"=r\"(complete)\n                 : \"r\"(shared_address(barrier)), \"r\"(parity)\n                 : \"memory\");\n  } while (complete == 0);\n}")
+  (primitive @99 void mbarrier_poll (uses mbarrier_test) "// mbarrier_wait() for sm_80 and later: asks again and again.\n__device__ __forceinline__ void mbarrier_poll(unsigned long long* barrier, unsigned int parity) {\n  while (!mbarrier_test(barrier, parity)) {\n  }\n}")
+  (primitive @105 void mbarrier_wait_cluster (uses shared_address) "// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.\n__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\n        \"{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n        : \"=r\"(complete)\n        : \"r\"(shared_address(barrier)), \"r\"(parity)\n        : \"memory\");\n  } while (complete == 0);\n}")
+  (primitive @120 void named_barrier_sync (uses) "// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.\n__device__ __forceinline__ void named_barrier_sync(int id, int threads) {\n  asm volatile(\"barrier.sync.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
+  (primitive @125 void named_barrier_arrive (uses) "// Comes to barrier `id` without waiting; the `threads` of all who meet there must be equal.\n__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {\n  asm volatile(\"barrier.arrive.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
   (file "device/convert.h")
   (primitive @4 float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -228,24 +228,23 @@
         (return @2 (call __float_as_uint value)))
       (else
         (return @4 value))))
-  (function @46 device "unsigned int" operand
-    (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads;")
-    (comment "it ignores the 13 lowest. Infinities and NaNs stay. Half as many instructions as float_to_tf32().")
+  (function @47 device "unsigned int" operand
+    (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (return @1 (? (&& (== P::type kWgmmaTf32) (<= (call fabsf (call __uint_as_float word)) 3.4028235e+38f)) (+ word 4096u) word)))
-  (function @51 device "unsigned int" low_halves
+  (function @52 device "unsigned int" low_halves
     (comment "The low or the high halves of two words in one.")
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (& a 65535u) (<< b 16))))
-  (function @54 device "unsigned int" high_halves
+  (function @55 device "unsigned int" high_halves
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 4294901760u))))
-  (function @59 device void store_together
+  (function @60 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
@@ -275,8 +274,8 @@
                     (do @17 (call store_streaming_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @84 device void store_piece
-    (comment "The same from shared memory, where they lie as they will in memory.")
+  (function @87 device void store_piece
+    (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)

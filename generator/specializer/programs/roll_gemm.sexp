@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "3088b4c11db88b3b963210810630e7c17611b7102f7e4b30fb785fddcc23d1d4")
+  (digest "ec8b7470d78f84ffdf1f1d49fe075adf25c0a9a97afc9173cb7912c5f7dc7614")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -150,11 +150,11 @@
   (primitive @55 void mbarrier_arrive_remote (uses shared_address) "// Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.\n__device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {\n  asm volatile(\n      \"{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; \"\n      \"}\" ::\"r\"(shared_address(barrier)),\n      \"r\"(rank)\n      : \"memory\");\n}")
   (primitive @66 bool mbarrier_test (uses shared_address) "// Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait.\n__device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  asm volatile(\"{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n               : \"=r\"(complete)\n               : \"r\"(shared_address(barrier)), \"r\"(parity)\n               : \"memory\");\n  return complete != 0;\n}")
   (primitive @76 bool mbarrier_try_wait (uses shared_address) "// Whether the phase of this parity is complete; may wait a while, as long as the chip likes, before it says no.\n__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n               : \"=r\"(complete)\n               : \"r\"(shared_address(barrier)), \"r\"(parity)\n               : \"memory\");\n  return complete != 0;\n}")
-  (primitive @88 void mbarrier_wait (uses mbarrier_try_wait) "// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.\n__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {\n  while (!mbarrier_try_wait(barrier, parity)) {\n  }\n}")
-  (primitive @94 void mbarrier_poll (uses mbarrier_test) "// mbarrier_wait() for sm_80 and later: asks again and again.\n__device__ __forceinline__ void mbarrier_poll(unsigned long long* barrier, unsigned int parity) {\n  while (!mbarrier_test(barrier, parity)) {\n  }\n}")
-  (primitive @100 void mbarrier_wait_cluster (uses shared_address) "// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.\n__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\n        \"{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n        : \"=r\"(complete)\n        : \"r\"(shared_address(barrier)), \"r\"(parity)\n        : \"memory\");\n  } while (complete == 0);\n}")
-  (primitive @115 void named_barrier_sync (uses) "// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.\n__device__ __forceinline__ void named_barrier_sync(int id, int threads) {\n  asm volatile(\"barrier.sync.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
-  (primitive @120 void named_barrier_arrive (uses) "// Comes to barrier `id` without waiting; the `threads` of all who meet there must be equal.\n__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {\n  asm volatile(\"barrier.arrive.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
+  (primitive @88 void mbarrier_wait (uses shared_address) "// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.\n__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n                 : \"=r\"(complete)\n                 : \"r\"(shared_address(barrier)), \"r\"(parity)\n                 : \"memory\");\n  } while (complete == 0);\n}")
+  (primitive @99 void mbarrier_poll (uses mbarrier_test) "// mbarrier_wait() for sm_80 and later: asks again and again.\n__device__ __forceinline__ void mbarrier_poll(unsigned long long* barrier, unsigned int parity) {\n  while (!mbarrier_test(barrier, parity)) {\n  }\n}")
+  (primitive @105 void mbarrier_wait_cluster (uses shared_address) "// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.\n__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\n        \"{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n        : \"=r\"(complete)\n        : \"r\"(shared_address(barrier)), \"r\"(parity)\n        : \"memory\");\n  } while (complete == 0);\n}")
+  (primitive @120 void named_barrier_sync (uses) "// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.\n__device__ __forceinline__ void named_barrier_sync(int id, int threads) {\n  asm volatile(\"barrier.sync.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
+  (primitive @125 void named_barrier_arrive (uses) "// Comes to barrier `id` without waiting; the `threads` of all who meet there must be equal.\n__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {\n  asm volatile(\"barrier.arrive.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
   (file "device/convert.h")
   (primitive @4 float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -210,24 +210,23 @@
         (return @2 (call __float_as_uint value)))
       (else
         (return @4 value))))
-  (function @46 device "unsigned int" operand
-    (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads;")
-    (comment "it ignores the 13 lowest. Infinities and NaNs stay. Half as many instructions as float_to_tf32().")
+  (function @47 device "unsigned int" operand
+    (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (return @1 (? (&& (== P::type kWgmmaTf32) (<= (call fabsf (call __uint_as_float word)) 3.4028235e+38f)) (+ word 4096u) word)))
-  (function @51 device "unsigned int" low_halves
+  (function @52 device "unsigned int" low_halves
     (comment "The low or the high halves of two words in one.")
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (& a 65535u) (<< b 16))))
-  (function @54 device "unsigned int" high_halves
+  (function @55 device "unsigned int" high_halves
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 4294901760u))))
-  (function @59 device void store_together
+  (function @60 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
@@ -257,8 +256,8 @@
                     (do @17 (call store_streaming_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @84 device void store_piece
-    (comment "The same from shared memory, where they lie as they will in memory.")
+  (function @87 device void store_piece
+    (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)
@@ -713,44 +712,47 @@
     (declare @3 (array Words 2) words
       (trail "with channels last: of two steps, which one read brings"))
     (declare @4 "unsigned int" read)
-    (for @6 unrolled (declare @6 int step 0) (< step kSteps) (++ step)
-      (if @7 (! P::channels_last)
+    (for @6 (pragma "unroll") (declare @6 int step 0) (< step kSteps) (++ step)
+      (declare @7 (pointer (const Element)) step_row (+ row (* step (? P::channels_last kDepth (* kDepth kChannelPitch)))))
+      (declare @8 (const int) at (% step kTurns))
+      (if @9 (! P::channels_last)
         (then
-          (do @8 (= read (call load_run (at runs (% step 2)) (+ (+ row (* (* step kDepth) kChannelPitch)) kRunStart)))))
+          (do @10 (= read (call load_run (at runs at) (+ step_row kRunStart)))))
         (else
-          (if @10 (&& (== (% step 2) 0) (< (+ step 1) kSteps))
+          (if @11 (&& (== (% step 2) 0) (|| (== (% kSteps 2) 0) (< step (- kSteps 1))))
             (then
-              (do @11 (call load_pixels (at words 0) (at words 1) (+ row (* step kDepth)) turn (|| (<= (* (+ step 2) kDepth) P::in_channels) (< (+ (* step kDepth) (* quarter kPack)) P::in_channels)))))
+              (do @12 (call load_pixels (at words 0) (at words 1) step_row turn (|| (<= (* (* (/ kSteps 2) 2) kDepth) P::in_channels) (< (+ (* step kDepth) (* quarter kPack)) P::in_channels)))))
             (else
-              (if @13 (== (% step 2) 0)
+              (if @14 (&& (== (% kSteps 2) 1) (== step (- kSteps 1)))
                 (then
-                  (do @14 (call load_last_pixels (at words 0) (- (+ row (* step kDepth)) (* quarter (/ kPack 2))) turn (|| (<= (* (+ step 1) kDepth) P::in_channels) (< (+ (* step kDepth) (* quarter (/ kPack 2))) P::in_channels))))))))))
+                  (do @15 (call load_last_pixels (at words 0) (- step_row (* quarter (/ kPack 2))) turn (|| (<= (* kSteps kDepth) P::in_channels) (< (+ (* (- kSteps 1) kDepth) (* quarter (/ kPack 2))) P::in_channels))))))))))
       (if @19 P::channels_last
         (then
           (if @20 (&& (== kTurns 1) (> step 0))
             (then
               (do @21 (call wgmma_wait 0))))
-          (do @23 (= read (call arrange (at runs (% step kTurns)) (at words (% step 2)))))))
+          (do @23 (= read (call arrange (at runs at) (at words (% step 2)))))))
       (if @25 (? P::channels_last (== step (* (/ (- kSteps 1) 2) 2)) (== step (- kSteps 1)))
         (then
           (do @26 (call __syncwarp))
           (if @27 (== (% (. threadIdx x) 32) 0)
             (then
               (do @28 (call mbarrier_arrive (+ empty (& read (static_cast "unsigned int" zero)))))))))
-      (do @31 (call wgmma_fence))
-      (for @33 unrolled (declare @33 int kw 0) (< kw P::kernel_w) (++ kw)
-        (declare @34 (const int) shift (- (- (- P::padding_w (* P::dilation_w kw)) kFirstColumn) kRunStart))
-        (for @36 unrolled (declare @36 int tile 0) (< tile kTiles) (++ tile)
-          (do @37 (call wgmma_rs P::type kWgmmaMajorK (at sums tile) (at (at runs (% step kTurns)) (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights (* (+ (* kw kSteps) step) kProductBytes)) 1)
+      (declare @31 (const "unsigned long long") step_weights (call wgmma_descriptor_move weights (* step kProductBytes)))
+      (do @32 (call wgmma_fence))
+      (for @34 unrolled (declare @34 int kw 0) (< kw P::kernel_w) (++ kw)
+        (declare @35 (const int) shift (- (- (- P::padding_w (* P::dilation_w kw)) kFirstColumn) kRunStart))
+        (for @37 unrolled (declare @37 int tile 0) (< tile kTiles) (++ tile)
+          (do @38 (call wgmma_rs P::type kWgmmaMajorK (at sums tile) (at (at runs at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move step_weights (* (* kw kSteps) kProductBytes)) 1)
             (trail "kernel column {kw}"))))
-      (if @41 (|| (! kOneGroup) (== step (- kSteps 1)))
+      (if @42 (|| (! kOneGroup) (== step (- kSteps 1)))
         (then
-          (do @42 (call wgmma_commit))))
-      (if @44 (|| (> kChunks 1) (&& (&& (> kTurns 1) (> step 0)) (< step (- kSteps 1))))
+          (do @43 (call wgmma_commit))))
+      (if @45 (|| (> kChunks 1) (&& (&& (> kTurns 1) (> step 0)) (< step (- kSteps 1))))
         (then
-          (do @45 (call wgmma_wait 1)
-            (trail "the other run may be overwritten"))))))
-  (function @250 device void roll
+          (do @46 (call wgmma_wait 1)
+            (trail "the run before may be overwritten"))))))
+  (function @251 device void roll
     (comment "Moves the sums of all output rows up by one, behind the first; those of a new row begin.")
     (attributes "__forceinline__")
     (argument (reference (array Sums kTiles)) sums)
@@ -869,7 +871,7 @@
         (then
           (do @6 (call store_piece (+ to (* (* channel (static_cast "long long" out_h)) out_w)) (+ from (* channel kOutPitch))))))))
   (file "roll_gemm.cu")
-  (function @262 kernel void roll_gemm
+  (function @263 kernel void roll_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)

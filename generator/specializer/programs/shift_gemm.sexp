@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "a3b6d2706ef9541a5d579fa8c58c2789f117a7d037c635a03aea1afc2773fb79")
+  (digest "d0670e155a7ac1a313d3da9a9b3e8c2600a59146c206c17b6baf92a39c740b7f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -171,11 +171,11 @@
   (primitive @55 void mbarrier_arrive_remote (uses shared_address) "// Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.\n__device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {\n  asm volatile(\n      \"{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; \"\n      \"}\" ::\"r\"(shared_address(barrier)),\n      \"r\"(rank)\n      : \"memory\");\n}")
   (primitive @66 bool mbarrier_test (uses shared_address) "// Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait.\n__device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  asm volatile(\"{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n               : \"=r\"(complete)\n               : \"r\"(shared_address(barrier)), \"r\"(parity)\n               : \"memory\");\n  return complete != 0;\n}")
   (primitive @76 bool mbarrier_try_wait (uses shared_address) "// Whether the phase of this parity is complete; may wait a while, as long as the chip likes, before it says no.\n__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n               : \"=r\"(complete)\n               : \"r\"(shared_address(barrier)), \"r\"(parity)\n               : \"memory\");\n  return complete != 0;\n}")
-  (primitive @88 void mbarrier_wait (uses mbarrier_try_wait) "// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.\n__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {\n  while (!mbarrier_try_wait(barrier, parity)) {\n  }\n}")
-  (primitive @94 void mbarrier_poll (uses mbarrier_test) "// mbarrier_wait() for sm_80 and later: asks again and again.\n__device__ __forceinline__ void mbarrier_poll(unsigned long long* barrier, unsigned int parity) {\n  while (!mbarrier_test(barrier, parity)) {\n  }\n}")
-  (primitive @100 void mbarrier_wait_cluster (uses shared_address) "// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.\n__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\n        \"{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n        : \"=r\"(complete)\n        : \"r\"(shared_address(barrier)), \"r\"(parity)\n        : \"memory\");\n  } while (complete == 0);\n}")
-  (primitive @115 void named_barrier_sync (uses) "// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.\n__device__ __forceinline__ void named_barrier_sync(int id, int threads) {\n  asm volatile(\"barrier.sync.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
-  (primitive @120 void named_barrier_arrive (uses) "// Comes to barrier `id` without waiting; the `threads` of all who meet there must be equal.\n__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {\n  asm volatile(\"barrier.arrive.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
+  (primitive @88 void mbarrier_wait (uses shared_address) "// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.\n__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n                 : \"=r\"(complete)\n                 : \"r\"(shared_address(barrier)), \"r\"(parity)\n                 : \"memory\");\n  } while (complete == 0);\n}")
+  (primitive @99 void mbarrier_poll (uses mbarrier_test) "// mbarrier_wait() for sm_80 and later: asks again and again.\n__device__ __forceinline__ void mbarrier_poll(unsigned long long* barrier, unsigned int parity) {\n  while (!mbarrier_test(barrier, parity)) {\n  }\n}")
+  (primitive @105 void mbarrier_wait_cluster (uses shared_address) "// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.\n__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\n        \"{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n        : \"=r\"(complete)\n        : \"r\"(shared_address(barrier)), \"r\"(parity)\n        : \"memory\");\n  } while (complete == 0);\n}")
+  (primitive @120 void named_barrier_sync (uses) "// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.\n__device__ __forceinline__ void named_barrier_sync(int id, int threads) {\n  asm volatile(\"barrier.sync.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
+  (primitive @125 void named_barrier_arrive (uses) "// Comes to barrier `id` without waiting; the `threads` of all who meet there must be equal.\n__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {\n  asm volatile(\"barrier.arrive.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
   (file "device/cluster.h")
   (primitive @9 "unsigned int" cluster_rank (uses) "// This block's number in its cluster.\n__device__ __forceinline__ unsigned int cluster_rank() {\n  unsigned int rank;\n  asm(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\n  return rank;\n}")
   (primitive @16 "unsigned int" cluster_size (uses) "// How many blocks the cluster has.\n__device__ __forceinline__ unsigned int cluster_size() {\n  unsigned int size;\n  asm(\"mov.u32 %0, %%cluster_nctarank;\" : \"=r\"(size));\n  return size;\n}")
@@ -242,24 +242,23 @@
         (return @2 (call __float_as_uint value)))
       (else
         (return @4 value))))
-  (function @46 device "unsigned int" operand
-    (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads;")
-    (comment "it ignores the 13 lowest. Infinities and NaNs stay. Half as many instructions as float_to_tf32().")
+  (function @47 device "unsigned int" operand
+    (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (return @1 (? (&& (== P::type kWgmmaTf32) (<= (call fabsf (call __uint_as_float word)) 3.4028235e+38f)) (+ word 4096u) word)))
-  (function @51 device "unsigned int" low_halves
+  (function @52 device "unsigned int" low_halves
     (comment "The low or the high halves of two words in one.")
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (& a 65535u) (<< b 16))))
-  (function @54 device "unsigned int" high_halves
+  (function @55 device "unsigned int" high_halves
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 4294901760u))))
-  (function @59 device void store_together
+  (function @60 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
@@ -289,8 +288,8 @@
                     (do @17 (call store_streaming_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @84 device void store_piece
-    (comment "The same from shared memory, where they lie as they will in memory.")
+  (function @87 device void store_piece
+    (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)
@@ -494,14 +493,13 @@
   (static_assert @161 (|| (== P::cluster 1) (&& (&& (== (% kChunks P::cluster) 0) (== (% P::columns (* 8 P::cluster)) 0)) (== (% kStoredColumns (* 4 P::channel_run)) 0))) "blocks of a cluster have equal shares")
   (static_assert @164 (|| (! P::split) (<= P::tile_n 32)) "a lane for each image")
   (static_assert @165 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
-  (alias @169 Sums (array float (/ kProductColumns 2))
-    (comment "One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of")
-    (comment "products with low parts."))
-  (constant @170 int kPhaseSums (/ kPhases kMerged))
-  (constant @171 int kSums (* kParts kPhaseSums))
-  (alias @173 Run (array (array "unsigned int" 4) (- kRun 1))
+  (alias @170 Sums (array float (/ kProductColumns 2))
+    (comment "One thread's sums for one tile, in phases that one product makes."))
+  (constant @171 int kPhaseSums (/ kPhases kMerged))
+  (constant @172 int kSums (* kParts kPhaseSums))
+  (alias @174 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (alias @174 Words (array (array "unsigned int" kRun) 2))
+  (alias @175 Words (array (array "unsigned int" kRun) 2))
   (file "shift_gemm.taps.h")
   (function @6 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
@@ -516,15 +514,17 @@
     (for @2 plain (declare @2 int i 0) (< i offset) (++ i)
       (do @3 (+= count (? (call is_used i) 1 0))))
     (return @5 count))
-  (static_assert @21 (|| P::split (== (% (* kSteps (call used_before kOffsetsH)) 2) 0)) "each chunk begins with the same run")
-  (function @24 constexpr bool is_first_of_row
+  (constant @22 int kUsedRows (call used_before kOffsetsH))
+  (constant @23 int kRuns (? (> kUsedRows 1) kUsedRows 2))
+  (static_assert @24 (|| (|| P::split (> kUsedRows 1)) (== (% kSteps kRuns) 0)) "each chunk begins with the same run")
+  (function @27 constexpr bool is_first_of_row
     (comment "Whether a tap is the first of its phase in its row.")
     (argument int kw)
     (declare @1 bool first true)
     (for @2 plain (declare @2 int k 0) (< k kw) (++ k)
       (do @3 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
     (return @6 first))
-  (function @34 constexpr bool is_first
+  (function @37 constexpr bool is_first
     (comment "Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.")
     (argument int kh)
     (argument int kw)
@@ -532,29 +532,29 @@
     (for @2 plain (declare @2 int k (+ kh 1)) (< k kBlockTapRows) (++ k)
       (do @3 (= first (&& (&& first (== kPhaseGroups 1)) (!= (call phase_of_tap k P::stride_h P::padding_h P::dilation_h) (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))))))
     (return @7 first))
-  (function @45 constexpr int offset_of_row
+  (function @48 constexpr int offset_of_row
     (comment "Of a tap: the staged rows that it reads, the sums of its phase, its place in a run, its operand in a chunk's weights.")
     (argument int kh)
     (return @1 (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH))))
-  (function @49 constexpr int sums_of_tap
+  (function @52 constexpr int sums_of_tap
     (argument int kh)
     (argument int kw)
     (declare @1 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
     (return @2 (/ (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)) kMerged)))
-  (function @53 constexpr int shift_of_tap
+  (function @56 constexpr int shift_of_tap
     (argument int kw)
     (return @1 (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart)))
-  (function @56 constexpr int operand_of_tap
+  (function @59 constexpr int operand_of_tap
     (argument int kh)
     (argument int kw)
     (argument int step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
-  (function @61 constexpr int staged_row
-    (comment "Where a thread reads of the staged input, from its own first position and channel.")
+  (constant @64 int kStepPitch (? P::channels_last kDepth (* kDepth kChannelPitch)))
+  (function @65 constexpr int staged_row
     (argument int step)
     (argument int offset)
     (return @1 (? (&& P::channels_last P::bulk) (+ (* (* offset (/ kRowPitch P::run)) kRunPitch) (* step kDepth)) (? P::channels_last (+ (* (+ (* offset kRowPitch) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kRowPitch)) kRunStart)))))
-  (function @68 constexpr bool has_taps
+  (function @72 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -564,12 +564,12 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @80 constexpr bool all_have_taps
+  (function @84 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @87 bool kAllHaveTaps (call all_have_taps))
+  (constant @91 bool kAllHaveTaps (call all_have_taps))
   (file "shift_gemm.weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
@@ -692,10 +692,9 @@
       (do @44 (= (at row 0) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
       (do @45 (= (at row (* 2 kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))
   (file "shift_gemm.cu")
-  (function @182 kernel void pack_weights
+  (function @185 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
-    (comment "input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one")
-    (comment "thread, so with channels last a product's depth is another order of them.")
+    (comment "input channels, tap and step the two columns of a B operand.")
     (launch_bounds 256)
     (argument (restrict (pointer (const Element))) weight)
     (argument (restrict (pointer "unsigned char")) packed)
@@ -896,9 +895,8 @@
     (field int bytes (trail "0: nothing of the row is in the image"))
     (field bool at_end (trail "of x: in some channel a piece of the row may not be x's alone"))
     (field int channel (trail "its first")))
-  (function @40 device Copy find_copy
-    (comment "Finds the copies of a tile of the producer, or the warp, of this number. `x` is the whole input, of `batch` images,")
-    (comment "of which the tile's first is `first_image`.")
+  (function @41 device Copy find_copy
+    (comment "Finds the copies of a tile of the producer, or the warp, of this number.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) x)
     (argument int first_image)
@@ -913,7 +911,7 @@
     (declare @4 (const int) row (% producer kStagedRows))
     (declare @5 (const int) image (% (/ producer kStagedRows) P::tile_n))
     (declare @6 (const int) iy (+ first_row row))
-    (comment @7 "The staged columns that are of the image, and the pieces of them, behind where the row's first column would lie.")
+    (comment @7 "The staged columns of the image, and the pieces of them, behind where the row's first column would lie.")
     (declare @8 (const int) begin (- (call max first_column 0) first_column))
     (declare @9 (const int) end (- (call min (+ first_column kStagedColumns) in_w) first_column))
     (declare @10 (const "long long") plane (* (static_cast "long long" in_h) in_w))
@@ -921,7 +919,7 @@
       (trail "in channel 0"))
     (declare @13 (const int) skew (? kSkewed (call place_in_piece x (+ start (* (? (== P::groups 1) channel (+ first_channel channel)) plane))) 0))
     (declare @15 (const int) head (? kSkewed (* (/ (+ skew begin) kPiece) kPiece) begin))
-    (declare @16 (const int) tail (? kSkewed (* (call ceil_div (+ skew end) kPiece) kPiece) end))
+    (declare @16 (const int) tail (? kSkewed (* (/ (+ (+ skew end) (- kPiece 1)) kPiece) kPiece) end))
     (declare @17 (const bool) is_copied (&& (&& (&& (&& (|| (! kHasSpare) (< channel kRowChannels)) (|| (== P::tile_n 1) (< (+ first_image image) batch))) (>= iy 0)) (< iy in_h)) (< begin end)))
     (declare @19 Copy copy)
     (do @20 (= (. copy channel) channel))
@@ -930,17 +928,9 @@
     (do @23 (= (. copy bytes) (? is_copied (* (- tail head) kBytes) 0)))
     (do @24 (= (. copy at_end) (&& (&& kSkewed is_copied) (|| (< (+ start begin) (- kPiece 1)) (> (+ (+ (+ start (* (- kInChannels 1) plane)) end) (- kPiece 1)) (* (* (static_cast "long long" batch) kInChannels) plane))))))
     (return @27 copy))
-  (function @71 device void bring_piece
-    (comment "Brings what is of x in a piece of a row, and zeros for the rest of it.")
-    (attributes "__forceinline__")
-    (argument (pointer Element) to)
-    (argument (pointer (const Element)) from)
-    (argument (restrict (pointer (const Element))) x)
-    (argument (pointer (const Element)) end)
-    (for @2 plain (declare @2 int i 0) (< i kPiece) (++ i)
-      (do @3 (= (at to i) (? (&& (>= (+ from i) x) (< (+ from i) end)) (at from i) (static_cast Element 0))))))
-  (function @79 device void copy_end_rows
-    (comment "The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`.")
+  (function @73 device void copy_end_rows
+    (comment "The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`: of the pieces that are")
+    (comment "not x's alone the thread brings what is of x, and zeros for the rest.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
     (argument (reference (const Copy)) copy)
@@ -954,23 +944,20 @@
       (declare @5 (pointer Element) staged (+ (+ to (. copy to)) (* channel kChannelPitch)))
       (declare @6 (const int) count (/ (. copy bytes) kBytes))
       (declare @7 (const int) last (? (> (+ from count) end) (- count kPiece) count))
-      (declare @8 (const int) first (? (&& (< from x) (> last 0)) kPiece 0))
-      (if @9 (!= last count)
+      (declare @8 (const int) first (? (< from x) kPiece 0))
+      (if @9 (< first last)
         (then
-          (do @10 (call bring_piece (+ staged last) (+ from last) x end))))
-      (if @12 (!= first 0)
-        (then
-          (do @13 (call bring_piece staged from x end))))
-      (if @15 (!= first last)
-        (then
-          (do @16 (call mbarrier_expect full (* (- last first) kBytes)))
-          (do @17 (call bulk_load (+ staged first) (+ from first) (* (- last first) kBytes) full)))))
-    (do @20 (call fence_proxy_async)
+          (do @10 (call mbarrier_expect full (* (- last first) kBytes)))
+          (do @11 (call bulk_load (+ staged first) (+ from first) (* (- last first) kBytes) full))))
+      (for @13 plain (declare @13 int i 0) (< i count) (++ i)
+        (if @14 (|| (< i first) (>= i last))
+          (then
+            (do @15 (= (at staged i) (? (&& (>= (+ from i) x) (< (+ from i) end)) (at from i) (static_cast Element 0))))))))
+    (do @19 (call fence_proxy_async)
       (trail "the next bulk copies to these places come behind it"))
-    (do @21 (call mbarrier_arrive full)))
-  (function @105 device void copy_rows
-    (comment "Asks for a producer's copies of a chunk, of which the layer has so many `channels`. The chunk's barrier counts the")
-    (comment "bytes, and each producer.")
+    (do @20 (call mbarrier_arrive full)))
+  (function @99 device void copy_rows
+    (comment "Asks for a producer's copies of a chunk, of which the layer has so many `channels`.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
     (argument (reference (const Copy)) copy)
@@ -988,15 +975,15 @@
             (then
               (do @10 (call bulk_load (+ staged (* (* round kRowChannels) kChannelPitch)) from (. copy bytes) full))))
           (do @12 (+= from (* kRowChannels plane)))))))
-  (function @123 device void clear_stages
-    (comment "Puts something everywhere in all stages: what lies beside the image in skewed rows is read before it is made zero.")
+  (function @117 device void clear_stages
+    (comment "Puts something everywhere in all stages: what lies beside the image is read before it is made zero.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
     (for @1 plain (declare @1 int stage 0) (< stage P::stages) (++ stage)
       (for @2 plain (declare @2 int i (* (. threadIdx x) 16)) (< i kInputBytes) (+= i (* kThreads 16))
         (do @3 (= (* (reinterpret_cast (pointer uint4) (+ (+ stages (* stage kStageBytes)) i))) (call make_uint4 0 0 0 0)))))
     (do @6 (call fence_proxy_async)))
-  (function @133 device bool has_gaps
+  (function @127 device bool has_gaps
     (comment "Whether a tile's stages have places that must be zero where no copy writes.")
     (attributes "__forceinline__")
     (argument int first_row)
@@ -1005,7 +992,7 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (return @1 (|| (|| (|| (< first_row 0) (> (+ first_row kStagedRows) in_h)) (&& (> P::tile_n 1) (< images P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))))
-  (function @139 device void clear_gaps
+  (function @133 device void clear_gaps
     (comment "Writes zeros to these places, and to those of channels that the layer lacks.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -1037,16 +1024,13 @@
         (do @19 (call __syncwarp)
           (trail "one lane arrives for all")))))
   (file "shift_gemm.cu")
-  (record @200 Place
-    (comment "Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the")
-    (comment "image's column of the thread's first word; and whether the tile has columns outside of the image.")
-    (field int piece)
-    (field int column)
-    (field bool at_edge))
-  (function @209 device void load_run
+  (record @202 Place
+    (comment "Where a thread reads in rows that begin anywhere.")
+    (field int piece (trail "the tile's first staged column in its piece, in the first row that the thread reads"))
+    (field int column (trail "the image's, of the thread's first word"))
+    (field bool at_edge (trail "the tile has columns outside of the image")))
+  (function @212 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
-    (comment "A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,")
-    (comment "they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)")
     (attributes "__forceinline__")
     (argument (reference Run) run)
     (argument (pointer (const Element)) row)
@@ -1097,7 +1081,7 @@
       (do @47 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @48 (= (at (at run i) 2) (at (at words 1) i)))
       (do @49 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (function @263 device void pin
+  (function @266 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1105,7 +1089,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @277 device void release
+  (function @280 device void release
     (comment "Says for a warp that it has read or filled a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
@@ -1114,7 +1098,7 @@
     (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive barrier)))))
-  (function @285 device void multiply_tap
+  (function @288 device void multiply_tap
     (comment "A tap's products, for all tiles: the first of their sums where `accumulate` is 0.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1125,10 +1109,9 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs P::type kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @296 device void multiply_chunk
-    (comment "All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first")
-    (comment "chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,")
-    (comment "as soon as its products are done.")
+  (function @298 device void multiply_chunk
+    (comment "All products of one chunk, from the thread's first position in the staged input on. In a tile's first chunk `later`")
+    (comment "is 0; in others the stage of `previous` is free as soon as its products are done.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (pointer (const Element)) rows)
@@ -1137,29 +1120,30 @@
     (argument (pointer "unsigned long long") previous)
     (argument (reference (const Place)) place)
     (argument (const int) in_w)
-    (declare @3 (array Run 2) runs)
-    (for @5 unrolled (declare @5 int step 0) (< step kSteps) (++ step)
-      (for @7 unrolled (declare @7 int offset 0) (< offset kOffsetsH) (++ offset)
-        (if @8 (call is_used offset)
+    (declare @3 (array Run kRuns) runs)
+    (for @5 (pragma "unroll") (declare @5 int step 0) (< step kSteps) (++ step)
+      (declare @6 (pointer (const Element)) step_rows (+ rows (* step kStepPitch)))
+      (declare @7 (const "unsigned long long") step_weights (call wgmma_descriptor_move weights (* step kProductBytes)))
+      (declare @8 (const int) begun (? (> step 0) 1 later))
+      (for @10 unrolled (declare @10 int offset 0) (< offset kOffsetsH) (++ offset)
+        (if @11 (call is_used offset)
           (then
-            (declare @9 (const int) at (% (+ (* step (call used_before kOffsetsH)) (call used_before offset)) 2))
-            (declare @10 (const int) skew (? kSkewed (% (+ (. place piece) (* offset in_w)) kPiece) 0))
-            (do @11 (call load_run (at runs at) (+ (+ rows (call staged_row step offset)) skew) place in_w))
-            (do @12 (call wgmma_fence))
-            (for @14 unrolled (declare @14 int kh 0) (< kh kBlockTapRows) (++ kh)
-              (if @15 (== (call offset_of_row kh) offset)
+            (declare @12 (const int) at (? (> kUsedRows 1) (call used_before offset) (% step kRuns)))
+            (do @13 (call load_run (at runs at) (+ (+ step_rows (call staged_row 0 offset)) (? kSkewed (% (+ (. place piece) (* offset in_w)) kPiece) 0)) place in_w))
+            (do @15 (call wgmma_fence))
+            (for @17 unrolled (declare @17 int kh 0) (< kh kBlockTapRows) (++ kh)
+              (if @18 (== (call offset_of_row kh) offset)
                 (then
-                  (for @17 unrolled (declare @17 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                    (declare @18 (const int) first (? (&& (== step 0) (call is_first kh kw)) 1 0))
-                    (do @19 (call multiply_tap sums (call sums_of_tap kh kw) (at runs at) (call shift_of_tap kw) (call wgmma_descriptor_move weights (call operand_of_tap kh kw step)) (? (== first 1) later 1))
+                  (for @20 unrolled (declare @20 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+                    (do @21 (call multiply_tap sums (call sums_of_tap kh kw) (at runs at) (call shift_of_tap kw) (call wgmma_descriptor_move step_weights (call operand_of_tap kh kw 0)) (? (call is_first kh kw) begun 1))
                       (trail "tap ({kh}, {kw})"))))))
-            (do @25 (call wgmma_commit))
-            (do @26 (call wgmma_wait 1)
-              (trail "the other run may be overwritten"))
-            (if @27 (&& (&& (! P::resident) (== step 0)) (== (call used_before offset) 0))
+            (do @27 (call wgmma_commit))
+            (do @28 (call wgmma_wait 1)
+              (trail "the run before may be overwritten"))
+            (if @29 (&& (&& (! P::resident) (== (call used_before offset) 0)) (== step 0))
               (then
-                (do @28 (call release previous (== later 1))))))))))
-  (function @332 device void next_stage
+                (do @30 (call release previous (== later 1))))))))))
+  (function @336 device void next_stage
     (comment "Goes on to the next stage.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1597,9 +1581,8 @@
         (for @3 (pragma "unroll") (declare @3 int i 0) (< i (/ kStoredColumns 4)) (++ i)
           (declare @4 (const int) channel (call own_channel co i))
           (do @5 (= (at shifts i) (? (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels)) (call widen (at bias channel)) 0)))))))
-  (function @29 device void store_tile
-    (comment "Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first")
-    (comment "channel, `y` the image.")
+  (function @28 device void store_tile
+    (comment "Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.")
     (attributes "__forceinline__")
     (argument (reference (array (array (const Sums) kTiles) kSums)) sums)
     (argument (restrict (pointer Element)) y)
@@ -1649,8 +1632,7 @@
                             (do @50 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) (? P::has_bias (at shifts i) 0)))))
                           (do @55 (call store_together (+ to ox) values))))))))))))))
   (function @96 device void put_outputs
-    (comment "Puts a thread's outputs of one row, of a phase row and of two channels, to the exchange. `i` is the first of the two")
-    (comment "among the thread's channels, `to` its first output of the first.")
+    (comment "Puts a thread's outputs of one row, of a phase row and of two channels from its i-th on, to the exchange.")
     (attributes "__forceinline__")
     (argument (reference (array (array (const Sums) kTiles) kSums)) sums)
     (argument (pointer Element) to)
@@ -1671,9 +1653,8 @@
             (do @20 (= (* (reinterpret_cast (pointer float2) (+ place v))) (call make_float2 (at values v) (at values (+ v 1))))))
           (else
             (do @22 (= (* (reinterpret_cast (pointer "unsigned int") (+ place v))) (call pair (at values v) (at values (+ v 1))))))))))
-  (function @126 device void store_exchanged
-    (comment "Stores a warp's outputs through the exchange, eight channels at a time: its positions are adjacent in one row, so")
-    (comment "adjacent lanes store adjacent pieces. (m_y, m_x) is the warp's first position, `co` the block's first channel.")
+  (function @127 device void store_exchanged
+    (comment "Stores a warp's outputs through the exchange, eight channels at a time: adjacent lanes store adjacent pieces.")
     (attributes "__forceinline__")
     (argument (reference (array (array (const Sums) kTiles) kSums)) sums)
     (argument (pointer Element) exchange)
@@ -1746,12 +1727,12 @@
       (for @31 (pragma "unroll") (declare @31 int i 0) (< i 4) (++ i)
         (do @32 (= (at (at (at sums (/ phase kMerged)) tile) (+ (+ (* (% phase kMerged) (/ P::columns 2)) (* (% quad (/ kStoredColumns 8)) 4)) i)) (at total i))))))
   (file "shift_gemm.cu")
-  (record @346 Tile
+  (record @350 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @351 device Tile tile_at
+  (function @355 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -1761,25 +1742,25 @@
     (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
     (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
     (return @5 tile))
-  (function @361 device Place place_of
-    (comment "The place of a thread that reads from row `iy` of an image of the tile on, and from its staged `column`; `channel` is")
-    (comment "its first channel.")
+  (function @364 device Place place_of
+    (comment "The place of a thread that reads from a `row` behind the tile's first on, and from its staged `column`.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument (restrict (pointer (const Element))) x)
     (argument int image)
     (argument int channel)
-    (argument int iy)
+    (argument int row)
     (argument int column)
     (argument (const int) in_h)
     (argument (const int) in_w)
     (declare @2 (const int) first_column (+ (. tile m_x) kFirstColumn))
-    (declare @3 Place place)
-    (do @4 (= (. place piece) (call place_in_piece x (+ (* (+ (* (+ (* (static_cast "long long" (+ (. tile image) image)) kInChannels) channel) in_h) iy) in_w) first_column))))
+    (declare @3 (const "long long") plane (+ (* (static_cast "long long" (+ (. tile image) image)) kInChannels) channel))
+    (declare @4 Place place)
+    (do @5 (= (. place piece) (call place_in_piece x (+ (* (+ (+ (* plane in_h) (. tile m_y)) row) in_w) first_column))))
     (do @6 (= (. place column) (+ (+ first_column column) kRunStart)))
     (do @7 (= (. place at_edge) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))
     (return @8 place))
-  (function @373 device void skip_tile
+  (function @376 device void skip_tile
     (comment "Goes on to the stage behind those of one tile.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1790,7 +1771,7 @@
       (then
         (do @4 (-= stage P::stages))
         (do @5 (^= parity 1)))))
-  (function @382 kernel void shift_gemm
+  (function @385 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1888,164 +1869,162 @@
             (then
               (do @89 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
           (declare @91 Copy copy)
-          (declare @92 int uncleared 0
-            (trail "stages that may have something beside the tile's rows"))
-          (if @93 kByRows
+          (if @92 kByRows
             (then
-              (do @94 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))
-              (do @97 (= uncleared (? (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns) P::stages 0)))))
-          (for @100 plain (declare @100 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
-            (do @101 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @102 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @103 (&& (! P::resident) (== thread 0))
+              (do @93 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))))
+          (comment @97 "Stages that may have something beside the tile's rows.")
+          (declare @98 int uncleared (? (&& kByRows (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns)) P::stages 0))
+          (for @101 plain (declare @101 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
+            (do @102 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @103 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @104 (&& (! P::resident) (== thread 0))
               (then
-                (do @104 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @105 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @107 (&& P::bulk P::channels_last)
+                (do @105 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @106 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @108 (&& P::bulk P::channels_last)
               (then
-                (do @108 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+                (do @109 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
               (else
-                (if @110 kByRows
+                (if @111 kByRows
                   (then
-                    (declare @111 (pointer Element) staged (reinterpret_cast (pointer Element) to))
-                    (declare @112 (pointer "unsigned long long") landing (? P::split (& (at landed stage)) (& (at full stage))))
-                    (declare @113 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
-                    (if @116 (|| (!= uncleared 0) (!= channels P::chunk))
+                    (declare @112 (pointer Element) staged (reinterpret_cast (pointer Element) to))
+                    (declare @113 (pointer "unsigned long long") landing (? P::split (& (at landed stage)) (& (at full stage))))
+                    (declare @114 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
+                    (if @117 (|| (!= uncleared 0) (!= channels P::chunk))
                       (then
-                        (do @117 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
-                        (do @119 (-= uncleared (? (!= uncleared 0) 1 0)))))
-                    (if @121 (|| (! kByWarps) (call elect_one))
+                        (do @118 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
+                        (do @120 (= uncleared (call max 0 (- uncleared 1))))))
+                    (if @122 (|| (! kByWarps) (call elect_one))
                       (then
-                        (if @122 (&& kSkewed (. copy at_end))
+                        (if @123 (&& kSkewed (. copy at_end))
                           (then
-                            (do @123 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels landing plane)))
+                            (do @124 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels landing plane)))
                           (else
-                            (do @125 (call copy_rows staged copy channels landing plane))))))
-                    (do @128 (+= (. copy from) (* P::chunk plane))))
+                            (do @126 (call copy_rows staged copy channels landing plane))))))
+                    (do @129 (+= (. copy from) (* P::chunk plane))))
                   (else
-                    (if @130 P::channels_last
+                    (if @131 P::channels_last
                       (then
-                        (do @131 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
+                        (do @132 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
                       (else
-                        (do @134 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-                    (if @137 P::split
+                        (do @135 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+                    (if @138 P::split
                       (then
-                        (do @138 (call async_copy_commit)))
+                        (do @139 (call async_copy_commit)))
                       (else
-                        (do @140 (call async_copy_arrive (& (at full stage))))))))))
-            (do @143 (call next_stage stage parity))
-            (if_constexpr @144 P::split
+                        (do @141 (call async_copy_arrive (& (at full stage))))))))))
+            (do @144 (call next_stage stage parity))
+            (if_constexpr @145 P::split
               (then
-                (do @145 (++ unfinished))
-                (for @146 plain none (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (== (call warp_uniform (? (call mbarrier_test (& (at landed oldest)) oldest_parity) 1 0)) 1))) (-- unfinished)
-                  (if @149 (! P::bulk)
+                (do @146 (++ unfinished))
+                (for @147 plain none (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (== (call warp_uniform (? (call mbarrier_test (& (at landed oldest)) oldest_parity) 1 0)) 1))) (-- unfinished)
+                  (if @150 (! P::bulk)
                     (then
-                      (do @150 (call async_copy_wait kUnderWay))))
-                  (do @152 (call finish_stage stages full landed oldest oldest_parity thread))))))
-          (if @156 (> P::cluster 1)
+                      (do @151 (call async_copy_wait kUnderWay))))
+                  (do @153 (call finish_stage stages full landed oldest oldest_parity thread))))))
+          (if @157 (> P::cluster 1)
             (then
-              (comment @156 "with the consumers, in add_up_cluster()")
-              (do @157 (call __syncwarp))
-              (do @158 (call meet))
-              (do @159 (call meet)))))
-        (if_constexpr @162 P::split
+              (comment @157 "with the consumers, in add_up_cluster()")
+              (do @158 (call __syncwarp))
+              (do @159 (call meet))
+              (do @160 (call meet)))))
+        (if_constexpr @163 P::split
           (then
-            (if @163 (! P::bulk)
+            (if @164 (! P::bulk)
               (then
-                (do @164 (call async_copy_wait 0))))
-            (for @166 plain none (> unfinished 0) (-- unfinished)
-              (do @167 (call finish_stage stages full landed oldest oldest_parity thread))))))
+                (do @165 (call async_copy_wait 0))))
+            (for @167 plain none (> unfinished 0) (-- unfinished)
+              (do @168 (call finish_stage stages full landed oldest oldest_parity thread))))))
       (else
-        (do @171 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
-        (comment @172 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @173 (const int) lane (% (. threadIdx x) 32))
-        (declare @174 (const int) quarter (% lane 4))
-        (declare @175 (const int) group (? P::in_turn (/ warp 4) 0))
-        (declare @176 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
-        (declare @177 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @178 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @179 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @180 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @181 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
-        (declare @184 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
-        (declare @185 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @172 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
+        (comment @173 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @174 (const int) lane (% (. threadIdx x) 32))
+        (declare @175 (const int) quarter (% lane 4))
+        (declare @176 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @177 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @178 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @179 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @180 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @181 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @182 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
+        (declare @185 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
+        (declare @186 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
-        (declare @186 (array (array Sums kTiles) kSums) sums (init))
-        (declare @187 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
+        (declare @187 (array (array Sums kTiles) kSums) sums (init))
+        (declare @188 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
           (trail "that sums are added to"))
-        (declare @188 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
+        (declare @189 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
           (trail "of scales"))
-        (declare @189 Held held (init 0 0 false))
-        (if @190 P::resident
+        (declare @190 Held held (init 0 0 false))
+        (if @191 P::resident
           (then
-            (do @191 (call mbarrier_wait resident 0))))
-        (declare @193 int stage 0)
-        (declare @194 "unsigned int" parity 0)
-        (declare @195 "unsigned int" turn_parity 0)
-        (if @196 (&& P::in_turn (== group 1))
+            (do @192 (call mbarrier_wait resident 0))))
+        (declare @194 int stage 0)
+        (declare @195 "unsigned int" parity 0)
+        (declare @196 "unsigned int" turn_parity 0)
+        (if @197 (&& P::in_turn (== group 1))
           (then
-            (do @197 (call release (& (at turn 0)) true))
-            (do @198 (call skip_tile stage parity))))
-        (for @200 plain (declare @200 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @201 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @202 P::in_turn
+            (do @198 (call release (& (at turn 0)) true))
+            (do @199 (call skip_tile stage parity))))
+        (for @201 plain (declare @201 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @202 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @203 P::in_turn
             (then
-              (do @203 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @204 (^= turn_parity 1))))
-          (declare @206 Place place)
-          (if @207 kSkewed
+              (do @204 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @205 (^= turn_parity 1))))
+          (declare @207 Place place)
+          (if @208 kSkewed
             (then
-              (declare @208 (const Tile) tile (call tile_at index tiles_y tiles_x))
-              (do @209 (= place (call place_of tile x image (+ first_in quarter) (+ (+ (. tile m_y) above) row) column in_h in_w)))))
-          (do @211 (call pin sums))
-          (declare @212 (array Run 2) runs (init)
+              (do @209 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
+          (do @212 (call pin sums))
+          (declare @213 (array Run 2) runs (init)
             (trail "of f32x3: of low and of high parts"))
-          (for @213 plain (declare @213 int chunk 0) (< chunk kOwnChunks) (++ chunk)
-            (do @214 (call mbarrier_wait (& (at full stage)) parity))
-            (if @215 P::in_turn
+          (for @214 plain (declare @214 int chunk 0) (< chunk kOwnChunks) (++ chunk)
+            (do @215 (call mbarrier_wait (& (at full stage)) parity))
+            (if @216 P::in_turn
               (then
-                (do @216 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @218 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @219 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @220 P::split
+                (do @217 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @219 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @220 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @221 P::split
               (then
-                (do @221 (call choose_scale sums held from totals exponents image))
-                (do @222 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                (do @222 (call choose_scale sums held from totals exponents image))
+                (do @223 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
               (else
-                (do @225 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                (if @228 P::resident
+                (do @226 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                (if @229 P::resident
                   (then
-                    (do @229 (call release (& (at empty stage)) true))))))
-            (do @232 (call next_stage stage parity)))
-          (declare @234 Shifts shifts)
-          (if @235 (! P::split)
+                    (do @230 (call release (& (at empty stage)) true))))))
+            (do @233 (call next_stage stage parity)))
+          (declare @235 Shifts shifts)
+          (if @236 (! P::split)
             (then
-              (do @236 (call load_shifts shifts bias co))))
-          (if @238 (! kAllDone)
+              (do @237 (call load_shifts shifts bias co))))
+          (if @239 (! kAllDone)
             (then
-              (do @239 (call wgmma_wait 0))))
-          (do @241 (call pin sums))
-          (if @242 (&& (! P::resident) P::ahead)
+              (do @240 (call wgmma_wait 0))))
+          (do @242 (call pin sums))
+          (if @243 (&& (! P::resident) P::ahead)
             (then
-              (do @243 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @245 P::split
+              (do @244 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @246 P::split
             (then
-              (do @246 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
-              (do @247 (= (. held rows) 0))
-              (do @248 (= (. held added) false))
-              (do @249 (call load_shifts shifts bias co)
+              (do @247 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
+              (do @248 (= (. held rows) 0))
+              (do @249 (= (. held added) false))
+              (do @250 (call load_shifts shifts bias co)
                 (trail "there is no register for them before"))))
-          (if @251 P::in_turn
+          (if @252 P::in_turn
             (then
-              (do @252 (call skip_tile stage parity))))
-          (if @254 (> P::cluster 1)
+              (do @253 (call skip_tile stage parity))))
+          (if @255 (> P::cluster 1)
             (then
-              (do @255 (call add_up_cluster sums stages rank))))
-          (declare @257 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @258 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @256 (call add_up_cluster sums stages rank))))
+          (declare @258 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @259 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @259 P::exchange
+              (if @260 P::exchange
                 (then
-                  (do @260 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @261 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (do @264 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
+                  (do @265 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
