@@ -200,11 +200,11 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Eleme
                                                unsigned long long* empty, int zero, int quarter, const int turn) {
   Run runs[kTurns];
   Words words[2];  // with channels last: of two steps, which one read brings
-  unsigned int read;
 #pragma unroll
   for (int step = 0; step < kSteps; ++step) {
     const Element* step_row = row + step * (P::channels_last ? kDepth : kDepth * kChannelPitch);
     const int at = step % kTurns;
+    unsigned int read;
     if (!P::channels_last) {
       read = load_run(runs[at], step_row + kRunStart);
     } else if (step % 2 == 0 && (kSteps % 2 == 0 || step < kSteps - 1)) {

@@ -210,7 +210,7 @@ struct Place {
 // A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,
 // they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)
 __device__ __forceinline__ void load_run(Run& run, const Element* row, const Place& place, const int in_w) {
-  Words words;
+  unsigned int words[2][kRun];  // for the halves of a product's depth
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
@@ -353,11 +353,7 @@ struct Tile {
   int m_x;
 };
 __device__ __forceinline__ Tile tile_at(int index, const int tiles_y, const int tiles_x) {
-  Tile tile;
-  tile.image = index / (tiles_y * tiles_x) * P::tile_n;
-  tile.m_y = index / tiles_x % tiles_y * P::tile_h;
-  tile.m_x = index % tiles_x * P::tile_w;
-  return tile;
+  return {index / (tiles_y * tiles_x) * P::tile_n, index / tiles_x % tiles_y * P::tile_h, index % tiles_x * P::tile_w};
 }
 
 // The place of a thread that reads from a `row` behind the tile's first on, and from its staged `column`.
@@ -365,11 +361,8 @@ __device__ __forceinline__ Place place_of(const Tile& tile, const Element* __res
                                           int row, int column, const int in_h, const int in_w) {
   const int first_column = tile.m_x + kFirstColumn;
   const long long plane = static_cast<long long>(tile.image + image) * kInChannels + channel;
-  Place place;
-  place.piece = place_in_piece(x, (plane * in_h + tile.m_y + row) * in_w + first_column);
-  place.column = first_column + column + kRunStart;
-  place.at_edge = first_column < 0 || first_column + kStagedColumns > in_w;
-  return place;
+  return {place_in_piece(x, (plane * in_h + tile.m_y + row) * in_w + first_column), first_column + column + kRunStart,
+          first_column < 0 || first_column + kStagedColumns > in_w};
 }
 
 // Goes on to the stage behind those of one tile.
@@ -425,7 +418,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* turn = resident + 1;                        // of each warpgroup
   unsigned long long* landed = resident + (P::resident ? 1 : 0);  // of f32x3's bulk copies, which are looked at first
   if (kSkewed) {
-    clear_stages(stages);
+    // Puts something everywhere in all stages: what lies beside the image is read before it is made zero.
+    for (int stage = 0; stage < P::stages; ++stage) {
+      for (int i = threadIdx.x * 16; i < kInputBytes; i += kThreads * 16) {
+        *reinterpret_cast<uint4*>(stages + stage * kStageBytes + i) = make_uint4(0, 0, 0, 0);
+      }
+    }
+    fence_proxy_async();
   }
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
@@ -454,7 +453,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     setmaxnreg_decrease(P::split && !P::channels_last ? 72 : 88);
     const int thread = threadIdx.x - kConsumers;
     const long long plane = static_cast<long long>(in_h) * in_w;
-    const int rows = kFlat ? 1 : in_h;  // of an image, as they are copied
+    unsigned long long* landing = P::split ? landed : full;  // of rows
+    const int rows = kFlat ? 1 : in_h;                       // of an image, as they are copied
     const int columns = kFlat ? in_h * in_w : in_w;
     if (P::resident && thread == 0) {
       mbarrier_arrive_expect(resident, kAllWeightBytes);
@@ -495,7 +495,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                        tile.m_x + kFirstColumn, thread, batch - tile.image, &full[stage], in_h, in_w);
         } else if (kByRows) {
           Element* staged = reinterpret_cast<Element*>(to);
-          unsigned long long* landing = P::split ? &landed[stage] : &full[stage];
           const int channels = P::in_channels % P::chunk == 0
                                    ? P::chunk
                                    : min(P::in_channels - chunk * P::chunk, static_cast<int>(P::chunk));
@@ -506,9 +505,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           }
           if (!kByWarps || elect_one()) {
             if (kSkewed && copy.at_end) {
-              copy_end_rows(staged, copy, x, x + batch * in_image, channels, landing, plane);
+              copy_end_rows(staged, copy, x, x + batch * in_image, channels, &landing[stage], plane);
             } else {
-              copy_rows(staged, copy, channels, landing, plane);
+              copy_rows(staged, copy, channels, &landing[stage], plane);
             }
           }
           copy.from += P::chunk * plane;

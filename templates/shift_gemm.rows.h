@@ -28,11 +28,11 @@ constexpr bool kHasSpare = kRowChannels * kImageRows < kRowArrivals;  // produce
 
 // What a producer copies in the first of its channels.
 struct Copy {
+  int channel;          // its first
   const Element* from;  // in the chunk that comes next
   int to;               // elements behind the stage's first
   int bytes;            // 0: nothing of the row is in the image
   bool at_end;          // of x: in some channel a piece of the row may not be x's alone
-  int channel;          // its first
 };
 
 // Finds the copies of a tile of the producer, or the warp, of this number.
@@ -57,15 +57,12 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   const int tail = kSkewed ? (skew + end + (kPiece - 1)) / kPiece * kPiece : end;
   const bool is_copied = (!kHasSpare || channel < kRowChannels) && (P::tile_n == 1 || first_image + image < batch) &&
                          iy >= 0 && iy < in_h && begin < end;
-  Copy copy;
-  copy.channel = channel;
-  copy.from = x + (start - skew + head + (first_channel + channel) * plane);
-  copy.to = channel * kChannelPitch + (image * kStagedRows + row) * kRowPitch + head;
-  copy.bytes = is_copied ? (tail - head) * kBytes : 0;
-  copy.at_end = kSkewed && is_copied &&
-                (start + begin < kPiece - 1 || start + (kInChannels - 1) * plane + end + (kPiece - 1) >
-                                                   static_cast<long long>(batch) * kInChannels * plane);
-  return copy;
+  const bool at_end = kSkewed && is_copied &&
+                      (start + begin < kPiece - 1 || start + (kInChannels - 1) * plane + end + (kPiece - 1) >
+                                                         static_cast<long long>(batch) * kInChannels * plane);
+  return {channel, x + (start - skew + head + (first_channel + channel) * plane),
+          channel * kChannelPitch + (image * kStagedRows + row) * kRowPitch + head,
+          is_copied ? (tail - head) * kBytes : 0, at_end};
 }
 
 // The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`: of the pieces that are
@@ -83,6 +80,7 @@ __device__ __forceinline__ void copy_end_rows(Element* to, const Copy& copy, con
       mbarrier_expect(full, (last - first) * kBytes);
       bulk_load(staged + first, from + first, (last - first) * kBytes, full);
     }
+#pragma unroll 1
     for (int i = 0; i < count; ++i) {
       if (i < first || i >= last) {
         staged[i] = from + i >= x && from + i < end ? from[i] : static_cast<Element>(0);
@@ -101,26 +99,14 @@ __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int cha
   const int own = kWholeRounds ? kRounds : max(0, channels - copy.channel + (kRowChannels - 1)) / kRowChannels;
   mbarrier_arrive_expect(full, own * copy.bytes);
   if (copy.bytes != 0) {
-    Element* staged = to + copy.to;
-    const Element* from = copy.from;
 #pragma unroll 16
     for (int round = 0; round < kRounds; ++round) {
       if (kWholeRounds || copy.channel + round * kRowChannels < channels) {
-        bulk_load(staged + round * kRowChannels * kChannelPitch, from, copy.bytes, full);
+        bulk_load(to + copy.to + round * kRowChannels * kChannelPitch, copy.from + round * kRowChannels * plane,
+                  copy.bytes, full);
       }
-      from += kRowChannels * plane;
     }
   }
-}
-
-// Puts something everywhere in all stages: what lies beside the image is read before it is made zero.
-__device__ __forceinline__ void clear_stages(unsigned char* stages) {
-  for (int stage = 0; stage < P::stages; ++stage) {
-    for (int i = threadIdx.x * 16; i < kInputBytes; i += kThreads * 16) {
-      *reinterpret_cast<uint4*>(stages + stage * kStageBytes + i) = make_uint4(0, 0, 0, 0);
-    }
-  }
-  fence_proxy_async();
 }
 
 // Whether a tile's stages have places that must be zero where no copy writes.
@@ -138,11 +124,13 @@ __device__ __forceinline__ void clear_gaps(Element* to, int channels, int first_
     const int iy = first_row + i % kStagedRows;
     const int image = i / kStagedRows % P::tile_n;
     const int channel = i / kImageRows;
-    const bool is_copied = channel < channels && (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h;
+    const bool is_copied = (P::in_channels % P::chunk == 0 || channel < channels) &&
+                           (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h;
     Element* staged = to + channel * kChannelPitch + i % kImageRows * kRowPitch;
-    for (int column = thread % kTogether * kPiece; column < kRowPitch; column += kTogether * kPiece) {
+    for (int column = kSkewed && is_copied ? kRowPitch : thread % kTogether * kPiece; column < kRowPitch;
+         column += kTogether * kPiece) {
       const int ix = first_column + column;
-      if (!is_copied || (!kSkewed && (ix < 0 || ix >= in_w))) {
+      if (kSkewed || !is_copied || ix < 0 || ix >= in_w) {
         *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
       }
     }

@@ -122,8 +122,8 @@ std::string wgmma_text(const Wgmma& wgmma) {
   text += fmt::format(
       "__device__ __forceinline__ void {}(float (&d)[{}], {}, unsigned long long b,\n    int accumulate) {{\n",
       wgmma_name(wgmma), count, wgmma.a_in_registers ? "const unsigned int (&a)[4]" : "unsigned long long a");
-  text += fmt::format("  asm volatile(\n      \"{{ .reg .pred p; setp.ne.b32 p, %{}, 0; \"\n", b + 1);
-  text += fmt::format("      \"wgmma.mma_async.sync.aligned.{}.f32.{}.{} \"\n", shape, type, type);
+  text += fmt::format("  asm volatile(\n      \"{{ .reg .pred p; setp.ne.b32 p, %{}, 0; ", b + 1);
+  text += fmt::format("wgmma.mma_async.sync.aligned.{}.f32.{}.{} \"\n", shape, type, type);
   for (int first = 0; first < count; first += kOperandsPerLine) {
     const int here = std::min(kOperandsPerLine, count - first);
     text += fmt::format("      \"{}{}{}\"\n", first == 0 ? "{" : "", operands(first, here),

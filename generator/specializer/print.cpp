@@ -267,11 +267,26 @@ Text print(const Output& output, const std::string& head) {
     }
     printer.line("#endif", 0);
   }
+  // An item that stands directly below an alias in the template does so here.
+  const Alias* above = nullptr;
+  const auto separate = [&](const Place& place, const std::vector<std::string>& comment) {
+    const bool together = above != nullptr && above->place.file == place.file &&
+                          above->place.line + 1 + static_cast<int>(comment.size()) == place.line;
+    if (!together) {
+      printer.line("", 0);
+    }
+    above = nullptr;
+  };
   std::size_t next = 0;  // of the types
   const auto types_before = [&](std::size_t order) {
     for (; next < output.types.size() && output.types[next].order < order; ++next) {
       const ResidualType& type = output.types[next];
-      printer.line("", 0);
+      if (type.alias != nullptr) {
+        separate(type.alias->place, type.alias->comment);
+        above = type.alias;
+      } else {
+        separate(type.record->place, type.record->comment);
+      }
       if (type.alias != nullptr) {
         const int line = line_of(type.alias->place);
         printer.comment(type.alias->comment, line);
@@ -292,7 +307,7 @@ Text print(const Output& output, const std::string& head) {
   };
   for (const Version& version : output.versions) {
     types_before(version.order);
-    printer.line("", 0);
+    separate(version.function->place, version.function->comment);
     printer.function(version, line_of(version.function->place));
   }
   return printer.take();

@@ -186,6 +186,48 @@ TEST(Residual, FunctionsThatDoNothingAreNotCalled) {
             "  y[1] = 2;\n");
 }
 
+TEST(Residual, ValuesAreReturnedWithoutNames) {
+  constexpr std::string_view kItems = R"sexp(
+  (function @20 device P::Element sum
+    (argument P::Element a)
+    (argument (const bool) doubled)
+    (declare @1 (const P::Element) value (+ a 1.0f))
+    (if @2 doubled (then (return @3 (* value value))))
+    (return @4 value))
+  (function @30 device P::Element narrowed
+    (argument double a)
+    (declare @1 (const P::Element) value (* a 3.0))
+    (return @2 value))
+)sexp";
+  const Result<KernelSource> source = specialised(kItems, R"sexp(
+    (do @1 (= (at y 0) (call sum (at x 0) false)))
+    (do @2 (= (at y 1) (call sum (at x 1) true)))
+    (do @3 (= (at y 2) (call narrowed (at x 2)))))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_NE(source->text.find("float sum(float a) {\n  return a + 1.0f;\n}"), std::string::npos) << source->text;
+  EXPECT_NE(source->text.find("  const float value = a + 1.0f;\n  return value * value;\n"), std::string::npos)
+      << source->text;
+  EXPECT_NE(source->text.find("  const float value = a * 3.0;\n  return value;\n"), std::string::npos) << source->text;
+}
+
+TEST(Residual, WhatStandsBelowAnAliasDoesSoInTheOutput) {
+  constexpr std::string_view kItems = R"sexp(
+  (alias @20 Pairs (array P::Element 2))
+  (alias @22 Sums (array P::Element 3) (comment "Together."))
+  (function @23 device void clear
+    (argument (reference Sums) sums)
+    (argument (reference Pairs) pairs)
+    (do @1 (= (at sums 0) (at pairs 0))))
+)sexp";
+  const Result<KernelSource> source = specialised(kItems, R"sexp(
+    (declare @1 Sums sums) (declare @2 Pairs pairs) (do @3 (call clear sums pairs)) (do @4 (= (at y 0) (at sums 0))))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_NE(
+      source->text.find("\n\nusing Pairs = float[2];\n// Together.\nusing Sums = float[3];\n__device__ void clear("),
+      std::string::npos)
+      << source->text;
+}
+
 TEST(Residual, CopiesOfNamesGo) {
   EXPECT_EQ(body_of(R"sexp(
     (declare @1 (const int) rows (? (< P::n 0) P::n size))
@@ -313,7 +355,6 @@ TEST(Residual, OnlyWhatIsUsedIsDeclared) {
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ char pool[];
-
 __device__ void* memory() {
   return pool;
 }
@@ -435,7 +476,6 @@ TEST(Residual, TensorMapsAreParametersOfTheKernel) {
 
 #ifndef CONVTGEN_HOST_DEVICE
 struct TensorMap {};
-
 void tensor_prefetch(const TensorMap& map) {}
 #endif
 

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "ec8b7470d78f84ffdf1f1d49fe075adf25c0a9a97afc9173cb7912c5f7dc7614")
+  (digest "92e9c8fecde05cf10e4e87a31c2a39eefdaf092f50828808498de280123eebe5")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -711,10 +711,10 @@
     (declare @2 (array Run kTurns) runs)
     (declare @3 (array Words 2) words
       (trail "with channels last: of two steps, which one read brings"))
-    (declare @4 "unsigned int" read)
-    (for @6 (pragma "unroll") (declare @6 int step 0) (< step kSteps) (++ step)
-      (declare @7 (pointer (const Element)) step_row (+ row (* step (? P::channels_last kDepth (* kDepth kChannelPitch)))))
-      (declare @8 (const int) at (% step kTurns))
+    (for @5 (pragma "unroll") (declare @5 int step 0) (< step kSteps) (++ step)
+      (declare @6 (pointer (const Element)) step_row (+ row (* step (? P::channels_last kDepth (* kDepth kChannelPitch)))))
+      (declare @7 (const int) at (% step kTurns))
+      (declare @8 "unsigned int" read)
       (if @9 (! P::channels_last)
         (then
           (do @10 (= read (call load_run (at runs at) (+ step_row kRunStart)))))

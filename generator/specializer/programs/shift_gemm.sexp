@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "d0670e155a7ac1a313d3da9a9b3e8c2600a59146c206c17b6baf92a39c740b7f")
+  (digest "bbcb39abaf544385089786e20657bee4ebadaed7eaf4cdb1aad401095f54ea98")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -890,11 +890,11 @@
   (constant @27 bool kHasSpare (< (* kRowChannels kImageRows) kRowArrivals))
   (record @30 Copy
     (comment "What a producer copies in the first of its channels.")
+    (field int channel (trail "its first"))
     (field (pointer (const Element)) from (trail "in the chunk that comes next"))
     (field int to (trail "elements behind the stage's first"))
     (field int bytes (trail "0: nothing of the row is in the image"))
-    (field bool at_end (trail "of x: in some channel a piece of the row may not be x's alone"))
-    (field int channel (trail "its first")))
+    (field bool at_end (trail "of x: in some channel a piece of the row may not be x's alone")))
   (function @41 device Copy find_copy
     (comment "Finds the copies of a tile of the producer, or the warp, of this number.")
     (attributes "__forceinline__")
@@ -921,14 +921,9 @@
     (declare @15 (const int) head (? kSkewed (* (/ (+ skew begin) kPiece) kPiece) begin))
     (declare @16 (const int) tail (? kSkewed (* (/ (+ (+ skew end) (- kPiece 1)) kPiece) kPiece) end))
     (declare @17 (const bool) is_copied (&& (&& (&& (&& (|| (! kHasSpare) (< channel kRowChannels)) (|| (== P::tile_n 1) (< (+ first_image image) batch))) (>= iy 0)) (< iy in_h)) (< begin end)))
-    (declare @19 Copy copy)
-    (do @20 (= (. copy channel) channel))
-    (do @21 (= (. copy from) (+ x (+ (+ (- start skew) head) (* (+ first_channel channel) plane)))))
-    (do @22 (= (. copy to) (+ (+ (* channel kChannelPitch) (* (+ (* image kStagedRows) row) kRowPitch)) head)))
-    (do @23 (= (. copy bytes) (? is_copied (* (- tail head) kBytes) 0)))
-    (do @24 (= (. copy at_end) (&& (&& kSkewed is_copied) (|| (< (+ start begin) (- kPiece 1)) (> (+ (+ (+ start (* (- kInChannels 1) plane)) end) (- kPiece 1)) (* (* (static_cast "long long" batch) kInChannels) plane))))))
-    (return @27 copy))
-  (function @73 device void copy_end_rows
+    (declare @19 (const bool) at_end (&& (&& kSkewed is_copied) (|| (< (+ start begin) (- kPiece 1)) (> (+ (+ (+ start (* (- kInChannels 1) plane)) end) (- kPiece 1)) (* (* (static_cast "long long" batch) kInChannels) plane)))))
+    (return @22 (init channel (+ x (+ (+ (- start skew) head) (* (+ first_channel channel) plane))) (+ (+ (* channel kChannelPitch) (* (+ (* image kStagedRows) row) kRowPitch)) head) (? is_copied (* (- tail head) kBytes) 0) at_end)))
+  (function @70 device void copy_end_rows
     (comment "The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`: of the pieces that are")
     (comment "not x's alone the thread brings what is of x, and zeros for the rest.")
     (attributes "__forceinline__")
@@ -949,14 +944,14 @@
         (then
           (do @10 (call mbarrier_expect full (* (- last first) kBytes)))
           (do @11 (call bulk_load (+ staged first) (+ from first) (* (- last first) kBytes) full))))
-      (for @13 plain (declare @13 int i 0) (< i count) (++ i)
-        (if @14 (|| (< i first) (>= i last))
+      (for @14 (pragma "unroll 1") (declare @14 int i 0) (< i count) (++ i)
+        (if @15 (|| (< i first) (>= i last))
           (then
-            (do @15 (= (at staged i) (? (&& (>= (+ from i) x) (< (+ from i) end)) (at from i) (static_cast Element 0))))))))
-    (do @19 (call fence_proxy_async)
+            (do @16 (= (at staged i) (? (&& (>= (+ from i) x) (< (+ from i) end)) (at from i) (static_cast Element 0))))))))
+    (do @20 (call fence_proxy_async)
       (trail "the next bulk copies to these places come behind it"))
-    (do @20 (call mbarrier_arrive full)))
-  (function @99 device void copy_rows
+    (do @21 (call mbarrier_arrive full)))
+  (function @97 device void copy_rows
     (comment "Asks for a producer's copies of a chunk, of which the layer has so many `channels`.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -968,22 +963,11 @@
     (do @3 (call mbarrier_arrive_expect full (* own (. copy bytes))))
     (if @4 (!= (. copy bytes) 0)
       (then
-        (declare @5 (pointer Element) staged (+ to (. copy to)))
-        (declare @6 (pointer (const Element)) from (. copy from))
-        (for @8 (pragma "unroll 16") (declare @8 int round 0) (< round kRounds) (++ round)
-          (if @9 (|| kWholeRounds (< (+ (. copy channel) (* round kRowChannels)) channels))
+        (for @6 (pragma "unroll 16") (declare @6 int round 0) (< round kRounds) (++ round)
+          (if @7 (|| kWholeRounds (< (+ (. copy channel) (* round kRowChannels)) channels))
             (then
-              (do @10 (call bulk_load (+ staged (* (* round kRowChannels) kChannelPitch)) from (. copy bytes) full))))
-          (do @12 (+= from (* kRowChannels plane)))))))
-  (function @117 device void clear_stages
-    (comment "Puts something everywhere in all stages: what lies beside the image is read before it is made zero.")
-    (attributes "__forceinline__")
-    (argument (pointer "unsigned char") stages)
-    (for @1 plain (declare @1 int stage 0) (< stage P::stages) (++ stage)
-      (for @2 plain (declare @2 int i (* (. threadIdx x) 16)) (< i kInputBytes) (+= i (* kThreads 16))
-        (do @3 (= (* (reinterpret_cast (pointer uint4) (+ (+ stages (* stage kStageBytes)) i))) (call make_uint4 0 0 0 0)))))
-    (do @6 (call fence_proxy_async)))
-  (function @127 device bool has_gaps
+              (do @8 (call bulk_load (+ (+ to (. copy to)) (* (* round kRowChannels) kChannelPitch)) (+ (. copy from) (* (* round kRowChannels) plane)) (. copy bytes) full))))))))
+  (function @113 device bool has_gaps
     (comment "Whether a tile's stages have places that must be zero where no copy writes.")
     (attributes "__forceinline__")
     (argument int first_row)
@@ -992,7 +976,7 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (return @1 (|| (|| (|| (< first_row 0) (> (+ first_row kStagedRows) in_h)) (&& (> P::tile_n 1) (< images P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))))
-  (function @133 device void clear_gaps
+  (function @119 device void clear_gaps
     (comment "Writes zeros to these places, and to those of channels that the layer lacks.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -1010,18 +994,18 @@
       (declare @5 (const int) iy (+ first_row (% i kStagedRows)))
       (declare @6 (const int) image (% (/ i kStagedRows) P::tile_n))
       (declare @7 (const int) channel (/ i kImageRows))
-      (declare @8 (const bool) is_copied (&& (&& (&& (< channel channels) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)))
-      (declare @9 (pointer Element) staged (+ (+ to (* channel kChannelPitch)) (* (% i kImageRows) kRowPitch)))
-      (for @10 plain (declare @10 int column (* (% thread kTogether) kPiece)) (< column kRowPitch) (+= column (* kTogether kPiece))
-        (declare @11 (const int) ix (+ first_column column))
-        (if @12 (|| (! is_copied) (&& (! kSkewed) (|| (< ix 0) (>= ix in_w))))
+      (declare @8 (const bool) is_copied (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< channel channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)))
+      (declare @10 (pointer Element) staged (+ (+ to (* channel kChannelPitch)) (* (% i kImageRows) kRowPitch)))
+      (for @11 plain (declare @11 int column (? (&& kSkewed is_copied) kRowPitch (* (% thread kTogether) kPiece))) (< column kRowPitch) (+= column (* kTogether kPiece))
+        (declare @13 (const int) ix (+ first_column column))
+        (if @14 (|| (|| (|| kSkewed (! is_copied)) (< ix 0)) (>= ix in_w))
           (then
-            (do @13 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0)))))))
-    (do @17 (call fence_proxy_async)
+            (do @15 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0)))))))
+    (do @19 (call fence_proxy_async)
       (trail "the next bulk copies to these places come behind it"))
-    (if @18 kByWarps
+    (if @20 kByWarps
       (then
-        (do @19 (call __syncwarp)
+        (do @21 (call __syncwarp)
           (trail "one lane arrives for all")))))
   (file "shift_gemm.cu")
   (record @202 Place
@@ -1036,7 +1020,8 @@
     (argument (pointer (const Element)) row)
     (argument (reference (const Place)) place)
     (argument (const int) in_w)
-    (declare @1 Words words)
+    (declare @1 (array (array "unsigned int" kRun) 2) words
+      (trail "for the halves of a product's depth"))
     (for @3 (pragma "unroll") (declare @3 int half 0) (< half 2) (++ half)
       (for @5 (pragma "unroll") (declare @5 int i 0) (< i kRun) (+= i kVector)
         (if @6 P::channels_last
@@ -1737,12 +1722,8 @@
     (argument int index)
     (argument (const int) tiles_y)
     (argument (const int) tiles_x)
-    (declare @1 Tile tile)
-    (do @2 (= (. tile image) (* (/ index (* tiles_y tiles_x)) P::tile_n)))
-    (do @3 (= (. tile m_y) (* (% (/ index tiles_x) tiles_y) P::tile_h)))
-    (do @4 (= (. tile m_x) (* (% index tiles_x) P::tile_w)))
-    (return @5 tile))
-  (function @364 device Place place_of
+    (return @1 (init (* (/ index (* tiles_y tiles_x)) P::tile_n) (* (% (/ index tiles_x) tiles_y) P::tile_h) (* (% index tiles_x) P::tile_w))))
+  (function @360 device Place place_of
     (comment "The place of a thread that reads from a `row` behind the tile's first on, and from its staged `column`.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
@@ -1755,12 +1736,8 @@
     (argument (const int) in_w)
     (declare @2 (const int) first_column (+ (. tile m_x) kFirstColumn))
     (declare @3 (const "long long") plane (+ (* (static_cast "long long" (+ (. tile image) image)) kInChannels) channel))
-    (declare @4 Place place)
-    (do @5 (= (. place piece) (call place_in_piece x (+ (* (+ (+ (* plane in_h) (. tile m_y)) row) in_w) first_column))))
-    (do @6 (= (. place column) (+ (+ first_column column) kRunStart)))
-    (do @7 (= (. place at_edge) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))
-    (return @8 place))
-  (function @376 device void skip_tile
+    (return @4 (init (call place_in_piece x (+ (* (+ (+ (* plane in_h) (. tile m_y)) row) in_w) first_column)) (+ (+ first_column column) kRunStart) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w)))))
+  (function @369 device void skip_tile
     (comment "Goes on to the stage behind those of one tile.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1771,7 +1748,7 @@
       (then
         (do @4 (-= stage P::stages))
         (do @5 (^= parity 1)))))
-  (function @385 kernel void shift_gemm
+  (function @378 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1820,211 +1797,216 @@
       (trail "of f32x3's bulk copies, which are looked at first"))
     (if @42 kSkewed
       (then
-        (do @43 (call clear_stages stages))))
-    (if @45 (== (. threadIdx x) 0)
+        (comment @43 "Puts something everywhere in all stages: what lies beside the image is read before it is made zero.")
+        (for @44 plain (declare @44 int stage 0) (< stage P::stages) (++ stage)
+          (for @45 plain (declare @45 int i (* (. threadIdx x) 16)) (< i kInputBytes) (+= i (* kThreads 16))
+            (do @46 (= (* (reinterpret_cast (pointer uint4) (+ (+ stages (* stage kStageBytes)) i))) (call make_uint4 0 0 0 0)))))
+        (do @49 (call fence_proxy_async))))
+    (if @51 (== (. threadIdx x) 0)
       (then
-        (for @46 plain (declare @46 int stage 0) (< stage P::stages) (++ stage)
-          (do @47 (call mbarrier_init (& (at full stage)) (+ (? (&& kByRows (! P::split)) kRowArrivals kArrivals) (? P::resident 0 1))))
-          (do @48 (call mbarrier_init (& (at empty stage)) kTileWarps))
-          (if @49 (&& P::split P::bulk)
+        (for @52 plain (declare @52 int stage 0) (< stage P::stages) (++ stage)
+          (do @53 (call mbarrier_init (& (at full stage)) (+ (? (&& kByRows (! P::split)) kRowArrivals kArrivals) (? P::resident 0 1))))
+          (do @54 (call mbarrier_init (& (at empty stage)) kTileWarps))
+          (if @55 (&& P::split P::bulk)
             (then
-              (do @50 (call mbarrier_init (& (at landed stage)) kRowArrivals)))))
-        (if @53 P::resident
+              (do @56 (call mbarrier_init (& (at landed stage)) kRowArrivals)))))
+        (if @59 P::resident
           (then
-            (do @54 (call mbarrier_init resident 1))))
-        (if @56 P::in_turn
+            (do @60 (call mbarrier_init resident 1))))
+        (if @62 P::in_turn
           (then
-            (do @57 (call mbarrier_init (& (at turn 0)) kTileWarps))
-            (do @58 (call mbarrier_init (& (at turn 1)) kTileWarps))))
-        (do @60 (call fence_mbarrier_init))))
-    (if @62 (&& (&& (&& P::split P::bulk) kLooksAtAll) (> kChannelPitch kPlane))
+            (do @63 (call mbarrier_init (& (at turn 0)) kTileWarps))
+            (do @64 (call mbarrier_init (& (at turn 1)) kTileWarps))))
+        (do @66 (call fence_mbarrier_init))))
+    (if @68 (&& (&& (&& P::split P::bulk) kLooksAtAll) (> kChannelPitch kPlane))
       (then
-        (do @63 (call clear_pitches stages))))
-    (do @65 (call __syncthreads))
-    (blank @65)
-    (declare @67 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
-    (if @68 (>= warp (/ kConsumers 32))
+        (do @69 (call clear_pitches stages))))
+    (do @71 (call __syncthreads))
+    (blank @71)
+    (declare @73 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
+    (if @74 (>= warp (/ kConsumers 32))
       (then
-        (do @69 (call setmaxnreg_decrease (? (&& P::split (! P::channels_last)) 72 88)))
-        (declare @70 (const int) thread (- (. threadIdx x) kConsumers))
-        (declare @71 (const "long long") plane (* (static_cast "long long" in_h) in_w))
-        (declare @72 (const int) rows (? kFlat 1 in_h)
+        (do @75 (call setmaxnreg_decrease (? (&& P::split (! P::channels_last)) 72 88)))
+        (declare @76 (const int) thread (- (. threadIdx x) kConsumers))
+        (declare @77 (const "long long") plane (* (static_cast "long long" in_h) in_w))
+        (declare @78 (pointer "unsigned long long") landing (? P::split landed full)
+          (trail "of rows"))
+        (declare @79 (const int) rows (? kFlat 1 in_h)
           (trail "of an image, as they are copied"))
-        (declare @73 (const int) columns (? kFlat (* in_h in_w) in_w))
-        (if @74 (&& P::resident (== thread 0))
+        (declare @80 (const int) columns (? kFlat (* in_h in_w) in_w))
+        (if @81 (&& P::resident (== thread 0))
           (then
-            (do @75 (call mbarrier_arrive_expect resident kAllWeightBytes))
-            (do @76 (call bulk_load shared block_weights kAllWeightBytes resident))))
-        (declare @78 int stage 0)
-        (declare @79 "unsigned int" parity 1)
-        (declare @80 int unfinished 0
+            (do @82 (call mbarrier_arrive_expect resident kAllWeightBytes))
+            (do @83 (call bulk_load shared block_weights kAllWeightBytes resident))))
+        (declare @85 int stage 0)
+        (declare @86 "unsigned int" parity 1)
+        (declare @87 int unfinished 0
           (trail "stages of f32x3 whose copies are under way; the oldest of them"))
-        (declare @81 int oldest 0)
-        (declare @82 "unsigned int" oldest_parity 0)
-        (for @83 plain (declare @83 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @84 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @85 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
-          (declare @87 Pixels pixels)
-          (if @88 kKept
+        (declare @88 int oldest 0)
+        (declare @89 "unsigned int" oldest_parity 0)
+        (for @90 plain (declare @90 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @91 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @92 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
+          (declare @94 Pixels pixels)
+          (if @95 kKept
             (then
-              (do @89 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-          (declare @91 Copy copy)
-          (if @92 kByRows
+              (do @96 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+          (declare @98 Copy copy)
+          (if @99 kByRows
             (then
-              (do @93 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))))
-          (comment @97 "Stages that may have something beside the tile's rows.")
-          (declare @98 int uncleared (? (&& kByRows (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns)) P::stages 0))
-          (for @101 plain (declare @101 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
-            (do @102 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @103 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @104 (&& (! P::resident) (== thread 0))
+              (do @100 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))))
+          (comment @104 "Stages that may have something beside the tile's rows.")
+          (declare @105 int uncleared (? (&& kByRows (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns)) P::stages 0))
+          (for @108 plain (declare @108 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
+            (do @109 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @110 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @111 (&& (! P::resident) (== thread 0))
               (then
-                (do @105 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @106 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @108 (&& P::bulk P::channels_last)
+                (do @112 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @113 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @115 (&& P::bulk P::channels_last)
               (then
-                (do @109 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+                (do @116 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
               (else
-                (if @111 kByRows
+                (if @118 kByRows
                   (then
-                    (declare @112 (pointer Element) staged (reinterpret_cast (pointer Element) to))
-                    (declare @113 (pointer "unsigned long long") landing (? P::split (& (at landed stage)) (& (at full stage))))
-                    (declare @114 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
-                    (if @117 (|| (!= uncleared 0) (!= channels P::chunk))
+                    (declare @119 (pointer Element) staged (reinterpret_cast (pointer Element) to))
+                    (declare @120 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
+                    (if @123 (|| (!= uncleared 0) (!= channels P::chunk))
                       (then
-                        (do @118 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
-                        (do @120 (= uncleared (call max 0 (- uncleared 1))))))
-                    (if @122 (|| (! kByWarps) (call elect_one))
+                        (do @124 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
+                        (do @126 (= uncleared (call max 0 (- uncleared 1))))))
+                    (if @128 (|| (! kByWarps) (call elect_one))
                       (then
-                        (if @123 (&& kSkewed (. copy at_end))
+                        (if @129 (&& kSkewed (. copy at_end))
                           (then
-                            (do @124 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels landing plane)))
+                            (do @130 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels (& (at landing stage)) plane)))
                           (else
-                            (do @126 (call copy_rows staged copy channels landing plane))))))
-                    (do @129 (+= (. copy from) (* P::chunk plane))))
+                            (do @132 (call copy_rows staged copy channels (& (at landing stage)) plane))))))
+                    (do @135 (+= (. copy from) (* P::chunk plane))))
                   (else
-                    (if @131 P::channels_last
+                    (if @137 P::channels_last
                       (then
-                        (do @132 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
+                        (do @138 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
                       (else
-                        (do @135 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-                    (if @138 P::split
+                        (do @141 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+                    (if @144 P::split
                       (then
-                        (do @139 (call async_copy_commit)))
+                        (do @145 (call async_copy_commit)))
                       (else
-                        (do @141 (call async_copy_arrive (& (at full stage))))))))))
-            (do @144 (call next_stage stage parity))
-            (if_constexpr @145 P::split
+                        (do @147 (call async_copy_arrive (& (at full stage))))))))))
+            (do @150 (call next_stage stage parity))
+            (if_constexpr @151 P::split
               (then
-                (do @146 (++ unfinished))
-                (for @147 plain none (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (== (call warp_uniform (? (call mbarrier_test (& (at landed oldest)) oldest_parity) 1 0)) 1))) (-- unfinished)
-                  (if @150 (! P::bulk)
+                (do @152 (++ unfinished))
+                (for @153 plain none (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (== (call warp_uniform (? (call mbarrier_test (& (at landed oldest)) oldest_parity) 1 0)) 1))) (-- unfinished)
+                  (if @156 (! P::bulk)
                     (then
-                      (do @151 (call async_copy_wait kUnderWay))))
-                  (do @153 (call finish_stage stages full landed oldest oldest_parity thread))))))
-          (if @157 (> P::cluster 1)
+                      (do @157 (call async_copy_wait kUnderWay))))
+                  (do @159 (call finish_stage stages full landed oldest oldest_parity thread))))))
+          (if @163 (> P::cluster 1)
             (then
-              (comment @157 "with the consumers, in add_up_cluster()")
-              (do @158 (call __syncwarp))
-              (do @159 (call meet))
-              (do @160 (call meet)))))
-        (if_constexpr @163 P::split
+              (comment @163 "with the consumers, in add_up_cluster()")
+              (do @164 (call __syncwarp))
+              (do @165 (call meet))
+              (do @166 (call meet)))))
+        (if_constexpr @169 P::split
           (then
-            (if @164 (! P::bulk)
+            (if @170 (! P::bulk)
               (then
-                (do @165 (call async_copy_wait 0))))
-            (for @167 plain none (> unfinished 0) (-- unfinished)
-              (do @168 (call finish_stage stages full landed oldest oldest_parity thread))))))
+                (do @171 (call async_copy_wait 0))))
+            (for @173 plain none (> unfinished 0) (-- unfinished)
+              (do @174 (call finish_stage stages full landed oldest oldest_parity thread))))))
       (else
-        (do @172 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
-        (comment @173 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @174 (const int) lane (% (. threadIdx x) 32))
-        (declare @175 (const int) quarter (% lane 4))
-        (declare @176 (const int) group (? P::in_turn (/ warp 4) 0))
-        (declare @177 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
-        (declare @178 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @179 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @180 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @181 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @182 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
-        (declare @185 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
-        (declare @186 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @178 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
+        (comment @179 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @180 (const int) lane (% (. threadIdx x) 32))
+        (declare @181 (const int) quarter (% lane 4))
+        (declare @182 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @183 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @184 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @185 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @186 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @187 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @188 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
+        (declare @191 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
+        (declare @192 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
-        (declare @187 (array (array Sums kTiles) kSums) sums (init))
-        (declare @188 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
+        (declare @193 (array (array Sums kTiles) kSums) sums (init))
+        (declare @194 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
           (trail "that sums are added to"))
-        (declare @189 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
+        (declare @195 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
           (trail "of scales"))
-        (declare @190 Held held (init 0 0 false))
-        (if @191 P::resident
+        (declare @196 Held held (init 0 0 false))
+        (if @197 P::resident
           (then
-            (do @192 (call mbarrier_wait resident 0))))
-        (declare @194 int stage 0)
-        (declare @195 "unsigned int" parity 0)
-        (declare @196 "unsigned int" turn_parity 0)
-        (if @197 (&& P::in_turn (== group 1))
+            (do @198 (call mbarrier_wait resident 0))))
+        (declare @200 int stage 0)
+        (declare @201 "unsigned int" parity 0)
+        (declare @202 "unsigned int" turn_parity 0)
+        (if @203 (&& P::in_turn (== group 1))
           (then
-            (do @198 (call release (& (at turn 0)) true))
-            (do @199 (call skip_tile stage parity))))
-        (for @201 plain (declare @201 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @202 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @203 P::in_turn
+            (do @204 (call release (& (at turn 0)) true))
+            (do @205 (call skip_tile stage parity))))
+        (for @207 plain (declare @207 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @208 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @209 P::in_turn
             (then
-              (do @204 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @205 (^= turn_parity 1))))
-          (declare @207 Place place)
-          (if @208 kSkewed
+              (do @210 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @211 (^= turn_parity 1))))
+          (declare @213 Place place)
+          (if @214 kSkewed
             (then
-              (do @209 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
-          (do @212 (call pin sums))
-          (declare @213 (array Run 2) runs (init)
+              (do @215 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
+          (do @218 (call pin sums))
+          (declare @219 (array Run 2) runs (init)
             (trail "of f32x3: of low and of high parts"))
-          (for @214 plain (declare @214 int chunk 0) (< chunk kOwnChunks) (++ chunk)
-            (do @215 (call mbarrier_wait (& (at full stage)) parity))
-            (if @216 P::in_turn
+          (for @220 plain (declare @220 int chunk 0) (< chunk kOwnChunks) (++ chunk)
+            (do @221 (call mbarrier_wait (& (at full stage)) parity))
+            (if @222 P::in_turn
               (then
-                (do @217 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @219 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @220 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @221 P::split
+                (do @223 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @225 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @226 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @227 P::split
               (then
-                (do @222 (call choose_scale sums held from totals exponents image))
-                (do @223 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                (do @228 (call choose_scale sums held from totals exponents image))
+                (do @229 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const float)) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
               (else
-                (do @226 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                (if @229 P::resident
+                (do @232 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                (if @235 P::resident
                   (then
-                    (do @230 (call release (& (at empty stage)) true))))))
-            (do @233 (call next_stage stage parity)))
-          (declare @235 Shifts shifts)
-          (if @236 (! P::split)
+                    (do @236 (call release (& (at empty stage)) true))))))
+            (do @239 (call next_stage stage parity)))
+          (declare @241 Shifts shifts)
+          (if @242 (! P::split)
             (then
-              (do @237 (call load_shifts shifts bias co))))
-          (if @239 (! kAllDone)
+              (do @243 (call load_shifts shifts bias co))))
+          (if @245 (! kAllDone)
             (then
-              (do @240 (call wgmma_wait 0))))
-          (do @242 (call pin sums))
-          (if @243 (&& (! P::resident) P::ahead)
+              (do @246 (call wgmma_wait 0))))
+          (do @248 (call pin sums))
+          (if @249 (&& (! P::resident) P::ahead)
             (then
-              (do @244 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @246 P::split
+              (do @250 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @252 P::split
             (then
-              (do @247 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
-              (do @248 (= (. held rows) 0))
-              (do @249 (= (. held added) false))
-              (do @250 (call load_shifts shifts bias co)
+              (do @253 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
+              (do @254 (= (. held rows) 0))
+              (do @255 (= (. held added) false))
+              (do @256 (call load_shifts shifts bias co)
                 (trail "there is no register for them before"))))
-          (if @252 P::in_turn
+          (if @258 P::in_turn
             (then
-              (do @253 (call skip_tile stage parity))))
-          (if @255 (> P::cluster 1)
+              (do @259 (call skip_tile stage parity))))
+          (if @261 (> P::cluster 1)
             (then
-              (do @256 (call add_up_cluster sums stages rank))))
-          (declare @258 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @259 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @262 (call add_up_cluster sums stages rank))))
+          (declare @264 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @265 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @260 P::exchange
+              (if @266 P::exchange
                 (then
-                  (do @261 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @267 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (do @265 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
+                  (do @271 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))

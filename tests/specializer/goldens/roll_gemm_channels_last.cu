@@ -4,70 +4,55 @@
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() {
   return dynamic_shared_memory;
 }
-
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
   unsigned int address;
   asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(address) : "l"(pointer));
   return address;
 }
-
 // Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
                "r"(value.w)
                : "memory");
 }
-
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
-
 // Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
 __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-
 // Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
-
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
-
-// Whether the phase of this parity is complete; may wait a while, as long as the chip likes, before it says no.
-__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-               : "=r"(complete)
-               : "r"(shared_address(barrier)), "r"(parity)
-               : "memory");
-  return complete != 0;
-}
-
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  while (!mbarrier_try_wait(barrier, parity)) {
-  }
+  unsigned int complete;
+  do {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+  } while (complete == 0);
 }
-
 // Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
 __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   unsigned int bits;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
 }
-
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -75,27 +60,22 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
                "l"(from), "r"(bytes), "r"(shared_address(barrier))
                : "memory");
 }
-
 // Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
 __device__ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
 }
-
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-
 // Closes a group: all products of this warpgroup since the last one.
 __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
   if (pending == 0) {
@@ -104,17 +84,14 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
     asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
   }
 }
-
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }
-
 // The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
 __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
   asm volatile("" : "+r"(word)::"memory");
 }
-
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
@@ -123,28 +100,23 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start
          static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
          mode << 62;
 }
-
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
-
 // Gives back the registers of each thread of this warpgroup beyond 56. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_56() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 56;" ::: "memory");
 }
-
 // Waits until each thread of this warpgroup can have 224 registers, more than it has, and takes them. Collective.
 __device__ __forceinline__ void setmaxnreg_increase_224() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 224;" ::: "memory");
 }
-
 // d (64x96, f32) = a (64x16) * b (16x96), added to d where `accumulate` is not 0: f16, A in registers, B K-major.
 __device__ __forceinline__ void wgmma_m64n96k16_f16_rs(float (&d)[48], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
   asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %53, 0; "
-      "wgmma.mma_async.sync.aligned.m64n96k16.f32.f16.f16 "
+      "{ .reg .pred p; setp.ne.b32 p, %53, 0; wgmma.mma_async.sync.aligned.m64n96k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
       "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, "
@@ -382,47 +354,41 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2], const unsigned s
                                                unsigned long long* empty, int zero, int turn) {
   Run runs[1];
   Words words[2];  // with channels last: of two steps, which one read brings
-  unsigned int read;
-  load_pixels(words[0], words[1], row, turn);
-  read = arrange(runs[0], words[0]);
-  __syncwarp();
-  if (threadIdx.x % 32 == 0) {
-    mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
+#pragma unroll
+  for (int step = 0; step < 2; ++step) {
+    const unsigned short* step_row = row + step * 16;
+    unsigned int read;
+    if (step % 2 == 0) {
+      load_pixels(words[0], words[1], step_row, turn);
+    }
+    if (step > 0) {
+      wgmma_wait(0);
+    }
+    read = arrange(runs[0], words[step % 2]);
+    if (step == 0) {
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) {
+        mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
+      }
+    }
+    const unsigned long long step_weights = wgmma_descriptor_move(weights, step * 3072);
+    wgmma_fence();
+    wgmma_m64n96k16_f16_rs(sums[0], runs[0][6], wgmma_descriptor_move(step_weights, 0), 1);      // kernel column 0
+    wgmma_m64n96k16_f16_rs(sums[1], runs[0][8], wgmma_descriptor_move(step_weights, 0), 1);      // kernel column 0
+    wgmma_m64n96k16_f16_rs(sums[0], runs[0][5], wgmma_descriptor_move(step_weights, 6144), 1);   // kernel column 1
+    wgmma_m64n96k16_f16_rs(sums[1], runs[0][7], wgmma_descriptor_move(step_weights, 6144), 1);   // kernel column 1
+    wgmma_m64n96k16_f16_rs(sums[0], runs[0][4], wgmma_descriptor_move(step_weights, 12288), 1);  // kernel column 2
+    wgmma_m64n96k16_f16_rs(sums[1], runs[0][6], wgmma_descriptor_move(step_weights, 12288), 1);  // kernel column 2
+    wgmma_m64n96k16_f16_rs(sums[0], runs[0][3], wgmma_descriptor_move(step_weights, 18432), 1);  // kernel column 3
+    wgmma_m64n96k16_f16_rs(sums[1], runs[0][5], wgmma_descriptor_move(step_weights, 18432), 1);  // kernel column 3
+    wgmma_m64n96k16_f16_rs(sums[0], runs[0][2], wgmma_descriptor_move(step_weights, 24576), 1);  // kernel column 4
+    wgmma_m64n96k16_f16_rs(sums[1], runs[0][4], wgmma_descriptor_move(step_weights, 24576), 1);  // kernel column 4
+    wgmma_m64n96k16_f16_rs(sums[0], runs[0][1], wgmma_descriptor_move(step_weights, 30720), 1);  // kernel column 5
+    wgmma_m64n96k16_f16_rs(sums[1], runs[0][3], wgmma_descriptor_move(step_weights, 30720), 1);  // kernel column 5
+    wgmma_m64n96k16_f16_rs(sums[0], runs[0][0], wgmma_descriptor_move(step_weights, 36864), 1);  // kernel column 6
+    wgmma_m64n96k16_f16_rs(sums[1], runs[0][2], wgmma_descriptor_move(step_weights, 36864), 1);  // kernel column 6
+    wgmma_commit();
   }
-  wgmma_fence();
-  wgmma_m64n96k16_f16_rs(sums[0], runs[0][6], wgmma_descriptor_move(weights, 0), 1);      // kernel column 0
-  wgmma_m64n96k16_f16_rs(sums[1], runs[0][8], wgmma_descriptor_move(weights, 0), 1);      // kernel column 0
-  wgmma_m64n96k16_f16_rs(sums[0], runs[0][5], wgmma_descriptor_move(weights, 6144), 1);   // kernel column 1
-  wgmma_m64n96k16_f16_rs(sums[1], runs[0][7], wgmma_descriptor_move(weights, 6144), 1);   // kernel column 1
-  wgmma_m64n96k16_f16_rs(sums[0], runs[0][4], wgmma_descriptor_move(weights, 12288), 1);  // kernel column 2
-  wgmma_m64n96k16_f16_rs(sums[1], runs[0][6], wgmma_descriptor_move(weights, 12288), 1);  // kernel column 2
-  wgmma_m64n96k16_f16_rs(sums[0], runs[0][3], wgmma_descriptor_move(weights, 18432), 1);  // kernel column 3
-  wgmma_m64n96k16_f16_rs(sums[1], runs[0][5], wgmma_descriptor_move(weights, 18432), 1);  // kernel column 3
-  wgmma_m64n96k16_f16_rs(sums[0], runs[0][2], wgmma_descriptor_move(weights, 24576), 1);  // kernel column 4
-  wgmma_m64n96k16_f16_rs(sums[1], runs[0][4], wgmma_descriptor_move(weights, 24576), 1);  // kernel column 4
-  wgmma_m64n96k16_f16_rs(sums[0], runs[0][1], wgmma_descriptor_move(weights, 30720), 1);  // kernel column 5
-  wgmma_m64n96k16_f16_rs(sums[1], runs[0][3], wgmma_descriptor_move(weights, 30720), 1);  // kernel column 5
-  wgmma_m64n96k16_f16_rs(sums[0], runs[0][0], wgmma_descriptor_move(weights, 36864), 1);  // kernel column 6
-  wgmma_m64n96k16_f16_rs(sums[1], runs[0][2], wgmma_descriptor_move(weights, 36864), 1);  // kernel column 6
-  wgmma_commit();
-  wgmma_wait(0);
-  read = arrange(runs[0], words[1]);
-  wgmma_fence();
-  wgmma_m64n96k16_f16_rs(sums[0], runs[0][6], wgmma_descriptor_move(weights, 3072), 1);   // kernel column 0
-  wgmma_m64n96k16_f16_rs(sums[1], runs[0][8], wgmma_descriptor_move(weights, 3072), 1);   // kernel column 0
-  wgmma_m64n96k16_f16_rs(sums[0], runs[0][5], wgmma_descriptor_move(weights, 9216), 1);   // kernel column 1
-  wgmma_m64n96k16_f16_rs(sums[1], runs[0][7], wgmma_descriptor_move(weights, 9216), 1);   // kernel column 1
-  wgmma_m64n96k16_f16_rs(sums[0], runs[0][4], wgmma_descriptor_move(weights, 15360), 1);  // kernel column 2
-  wgmma_m64n96k16_f16_rs(sums[1], runs[0][6], wgmma_descriptor_move(weights, 15360), 1);  // kernel column 2
-  wgmma_m64n96k16_f16_rs(sums[0], runs[0][3], wgmma_descriptor_move(weights, 21504), 1);  // kernel column 3
-  wgmma_m64n96k16_f16_rs(sums[1], runs[0][5], wgmma_descriptor_move(weights, 21504), 1);  // kernel column 3
-  wgmma_m64n96k16_f16_rs(sums[0], runs[0][2], wgmma_descriptor_move(weights, 27648), 1);  // kernel column 4
-  wgmma_m64n96k16_f16_rs(sums[1], runs[0][4], wgmma_descriptor_move(weights, 27648), 1);  // kernel column 4
-  wgmma_m64n96k16_f16_rs(sums[0], runs[0][1], wgmma_descriptor_move(weights, 33792), 1);  // kernel column 5
-  wgmma_m64n96k16_f16_rs(sums[1], runs[0][3], wgmma_descriptor_move(weights, 33792), 1);  // kernel column 5
-  wgmma_m64n96k16_f16_rs(sums[0], runs[0][0], wgmma_descriptor_move(weights, 39936), 1);  // kernel column 6
-  wgmma_m64n96k16_f16_rs(sums[1], runs[0][2], wgmma_descriptor_move(weights, 39936), 1);  // kernel column 6
-  wgmma_commit();
 }
 
 // Moves the sums of all output rows up by one, behind the first; those of a new row begin.

@@ -4,86 +4,68 @@
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() {
   return dynamic_shared_memory;
 }
-
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
   unsigned int address;
   asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(address) : "l"(pointer));
   return address;
 }
-
 // Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
                "r"(value.w)
                : "memory");
 }
-
 // Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
 __device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
                : "memory");
 }
-
 // Arrives at an mbarrier once all copies that this thread has asked for so far are in shared memory; does not wait.
 __device__ __forceinline__ void async_copy_arrive(unsigned long long* barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
-
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
-
 // Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
 __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-
 // Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
-
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
-
-// Whether the phase of this parity is complete; may wait a while, as long as the chip likes, before it says no.
-__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-               : "=r"(complete)
-               : "r"(shared_address(barrier)), "r"(parity)
-               : "memory");
-  return complete != 0;
-}
-
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  while (!mbarrier_try_wait(barrier, parity)) {
-  }
+  unsigned int complete;
+  do {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+  } while (complete == 0);
 }
-
 // To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays, NaN gives a NaN.
 __device__ __forceinline__ unsigned int float_to_tf32(float value) {
   unsigned int bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
   return bits;
 }
-
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
 __device__ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
 }
-
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -91,17 +73,14 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
                "l"(from), "r"(bytes), "r"(shared_address(barrier))
                : "memory");
 }
-
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-
 // Closes a group: all products of this warpgroup since the last one.
 __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
   if (pending == 0) {
@@ -110,17 +89,14 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
     asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
   }
 }
-
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }
-
 // The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
 __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
   asm volatile("" : "+r"(word)::"memory");
 }
-
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
@@ -129,28 +105,23 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start
          static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
          mode << 62;
 }
-
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
-
 // Gives back the registers of each thread of this warpgroup beyond 88. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_88() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 88;" ::: "memory");
 }
-
 // Waits until each thread of this warpgroup can have 208 registers, more than it has, and takes them. Collective.
 __device__ __forceinline__ void setmaxnreg_increase_208() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 208;" ::: "memory");
 }
-
 // d (64x64, f32) = a (64x8) * b (8x64), added to d where `accumulate` is not 0: tf32, A in registers, B K-major.
 __device__ __forceinline__ void wgmma_m64n64k8_tf32_rs(float (&d)[32], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
   asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %37, 0; "
-      "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
+      "{ .reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
       "{%32, %33, %34, %35}, %36, p, 1, 1; }"
@@ -168,8 +139,7 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
-// A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads;
-// it ignores the 13 lowest. Infinities and NaNs stay. Half as many instructions as float_to_tf32().
+// A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return fabsf(__uint_as_float(word)) <= 3.4028235e+38f ? word + 4096 : word;
 }
@@ -181,14 +151,11 @@ __device__ __forceinline__ void store_together(float* to, const float (&values)[
                                 __float_as_uint(values[3])));
 }
 
-// One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
-// products with low parts.
+// One thread's sums for one tile, in phases that one product makes.
 using Sums = float[32];
 
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[5][4];
-
-using Words = unsigned int[2][6];
 
 // The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
 __device__ __forceinline__ int out_channel_at(int n) {
@@ -199,8 +166,7 @@ __device__ __forceinline__ int out_channel_at(int n) {
 
 // The weight of an input and an output channel, zero where there is none.
 __device__ __forceinline__ float weight_at(const float* __restrict__ weight, int ci, int co, int tap) {
-  const float value = weight[(static_cast<long long>(ci) * 64 + co) * 16 + tap];
-  return value;
+  return weight[(static_cast<long long>(ci) * 64 + co) * 16 + tap];
 }
 
 // The row of 16 bytes that a column has in one half of a tap's operand.
@@ -235,8 +201,7 @@ __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned 
 }
 
 // Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
-// input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
-// thread, so with channels last a product's depth is another order of them.
+// input channels, tap and step the two columns of a B operand.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_shift_gemm_forward_6aec6a67a1559aa6_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
@@ -271,10 +236,8 @@ __device__ __forceinline__ void stage_channels(float* to, const float* __restric
 }
 
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
-// A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,
-// they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)
 __device__ __forceinline__ void load_run(Run& run, const float* row) {
-  Words words;
+  unsigned int words[2][6];  // for the halves of a product's depth
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
@@ -323,69 +286,48 @@ __device__ __forceinline__ void multiply_tap(Sums (&sums)[4][1], int part, const
   wgmma_m64n64k8_tf32_rs(sums[part][0], run[shift], weights, accumulate);
 }
 
-// All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first
-// chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
-// as soon as its products are done.
+// All products of one chunk, from the thread's first position in the staged input on. In a tile's first chunk `later`
+// is 0; in others the stage of `previous` is free as soon as its products are done.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* rows, unsigned long long weights,
                                                int later, unsigned long long* previous) {
-  Run runs[2];
-  load_run(runs[0], rows + 2);
-  wgmma_fence();
-  multiply_tap(sums, 1, runs[0], 3, wgmma_descriptor_move(weights, 49152), later);  // tap (3, 0)
-  multiply_tap(sums, 0, runs[0], 2, wgmma_descriptor_move(weights, 53248), later);  // tap (3, 1)
-  multiply_tap(sums, 1, runs[0], 2, wgmma_descriptor_move(weights, 57344), 1);      // tap (3, 2)
-  multiply_tap(sums, 0, runs[0], 1, wgmma_descriptor_move(weights, 61440), 1);      // tap (3, 3)
-  wgmma_commit();
-  wgmma_wait(1);  // the other run may be overwritten
-  release(previous, later == 1);
-  load_run(runs[1], rows + 26);
-  wgmma_fence();
-  multiply_tap(sums, 1, runs[1], 3, wgmma_descriptor_move(weights, 16384), 1);      // tap (1, 0)
-  multiply_tap(sums, 0, runs[1], 2, wgmma_descriptor_move(weights, 20480), 1);      // tap (1, 1)
-  multiply_tap(sums, 1, runs[1], 2, wgmma_descriptor_move(weights, 24576), 1);      // tap (1, 2)
-  multiply_tap(sums, 0, runs[1], 1, wgmma_descriptor_move(weights, 28672), 1);      // tap (1, 3)
-  multiply_tap(sums, 3, runs[1], 3, wgmma_descriptor_move(weights, 32768), later);  // tap (2, 0)
-  multiply_tap(sums, 2, runs[1], 2, wgmma_descriptor_move(weights, 36864), later);  // tap (2, 1)
-  multiply_tap(sums, 3, runs[1], 2, wgmma_descriptor_move(weights, 40960), 1);      // tap (2, 2)
-  multiply_tap(sums, 2, runs[1], 1, wgmma_descriptor_move(weights, 45056), 1);      // tap (2, 3)
-  wgmma_commit();
-  wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[0], rows + 50);
-  wgmma_fence();
-  multiply_tap(sums, 3, runs[0], 3, wgmma_descriptor_move(weights, 0), 1);      // tap (0, 0)
-  multiply_tap(sums, 2, runs[0], 2, wgmma_descriptor_move(weights, 4096), 1);   // tap (0, 1)
-  multiply_tap(sums, 3, runs[0], 2, wgmma_descriptor_move(weights, 8192), 1);   // tap (0, 2)
-  multiply_tap(sums, 2, runs[0], 1, wgmma_descriptor_move(weights, 12288), 1);  // tap (0, 3)
-  wgmma_commit();
-  wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[1], rows + 2114);
-  wgmma_fence();
-  multiply_tap(sums, 1, runs[1], 3, wgmma_descriptor_move(weights, 51200), 1);  // tap (3, 0)
-  multiply_tap(sums, 0, runs[1], 2, wgmma_descriptor_move(weights, 55296), 1);  // tap (3, 1)
-  multiply_tap(sums, 1, runs[1], 2, wgmma_descriptor_move(weights, 59392), 1);  // tap (3, 2)
-  multiply_tap(sums, 0, runs[1], 1, wgmma_descriptor_move(weights, 63488), 1);  // tap (3, 3)
-  wgmma_commit();
-  wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[0], rows + 2138);
-  wgmma_fence();
-  multiply_tap(sums, 1, runs[0], 3, wgmma_descriptor_move(weights, 18432), 1);  // tap (1, 0)
-  multiply_tap(sums, 0, runs[0], 2, wgmma_descriptor_move(weights, 22528), 1);  // tap (1, 1)
-  multiply_tap(sums, 1, runs[0], 2, wgmma_descriptor_move(weights, 26624), 1);  // tap (1, 2)
-  multiply_tap(sums, 0, runs[0], 1, wgmma_descriptor_move(weights, 30720), 1);  // tap (1, 3)
-  multiply_tap(sums, 3, runs[0], 3, wgmma_descriptor_move(weights, 34816), 1);  // tap (2, 0)
-  multiply_tap(sums, 2, runs[0], 2, wgmma_descriptor_move(weights, 38912), 1);  // tap (2, 1)
-  multiply_tap(sums, 3, runs[0], 2, wgmma_descriptor_move(weights, 43008), 1);  // tap (2, 2)
-  multiply_tap(sums, 2, runs[0], 1, wgmma_descriptor_move(weights, 47104), 1);  // tap (2, 3)
-  wgmma_commit();
-  wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[1], rows + 2162);
-  wgmma_fence();
-  multiply_tap(sums, 3, runs[1], 3, wgmma_descriptor_move(weights, 2048), 1);   // tap (0, 0)
-  multiply_tap(sums, 2, runs[1], 2, wgmma_descriptor_move(weights, 6144), 1);   // tap (0, 1)
-  multiply_tap(sums, 3, runs[1], 2, wgmma_descriptor_move(weights, 10240), 1);  // tap (0, 2)
-  multiply_tap(sums, 2, runs[1], 1, wgmma_descriptor_move(weights, 14336), 1);  // tap (0, 3)
-  wgmma_commit();
-  wgmma_wait(1);  // the other run may be overwritten
+  Run runs[3];
+#pragma unroll
+  for (int step = 0; step < 2; ++step) {
+    const float* step_rows = rows + step * 2112;
+    const unsigned long long step_weights = wgmma_descriptor_move(weights, step * 2048);
+    const int begun = step > 0 ? 1 : later;
+    load_run(runs[0], step_rows + 2);
+    wgmma_fence();
+    multiply_tap(sums, 1, runs[0], 3, wgmma_descriptor_move(step_weights, 49152), begun);  // tap (3, 0)
+    multiply_tap(sums, 0, runs[0], 2, wgmma_descriptor_move(step_weights, 53248), begun);  // tap (3, 1)
+    multiply_tap(sums, 1, runs[0], 2, wgmma_descriptor_move(step_weights, 57344), 1);      // tap (3, 2)
+    multiply_tap(sums, 0, runs[0], 1, wgmma_descriptor_move(step_weights, 61440), 1);      // tap (3, 3)
+    wgmma_commit();
+    wgmma_wait(1);  // the run before may be overwritten
+    if (step == 0) {
+      release(previous, later == 1);
+    }
+    load_run(runs[1], step_rows + 26);
+    wgmma_fence();
+    multiply_tap(sums, 1, runs[1], 3, wgmma_descriptor_move(step_weights, 16384), 1);      // tap (1, 0)
+    multiply_tap(sums, 0, runs[1], 2, wgmma_descriptor_move(step_weights, 20480), 1);      // tap (1, 1)
+    multiply_tap(sums, 1, runs[1], 2, wgmma_descriptor_move(step_weights, 24576), 1);      // tap (1, 2)
+    multiply_tap(sums, 0, runs[1], 1, wgmma_descriptor_move(step_weights, 28672), 1);      // tap (1, 3)
+    multiply_tap(sums, 3, runs[1], 3, wgmma_descriptor_move(step_weights, 32768), begun);  // tap (2, 0)
+    multiply_tap(sums, 2, runs[1], 2, wgmma_descriptor_move(step_weights, 36864), begun);  // tap (2, 1)
+    multiply_tap(sums, 3, runs[1], 2, wgmma_descriptor_move(step_weights, 40960), 1);      // tap (2, 2)
+    multiply_tap(sums, 2, runs[1], 1, wgmma_descriptor_move(step_weights, 45056), 1);      // tap (2, 3)
+    wgmma_commit();
+    wgmma_wait(1);  // the run before may be overwritten
+    load_run(runs[2], step_rows + 50);
+    wgmma_fence();
+    multiply_tap(sums, 3, runs[2], 3, wgmma_descriptor_move(step_weights, 0), 1);      // tap (0, 0)
+    multiply_tap(sums, 2, runs[2], 2, wgmma_descriptor_move(step_weights, 4096), 1);   // tap (0, 1)
+    multiply_tap(sums, 3, runs[2], 2, wgmma_descriptor_move(step_weights, 8192), 1);   // tap (0, 2)
+    multiply_tap(sums, 2, runs[2], 1, wgmma_descriptor_move(step_weights, 12288), 1);  // tap (0, 3)
+    wgmma_commit();
+    wgmma_wait(1);  // the run before may be overwritten
+  }
 }
 
 // Goes on to the next stage.
@@ -410,7 +352,6 @@ __device__ __forceinline__ int own_channel(int co, int i) {
 
 // The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait.
 using Shifts = float[16];
-
 __device__ __forceinline__ void load_shifts(Shifts& shifts, const float* __restrict__ bias, int co) {
 #pragma unroll
   for (int i = 0; i < 16; ++i) {
@@ -419,8 +360,7 @@ __device__ __forceinline__ void load_shifts(Shifts& shifts, const float* __restr
   }
 }
 
-// Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
-// channel, `y` the image.
+// Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.
 __device__ __forceinline__ void store_tile(const Sums (&sums)[4][1], float* __restrict__ y, const Shifts& shifts,
                                            int co, int m_y, int m_x, int phase_row) {
 #pragma unroll
@@ -456,11 +396,7 @@ struct Tile {
 };
 
 __device__ __forceinline__ Tile tile_at(int index) {
-  Tile tile;
-  tile.image = index / 2;
-  tile.m_y = index % 2 * 8;
-  tile.m_x = 0;
-  return tile;
+  return {index / 2, index % 2 * 8, 0};
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
@@ -493,6 +429,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
       const float* image = x + tile.image * 32768ll;
+      // Stages that may have something beside the tile's rows.
       for (int chunk = 0; chunk < 8; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = shared + stage * 82432;

@@ -4,47 +4,39 @@
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() {
   return dynamic_shared_memory;
 }
-
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
   unsigned int address;
   asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(address) : "l"(pointer));
   return address;
 }
-
 // Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
                "r"(value.w)
                : "memory");
 }
-
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
-
 // Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
 __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-
 // Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
-
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
-
 // Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait.
 __device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {
   unsigned int complete;
@@ -54,48 +46,37 @@ __device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsig
                : "memory");
   return complete != 0;
 }
-
-// Whether the phase of this parity is complete; may wait a while, as long as the chip likes, before it says no.
-__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-               : "=r"(complete)
-               : "r"(shared_address(barrier)), "r"(parity)
-               : "memory");
-  return complete != 0;
-}
-
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  while (!mbarrier_try_wait(barrier, parity)) {
-  }
+  unsigned int complete;
+  do {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+  } while (complete == 0);
 }
-
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
   return value;
 }
-
 // Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
 __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   unsigned int bits;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
 }
-
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
 __device__ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
 }
-
 // The largest value of the warp, in all lanes. Collective. sm_80 and later.
 __device__ __forceinline__ unsigned int warp_max(unsigned int value) {
   unsigned int most;
   asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(most) : "r"(value) : "memory");
   return most;
 }
-
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -103,22 +84,18 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
                "l"(from), "r"(bytes), "r"(shared_address(barrier))
                : "memory");
 }
-
 // Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-
 // Closes a group: all products of this warpgroup since the last one.
 __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
   if (pending == 0) {
@@ -127,17 +104,14 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
     asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
   }
 }
-
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }
-
 // The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
 __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
   asm volatile("" : "+r"(word)::"memory");
 }
-
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
@@ -146,28 +120,23 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start
          static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
          mode << 62;
 }
-
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
-
 // Gives back the registers of each thread of this warpgroup beyond 72. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_72() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 72;" ::: "memory");
 }
-
 // Waits until each thread of this warpgroup can have 216 registers, more than it has, and takes them. Collective.
 __device__ __forceinline__ void setmaxnreg_increase_216() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 216;" ::: "memory");
 }
-
 // d (64x32, f32) = a (64x16) * b (16x32), added to d where `accumulate` is not 0: f16, A in registers, B K-major.
 __device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
   asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %21, 0; "
-      "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
+      "{ .reg .pred p; setp.ne.b32 p, %21, 0; wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
       "{%16, %17, %18, %19}, %20, p, 1, 1, 0; }"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
@@ -237,13 +206,11 @@ __device__ __forceinline__ float join_sums(float high, float low) {
   return fabsf(high) <= 3.4028235e+38f ? fmaf(low, 0.00048828125f, high) : high;
 }
 
-// One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
-// products with low parts.
+// One thread's sums for one tile, in phases that one product makes.
 using Sums = float[16];
 
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[11][4];
-
 using Words = unsigned int[2][12];
 
 // The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
@@ -255,8 +222,7 @@ __device__ __forceinline__ int out_channel_at(int n) {
 
 // The weight of an input and an output channel, zero where there is none.
 __device__ __forceinline__ float weight_at(const float* __restrict__ weight, int ci, int co, int tap) {
-  const float value = weight[(static_cast<long long>(ci) * 32 + co) * 21 + tap];
-  return value;
+  return weight[(static_cast<long long>(ci) * 32 + co) * 21 + tap];
 }
 
 // Where a tap of a block stands among all taps of the kernel.
@@ -316,8 +282,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 }
 
 // Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
-// input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
-// thread, so with channels last a product's depth is another order of them.
+// input channels, tap and step the two columns of a B operand.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_shift_gemm_forward_cd26c18ef71a4af3_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
@@ -328,45 +293,35 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // What a producer copies in the first of its channels.
 struct Copy {
+  int channel;        // its first
   const float* from;  // in the chunk that comes next
   int to;             // elements behind the stage's first
   int bytes;          // 0: nothing of the row is in the image
   bool at_end;        // of x: in some channel a piece of the row may not be x's alone
-  int channel;        // its first
 };
 
-// Finds the copies of a tile of the producer, or the warp, of this number. `x` is the whole input, of `batch` images,
-// of which the tile's first is `first_image`.
+// Finds the copies of a tile of the producer, or the warp, of this number.
 __device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first_image, int first_channel,
                                           int first_row, int first_column, int producer) {
   const int channel = producer / 6;
   const int row = producer % 6;
   const int iy = first_row + row;
-  // The staged columns that are of the image, and the pieces of them, behind where the row's first column would lie.
+  // The staged columns of the image, and the pieces of them, behind where the row's first column would lie.
   const int begin = max(first_column, 0) - first_column;
   const int end = min(first_column + 72, 1024) - first_column;
   // in channel 0
   const long long start =
       static_cast<long long>(first_image) * 16777216 + static_cast<long long>(iy) * 1024 + first_column;
   const bool is_copied = channel < 16 && iy >= 0 && iy < 512 && begin < end;
-  Copy copy;
-  copy.channel = channel;
-  copy.from = x + (start + begin + (first_channel + channel) * 524288ll);
-  copy.to = channel * 436 + row * 72 + begin;
-  copy.bytes = is_copied ? (end - begin) * 4 : 0;
-  copy.at_end = 0;
-  return copy;
+  return {channel, x + (start + begin + (first_channel + channel) * 524288ll), channel * 436 + row * 72 + begin,
+          is_copied ? (end - begin) * 4 : 0, false};
 }
 
-// Asks for a producer's copies of a chunk, of which the layer has so many `channels`. The chunk's barrier counts the
-// bytes, and each producer.
-__device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full, long long plane) {
+// Asks for a producer's copies of a chunk, of which the layer has so many `channels`.
+__device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full) {
   mbarrier_arrive_expect(full, copy.bytes);
   if (copy.bytes != 0) {
-    float* staged = to + copy.to;
-    const float* from = copy.from;
-    bulk_load(staged, from, copy.bytes, full);
-    from += 16 * plane;
+    bulk_load(to + copy.to, copy.from, copy.bytes, full);
   }
 }
 
@@ -376,15 +331,15 @@ __device__ __forceinline__ bool has_gaps(int first_row, int first_column) {
 }
 
 // Writes zeros to these places, and to those of channels that the layer lacks.
-__device__ __forceinline__ void clear_gaps(float* to, int channels, int first_row, int first_column, int thread) {
+__device__ __forceinline__ void clear_gaps(float* to, int first_row, int first_column, int thread) {
   for (int i = thread; i < 96; i += 128) {
     const int iy = first_row + i % 6;
     const int channel = i / 6;
-    const bool is_copied = channel < channels && iy >= 0 && iy < 512;
+    const bool is_copied = iy >= 0 && iy < 512;
     float* staged = to + channel * 436 + i % 6 * 72;
     for (int column = 0; column < 72; column += 4) {
       const int ix = first_column + column;
-      if (!is_copied || (ix < 0 || ix >= 1024)) {
+      if (!is_copied || ix < 0 || ix >= 1024) {
         *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
       }
     }
@@ -479,9 +434,7 @@ __device__ __forceinline__ void clear_pitches(unsigned char* stages) {
 // The largest magnitude of a producer's part of an image in a stage: with bulk copies any part, else what a thread has
 // copied itself, as stage_pixels() and stage_channels() do.
 __device__ __forceinline__ float largest_staged(const float* staged, int image, int thread, bool finite) {
-  const float most =
-      finite ? largest_finite_of_pieces(staged, image, thread) : largest_of_pieces(staged, image, thread);
-  return most;
+  return finite ? largest_finite_of_pieces(staged, image, thread) : largest_of_pieces(staged, image, thread);
 }
 
 // Says what is largest in each image of the oldest stage under way, and that it is there; goes on to the next one.
@@ -769,8 +722,7 @@ __device__ __forceinline__ int own_channel(int co, int i) {
   return co + i / 2 * 8 + i % 2;
 }
 
-// Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
-// channel, `y` the image.
+// Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.
 __device__ __forceinline__ void store_tile(const Sums (&sums)[2][2], float* __restrict__ y, int co, int m_y, int m_x,
                                            int phase_row) {
   const int oy = m_y + phase_row;
@@ -801,11 +753,7 @@ struct Tile {
 };
 
 __device__ __forceinline__ Tile tile_at(int index) {
-  Tile tile;
-  tile.image = index / 2048;
-  tile.m_y = index / 16 % 128 * 4;
-  tile.m_x = index % 16 * 64;
-  return tile;
+  return {index / 2048, index / 16 % 128 * 4, index % 16 * 64};
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
@@ -851,20 +799,18 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     unsigned int oldest_parity = 0;
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
-      Copy copy;
-      int uncleared = 0;  // stages that may have something beside the tile's rows
-      copy = find_copy(x, tile.image, 0, tile.m_y - 1, tile.m_x - 4, thread % 32 * 4 + thread / 32);
-      uncleared = has_gaps(tile.m_y - 1, tile.m_x - 4) ? 4 : 0;
+      Copy copy = find_copy(x, tile.image, 0, tile.m_y - 1, tile.m_x - 4, thread % 32 * 4 + thread / 32);
+      // Stages that may have something beside the tile's rows.
+      int uncleared = has_gaps(tile.m_y - 1, tile.m_x - 4) ? 4 : 0;
       for (int chunk = 0; chunk < 2; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * 27920;
         float* staged = reinterpret_cast<float*>(to);
-        unsigned long long* landing = &landed[stage];
         if (uncleared != 0) {
-          clear_gaps(staged, 16, tile.m_y - 1, tile.m_x - 4, thread);
-          uncleared -= uncleared != 0 ? 1 : 0;
+          clear_gaps(staged, tile.m_y - 1, tile.m_x - 4, thread);
+          uncleared = max(0, uncleared - 1);
         }
-        copy_rows(staged, copy, landing, 524288ll);
+        copy_rows(staged, copy, &landed[stage]);
         copy.from += 8388608ll;
         next_stage(stage, parity);
         ++unfinished;

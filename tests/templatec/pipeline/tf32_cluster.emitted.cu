@@ -2,42 +2,35 @@
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() {
   return dynamic_shared_memory;
 }
-
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
   unsigned int address;
   asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(address) : "l"(pointer));
   return address;
 }
-
 // The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared
 // window.
 __device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {
   const unsigned int address = shared_address(pointer);
   return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);
 }
-
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
-
 // Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
 __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
-
 // Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.
 __device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {
   asm volatile(
@@ -46,23 +39,16 @@ __device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barri
       "r"(rank)
       : "memory");
 }
-
-// Whether the phase of this parity is complete; may wait a while, as long as the chip likes, before it says no.
-__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-               : "=r"(complete)
-               : "r"(shared_address(barrier)), "r"(parity)
-               : "memory");
-  return complete != 0;
-}
-
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  while (!mbarrier_try_wait(barrier, parity)) {
-  }
+  unsigned int complete;
+  do {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+  } while (complete == 0);
 }
-
 // mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.
 __device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {
   unsigned int complete;
@@ -74,29 +60,24 @@ __device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrie
         : "memory");
   } while (complete == 0);
 }
-
 // This block's number in its cluster.
 __device__ __forceinline__ unsigned int cluster_rank() {
   unsigned int rank;
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
-
 // Comes to the cluster's barrier without waiting; what this thread wrote before is visible to whom cluster_wait()s.
 __device__ __forceinline__ void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
-
 // Waits until all threads of the cluster have arrived in this phase; acquires.
 __device__ __forceinline__ void cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
-
 // The chip's form of a tensor map (runtime/device/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
 struct __align__(64) TensorMap {
   unsigned long long words[16];
 };
-
 // Loads the box at these coordinates of a 2-dimensional map to shared memory.
 __device__ __forceinline__ void tensor_load_2d(void* to, const TensorMap& map, unsigned long long* barrier, int c0,
                                                int c1) {
@@ -106,7 +87,6 @@ __device__ __forceinline__ void tensor_load_2d(void* to, const TensorMap& map, u
       "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1)
       : "memory");
 }
-
 // The same for a 2-dimensional map.
 __device__ __forceinline__ void tensor_load_multicast_2d(void* to, const TensorMap& map, unsigned long long* barrier,
                                                          unsigned short blocks, int c0, int c1) {
@@ -116,41 +96,34 @@ __device__ __forceinline__ void tensor_load_multicast_2d(void* to, const TensorM
       "l"(&map), "r"(shared_address(barrier)), "h"(blocks), "r"(c0), "r"(c1)
       : "memory");
 }
-
 // Fetches the map itself ahead of its first use. A hint: no effect that could be seen.
 __device__ __forceinline__ void tensor_prefetch(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
-
 // This thread's lane, 0 to 31.
 __device__ __forceinline__ unsigned int lane_id() {
   unsigned int lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   return lane;
 }
-
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
 __device__ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
 }
-
 // True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
 __device__ __forceinline__ bool elect_one() {
   unsigned int elected;
   asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
   return elected != 0;
 }
-
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-
 // Closes a group: all products of this warpgroup since the last one.
 __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
   if (pending == 0) {
@@ -159,12 +132,10 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
     asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
   }
 }
-
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }
-
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
@@ -173,28 +144,23 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start
          static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
          mode << 62;
 }
-
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
-
 // Gives back the registers of each thread of this warpgroup beyond 24. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_24() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 24;" ::: "memory");
 }
-
 // Waits until each thread of this warpgroup can have 232 registers, more than it has, and takes them. Collective.
 __device__ __forceinline__ void setmaxnreg_increase_232() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 232;" ::: "memory");
 }
-
 // d (64x64, f32) = a (64x8) * b (8x64), added to d where `accumulate` is not 0: tf32, A K-major in shared memory, B K-major.
 __device__ __forceinline__ void wgmma_m64n64k8_tf32_ss(float (&d)[32], unsigned long long a, unsigned long long b,
     int accumulate) {
   asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %34, 0; "
-      "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
+      "{ .reg .pred p; setp.ne.b32 p, %34, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
       "%32, %33, p, 1, 1; }"
