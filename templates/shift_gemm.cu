@@ -10,8 +10,8 @@
 //
 // f32x3 makes fp32 products of pairs of f16 (device/split.h): high * high in one set of sums, high * low and low * high
 // in another. Weights have a scale for each output channel. That of the input follows the largest magnitude of an image
-// in a stage, which the producers look for: where a stage needs another one than those before it, and where sums have
-// terms enough, they are added to totals in fp32 and begun anew.
+// in a stage, which the producers look for before they split what they staged, in its place: where a stage needs
+// another one than those before it, and where sums have terms enough, they are added to totals in fp32 and begun anew.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "shift_gemm.parameters.h"
 #endif
@@ -34,7 +34,6 @@ using Element = P::Element;
 constexpr int kConsumers = 256;
 constexpr int kProducers = 128;
 constexpr int kThreads = kConsumers + kProducers;
-constexpr int kArrivals = P::split || (P::bulk && P::channels_last) ? kProducers / 32 : kProducers;  // at a full stage
 constexpr int kTileWarps = P::in_turn ? 4 : 8;  // of consumers, that make a tile
 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
@@ -110,6 +109,15 @@ constexpr int kInputBytes = (!P::channels_last ? P::chunk * kChannelPitch
                                                : kPlane * kPixelPitch) *
                             kBytes;
 
+// A thread's run of positions, with the halo of its row: whole vectors.
+constexpr int kRunStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kVector * kVector;
+constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, kVector) * kVector;
+
+// Who splits what is staged for f32x3: the producers, once for all taps that share it; or, where rows of taps share
+// none and runs little of it, the consumers what they read.
+constexpr bool kSplitsRead = P::split && kOffsetsH == 1 && kRun <= 3 * P::run;
+constexpr bool kSplitsStaged = P::split && !kSplitsRead;
+
 // Weights: for each product and step a K-major B operand without swizzle, two columns of 16-byte rows; f32x3 has one of
 // high and one of low parts, and in memory, behind all chunks, the exponents of its columns' scales, and what was found
 // to be largest in parts of a column.
@@ -121,8 +129,11 @@ constexpr int kAllWeightBytes = kChunks * kChunkWeightBytes;  // of a block
 constexpr int kFoundOffset = kAllWeightBytes + P::columns * 4;
 constexpr int kPackedBytes = P::split ? kFoundOffset + P::columns * 32 : kAllWeightBytes;
 constexpr int kResidentBytes = P::resident ? kAllWeightBytes : 0;
-constexpr int kLargestOffset = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);  // what each producer warp found
-constexpr int kStageBytes = kLargestOffset + (P::split ? P::tile_n * (kProducers / 32) * 4 : 0);
+constexpr int kLargestOffset = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);   // what each producer warp found
+constexpr int kExponentsOffset = kLargestOffset + P::tile_n * (kProducers / 32) * 4;  // of the input's scales
+constexpr int kStageBytes = kSplitsStaged ? kExponentsOffset + ceil_div(P::tile_n, 4) * 16
+                            : kSplitsRead ? kLargestOffset + kConsumers / 32 * 4  // what each consumer warp asks for
+                                          : kLargestOffset;
 constexpr int kTotalsOffset = kResidentBytes + P::stages * kStageBytes;
 constexpr bool kHasTotals = P::split && (P::add_rows > 0 || kChunks > 1);
 constexpr int kTotalsBytes =
@@ -138,9 +149,8 @@ constexpr int kUsedBytes = kExchangeOffset + kConsumers / 32 * kWarpExchangeByte
 constexpr int kReceivedBytes = P::cluster > 1 ? kPhases* kTiles* P::columns / 2 * 4 * kConsumers : 0;
 constexpr int kBarrierOffset = kReceivedBytes > kUsedBytes ? kReceivedBytes : kUsedBytes;
 
-// A thread's run of positions, with the halo of its row: whole vectors.
-constexpr int kRunStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kVector * kVector;
-constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, kVector) * kVector;
+constexpr int kArrivals =
+    kSplitsStaged || (P::bulk && P::channels_last) ? kProducers / 32 : kProducers;  // at a full stage
 
 static_assert(P::tile_n * P::tile_h * P::tile_w == 8 * kTileWarps * P::run && P::tile_w % P::run == 0,
               "the warps make the tile");
@@ -162,6 +172,7 @@ static_assert(P::cluster == 1 || (kChunks % P::cluster == 0 && P::columns % (8 *
                                   kStoredColumns % (4 * P::channel_run) == 0),
               "blocks of a cluster have equal shares");
 static_assert(!P::split || P::tile_n <= 32, "a lane for each image");
+static_assert(!kSplitsRead || P::ahead, "what is read is split while products run");
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
 
 // One thread's sums for one tile, in phases that one product makes.
@@ -341,6 +352,9 @@ __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   }
 }
 
+#include "shift_gemm.totals.h"
+
+#include "shift_gemm.read_split.h"
 #include "shift_gemm.split.h"
 #include "shift_gemm.store.h"
 
@@ -428,9 +442,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], (kByRows && !P::split ? kRowArrivals : kArrivals) + (P::resident ? 0 : 1));
+      mbarrier_init(&full[stage], (kByRows && !kSplitsStaged ? kRowArrivals : kArrivals) + (P::resident ? 0 : 1));
       mbarrier_init(&empty[stage], kTileWarps);
-      if (P::split && P::bulk) {
+      if (kSplitsStaged && P::bulk) {
         mbarrier_init(&landed[stage], kRowArrivals);
       }
     }
@@ -443,9 +457,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     fence_mbarrier_init();
   }
-  if (P::split && P::bulk && kLooksAtAll && kChannelPitch > kPlane) {
-    clear_pitches(stages);
-  }
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
@@ -453,8 +464,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     setmaxnreg_decrease(P::split && !P::channels_last ? 72 : 88);
     const int thread = threadIdx.x - kConsumers;
     const long long plane = static_cast<long long>(in_h) * in_w;
-    unsigned long long* landing = P::split ? landed : full;  // of rows
-    const int rows = kFlat ? 1 : in_h;                       // of an image, as they are copied
+    unsigned long long* landing = kSplitsStaged ? landed : full;  // of rows
+    const int rows = kFlat ? 1 : in_h;                            // of an image, as they are copied
     const int columns = kFlat ? in_h * in_w : in_w;
     if (P::resident && thread == 0) {
       mbarrier_arrive_expect(resident, kAllWeightBytes);
@@ -462,9 +473,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     int stage = 0;
     unsigned int parity = 1;
-    int unfinished = 0;  // stages of f32x3 whose copies are under way; the oldest of them
+    int unfinished = 0;  // stages of f32x3 whose copies are under way; the oldest of them, and its chunk
     int oldest = 0;
     unsigned int oldest_parity = 0;
+    int oldest_chunk = 0;
+    int kept = 0;  // exponent of the scale in the chunk before
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       const Element* image =
@@ -507,7 +520,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             if (kSkewed && copy.at_end) {
               copy_end_rows(staged, copy, x, x + batch * in_image, channels, &landing[stage], plane);
             } else {
-              copy_rows(staged, copy, channels, &landing[stage], plane);
+              copy_rows(staged, copy, channels, &landing[stage], plane, columns);
             }
           }
           copy.from += P::chunk * plane;
@@ -519,14 +532,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             stage_channels(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
                            tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
           }
-          if (P::split) {
+          if (kSplitsStaged) {
             async_copy_commit();
           } else {
             async_copy_arrive(&full[stage]);
           }
         }
         next_stage(stage, parity);
-        if constexpr (P::split) {
+        if constexpr (kSplitsStaged) {
           ++unfinished;
           for (; unfinished > kUnderWay || (P::bulk && unfinished > 0 &&
                                             warp_uniform(mbarrier_test(&landed[oldest], oldest_parity) ? 1 : 0) == 1);
@@ -534,7 +547,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             if (!P::bulk) {
               async_copy_wait(kUnderWay);
             }
-            finish_stage(stages, full, landed, oldest, oldest_parity, thread);
+            finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
           }
         }
       }
@@ -544,12 +557,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         meet();
       }
     }
-    if constexpr (P::split) {
+    if constexpr (kSplitsStaged) {
       if (!P::bulk) {
         async_copy_wait(0);
       }
       for (; unfinished > 0; --unfinished) {
-        finish_stage(stages, full, landed, oldest, oldest_parity, thread);
+        finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
       }
     }
   } else {
@@ -602,10 +615,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
         const unsigned char* from = stages + stage * kStageBytes;
         const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
-        if constexpr (P::split) {
+        if constexpr (kSplitsRead) {
+          const float* read = reinterpret_cast<const float*>(from) + own + staged_row(0, 0);
+          int* asked = reinterpret_cast<int*>(stages + stage * kStageBytes + kLargestOffset);
+          choose_scale_read(sums, held, read, asked, totals, exponents);
+          multiply_read(sums, runs, held, read, weights, chunk == 0, &empty[stage],
+                        &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
+        } else if constexpr (kSplitsStaged) {
           choose_scale(sums, held, from, totals, exponents, image);
-          multiply_split(sums, runs, held, reinterpret_cast<const float*>(from) + own, weights, totals, exponents,
-                         image, chunk == 0, &empty[stage], &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
+          multiply_split(sums, runs, held, reinterpret_cast<const unsigned int*>(from) + own, weights, totals,
+                         exponents, image, chunk == 0, &empty[stage], &empty[stage == 0 ? P::stages - 1 : stage - 1],
+                         zero);
         } else {
           multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
                          wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,

@@ -14,12 +14,15 @@ __device__ __forceinline__ int place_in_piece(const Element* __restrict__ x, lon
 
 // A producer has one row of an image in some channels, kRowChannels apart. Every fourth channel has the same skew, so
 // all that differs between a producer's copies of a tile, in all of its chunks, is where they come from. A warp's lanes
-// ask one after the other, so all warps do. Where channels have one row, a warp's copies are so alike that one lane
-// asks for all of them, which is quicker.
+// ask one after the other, so all warps do. Where a warp's copies are alike, one lane asks for all of them, which is
+// quicker: where channels have one row in a tile, and of one image, where a warp has every fourth row.
 constexpr int kImageRows = P::tile_n * kStagedRows;  // of a channel
-constexpr bool kByWarps = kByRows && kImageRows == 1;
+constexpr bool kByWarps = kByRows && (kImageRows == 1 || (!kSkewed && P::tile_n == 1 && kImageRows <= 16));
+constexpr int kWarpRows = kByWarps ? ceil_div(kImageRows, kProducers / 32) : 1;
 constexpr int kRowArrivals = kByWarps ? kProducers / 32 : kProducers;
-constexpr int kMostRowChannels = kSkewed ? kRowArrivals / kImageRows / 4 * 4 : kRowArrivals / kImageRows;
+constexpr int kMostRowChannels = kSkewed                                 ? kRowArrivals / kImageRows / 4 * 4
+                                 : kByWarps && kImageRows > kRowArrivals ? 1
+                                                                         : kRowArrivals / kImageRows;
 constexpr int kRowChannels = !kByRows || kMostRowChannels >= P::chunk ? P::chunk : kMostRowChannels;
 static_assert(!kByRows || kMostRowChannels > 0, "there is a producer for each row");
 constexpr int kRounds = ceil_div(P::chunk, kRowChannels);
@@ -33,6 +36,7 @@ struct Copy {
   int to;               // elements behind the stage's first
   int bytes;            // 0: nothing of the row is in the image
   bool at_end;          // of x: in some channel a piece of the row may not be x's alone
+  int rows;             // of a warp that has several
 };
 
 // Finds the copies of a tile of the producer, or the warp, of this number.
@@ -44,7 +48,8 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   const int channel = producer / kImageRows;
   const int row = producer % kStagedRows;
   const int image = producer / kStagedRows % P::tile_n;
-  const int iy = first_row + row;
+  const int above = kWarpRows == 1 ? 0 : max(0, 3 - first_row - row) / 4;  // a warp's rows that are not of the image
+  const int iy = first_row + row + 4 * above;
   // The staged columns of the image, and the pieces of them, behind where the row's first column would lie.
   const int begin = max(first_column, 0) - first_column;
   const int end = min(first_column + kStagedColumns, in_w) - first_column;
@@ -60,9 +65,13 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   const bool at_end = kSkewed && is_copied &&
                       (start + begin < kPiece - 1 || start + (kInChannels - 1) * plane + end + (kPiece - 1) >
                                                          static_cast<long long>(batch) * kInChannels * plane);
-  return {channel, x + (start - skew + head + (first_channel + channel) * plane),
-          channel * kChannelPitch + (image * kStagedRows + row) * kRowPitch + head,
-          is_copied ? (tail - head) * kBytes : 0, at_end};
+  const int rows = kWarpRows == 1 ? 1 : max(0, (min(first_row + kStagedRows, in_h) - iy + 3) / 4);
+  return {channel,
+          x + (start - skew + head + (first_channel + channel) * plane),
+          channel * kChannelPitch + (image * kStagedRows + row + 4 * above) * kRowPitch + head,
+          is_copied ? (tail - head) * kBytes : 0,
+          at_end,
+          rows};
 }
 
 // The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`: of the pieces that are
@@ -95,15 +104,19 @@ __device__ __forceinline__ void copy_end_rows(Element* to, const Copy& copy, con
 //
 // The chunk's barrier counts the bytes, and each producer.
 __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int channels, unsigned long long* full,
-                                          long long plane) {
+                                          long long plane, const int in_w) {
   const int own = kWholeRounds ? kRounds : max(0, channels - copy.channel + (kRowChannels - 1)) / kRowChannels;
-  mbarrier_arrive_expect(full, own * copy.bytes);
+  const int rows = kWarpRows == 1 ? 1 : copy.rows;
+  mbarrier_arrive_expect(full, own * rows * copy.bytes);
   if (copy.bytes != 0) {
+#pragma unroll 1
+    for (int row = 0; row < rows; ++row) {
 #pragma unroll 16
-    for (int round = 0; round < kRounds; ++round) {
-      if (kWholeRounds || copy.channel + round * kRowChannels < channels) {
-        bulk_load(to + copy.to + round * kRowChannels * kChannelPitch, copy.from + round * kRowChannels * plane,
-                  copy.bytes, full);
+      for (int round = 0; round < kRounds; ++round) {
+        if (kWholeRounds || copy.channel + round * kRowChannels < channels) {
+          bulk_load(to + copy.to + (row * 4 * kRowPitch + round * kRowChannels * kChannelPitch),
+                    copy.from + (row * 4 * in_w + round * kRowChannels * plane), copy.bytes, full);
+        }
       }
     }
   }

@@ -21,7 +21,8 @@ constexpr std::int64_t kMostSplitRegisters = 168;
 constexpr std::int64_t kMostRegistersInTurn = 160;  // the same with the words of a run
 constexpr std::int64_t kSkewRegisters = 20;         // less where rows begin anywhere
 constexpr std::int64_t kMostProducts = 1024;        // in the unrolled body
-constexpr std::int64_t kMostTerms = 16;  // products of a sum of f32x3: each addition on tensor cores truncates
+constexpr std::int64_t kMostTerms = 16;        // products of a sum of f32x3: each addition on tensor cores truncates
+constexpr std::int64_t kMostSplitChunk = 128;  // input channels of a stage of f32x3
 constexpr std::int64_t kMostCluster = 8;
 constexpr std::int64_t kLeastPieceBytes = 128;  // of a bulk copy of pixels
 constexpr std::int64_t kMostLongProducts = 48;  // of a warpgroup in chunks of eight depths, which are written out
@@ -110,11 +111,11 @@ bool choose_ahead(const Facts& f, Block& b) {
   const std::int64_t sums = f.parts * b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2;
   const std::int64_t places = b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns);
   const std::int64_t operands = f.split ? places : std::min(places, b.run / 2 * f.layer.kernel.w);
-  const std::int64_t waiting = f.split ? 2 * (places + 3) : 0;
+  const std::int64_t waiting = f.split && f.channels_last ? 2 * (places + 3) : 0;
   const std::int64_t least = sums + 2 * 4 * operands;
   const std::int64_t most =
       (f.split ? kMostSplitRegisters : kMostRegisters) - (!f.split && is_skewed(f, b) ? kSkewRegisters : 0);
-  b.ahead = least + waiting <= most;
+  b.ahead = splits_read(f, b) || least + waiting <= most;
   return least <= most && (!b.in_turn || least + 2 * (operands + 1) <= kMostRegistersInTurn);
 }
 
@@ -150,12 +151,21 @@ bool choose_tile(const Facts& f, Block& b) {
   return b.tile_h > 0;
 }
 
+/// Taps of the phase that has most, along an axis.
+std::int64_t taps_of_phase(const Axis& axis) {
+  return ceil_div(axis.kernel, axis.stride / std::gcd(axis.stride, axis.dilation));
+}
+
 /// The rest of a block whose run, phase rows, columns, chunk, copies and cluster are chosen; nothing where nothing
 /// fits.
 std::optional<Block> completed(const Facts& f, Block b) {
   const Layer& layer = f.layer;
   const std::int64_t products = layer.kernel.h * layer.kernel.w / merged_phases(layer) * b.phase_rows / layer.stride.h *
                                 (b.chunk / f.depth) * (b.run / 2) * (f.split ? 3 : 1);
+  const std::int64_t terms = b.chunk / f.depth * taps_of_phase(f.rows) * taps_of_phase(f.columns);
+  if (f.split && b.chunk > f.depth && terms > kMostTerms) {
+    return std::nullopt;
+  }
   const bool is_long = !f.split && b.chunk == 8 * f.depth && products > kMostLongProducts;
   if (products > kMostProducts || is_long || !choose_ahead(f, b) || packed_bytes(f, b) > kMostPackedBytes ||
       packed_bytes(f, b) / column_tiles(f, b) > kMostBlockBytes) {
@@ -186,18 +196,13 @@ std::set<std::int64_t> column_counts(const Facts& f, const Block& b) {
   return counts;
 }
 
-/// Taps of the phase that has most, along an axis.
-std::int64_t taps_of_phase(const Axis& axis) {
-  return ceil_div(axis.kernel, axis.stride / std::gcd(axis.stride, axis.dilation));
-}
-
 /// Rows of taps that f32x3 adds up together; 0 where it does a chunk's all.
 std::int64_t rows_added(const Facts& f) {
   const std::int64_t row = taps_of_phase(f.columns);
   return f.split && taps_of_phase(f.rows) * row > kMostTerms ? std::max<std::int64_t>(1, kMostTerms / row) : 0;
 }
 
-/// Input channels of a stage. Those of f32x3 have sums of their own, which are added up; the larger, the less often.
+/// Input channels of a stage.
 std::vector<std::int64_t> chunk_sizes(const Facts& f) {
   const Layer& layer = f.layer;
   if (!f.split) {
@@ -210,9 +215,8 @@ std::vector<std::int64_t> chunk_sizes(const Facts& f) {
     }
     return sizes;
   }
-  const std::int64_t taps = taps_of_phase(f.rows) * taps_of_phase(f.columns);
   std::vector<std::int64_t> sizes = {f.depth};
-  while (sizes.back() < layer.in_channels && 2 * sizes.back() / f.depth * taps <= kMostTerms) {
+  while (sizes.back() < layer.in_channels && sizes.back() < kMostSplitChunk) {
     sizes.push_back(2 * sizes.back());
   }
   return sizes;
@@ -322,9 +326,11 @@ Staging staging_of(const Facts& f, const Block& b) {
   }
   out.weight_bytes = f.layer.kernel.h * f.layer.kernel.w / groups * (b.chunk / f.depth) * b.columns * 32 * f.parts;
   if (f.split) {
-    out.largest_bytes = 16 * b.tile_n;
-    out.total_bytes =
-        b.add_rows > 0 || chunks(f, b) > 1 ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512 : 0;
+    const bool read = out.offsets_h == 1 && out.run_words <= 3 * b.run;
+    out.scale_bytes = read ? 32 : 16 * b.tile_n + 16 * ceil_div(b.tile_n, 4);
+    out.total_bytes = b.add_rows > 0 || chunks(f, b) > 1 || (read && b.chunk > f.depth)
+                          ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512
+                          : 0;
   }
   return out;
 }
@@ -380,8 +386,13 @@ std::int64_t sum_bytes(const Facts& f, const Block& b) {
   return b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2 * 4 * kConsumers;
 }
 
+bool splits_read(const Facts& f, const Block& b) {
+  const Staging staging = staging_of(f, b);
+  return f.split && staging.offsets_h == 1 && staging.run_words <= 3 * b.run;
+}
+
 std::int64_t times_added(const Facts& f, const Block& b) {
-  if (b.add_rows > 0) {
+  if (b.add_rows > 0 && !splits_read(f, b)) {
     return ceil_div(chunks(f, b) * (b.chunk / f.depth) * staging_of(f, b).offsets_h, b.add_rows) - 1;
   }
   const std::int64_t terms = b.chunk / f.depth * taps_of_phase(f.rows) * taps_of_phase(f.columns);
@@ -390,9 +401,9 @@ std::int64_t times_added(const Facts& f, const Block& b) {
 
 std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
-  const std::int64_t barriers = f.split && b.bulk ? 24 : 16;
+  const std::int64_t barriers = f.split && b.bulk && !splits_read(f, b) ? 24 : 16;
   const std::int64_t stage =
-      staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + staging.largest_bytes + barriers;
+      staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + staging.scale_bytes + barriers;
   const std::int64_t staged = (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage +
                               staging.total_bytes + exchange_bytes(f, b) + (b.in_turn ? 24 : 0);
   // What the blocks of a cluster send to one of them takes the stages' place.

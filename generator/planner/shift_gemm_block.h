@@ -53,7 +53,7 @@ struct Staging {
   std::int64_t copies = 0;        // bulk ones that bring it
   std::int64_t weight_bytes = 0;  // of a chunk
   // Of f32x3: what tells the scale of a stage, and what the chunks add up to.
-  std::int64_t largest_bytes = 0;
+  std::int64_t scale_bytes = 0;
   std::int64_t total_bytes = 0;
 };
 [[nodiscard]] Staging staging_of(const Facts& facts, const Block& block);
@@ -82,6 +82,9 @@ struct Staging {
 
 /// Of the sums of all consumers, in bytes.
 [[nodiscard]] std::int64_t sum_bytes(const Facts& facts, const Block& block);
+
+/// Whether the consumers of f32x3 split what they read themselves, not the producers what they stage.
+[[nodiscard]] bool splits_read(const Facts& facts, const Block& block);
 
 /// How often a tile of f32x3 adds its sums to totals before its end, where all of its input has one scale.
 [[nodiscard]] std::int64_t times_added(const Facts& facts, const Block& block);

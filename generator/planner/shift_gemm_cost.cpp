@@ -42,14 +42,12 @@ constexpr double kLaunchSeconds = 3e-6;    // and the first loads
 constexpr double kPackBytesPerSecond = 1e12;
 constexpr double kEpilogueInstructions = 4;  // for an output: bias, address, store
 constexpr double kExchangeInstructions = 6;  // the same through shared memory
-// Of f32x3: for a pair of values that is split, four values that are looked at, a sum that is added to its total. A
-// warp that looks at values waits for them, and may have rows to ask for besides.
+// Of f32x3: instructions for a pair of values that is split, and to choose a scale. Of its producers: instructions for
+// a stage, and cycles for four values of each thread, which are looked at and split.
 constexpr double kSplitInstructions = 10;
-constexpr double kScanInstructions = 8;
-constexpr double kScanCycles = 20;
-// The same where bulk copies bring them: for a stage, and for four values of each thread, whose loads go ahead.
-constexpr double kLookInstructions = 55;
-constexpr double kLookCycles = 40;
+constexpr double kChooseInstructions = 25;
+constexpr double kLookInstructions = 90;
+constexpr double kSplitCycles = 135;
 constexpr double kAddUpInstructions = 7;
 // Of a warpgroup that waits for its products before it gets the next ones ready.
 constexpr double kStall = 1.3;  // cycles of an instruction
@@ -99,6 +97,12 @@ double share_with_gaps(const Facts& f, const Block& b) {
                  (is_skewed(f, b) ? 1.0 : within(shape.in_width, b.tile_w, staging.columns > b.tile_w));
 }
 
+/// Whether one lane asks for all copies of a warp.
+bool by_warps(const Facts& f, const Block& b) {
+  const std::int64_t rows = staging_of(f, b).image_rows;
+  return b.tile_n == 1 && (rows == 1 || (!is_skewed(f, b) && rows <= 16));
+}
+
 /// Cycles of the producers for a stage that they bring by bulk copies, of so many of a tile.
 double asking_cycles(const Facts& f, const Block& b, double stages) {
   const Staging staging = staging_of(f, b);
@@ -108,7 +112,7 @@ double asking_cycles(const Facts& f, const Block& b, double stages) {
   }
   const double cleared = share_with_gaps(f, b) * std::min(1.0, number(b.stages) / stages);
   return kProducerCycles * (kStageInstructions + kTileInstructions / stages + cleared * kClearInstructions) +
-         copies / 4 * (b.tile_n * staging.image_rows == 1 ? kWarpCopyCycles : kLaneCopyCycles);
+         copies / 4 * (by_warps(f, b) ? kWarpCopyCycles : kLaneCopyCycles);
 }
 
 /// Of adding up what the blocks of a cluster made, and of a pipeline that fills for one tile.
@@ -142,8 +146,10 @@ double tile_cycles(const Facts& f, const Block& b) {
   // Instructions of a scheduler: two warps of consumers and one of producers.
   const double words = number(staging.run_words);
   const double operands = number(b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns));
-  const double split = f.split ? 2 * words * kSplitInstructions + 4 * operands + 2 * words / number(staging.vector) : 0;
-  const double read = 2 * words / number(staging.vector) + 4 * words + 4 * operands + 8 + split;
+  const bool splits = splits_read(f, b);
+  const double read = f.split ? 4 * words / number(staging.vector) + 8 * operands + 16 +
+                                    (splits ? 4 * words + 2 * words * kSplitInstructions + kChooseInstructions : 0)
+                              : 2 * words / number(staging.vector) + 4 * words + 4 * operands + 8;
   const double copies = b.bulk ? 0.0 : number(staging.input_bytes / b.copy_bytes) / 128;
 
   // Shared memory gives or takes 128 bytes a cycle, but 16 of an asynchronous copy: weights, runs, and what arrives.
@@ -153,22 +159,20 @@ double tile_cycles(const Facts& f, const Block& b) {
       number(staging.input_bytes) / (b.bulk    ? 128.0
                                      : f.split ? number(b.copy_bytes)
                                                : std::min(16.0, number(b.copy_bytes) / kSmallCopyCycles));
-  const double scans = f.split ? number(staging.input_bytes) / 16 / 128 : 0;  // of a thread, four values each
+  const double scans =
+      f.split && !splits ? number(staging.input_bytes) / 16 / 128 : 0;  // of a thread, four values each
   // What f32x3 adds up is written and read again; at a tile's end only what there is.
   const double additions = f.split ? number(times_added(f, b)) / stages : 0;
   const double weights = b.resident ? 0 : number(staging.weight_bytes);
-  const double shared = products * number(merged * b.columns) / 4 + runs + arriving + scans * 16 +
+  const double shared = products * number(merged * b.columns) / 4 + runs + arriving + 3 * scans * 16 +
                         (f.split ? weights / 128 : 0) + additions * outputs * 16;
 
   const double bytes = number(staging.input_bytes) + weights;
-  const double issue = warps / 4 * steps * number(staging.offsets_h) * read + products * 4 + copies * 6 +
-                       scans * kScanInstructions +
+  const double issue = warps / 4 * steps * number(staging.offsets_h) * read + products * 4 + copies * 6 + scans * 27 +
                        (f.split ? 2 * outputs * kAddUpInstructions * (additions + 1 / stages) : 0);
   // A warpgroup that gets nothing ready ahead leaves the tensor cores to the other one meanwhile.
   const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
-  const double look = !f.split ? 0
-                      : b.bulk ? kProducerCycles * kLookInstructions + scans * kLookCycles
-                               : scans * kScanCycles;
+  const double look = f.split && !splits ? kProducerCycles * kLookInstructions + scans * kSplitCycles : 0;
   const double producers = asking_cycles(f, b, stages) + look;
   // A stage that is free again is asked for, arrives, and in f32x3 is looked at, before it can be multiplied.
   const double consumers = std::max({tensor, issue, alone, shared});

@@ -1,6 +1,6 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f32; compute f32x3; layout nchw
-// forward for sm_90a. Template shift_gemm: a block makes 4x64 outputs of 32 channels; 21 taps; 225.2 KiB shared.
-// Launch: 384 threads and 230568 bytes of dynamic shared memory a block.
+// forward for sm_90a. Template shift_gemm: a block makes 8x32 outputs of 32 channels; 21 taps; 217.2 KiB shared.
+// Launch: 384 threads and 222440 bytes of dynamic shared memory a block.
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
@@ -56,6 +56,10 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
                  : "memory");
   } while (complete == 0);
 }
+// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.
+__device__ __forceinline__ void named_barrier_sync(int id, int threads) {
+  asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
@@ -70,6 +74,12 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
 __device__ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
+}
+// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
+__device__ __forceinline__ bool elect_one() {
+  unsigned int elected;
+  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
+  return elected != 0;
 }
 // The largest value of the warp, in all lanes. Collective. sm_80 and later.
 __device__ __forceinline__ unsigned int warp_max(unsigned int value) {
@@ -284,7 +294,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 // Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
 // input channels, tap and step the two columns of a B operand.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_cd26c18ef71a4af3_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_44b60de84de30912_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   for (int index = blockIdx.x; index < 32; index += gridDim.x) {
     pack_split(weight, packed, index, threadIdx.x);
@@ -298,46 +308,56 @@ struct Copy {
   int to;             // elements behind the stage's first
   int bytes;          // 0: nothing of the row is in the image
   bool at_end;        // of x: in some channel a piece of the row may not be x's alone
+  int rows;           // of a warp that has several
 };
 
 // Finds the copies of a tile of the producer, or the warp, of this number.
 __device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first_image, int first_channel,
                                           int first_row, int first_column, int producer) {
-  const int channel = producer / 6;
-  const int row = producer % 6;
-  const int iy = first_row + row;
+  const int channel = producer / 10;
+  const int row = producer % 10;
+  const int above = max(0, 3 - first_row - row) / 4;  // a warp's rows that are not of the image
+  const int iy = first_row + row + 4 * above;
   // The staged columns of the image, and the pieces of them, behind where the row's first column would lie.
   const int begin = max(first_column, 0) - first_column;
-  const int end = min(first_column + 72, 1024) - first_column;
+  const int end = min(first_column + 40, 1024) - first_column;
   // in channel 0
   const long long start =
       static_cast<long long>(first_image) * 16777216 + static_cast<long long>(iy) * 1024 + first_column;
-  const bool is_copied = channel < 16 && iy >= 0 && iy < 512 && begin < end;
-  return {channel, x + (start + begin + (first_channel + channel) * 524288ll), channel * 436 + row * 72 + begin,
-          is_copied ? (end - begin) * 4 : 0, false};
+  const bool is_copied = iy >= 0 && iy < 512 && begin < end;
+  const int rows = max(0, (min(first_row + 10, 512) - iy + 3) / 4);
+  return {channel, x + (start + begin + (first_channel + channel) * 524288ll),
+          channel * 404 + (row + 4 * above) * 40 + begin, is_copied ? (end - begin) * 4 : 0, false, rows};
 }
 
 // Asks for a producer's copies of a chunk, of which the layer has so many `channels`.
-__device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full) {
-  mbarrier_arrive_expect(full, copy.bytes);
+__device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full, long long plane) {
+  const int rows = copy.rows;
+  mbarrier_arrive_expect(full, 16 * rows * copy.bytes);
   if (copy.bytes != 0) {
-    bulk_load(to + copy.to, copy.from, copy.bytes, full);
+#pragma unroll 1
+    for (int row = 0; row < rows; ++row) {
+#pragma unroll 16
+      for (int round = 0; round < 16; ++round) {
+        bulk_load(to + copy.to + (row * 160 + round * 404), copy.from + (row * 4096 + round * plane), copy.bytes, full);
+      }
+    }
   }
 }
 
 // Whether a tile's stages have places that must be zero where no copy writes.
 __device__ __forceinline__ bool has_gaps(int first_row, int first_column) {
-  return first_row < 0 || first_row + 6 > 512 || (first_column < 0 || first_column + 72 > 1024);
+  return first_row < 0 || first_row + 10 > 512 || (first_column < 0 || first_column + 40 > 1024);
 }
 
 // Writes zeros to these places, and to those of channels that the layer lacks.
 __device__ __forceinline__ void clear_gaps(float* to, int first_row, int first_column, int thread) {
-  for (int i = thread; i < 96; i += 128) {
-    const int iy = first_row + i % 6;
-    const int channel = i / 6;
+  for (int i = thread; i < 160; i += 128) {
+    const int iy = first_row + i % 10;
+    const int channel = i / 10;
     const bool is_copied = iy >= 0 && iy < 512;
-    float* staged = to + channel * 436 + i % 6 * 72;
-    for (int column = 0; column < 72; column += 4) {
+    float* staged = to + channel * 404 + i % 10 * 40;
+    for (int column = 0; column < 40; column += 4) {
       const int ix = first_column + column;
       if (!is_copied || ix < 0 || ix >= 1024) {
         *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
@@ -345,6 +365,7 @@ __device__ __forceinline__ void clear_gaps(float* to, int first_row, int first_c
     }
   }
   fence_proxy_async();  // the next bulk copies to these places come behind it
+  __syncwarp();         // one lane arrives for all
 }
 
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
@@ -378,84 +399,6 @@ __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   }
 }
 
-// The larger one of `most` and the magnitudes of a copy, whose NaN don't count, nor infinities where `finite`.
-__device__ __forceinline__ float larger(float most, float value, bool finite) {
-  return finite ? larger_finite(most, value) : fmaxf(most, fabsf(value));
-}
-
-__device__ __forceinline__ float largest_copied(float most, const float* from, bool finite) {
-  const float4 v = *reinterpret_cast<const float4*>(from);
-  return larger(larger(larger(larger(most, v.x, finite), v.y, finite), v.z, finite), v.w, finite);
-}
-
-__device__ __forceinline__ float largest_of_pieces(const float* staged, int image, int thread) {
-  const float* from = staged + image * 432 + thread * 4;
-  float most[4] = {0, 0, 0, 0};
-#pragma unroll
-  for (int batch = 0; batch < 14; batch += 7) {
-    float4 values[7];
-#pragma unroll
-    for (int i = 0; i < 7; ++i) {
-      const int first = (batch + i) / 14;
-      const int further = (batch + i) % 14 * 128;
-      const bool exists = further + 128 <= 1744 || thread + further < 1744;
-      values[i] = batch + i < 14 && exists ? *reinterpret_cast<const float4*>(from + first * 436 + further * 4)
-                  : make_float4(0, 0, 0, 0);
-    }
-#pragma unroll
-    for (int i = 0; i < 7; ++i) {
-      most[0] = fmaxf(most[0], fabsf(values[i].x));
-      most[1] = fmaxf(most[1], fabsf(values[i].y));
-      most[2] = fmaxf(most[2], fabsf(values[i].z));
-      most[3] = fmaxf(most[3], fabsf(values[i].w));
-    }
-  }
-  return fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
-}
-
-// The same of what is finite, which is seldom asked for: piece by piece.
-__device__ __forceinline__ float largest_finite_of_pieces(const float* staged, int image, int thread) {
-  float most = 0;
-#pragma unroll 1
-  for (int i = thread; i < 1744; i += 128) {
-    most = largest_copied(most, staged + i / 1744 * 436 + image * 432 + i % 1744 * 4, true);
-  }
-  return most;
-}
-
-// The ends of the channels' pitches, which no copy reaches, are looked at too.
-__device__ __forceinline__ void clear_pitches(unsigned char* stages) {
-  for (int i = threadIdx.x; i < 64; i += 384) {
-    float* stage = reinterpret_cast<float*>(stages + i / 16 * 27920);
-    *reinterpret_cast<float4*>(stage + i % 16 * 436 + 432) = make_float4(0, 0, 0, 0);
-  }
-}
-
-// The largest magnitude of a producer's part of an image in a stage: with bulk copies any part, else what a thread has
-// copied itself, as stage_pixels() and stage_channels() do.
-__device__ __forceinline__ float largest_staged(const float* staged, int image, int thread, bool finite) {
-  return finite ? largest_finite_of_pieces(staged, image, thread) : largest_of_pieces(staged, image, thread);
-}
-
-// Says what is largest in each image of the oldest stage under way, and that it is there; goes on to the next one.
-// Where there are infinities, finite magnitudes are looked for anew.
-__device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
-                                             unsigned long long* landed, int& oldest, unsigned int& parity,
-                                             int thread) {
-  unsigned char* finished = stages + oldest * 27920;
-  mbarrier_wait(&landed[oldest], parity);
-  const float* staged = reinterpret_cast<const float*>(finished);
-  float most = largest_of_warp(largest_staged(staged, 0, thread, false));
-  if (most == __int_as_float(2139095040)) {
-    most = largest_of_warp(largest_staged(staged, 0, thread, true));
-  }
-  if (thread % 32 == 0) {
-    reinterpret_cast<float*>(finished + 27904)[thread / 32] = most;
-  }
-  release(&full[oldest], true);
-  next_stage(oldest, parity);
-}
-
 // Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
 // or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to
 // be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where
@@ -475,40 +418,29 @@ __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned i
   }
 }
 
-// Takes a thread's run of one staged row to registers, for one step, in two parts. A thread has two adjacent channels
-// of each half, with channels last all four in one piece.
-__device__ __forceinline__ void load_split(Words (&words)[2], const float* row, float scale) {
+// Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones; with channels
+// last both, which lie together. A thread has two adjacent channels of each half.
+__device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int* row, int low) {
 #pragma unroll
-  for (int i = 0; i < 12; i += 4) {
-    float values[4][4];
+  for (int half = 0; half < 2; ++half) {
 #pragma unroll
-    for (int channel = 0; channel < 4; ++channel) {
-      const float* from = row + (channel / 2 * 8 + channel % 2) * 436 + i;
-      const float4 v = *reinterpret_cast<const float4*>(from);
-      values[channel][0] = v.x;
-      values[channel][1] = v.y;
-      values[channel][2] = v.z;
-      values[channel][3] = v.w;
-    }
-#pragma unroll
-    for (int v = 0; v < 4; ++v) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const SplitPair pair = split_pair(values[2 * half][v], values[2 * half + 1][v], scale);
-        words[0][half][i + v] = pair.high;
-        words[1][half][i + v] = pair.low;
-      }
+    for (int i = 0; i < 12; i += 4) {
+      const uint4 v = *reinterpret_cast<const uint4*>(row + (half * 8 + low) * 404 + i);
+      words[low][half][i] = v.x;
+      words[low][half][i + 1] = v.y;
+      words[low][half][i + 2] = v.z;
+      words[low][half][i + 3] = v.w;
     }
   }
 }
 
-// A word that waits for all loads of what was split, into these low parts: an arrival at a barrier does not, but where
-// its address takes the word, of which `zero` leaves nothing.
-__device__ __forceinline__ unsigned int word_of_all(const Words& low) {
+// A word that waits for all loads of these words: an arrival at a barrier does not, but where its address takes the
+// word, of which `zero` leaves nothing.
+__device__ __forceinline__ unsigned int word_of_all(const Words& words) {
   unsigned int word = 0;
 #pragma unroll
   for (int i = 0; i < 12; i += 4) {
-    word |= (low[0][i] | low[1][i]);
+    word |= (words[0][i] | words[1][i]);
   }
   return word;
 }
@@ -598,123 +530,246 @@ __device__ __forceinline__ void put_away(Sums (&sums)[2][2], Held& held, float4*
   held.added = 1;
 }
 
-// Before a stage's products: x keeps the scale that it has in the sums, if that brings the largest magnitude of each
-// image to at least 2^13 and not beyond what f16 has, or there is none; else sums are put away, as those of terms
-// enough are, and the stage's own scale is taken. All threads decide alike, for all images.
+// Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as
+// those of terms enough are.
 __device__ __forceinline__ void choose_scale(Sums (&sums)[2][2], Held& held, const unsigned char* stage, float4* totals,
                                              const int* exponents) {
-  const float4 found = *reinterpret_cast<const float4*>(stage + 27904);
-  const float largest = fmaxf(fmaxf(found.x, found.y), fmaxf(found.z, found.w));
-  const float scaled = largest * power_of_two(held.exponent);
-  const bool fits = largest == 0 || (scaled >= 8192 && scaled <= 65504);
-  if (__ballot_sync(4294967295u, held.rows > 0 && (held.rows >= 2 || !fits) ? 1 : 0) != 0) {
+  const int exponent = reinterpret_cast<const int*>(stage + 25872)[0];
+  const bool fits = held.rows < 2 && exponent == held.exponent;
+  if (__ballot_sync(4294967295u, held.rows > 0 && !fits ? 1 : 0) != 0) {
     put_away(sums, held, totals, exponents);
   }
-  if (held.rows == 0) {
-    held.exponent = scale_exponent(largest);
-  }
+  held.exponent = exponent;
 }
 
 // All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.
 // With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of
 // the stage before are done, that this one has been, unless the chunk is the `first` of a tile.
-__device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2], Held& held, const float* rows,
+__device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2], Held& held, const unsigned int* rows,
                                                const unsigned char* weights, float4* totals, const int* exponents,
                                                unsigned long long* empty, unsigned int zero) {
   const unsigned long long operands = wgmma_descriptor(weights, 512, 128, 0);
-  const float scale = power_of_two(own_exponent(held));
   int later = held.rows > 0 ? 1 : 0;
-  {
-    later = held.rows > 0 ? 1 : 0;
-    ++held.rows;
-    Words words[2];
-    load_split(words, rows, scale);
-    arrange(runs[0], words[1], zero, false);
-    wgmma_fence();
-    multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 28672), later);  // tap (2, 0)
-    multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 30720), 1);      // tap (2, 1)
-    multiply_low(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 32768), 1);      // tap (2, 2)
-    multiply_low(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 34816), 1);      // tap (2, 3)
-    multiply_low(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 36864), 1);      // tap (2, 4)
-    multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 38912), 1);      // tap (2, 5)
-    multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 40960), 1);      // tap (2, 6)
-    wgmma_commit();
-    wgmma_wait(1);  // the run of the other part may be overwritten
-    arrange(runs[1], words[0], zero, true);
-    wgmma_fence();
-    multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 28672), later);  // tap (2, 0)
-    multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 30720), 1);      // tap (2, 1)
-    multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 32768), 1);      // tap (2, 2)
-    multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 34816), 1);      // tap (2, 3)
-    multiply_high(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 36864), 1);      // tap (2, 4)
-    multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 38912), 1);      // tap (2, 5)
-    multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 40960), 1);      // tap (2, 6)
-    wgmma_commit();
-    wgmma_wait(1);  // the run of the other part may be overwritten
+  Words words[2];
+  later = held.rows > 0 ? 1 : 0;
+  ++held.rows;
+  load_words(words, rows, 1);
+  arrange(runs[0], words[1], zero, false);
+  wgmma_fence();
+  multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 28672), later);  // tap (2, 0)
+  multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 30720), 1);      // tap (2, 1)
+  multiply_low(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 32768), 1);      // tap (2, 2)
+  multiply_low(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 34816), 1);      // tap (2, 3)
+  multiply_low(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 36864), 1);      // tap (2, 4)
+  multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 38912), 1);      // tap (2, 5)
+  multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 40960), 1);      // tap (2, 6)
+  wgmma_commit();
+  // What comes next is loaded while these products run.
+  load_words(words, rows, 0);
+  wgmma_wait(1);  // the run of the other part may be overwritten
+  arrange(runs[1], words[0], zero, true);
+  wgmma_fence();
+  multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 28672), later);  // tap (2, 0)
+  multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 30720), 1);      // tap (2, 1)
+  multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 32768), 1);      // tap (2, 2)
+  multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 34816), 1);      // tap (2, 3)
+  multiply_high(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 36864), 1);      // tap (2, 4)
+  multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 38912), 1);      // tap (2, 5)
+  multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 40960), 1);      // tap (2, 6)
+  wgmma_commit();
+  // What comes next is loaded while these products run.
+  load_words(words, rows + 40, 1);
+  wgmma_wait(1);  // the run of the other part may be overwritten
+  if (held.rows == 2) {
+    put_away(sums, held, totals, exponents);
   }
-  {
-    if (held.rows == 2) {
-      put_away(sums, held, totals, exponents);
+  later = held.rows > 0 ? 1 : 0;
+  ++held.rows;
+  arrange(runs[0], words[1], zero, false);
+  wgmma_fence();
+  multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 14336), later);  // tap (1, 0)
+  multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 16384), 1);      // tap (1, 1)
+  multiply_low(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 18432), 1);      // tap (1, 2)
+  multiply_low(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 20480), 1);      // tap (1, 3)
+  multiply_low(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 22528), 1);      // tap (1, 4)
+  multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 24576), 1);      // tap (1, 5)
+  multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 26624), 1);      // tap (1, 6)
+  wgmma_commit();
+  // What comes next is loaded while these products run.
+  load_words(words, rows + 40, 0);
+  wgmma_wait(1);  // the run of the other part may be overwritten
+  arrange(runs[1], words[0], zero, false);
+  wgmma_fence();
+  multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 14336), later);  // tap (1, 0)
+  multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 16384), 1);      // tap (1, 1)
+  multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 18432), 1);      // tap (1, 2)
+  multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 20480), 1);      // tap (1, 3)
+  multiply_high(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 22528), 1);      // tap (1, 4)
+  multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 24576), 1);      // tap (1, 5)
+  multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 26624), 1);      // tap (1, 6)
+  wgmma_commit();
+  // What comes next is loaded while these products run.
+  load_words(words, rows + 80, 1);
+  wgmma_wait(1);  // the run of the other part may be overwritten
+  if (held.rows == 2) {
+    put_away(sums, held, totals, exponents);
+  }
+  later = held.rows > 0 ? 1 : 0;
+  ++held.rows;
+  arrange(runs[0], words[1], zero, false);
+  wgmma_fence();
+  multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 0), later);  // tap (0, 0)
+  multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
+  multiply_low(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 4096), 1);   // tap (0, 2)
+  multiply_low(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 6144), 1);   // tap (0, 3)
+  multiply_low(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 8192), 1);   // tap (0, 4)
+  multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 10240), 1);  // tap (0, 5)
+  multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
+  wgmma_commit();
+  // What comes next is loaded while these products run.
+  load_words(words, rows + 80, 0);
+  wgmma_wait(1);  // the run of the other part may be overwritten
+  arrange(runs[1], words[0], zero, false);
+  release(empty + (word_of_all(words[0]) & zero), true);
+  wgmma_fence();
+  multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 0), later);  // tap (0, 0)
+  multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
+  multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 4096), 1);   // tap (0, 2)
+  multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 6144), 1);   // tap (0, 3)
+  multiply_high(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 8192), 1);   // tap (0, 4)
+  multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 10240), 1);  // tap (0, 5)
+  multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
+  wgmma_commit();
+  wgmma_wait(1);  // the run of the other part may be overwritten
+}
+
+// A thread's piece: two channels of kWide positions, with channels last four of one.
+using Piece = float[8];
+
+// Where the thread's i-th piece begins, behind its first one; and whether there is one.
+__device__ int place_of_piece(int i) {
+  return i / 7 * 6464 + i % 7 * 64;
+}
+
+__device__ __forceinline__ bool has_piece(int i, int thread) {
+  const bool piece = i % 7 * 16 + thread % 16 < 100;
+  return i < 7 && piece;
+}
+
+// Takes a piece to registers; zeros where there is none.
+__device__ __forceinline__ void load_piece(Piece& piece, const float* from, bool exists) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float4 v = exists ? *reinterpret_cast<const float4*>(from + half * 404) : make_float4(0, 0, 0, 0);
+    piece[half * 4] = v.x;
+    piece[half * 4 + 1] = v.y;
+    piece[half * 4 + 2] = v.z;
+    piece[half * 4 + 3] = v.w;
+  }
+}
+
+// Splits a piece, and puts its parts where it was.
+__device__ __forceinline__ void store_piece_split(float* to, const Piece& piece, float scale) {
+  unsigned int* words = reinterpret_cast<unsigned int*>(to);
+  SplitPair pairs[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    pairs[i] = split_pair(piece[i], piece[4 + i], scale);
+  }
+  *reinterpret_cast<uint4*>(words) = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
+  *reinterpret_cast<uint4*>(words + 404) = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
+}
+
+__device__ __forceinline__ float largest_of_pieces(const float* own, int thread) {
+  float most[2] = {0, 0};
+#pragma unroll
+  for (int batch = 0; batch < 7; batch += 4) {
+    Piece pieces[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      load_piece(pieces[i], own + place_of_piece(batch + i), has_piece(batch + i, thread));
     }
-    later = held.rows > 0 ? 1 : 0;
-    ++held.rows;
-    Words words[2];
-    load_split(words, rows + 72, scale);
-    arrange(runs[0], words[1], zero, false);
-    wgmma_fence();
-    multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 14336), later);  // tap (1, 0)
-    multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 16384), 1);      // tap (1, 1)
-    multiply_low(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 18432), 1);      // tap (1, 2)
-    multiply_low(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 20480), 1);      // tap (1, 3)
-    multiply_low(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 22528), 1);      // tap (1, 4)
-    multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 24576), 1);      // tap (1, 5)
-    multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 26624), 1);      // tap (1, 6)
-    wgmma_commit();
-    wgmma_wait(1);  // the run of the other part may be overwritten
-    arrange(runs[1], words[0], zero, false);
-    wgmma_fence();
-    multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 14336), later);  // tap (1, 0)
-    multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 16384), 1);      // tap (1, 1)
-    multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 18432), 1);      // tap (1, 2)
-    multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 20480), 1);      // tap (1, 3)
-    multiply_high(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 22528), 1);      // tap (1, 4)
-    multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 24576), 1);      // tap (1, 5)
-    multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 26624), 1);      // tap (1, 6)
-    wgmma_commit();
-    wgmma_wait(1);  // the run of the other part may be overwritten
-  }
-  {
-    if (held.rows == 2) {
-      put_away(sums, held, totals, exponents);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+      for (int v = 0; v < 8; ++v) {
+        most[v % 2] = fmaxf(most[v % 2], fabsf(pieces[i][v]));
+      }
     }
-    later = held.rows > 0 ? 1 : 0;
-    ++held.rows;
-    Words words[2];
-    load_split(words, rows + 144, scale);
-    release(empty + (word_of_all(words[1]) & zero), true);
-    arrange(runs[0], words[1], zero, false);
-    wgmma_fence();
-    multiply_low(sums, 0, runs[0], 7, wgmma_descriptor_move(operands, 0), later);  // tap (0, 0)
-    multiply_low(sums, 0, runs[0], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
-    multiply_low(sums, 0, runs[0], 5, wgmma_descriptor_move(operands, 4096), 1);   // tap (0, 2)
-    multiply_low(sums, 0, runs[0], 4, wgmma_descriptor_move(operands, 6144), 1);   // tap (0, 3)
-    multiply_low(sums, 0, runs[0], 3, wgmma_descriptor_move(operands, 8192), 1);   // tap (0, 4)
-    multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 10240), 1);  // tap (0, 5)
-    multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
-    wgmma_commit();
-    wgmma_wait(1);  // the run of the other part may be overwritten
-    arrange(runs[1], words[0], zero, false);
-    wgmma_fence();
-    multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 0), later);  // tap (0, 0)
-    multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
-    multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 4096), 1);   // tap (0, 2)
-    multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 6144), 1);   // tap (0, 3)
-    multiply_high(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 8192), 1);   // tap (0, 4)
-    multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 10240), 1);  // tap (0, 5)
-    multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
-    wgmma_commit();
-    wgmma_wait(1);  // the run of the other part may be overwritten
   }
+  return fmaxf(most[0], most[1]);
+}
+
+// The same of what is finite, which is seldom asked for: piece by piece.
+__device__ __forceinline__ float largest_finite_of_pieces(const float* own, int thread) {
+  float most = 0;
+#pragma unroll 1
+  for (int i = 0; i < 7; ++i) {
+    Piece piece;
+    load_piece(piece, own + place_of_piece(i), has_piece(i, thread));
+#pragma unroll
+    for (int v = 0; v < 8; ++v) {
+      most = larger_finite(most, piece[v]);
+    }
+  }
+  return most;
+}
+
+__device__ __forceinline__ void split_pieces(float* own, int thread, float scale) {
+#pragma unroll
+  for (int batch = 0; batch < 7; batch += 4) {
+    Piece pieces[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      load_piece(pieces[i], own + place_of_piece(batch + i), has_piece(batch + i, thread));
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (has_piece(batch + i, thread)) {
+        store_piece_split(own + place_of_piece(batch + i), pieces[i], scale);
+      }
+    }
+  }
+}
+
+// Splits the oldest stage under way, of this chunk of a tile, and says that it is there; goes on to the next one.
+// x keeps the scale that it had in the chunk before, if that brings the largest magnitude of an image to at least 2^13
+// and not beyond what f16 has, or there is none. Lane i has the exponent of the warp's i-th image, `kept`. Where there
+// are infinities, finite magnitudes are looked for anew.
+__device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
+                                             unsigned long long* landed, int& oldest, unsigned int& parity, int& chunk,
+                                             int& kept, int thread) {
+  unsigned char* finished = stages + oldest * 25888;
+  mbarrier_wait(&landed[oldest], parity);
+  float* pieces = reinterpret_cast<float*>(finished) + thread / 16 * 808 + thread % 16 * 4;
+  float* found = reinterpret_cast<float*>(finished + 25856);
+  int* exponents = reinterpret_cast<int*>(finished + 25872);
+  const float* image = pieces;
+  float most = largest_of_warp(largest_of_pieces(image, thread));
+  if (most == __int_as_float(2139095040)) {
+    most = largest_of_warp(largest_finite_of_pieces(image, thread));
+  }
+  if (thread % 32 == 0) {
+    found[thread / 32] = most;
+  }
+  named_barrier_sync(1, 128);
+  float largest = found[thread / 32];
+  const float4 all = reinterpret_cast<const float4*>(found)[0];
+  largest = fmaxf(fmaxf(all.x, all.y), fmaxf(all.z, all.w));
+  int exponent = __shfl_sync(4294967295u, kept, 0);
+  const float scaled = largest * power_of_two(exponent);
+  if (chunk == 0 || (largest != 0 && !(scaled >= 8192 && scaled <= 65504))) {
+    exponent = scale_exponent(largest);
+  }
+  kept = thread % 32 == 0 ? exponent : kept;
+  if (thread == 0) {
+    exponents[0] = exponent;
+  }
+  split_pieces(pieces, thread, power_of_two(exponent));
+  fence_proxy_async();  // the next bulk copies to these places come behind it
+  release(&full[oldest], true);
+  next_stage(oldest, parity);
+  chunk = chunk == 1 ? 0 : chunk + 1;
 }
 
 // The thread's i-th channel, whose first is `co`.
@@ -753,11 +808,11 @@ struct Tile {
 };
 
 __device__ __forceinline__ Tile tile_at(int index) {
-  return {index / 2048, index / 16 % 128 * 4, index % 16 * 64};
+  return {index / 2048, index / 32 % 64 * 8, index % 32 * 32};
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_cd26c18ef71a4af3(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_44b60de84de30912(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  float* __restrict__ y, int batch) {
   const int tiles = batch * 2048;
 
@@ -768,7 +823,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + 86016;
-  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 230464);
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 222336);
   unsigned long long* empty = full + 4;
   unsigned long long* resident = empty + 4;   // of the weights, where they are
   unsigned long long* landed = resident + 1;  // of f32x3's bulk copies, which are looked at first
@@ -776,12 +831,11 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     for (int stage = 0; stage < 4; ++stage) {
       mbarrier_init(&full[stage], 4);
       mbarrier_init(&empty[stage], 8);
-      mbarrier_init(&landed[stage], 128);
+      mbarrier_init(&landed[stage], 4);
     }
     mbarrier_init(resident, 1);
     fence_mbarrier_init();
   }
-  clear_pitches(stages);
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
@@ -794,23 +848,27 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     }
     int stage = 0;
     unsigned int parity = 1;
-    int unfinished = 0;  // stages of f32x3 whose copies are under way; the oldest of them
+    int unfinished = 0;  // stages of f32x3 whose copies are under way; the oldest of them, and its chunk
     int oldest = 0;
     unsigned int oldest_parity = 0;
+    int oldest_chunk = 0;
+    int kept = 0;  // exponent of the scale in the chunk before
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
-      Copy copy = find_copy(x, tile.image, 0, tile.m_y - 1, tile.m_x - 4, thread % 32 * 4 + thread / 32);
+      Copy copy = find_copy(x, tile.image, 0, tile.m_y - 1, tile.m_x - 4, warp - 8);
       // Stages that may have something beside the tile's rows.
       int uncleared = has_gaps(tile.m_y - 1, tile.m_x - 4) ? 4 : 0;
       for (int chunk = 0; chunk < 2; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
-        unsigned char* to = stages + stage * 27920;
+        unsigned char* to = stages + stage * 25888;
         float* staged = reinterpret_cast<float*>(to);
         if (uncleared != 0) {
           clear_gaps(staged, tile.m_y - 1, tile.m_x - 4, thread);
           uncleared = max(0, uncleared - 1);
         }
-        copy_rows(staged, copy, &landed[stage]);
+        if (elect_one()) {
+          copy_rows(staged, copy, &landed[stage], 524288ll);
+        }
         copy.from += 8388608ll;
         next_stage(stage, parity);
         ++unfinished;
@@ -818,12 +876,12 @@ extern "C" __global__ void __launch_bounds__(384, 1)
              unfinished > 2 ||
              (unfinished > 0 && warp_uniform(mbarrier_test(&landed[oldest], oldest_parity) ? 1 : 0) == 1);
              --unfinished) {
-          finish_stage(stages, full, landed, oldest, oldest_parity, thread);
+          finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
         }
       }
     }
     for (; unfinished > 0; --unfinished) {
-      finish_stage(stages, full, landed, oldest, oldest_parity, thread);
+      finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
     }
   } else {
     setmaxnreg_increase_216();
@@ -832,14 +890,14 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int quarter = lane % 4;
     const int run = warp * 8 + lane / 4;
     const int image = run / 64;
-    const int row = run / 16 % 4;
-    const int column = run % 16 * 4;
-    const int position = (image * 6 + row) * 72 + column;
-    const int own = quarter * 872 + position;
+    const int row = run / 8 % 8;
+    const int column = run % 8 * 4;
+    const int position = (image * 10 + row) * 40 + column;
+    const int own = quarter * 808 + position;
     const int co = quarter * 2;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[2][2] = {};
-    float4* totals = reinterpret_cast<float4*>(shared + 197696) + threadIdx.x;                 // that sums are added to
+    float4* totals = reinterpret_cast<float4*>(shared + 189568) + threadIdx.x;                 // that sums are added to
     const int* exponents = reinterpret_cast<const int*>(block_weights + 86016) + quarter * 2;  // of scales
     Held held = {0, 0, false};
     mbarrier_wait(resident, 0);
@@ -850,10 +908,10 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       Run runs[2] = {};  // of f32x3: of low and of high parts
       for (int chunk = 0; chunk < 2; ++chunk) {
         mbarrier_wait(&full[stage], parity);
-        const unsigned char* from = stages + stage * 27920;
+        const unsigned char* from = stages + stage * 25888;
         const unsigned char* weights = shared + chunk * 43008;
         choose_scale(sums, held, from, totals, exponents);
-        multiply_split(sums, runs, held, reinterpret_cast<const float*>(from) + own, weights, totals, exponents,
+        multiply_split(sums, runs, held, reinterpret_cast<const unsigned int*>(from) + own, weights, totals, exponents,
                        &empty[stage], zero);
         next_stage(stage, parity);
       }

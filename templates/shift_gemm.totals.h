@@ -1,0 +1,304 @@
+// Part of the template `shift_gemm`, which uses what stands above its line there: how the consumers of f32x3 multiply
+// what the producers have split, and add sums up to totals.
+#pragma once
+
+// Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
+// or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to
+// be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where
+// products of the run `is_read` until now, by those of the chunk before, each word depends on what it was there, since
+// else the assembler takes registers for others that products of an earlier turn of a loop still read.
+__device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, bool is_read) {
+#pragma unroll
+  for (int i = 0; i < kRun - 1; ++i) {
+    run[i][0] = words[0][i] | (is_read ? run[i][0] & zero : 0);
+    run[i][1] = words[0][i + 1] | (is_read ? run[i][1] & zero : zero);
+    run[i][2] = words[1][i] | (is_read ? run[i][2] & zero : 0);
+    run[i][3] = words[1][i + 1] | (is_read ? run[i][3] & zero : zero);
+#pragma unroll
+    for (int word = 0; word < 4; ++word) {
+      wgmma_pin_operand(run[i][word]);
+    }
+  }
+}
+
+// Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones; with channels
+// last both, which lie together. A thread has two adjacent channels of each half.
+__device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int* row, int low) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int i = 0; i < kRun; i += kVector) {
+      if (P::channels_last) {
+        if (low == 1) {
+          const uint2 v = *reinterpret_cast<const uint2*>(row + i * kPixelPitch + half * 2);
+          words[0][half][i] = v.x;
+          words[1][half][i] = v.y;
+        }
+      } else if (kVector == 4) {
+        const uint4 v = *reinterpret_cast<const uint4*>(row + (half * 8 + low) * kChannelPitch + i);
+        words[low][half][i] = v.x;
+        words[low][half][i + 1] = v.y;
+        words[low][half][i + 2] = v.z;
+        words[low][half][i + 3] = v.w;
+      } else {
+        const uint2 v = *reinterpret_cast<const uint2*>(row + (half * 8 + low) * kChannelPitch + i);
+        words[low][half][i] = v.x;
+        words[low][half][i + 1] = v.y;
+      }
+    }
+  }
+}
+
+// A word that waits for all loads of these words: an arrival at a barrier does not, but where its address takes the
+// word, of which `zero` leaves nothing.
+__device__ __forceinline__ unsigned int word_of_all(const Words& words) {
+  unsigned int word = 0;
+#pragma unroll
+  for (int i = 0; i < kRun; i += kVector) {
+    word |= words[0][i] | words[1][i];
+  }
+  return word;
+}
+
+// A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where
+// `accumulate` is 0.
+__device__ __forceinline__ void multiply_low(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
+                                             unsigned long long weights, int accumulate) {
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+    wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + part][tile], run[2 * tile + shift], weights, accumulate);
+  }
+}
+
+// Those of the high parts of x with the high and the low parts of the weights, behind those above.
+__device__ __forceinline__ void multiply_high(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
+                                              unsigned long long weights, int accumulate) {
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+    wgmma_rs(kProductType, kWgmmaMajorK, sums[part][tile], run[2 * tile + shift], weights, accumulate);
+    wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + part][tile], run[2 * tile + shift],
+             wgmma_descriptor_move(weights, kOperandSize), 1);
+  }
+}
+
+// Rows of taps with input, of a chunk, and how many of them are summed up in a run: in sums of a phase no more than 16
+// products of 16 channels follow one another, since each addition truncates. With P::add_rows the rows of a chunk alone
+// are more.
+constexpr int kRows = kSteps * used_before(kOffsetsH);
+__host__ __device__ constexpr int next_used(int offset) {
+  int next = offset < kOffsetsH - 1 ? offset + 1 : 0;
+  while (!is_used(next)) {
+    next = next < kOffsetsH - 1 ? next + 1 : 0;
+  }
+  return next;
+}
+constexpr int kFirstOffset = next_used(kOffsetsH - 1);
+constexpr int kRowTerms = ceil_div(P::kernel_w, P::stride_w / greatest_common_divisor(P::stride_w, P::dilation_w));
+constexpr int kTerms = (kSplitsRead ? 1 : kSteps) * kRowTerms *
+                       ceil_div(P::kernel_h, P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h));
+constexpr int kMostTerms = 16;
+constexpr int kRowsTogether = P::add_rows > 0 && kSplitsStaged ? P::add_rows
+                                                               : kRows*(kTerms < kMostTerms ? kMostTerms / kTerms : 1);
+// Whether sums hold one chunk, so that no products are under way before the next one's; whether all of a chunk's are
+// done behind it.
+constexpr bool kAlone = P::add_rows == 0 && (!kHasTotals || kRowsTogether == kRows);
+constexpr bool kAllDone = kSplitsStaged && (kAlone || !P::ahead);
+// A row may have taps of some phases alone, so that sums must be zero before the first of them.
+constexpr bool kClears = P::add_rows > 0 && P::stride_h > 1 && kPhaseGroups == 1;
+
+// What a thread's sums hold.
+struct Held {
+  int rows;      // of taps; 0: nothing, the next products begin them
+  int exponent;  // of the scale that x has there, in image `lane % P::tile_n` of the tile
+  bool added;    // whether the totals hold what was summed up before, of this tile
+};
+
+// Takes sums back to units of the result and adds the totals of those before. That becomes the totals; or, `last` in a
+// tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,
+// `exponents` are of the weights', of its first column and those behind.
+__device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* totals, int exponent, const int* exponents,
+                                       bool added, bool last) {
+#pragma unroll
+  for (int columns = 0; columns < P::columns / 8; ++columns) {
+    // What undoes the scales is no float where both are small or large, so it comes in two factors.
+    float factors[2][2];
+    const int2 weight = *reinterpret_cast<const int2*>(exponents + columns * 8);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int undone = -exponent - (i == 0 ? weight.x : weight.y);
+      factors[i][0] = power_of_two(undone / 2);
+      factors[i][1] = power_of_two(undone - undone / 2);
+    }
+#pragma unroll
+    for (int part = 0; part < kPhaseSums; ++part) {
+#pragma unroll
+      for (int merged = 0; merged < kMerged; ++merged) {
+#pragma unroll
+        for (int tile = 0; tile < kTiles; ++tile) {
+          const int first = merged * (P::columns / 2) + columns * 4;
+          const int place = ((part * kMerged + merged) * kTiles + tile) * (P::columns / 8) + columns;
+          float4* total = totals + place * kConsumers;
+          float values[4] = {};
+          if (kHasTotals && added) {
+            const float4 before = *total;
+            values[0] = before.x;
+            values[1] = before.y;
+            values[2] = before.z;
+            values[3] = before.w;
+          }
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const float sum = join_sums(sums[part][tile][first + i], sums[kPhaseSums + part][tile][first + i]);
+            values[i] = fmaf(sum * factors[i % 2][0], factors[i % 2][1], values[i]);
+            if (last) {
+              sums[part][tile][first + i] = values[i];
+            }
+          }
+          if (!last) {
+            *total = make_float4(values[0], values[1], values[2], values[3]);
+          }
+        }
+      }
+    }
+  }
+}
+
+// The exponent of the thread's own image of the tile.
+__device__ __forceinline__ int own_exponent(const Held& held, int image) {
+  return P::tile_n == 1 || kSplitsRead ? held.exponent : __shfl_sync(0xffffffffu, held.exponent, image);
+}
+
+// Adds the sums to the totals; the next products begin them anew.
+__device__ __forceinline__ void put_away(Sums (&sums)[kSums][kTiles], Held& held, float4* totals, const int* exponents,
+                                         int image) {
+  if (!kAllDone) {
+    wgmma_wait(0);
+  }
+  pin(sums);
+  add_up(sums, totals, own_exponent(held, image), exponents, held.added, false);
+  held.rows = 0;
+  held.added = true;
+}
+
+// Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as
+// those of terms enough are.
+__device__ __forceinline__ void choose_scale(Sums (&sums)[kSums][kTiles], Held& held, const unsigned char* stage,
+                                             float4* totals, const int* exponents, int image) {
+  const int exponent = reinterpret_cast<const int*>(stage + kExponentsOffset)[threadIdx.x % P::tile_n];
+  if (kHasTotals) {
+    const bool fits = held.rows < kRowsTogether && exponent == held.exponent;
+    if (__ballot_sync(0xffffffffu, held.rows > 0 && !fits ? 1 : 0) != 0) {
+      put_away(sums, held, totals, exponents, image);
+    }
+  }
+  held.exponent = exponent;
+}
+
+__device__ __forceinline__ void clear(Sums (&sums)[kSums][kTiles]) {
+#pragma unroll
+  for (int part = 0; part < kSums; ++part) {
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+      for (int i = 0; i < kProductColumns / 2; ++i) {
+        sums[part][tile][i] = 0;
+      }
+    }
+  }
+}
+
+// All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.
+// With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of
+// the stage before are done, that this one has been, unless the chunk is the `first` of a tile.
+__device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run (&runs)[2], Held& held,
+                                               const unsigned int* rows, const unsigned char* weights, float4* totals,
+                                               const int* exponents, int image, bool first, unsigned long long* empty,
+                                               unsigned long long* previous, unsigned int zero) {
+  const unsigned long long operands = wgmma_descriptor(weights, kProductColumns * 16, 128, 0);
+  int later = kHasTotals && held.rows > 0 ? 1 : 0;
+  Words words[2];
+  CONVTGEN_UNROLL
+  for (int step = 0; step < kSteps; ++step) {
+    CONVTGEN_UNROLL
+    for (int offset = 0; offset < kOffsetsH; ++offset) {
+      if (is_used(offset)) {
+        const int row = step * used_before(kOffsetsH) + used_before(offset);
+        if (P::add_rows > 0) {
+          if (row > 0 && held.rows == kRowsTogether) {
+            put_away(sums, held, totals, exponents, image);
+          }
+          later = held.rows > 0 ? 1 : 0;
+          ++held.rows;
+          if (kClears && later == 0) {
+            clear(sums);
+            pin(sums);
+          }
+        }
+        CONVTGEN_UNROLL
+        for (int part = 0; part < 2; ++part) {
+          if (P::ahead || part == 0) {
+            if (row == 0 && part == 0) {
+              load_words(words, rows + staged_row(0, offset), 1);
+            }
+            arrange(runs[part], words[1 - part], zero, P::ahead && !kAlone && part == 1 && row == 0);
+            if (!P::ahead) {
+              load_words(words, rows + staged_row(step, offset), 0);
+              arrange(runs[1], words[0], zero, false);
+            }
+            if (P::resident && row == kRows - 1 && (!P::ahead || part == 1)) {
+              release(empty + ((word_of_all(words[0]) | (P::ahead ? 0 : word_of_all(words[1]))) & zero), true);
+            }
+            wgmma_fence();
+          }
+          CONVTGEN_UNROLL
+          for (int kh = 0; kh < kBlockTapRows; ++kh) {
+            if (offset_of_row(kh) == offset) {
+              CONVTGEN_UNROLL
+              for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
+                const int begins = kClears           ? 0
+                                   : P::add_rows > 0 ? (is_first_of_row(kw) ? 1 : 0)
+                                                     : (step == 0 && is_first(kh, kw) ? 1 : 0);
+                if (part == 0) {
+                  multiply_low(sums, sums_of_tap(kh, kw), runs[0], shift_of_tap(kw),
+                               wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)),
+                               begins == 1 ? later : 1);  // tap ({kh}, {kw})
+                } else {
+                  multiply_high(sums, sums_of_tap(kh, kw), runs[1], shift_of_tap(kw),
+                                wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)),
+                                begins == 1 ? later : 1);  // tap ({kh}, {kw})
+                }
+              }
+            }
+          }
+          if (P::ahead || part == 1) {
+            wgmma_commit();
+            // What comes next is loaded while these products run.
+            if (P::ahead && part == 0) {
+              load_words(words, rows + staged_row(step, offset), 0);
+            } else if (row < kRows - 1) {
+              load_words(words,
+                         rows + staged_row(step + (next_used(offset) == kFirstOffset ? 1 : 0), next_used(offset)), 1);
+            }
+            if (!P::ahead) {
+              wgmma_wait(0);
+            } else if (!kAlone || row != (part == 0 ? 0 : kRows - 1)) {
+              wgmma_wait(1);  // the run of the other part may be overwritten
+            }
+            if (P::ahead && !P::resident && row == 0 && part == 0) {
+              release(previous, !first);
+            }
+          }
+        }
+      }
+    }
+  }
+  if (P::ahead && kAlone) {
+    wgmma_wait(0);
+  }
+  if (P::add_rows == 0) {
+    held.rows += kRows;
+  }
+  if (!P::ahead && !P::resident) {
+    release(empty, true);
+  }
+}
