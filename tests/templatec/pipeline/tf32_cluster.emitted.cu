@@ -8,9 +8,7 @@ __device__ __forceinline__ void* shared_memory() {
 }
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
-  unsigned int address;
-  asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(address) : "l"(pointer));
-  return address;
+  return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
 }
 // The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared
 // window.
