@@ -241,7 +241,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Eleme
     if (!kOneGroup || step == kSteps - 1) {
       wgmma_commit();
     }
-    if (kChunks > 1 || (kTurns > 1 && step > 0 && step < kSteps - 1)) {
+    if (kChunks > 1 || (kTurns > 1 && kSteps > 2)) {
       wgmma_wait(1);  // the run before may be overwritten
     }
   }

@@ -115,7 +115,7 @@ constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, 
 
 // Who splits what is staged for f32x3: the producers, once for all taps that share it; or, where rows of taps share
 // none and runs little of it, the consumers what they read.
-constexpr bool kSplitsRead = P::split && kOffsetsH == 1 && kRun <= 3 * P::run;
+constexpr bool kSplitsRead = P::split && kOffsetsH == 1 && kRun <= 2 * P::run;
 constexpr bool kSplitsStaged = P::split && !kSplitsRead;
 
 // Weights: for each product and step a K-major B operand without swizzle, two columns of 16-byte rows; f32x3 has one of
@@ -146,8 +146,11 @@ constexpr int kWarpOutputs = 8 * P::run * P::stride_w;
 constexpr int kOutPitch = kWarpOutputs + floor_mod(16 / kBytes - kWarpOutputs, 64 / kBytes);
 constexpr int kWarpExchangeBytes = P::exchange ? 8 * kOutPitch * kBytes : 0;
 constexpr int kUsedBytes = kExchangeOffset + kConsumers / 32 * kWarpExchangeBytes;
+// f32x3 has the exponents of its columns' scales there, and the biases of its channels.
+constexpr int kColumnsOffset = kUsedBytes;
+constexpr int kColumnBytes = P::split ? P::columns * (P::has_bias ? 8 : 4) : 0;
 constexpr int kReceivedBytes = P::cluster > 1 ? kPhases* kTiles* P::columns / 2 * 4 * kConsumers : 0;
-constexpr int kBarrierOffset = kReceivedBytes > kUsedBytes ? kReceivedBytes : kUsedBytes;
+constexpr int kBarrierOffset = kReceivedBytes > kUsedBytes ? kReceivedBytes : kColumnsOffset + kColumnBytes;
 
 constexpr int kArrivals =
     kSplitsStaged || (P::bulk && P::channels_last) ? kProducers / 32 : kProducers;  // at a full stage
@@ -196,7 +199,7 @@ using Words = unsigned int[2][kRun];  // for the halves of a product's depth
 extern "C" __global__ void __launch_bounds__(256)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
   if constexpr (P::split) {
-    for (int index = blockIdx.x; index < kColumnTiles * P::columns; index += gridDim.x) {
+    for (int index = blockIdx.x; index < kColumnTiles * (P::columns / kPackColumns); index += gridDim.x) {
       pack_split(weight, packed, index, threadIdx.x);
     }
   } else {
@@ -457,6 +460,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     fence_mbarrier_init();
   }
+  int* exponents = reinterpret_cast<int*>(shared + kColumnsOffset);
+  Element* biases = reinterpret_cast<Element*>(shared + kColumnsOffset + P::columns * 4);
+  if constexpr (P::split) {
+    for (int i = threadIdx.x; i < P::columns; i += kThreads) {
+      exponents[i] = reinterpret_cast<const int*>(block_weights + kAllWeightBytes)[i];
+      if (P::has_bias) {
+        biases[i] = P::out_channels % P::columns == 0 || first_out + i < P::out_channels ? bias[first_out + i] : 0;
+      }
+    }
+  }
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
@@ -583,8 +596,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[kSums][kTiles] = {};
     float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x;  // that sums are added to
-    const int* exponents = reinterpret_cast<const int*>(block_weights + kAllWeightBytes) + quarter * 2;  // of scales
-    Held held = {0, 0, false};
+    Held held = {0, 0, false, 0};
     if (P::resident) {
       mbarrier_wait(resident, 0);
     }
@@ -648,10 +660,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         release(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);
       }
       if constexpr (P::split) {
-        add_up(sums, totals, own_exponent(held, image), exponents, held.added, true);
-        held.rows = 0;
-        held.added = false;
-        load_shifts(shifts, bias, co);  // there is no register for them before
+        add_up(sums, held, totals, exponents + quarter * 2, image, true);
+        load_shifts(shifts, biases, quarter * P::channel_run);  // there is no register for them before
       }
       if (P::in_turn) {
         skip_tile(stage, parity);

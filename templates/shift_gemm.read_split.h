@@ -92,14 +92,20 @@ __device__ __forceinline__ void choose_scale_read(Sums (&sums)[kSums][kTiles], H
   }
 }
 
+// The words of all high parts first, so that none waits for its low part.
 __device__ __forceinline__ void split_values(Words (&words)[2], const Values& values, float scale) {
 #pragma unroll
-  for (int i = 0; i < kRun; ++i) {
+  for (int half = 0; half < 2; ++half) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const SplitPair pair = split_pair(values[2 * half][i], values[2 * half + 1][i], scale);
-      words[0][half][i] = pair.high;
-      words[1][half][i] = pair.low;
+    for (int i = 0; i < kRun; ++i) {
+      words[0][half][i] = floats_to_half2(values[2 * half][i] * scale, values[2 * half + 1][i] * scale);
+    }
+  }
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int i = 0; i < kRun; ++i) {
+      words[1][half][i] = low_parts(values[2 * half][i] * scale, values[2 * half + 1][i] * scale, words[0][half][i]);
     }
   }
 }
@@ -121,7 +127,7 @@ __device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (
     Words words[2];
     split_values(words, values, scale);
     if (P::resident && step == kSteps - 1) {
-      release(empty + (word_of_all(words[1]) & zero), true);
+      release(empty, (word_of_all(words[1]) & zero) == 0);
     }
     arrange(runs[0], words[1], zero, false);
     wgmma_fence();

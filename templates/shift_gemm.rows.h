@@ -84,8 +84,8 @@ __device__ __forceinline__ void copy_end_rows(Element* to, const Copy& copy, con
     Element* staged = to + copy.to + channel * kChannelPitch;
     const int count = copy.bytes / kBytes;
     const int last = from + count > end ? count - kPiece : count;
-    const int first = from < x ? kPiece : 0;
-    if (first < last) {
+    const int first = from < x && last > 0 ? kPiece : 0;
+    if (first != last) {
       mbarrier_expect(full, (last - first) * kBytes);
       bulk_load(staged + first, from + first, (last - first) * kBytes, full);
     }

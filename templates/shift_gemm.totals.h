@@ -49,7 +49,7 @@ __device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int
   }
 }
 
-// A word that waits for all loads of these words: an arrival at a barrier does not, but where its address takes the
+// A word that waits for all loads of these words: an arrival at a barrier does not, but where what allows it takes the
 // word, of which `zero` leaves nothing.
 __device__ __forceinline__ unsigned int word_of_all(const Words& words) {
   unsigned int word = 0;
@@ -111,23 +111,89 @@ struct Held {
   int rows;      // of taps; 0: nothing, the next products begin them
   int exponent;  // of the scale that x has there, in image `lane % P::tile_n` of the tile
   bool added;    // whether the totals hold what was summed up before, of this tile
+  int total;     // exponent of the scale that x has in them, in the thread's own image
 };
 
-// Takes sums back to units of the result and adds the totals of those before. That becomes the totals; or, `last` in a
-// tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,
-// `exponents` are of the weights', of its first column and those behind.
-__device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* totals, int exponent, const int* exponents,
-                                       bool added, bool last) {
+// The exponent of the thread's own image of the tile.
+__device__ __forceinline__ int own_exponent(const Held& held, int image) {
+  return P::tile_n == 1 || kSplitsRead ? held.exponent : __shfl_sync(0xffffffffu, held.exponent, image);
+}
+
+// The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result.
+__device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[kSums][kTiles]) {
+  int finite = 1;
+#pragma unroll
+  for (int part = 0; part < kPhaseSums; ++part) {
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+      for (int i = 0; i < kProductColumns / 2; ++i) {
+        finite &= is_finite(sums[part][tile][i]) ? 1 : 0;
+      }
+    }
+  }
+  if (finite == 0) {
+#pragma unroll
+    for (int part = 0; part < kPhaseSums; ++part) {
+#pragma unroll
+      for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+        for (int i = 0; i < kProductColumns / 2; ++i) {
+          sums[kPhaseSums + part][tile][i] = is_finite(sums[part][tile][i]) ? sums[kPhaseSums + part][tile][i] : 0;
+        }
+      }
+    }
+  }
+}
+
+// Gives sums and totals one scale, the smaller one of theirs. It is undone in two factors where one would be no float.
+__device__ __forceinline__ void bring_together(Sums (&sums)[kSums][kTiles], float4* totals, int& exponent, int& total) {
+  const int less = min(exponent, total);
+  const float first = power_of_two((less - exponent) / 2);
+  const float second = power_of_two(less - exponent - (less - exponent) / 2);
+#pragma unroll
+  for (int part = 0; part < kSums; ++part) {
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+      for (int i = 0; i < kProductColumns / 2; ++i) {
+        sums[part][tile][i] = sums[part][tile][i] * first * second;
+      }
+    }
+  }
+  const float third = power_of_two((less - total) / 2);
+  const float fourth = power_of_two(less - total - (less - total) / 2);
+#pragma unroll 4
+  for (int i = 0; i < kPhases * kTiles * P::columns / 8; ++i) {
+    const float4 value = totals[i * kConsumers];
+    totals[i * kConsumers] = make_float4(value.x * third * fourth, value.y * third * fourth, value.z * third * fourth,
+                                         value.w * third * fourth);
+  }
+  exponent = less;
+  total = less;
+}
+
+// Adds the sums to the totals, where there are any. That becomes the totals; or, `last` in a tile, it is taken to units
+// of the result and put into the place of the sums. `totals` are the thread's; `exponents` are of the weights' scales,
+// of its first column and those behind.
+__device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], Held& held, float4* totals, const int* exponents,
+                                       int image, bool last) {
+  int exponent = own_exponent(held, image);
+  drop_low_of_infinite(sums);
+  if (kHasTotals && held.added && exponent != held.total) {
+    bring_together(sums, totals, exponent, held.total);
+  }
 #pragma unroll
   for (int columns = 0; columns < P::columns / 8; ++columns) {
-    // What undoes the scales is no float where both are small or large, so it comes in two factors.
-    float factors[2][2];
-    const int2 weight = *reinterpret_cast<const int2*>(exponents + columns * 8);
+    float factors[2][2] = {};
+    if (last) {
+      const int2 weight = *reinterpret_cast<const int2*>(exponents + columns * 8);
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int undone = -exponent - (i == 0 ? weight.x : weight.y);
-      factors[i][0] = power_of_two(undone / 2);
-      factors[i][1] = power_of_two(undone - undone / 2);
+      for (int i = 0; i < 2; ++i) {
+        const int undone = -exponent - (i == 0 ? weight.x : weight.y);
+        factors[i][0] = power_of_two(undone / 2);
+        factors[i][1] = power_of_two(undone - undone / 2);
+      }
     }
 #pragma unroll
     for (int part = 0; part < kPhaseSums; ++part) {
@@ -139,7 +205,7 @@ __device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* tota
           const int place = ((part * kMerged + merged) * kTiles + tile) * (P::columns / 8) + columns;
           float4* total = totals + place * kConsumers;
           float values[4] = {};
-          if (kHasTotals && added) {
+          if (kHasTotals && held.added) {
             const float4 before = *total;
             values[0] = before.x;
             values[1] = before.y;
@@ -148,10 +214,9 @@ __device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* tota
           }
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
-            const float sum = join_sums(sums[part][tile][first + i], sums[kPhaseSums + part][tile][first + i]);
-            values[i] = fmaf(sum * factors[i % 2][0], factors[i % 2][1], values[i]);
+            values[i] += join_sums(sums[part][tile][first + i], sums[kPhaseSums + part][tile][first + i]);
             if (last) {
-              sums[part][tile][first + i] = values[i];
+              sums[part][tile][first + i] = values[i] * factors[i % 2][0] * factors[i % 2][1];
             }
           }
           if (!last) {
@@ -161,11 +226,9 @@ __device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], float4* tota
       }
     }
   }
-}
-
-// The exponent of the thread's own image of the tile.
-__device__ __forceinline__ int own_exponent(const Held& held, int image) {
-  return P::tile_n == 1 || kSplitsRead ? held.exponent : __shfl_sync(0xffffffffu, held.exponent, image);
+  held.rows = 0;
+  held.added = !last;
+  held.total = exponent;
 }
 
 // Adds the sums to the totals; the next products begin them anew.
@@ -175,9 +238,7 @@ __device__ __forceinline__ void put_away(Sums (&sums)[kSums][kTiles], Held& held
     wgmma_wait(0);
   }
   pin(sums);
-  add_up(sums, totals, own_exponent(held, image), exponents, held.added, false);
-  held.rows = 0;
-  held.added = true;
+  add_up(sums, held, totals, exponents, image, false);
 }
 
 // Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as
@@ -246,7 +307,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
               arrange(runs[1], words[0], zero, false);
             }
             if (P::resident && row == kRows - 1 && (!P::ahead || part == 1)) {
-              release(empty + ((word_of_all(words[0]) | (P::ahead ? 0 : word_of_all(words[1]))) & zero), true);
+              release(empty, ((word_of_all(words[0]) | (P::ahead ? 0 : word_of_all(words[1]))) & zero) == 0);
             }
             wgmma_fence();
           }

@@ -10,18 +10,17 @@ __device__ __forceinline__ int out_channel_at(int n) {
 
 // The weight of an input and an output channel, zero where there is none.
 __device__ __forceinline__ Element weight_at(const Element* __restrict__ weight, int ci, int co, int tap) {
-  Element value = 0;
-  if ((P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
-      (P::out_channels % P::columns == 0 || co < P::out_channels)) {
-    value = weight[(static_cast<long long>(ci) * P::out_channels + co) * kTaps + tap];
-  }
-  return value;
+  return (P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
+                 (P::out_channels % P::columns == 0 || co < P::out_channels)
+             ? weight[(static_cast<long long>(ci) * P::out_channels + co) * kTaps + tap]
+             : static_cast<Element>(0);
 }
 
-// Where a tap of a block stands among all taps of the kernel.
-__device__ __forceinline__ int place_of_tap(int tap, int column_tile) {
-  const int first_row = kPhaseGroups == 1 ? 0 : (column_tile / kChannelTiles + P::padding_h) % P::stride_h;
-  return (first_row + tap / P::kernel_w * kPhaseGroups) * P::kernel_w + tap % P::kernel_w;
+// Where a tap of a block stands among all taps of the kernel. Phase rows count on from stride to stride.
+__device__ __forceinline__ int place_of_tap(int tap, int phase_row) {
+  return kPhaseGroups == 1
+             ? tap
+             : tap + (tap / P::kernel_w * (kPhaseGroups - 1) + (phase_row + P::padding_h) % P::stride_h) * P::kernel_w;
 }
 
 // The row of 16 bytes that a column has in one half of a tap's operand.
@@ -75,25 +74,61 @@ __device__ __forceinline__ void pack(const Element* __restrict__ weight, unsigne
   }
 }
 
-// The same for all of a column's weights, which have one scale. By a block of 256 threads.
+// f32x3: how many adjacent columns a block of 256 threads packs together. The more, the longer are the pieces that it
+// reads and writes; but a thread is to have no more than four depths, and the chip 128 blocks.
+constexpr int kColumnTaps = kDepths * kBlockTaps;
+constexpr int pack_columns() {
+  int columns = 2;
+  while (columns < 8 && (columns * kColumnTaps < 64 || (kDepths <= 4 * (128 / (columns * kBlockTaps)) &&
+                                                        kColumnTiles * P::columns / columns >= 256))) {
+    columns *= 2;
+  }
+  return columns;
+}
+constexpr int kPackColumns = pack_columns();
+
+// How many depths of a column the threads have at a time, in all taps; whether registers hold all that a thread reads,
+// and how many depths that are, or else the turns.
+constexpr int kPackLanes = 256 / kPackColumns;
+constexpr int kDepthLanes = kPackLanes / kBlockTaps;
+constexpr bool kHeld = kDepths <= 8 * kDepthLanes;
+constexpr int kHeldDepths = kHeld ? ceil_div(kDepths, kDepthLanes) : 1;
+constexpr int kPackTurns = kHeld ? 1 : ceil_div(kColumnTaps, kPackLanes);
+constexpr bool kAllLanes = kHeld && kPackLanes % kBlockTaps == 0 && kDepths % kDepthLanes == 0;
+
+// Packs some columns, each with a scale of its own. A thread has a tap of a column and the channels of some depths: it
+// reads them at once, and where none are left others again. Blocks that read the same sectors follow one another.
 __device__ __forceinline__ void pack_split(const float* __restrict__ weight, unsigned char* __restrict__ packed,
                                            int index, int thread) {
-  const int n = index % P::columns;
-  const int column_tile = index / P::columns;
-  const int co = column_tile % kChannelTiles * P::columns + out_channel_at(n);
-  if constexpr (P::groups > 1) {
-    weight += static_cast<long long>(column_tile / (kChannelTiles * kPhaseGroups)) * kGroupWeights;
-  }
+  const int n = index / kPhaseGroups * kPackColumns % P::columns + thread % kPackColumns;
+  const int lane = thread / kPackColumns;
+  const int channel_tile = index / (kPhaseGroups * (P::columns / kPackColumns));
+  const int group = P::groups == 1 ? 0 : channel_tile / kChannelTiles;
+  const int column_tile = (group * (kPhaseGroups - 1) + index % kPhaseGroups) * kChannelTiles + channel_tile;
   unsigned char* to = packed + static_cast<long long>(column_tile) * kPackedBytes;
-  float* found = reinterpret_cast<float*>(to + kFoundOffset) + n * 8;  // by each warp
-  float most = 0;
-#pragma unroll 4
-  for (int i = thread; i < P::in_channels * kBlockTaps; i += 256) {
-    const int place = place_of_tap(i % kBlockTaps, column_tile);
-    most = larger_finite(most, weight_at(weight, i / kBlockTaps, co, place));
+  const int co = (channel_tile - group * kChannelTiles) * P::columns + out_channel_at(n);
+  if constexpr (P::groups > 1) {
+    weight += group * kGroupWeights;
   }
-  most = largest_of_warp(most);
-  if (thread % 32 == 0) {
+  float values[kHeldDepths][16];
+  float most = 0;
+  for (int turn = 0; turn < kPackTurns; ++turn) {
+#pragma unroll
+    for (int held = 0; held < kHeldDepths; ++held) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) {
+        const int depth = (lane + turn * kPackLanes) / kBlockTaps + held * kDepthLanes;
+        const int ci = (kAllLanes ? depth : depth % kDepths) * kDepth + i;
+        values[held][i] = weight_at(weight, ci, co, place_of_tap((lane + turn * kPackLanes) % kBlockTaps, index));
+        most = larger_finite(most, values[held][i]);
+      }
+    }
+  }
+  for (int distance = 16; distance >= kPackColumns; distance /= 2) {
+    most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, distance));
+  }
+  float* found = reinterpret_cast<float*>(to + kFoundOffset) + n * 8;  // by each warp
+  if (thread % 32 < kPackColumns) {
     found[thread / 32] = most;
   }
   __syncthreads();
@@ -101,26 +136,34 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
     most = fmaxf(most, found[warp]);
   }
   const int exponent = scale_exponent(most);
-  if (thread == 0) {
+  if (lane == 0) {
     reinterpret_cast<int*>(to + kAllWeightBytes)[n] = exponent;
   }
-  const float scale = power_of_two(exponent);
-  for (int i = thread; i < kChunks * 2 * kSteps * kBlockTaps; i += 256) {
-    const int tap = i % kBlockTaps;
-    const int half = i / kBlockTaps % 2;
-    const int step = i / (kBlockTaps * 2) % kSteps;
-    const int chunk = i / (kBlockTaps * 2 * kSteps);
-    const int place = place_of_tap(tap, column_tile);
-    const int ci = chunk * P::chunk + step * kDepth + (P::channels_last ? half * (kPack / 4) : half * kPack);
-    SplitPair pairs[4];
+  for (int turn = 0; turn < kPackTurns; ++turn) {
 #pragma unroll
-    for (int word = 0; word < 4; ++word) {
-      const int pair = ci + (P::channels_last ? 4 : 2) * word;
-      pairs[word] =
-          split_pair_nonzero(weight_at(weight, pair, co, place), weight_at(weight, pair + 1, co, place), scale);
+    for (int held = 0; held < kHeldDepths; ++held) {
+      if (kAllLanes || ((kHeldDepths == 1 || lane < kBlockTaps * kDepthLanes) &&
+                        lane + turn * kPackLanes + held * (kBlockTaps * kDepthLanes) < kColumnTaps)) {
+        const int tap = (lane + turn * kPackLanes) % kBlockTaps;
+        const int depth = (lane + turn * kPackLanes) / kBlockTaps + held * kDepthLanes;
+        uint4* row =
+            reinterpret_cast<uint4*>(to + depth / kSteps * kChunkWeightBytes) + operand_row(tap, depth % kSteps, 0, n);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          SplitPair pairs[4];
+#pragma unroll
+          for (int word = 0; word < 4; ++word) {
+            const int i = P::channels_last ? word * 4 + half * 2 : half * 8 + word * 2;
+            if (!kHeld) {
+              values[0][i] = weight_at(weight, depth * kDepth + i, co, place_of_tap(tap, index));
+              values[0][i + 1] = weight_at(weight, depth * kDepth + i + 1, co, place_of_tap(tap, index));
+            }
+            pairs[word] = split_pair_nonzero(values[held][i], values[held][i + 1], power_of_two(exponent));
+          }
+          row[half * kProductColumns] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
+          row[(half + 2) * kProductColumns] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
+        }
+      }
     }
-    uint4* row = reinterpret_cast<uint4*>(to + chunk * kChunkWeightBytes) + operand_row(tap, step, half, n);
-    row[0] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
-    row[2 * kProductColumns] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
   }
 }

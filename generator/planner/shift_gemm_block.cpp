@@ -27,6 +27,7 @@ constexpr std::int64_t kMostCluster = 8;
 constexpr std::int64_t kLeastPieceBytes = 128;  // of a bulk copy of pixels
 constexpr std::int64_t kMostLongProducts = 48;  // of a warpgroup in chunks of eight depths, which are written out
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the weights of a block
+constexpr std::int64_t kPackThreads = 256;                        // of a block that packs weights
 constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
 
 /// As many stages as fit, of at most six; false where not even two do.
@@ -326,7 +327,7 @@ Staging staging_of(const Facts& f, const Block& b) {
   }
   out.weight_bytes = f.layer.kernel.h * f.layer.kernel.w / groups * (b.chunk / f.depth) * b.columns * 32 * f.parts;
   if (f.split) {
-    const bool read = out.offsets_h == 1 && out.run_words <= 3 * b.run;
+    const bool read = out.offsets_h == 1 && out.run_words <= 2 * b.run;
     out.scale_bytes = read ? 32 : 16 * b.tile_n + 16 * ceil_div(b.tile_n, 4);
     out.total_bytes = b.add_rows > 0 || chunks(f, b) > 1 || (read && b.chunk > f.depth)
                           ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512
@@ -388,7 +389,7 @@ std::int64_t sum_bytes(const Facts& f, const Block& b) {
 
 bool splits_read(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
-  return f.split && staging.offsets_h == 1 && staging.run_words <= 3 * b.run;
+  return f.split && staging.offsets_h == 1 && staging.run_words <= 2 * b.run;
 }
 
 std::int64_t times_added(const Facts& f, const Block& b) {
@@ -405,7 +406,8 @@ std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const std::int64_t stage =
       staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + staging.scale_bytes + barriers;
   const std::int64_t staged = (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage +
-                              staging.total_bytes + exchange_bytes(f, b) + (b.in_turn ? 24 : 0);
+                              staging.total_bytes + exchange_bytes(f, b) + (b.in_turn ? 24 : 0) +
+                              (f.split ? b.columns * (f.layer.bias ? 8 : 4) : 0);
   // What the blocks of a cluster send to one of them takes the stages' place.
   return b.cluster > 1 ? std::max(staged, sum_bytes(f, b) + b.stages * 16) : staged;
 }
@@ -416,7 +418,19 @@ std::int64_t packed_bytes(const Facts& f, const Block& b) {
 }
 
 std::int64_t packed_rows(const Facts& f, const Block& b) {
-  return f.split ? 1 : chunks(f, b) * (b.chunk / f.depth) % 4 == 0 ? 4 : 2;
+  const std::int64_t depths = chunks(f, b) * (b.chunk / f.depth);
+  if (!f.split) {
+    return depths % 4 == 0 ? 4 : 2;
+  }
+  // A block makes whole columns, as many as pack_columns() in the template says.
+  const std::int64_t all = column_tiles(f, b) * b.columns;
+  const std::int64_t taps = f.layer.kernel.h * f.layer.kernel.w * b.phase_rows / f.layer.stride.h;
+  std::int64_t columns = 2;
+  while (columns < 8 &&
+         (columns * depths * taps < 64 || (depths <= 4 * (128 / (columns * taps)) && all / columns >= 256))) {
+    columns *= 2;
+  }
+  return std::max<std::int64_t>(1, packed_bytes(f, b) / all * columns / (16 * kPackThreads));
 }
 
 }  // namespace convtgen::shift_gemm

@@ -42,10 +42,10 @@ constexpr double kLaunchSeconds = 3e-6;    // and the first loads
 constexpr double kPackBytesPerSecond = 1e12;
 constexpr double kEpilogueInstructions = 4;  // for an output: bias, address, store
 constexpr double kExchangeInstructions = 6;  // the same through shared memory
-// Of f32x3: instructions for a pair of values that is split, and to choose a scale. Of its producers: instructions for
-// a stage, and cycles for four values of each thread, which are looked at and split.
+// Of f32x3: instructions for a pair of values that is split, and cycles until a chunk's scale is chosen. Of its
+// producers: instructions for a stage, and cycles for four values of each thread, which are looked at and split.
 constexpr double kSplitInstructions = 10;
-constexpr double kChooseInstructions = 25;
+constexpr double kChooseCycles = 300;
 constexpr double kLookInstructions = 90;
 constexpr double kSplitCycles = 135;
 constexpr double kAddUpInstructions = 7;
@@ -148,7 +148,7 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double operands = number(b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns));
   const bool splits = splits_read(f, b);
   const double read = f.split ? 4 * words / number(staging.vector) + 8 * operands + 16 +
-                                    (splits ? 4 * words + 2 * words * kSplitInstructions + kChooseInstructions : 0)
+                                    (splits ? 4 * words + 2 * words * kSplitInstructions : 0)
                               : 2 * words / number(staging.vector) + 4 * words + 4 * operands + 8;
   const double copies = b.bulk ? 0.0 : number(staging.input_bytes / b.copy_bytes) / 128;
 
@@ -179,8 +179,8 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double arrives = bytes / (is_odd(f) ? kOddL2BytesPerCycle : kL2BytesPerCycle);
   const double round = consumers + kLatencyCycles + arrives + producers;
   const double in_rounds = (f.split ? 1 : is_odd(f) ? kOddRound : 0) * round / number(b.stages);
-  const double multiplied =
-      stages * (std::max({consumers, producers, arrives, in_rounds}) + (is_odd(f) ? 0 : kChunkCycles));
+  const double multiplied = stages * (std::max({consumers, producers, arrives, in_rounds}) +
+                                      (is_odd(f) ? 0 : kChunkCycles) + (splits ? kChooseCycles : 0));
   const double stored = 2 * outputs * (b.exchange ? kExchangeInstructions : kEpilogueInstructions) / number(b.cluster);
   return b.in_turn ? std::max(multiplied, (multiplied + stored) / 2) : multiplied + stored + meeting_cycles(f, b);
 }

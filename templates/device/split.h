@@ -36,8 +36,8 @@ struct SplitPair {
   unsigned int low;
 };
 __device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int high) {
-  return floats_to_half2((a - half_to_float(static_cast<unsigned short>(high & 0xffffu))) * kLowScale,
-                         (b - half_to_float(static_cast<unsigned short>(high >> 16))) * kLowScale);
+  return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 0xffffu)), -kLowScale, a * kLowScale),
+                         fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -kLowScale, b * kLowScale));
 }
 __device__ __forceinline__ SplitPair split_pair(float a, float b, float scale) {
   SplitPair pair;
@@ -56,8 +56,11 @@ __device__ __forceinline__ SplitPair split_pair_nonzero(float a, float b, float 
   return pair;
 }
 
-// A sum of products from that of the high parts and that of a high and a low part each. Where the first is no finite
-// number it is the sum: the low parts of infinities mean nothing.
+__device__ __forceinline__ bool is_finite(float value) {
+  return fabsf(value) <= 3.402823466e38f;
+}
+
+// A sum of products from that of the high parts and that of a high and a low part each.
 __device__ __forceinline__ float join_sums(float high, float low) {
-  return fabsf(high) <= 3.402823466e38f ? fmaf(low, 1 / kLowScale, high) : high;
+  return fmaf(low, 1 / kLowScale, high);
 }

@@ -188,9 +188,16 @@ TEST_P(PackedPlan, WeightsStayInTheirWorkspaces) {
 
 INSTANTIATE_TEST_SUITE_P(
     Layers, PackedPlan,
-    ::testing::Values("conv_transpose2d 20 -> 12; kernel 4; stride 2; padding 1; bias; compute tf32; input 1x5x8",
-                      "conv_transpose2d 24 -> 16; kernel 3; dtype f16; layout nhwc; fuse relu; input ?x?x8",
-                      "conv_transpose2d 16 -> 40; kernel 2; stride 2; dtype bf16; input ?x5x8"));
+    ::testing::Values(
+        "conv_transpose2d 20 -> 12; kernel 4; stride 2; padding 1; bias; compute tf32; input 1x5x8",
+        "conv_transpose2d 24 -> 16; kernel 3; dtype f16; layout nhwc; fuse relu; input ?x?x8",
+        "conv_transpose2d 16 -> 40; kernel 2; stride 2; dtype bf16; input ?x5x8",
+        // f32x3: a thread packs one depth, several, or more than it can hold, of more taps than a column has threads;
+        // phase rows apart, groups, channels and columns that are none.
+        "conv_transpose2d 20 -> 12; kernel 3; compute f32x3; input 1x5x8",
+        "conv_transpose2d 300 -> 12; kernel 3; compute f32x3; layout nhwc; input 1x5x8",
+        "conv_transpose2d 20 -> 8; kernel 12; padding 6; compute f32x3; input 1x5x8",
+        "conv_transpose2d 72 -> 40; kernel 4; stride 2; padding 1; groups 2; compute f32x3; input 1x5x8"));
 
 }  // namespace
 }  // namespace convtgen::testing

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "e2705d54657441cf2750efebfdd99913907affef921af25853b99d13d99b5889")
+  (digest "cf138bd9ceda0c42bddd4d7c0ef9234a69d063164732dcbca02d71c73df8e056")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -748,7 +748,7 @@
       (if @42 (|| (! kOneGroup) (== step (- kSteps 1)))
         (then
           (do @43 (call wgmma_commit))))
-      (if @45 (|| (> kChunks 1) (&& (&& (> kTurns 1) (> step 0)) (< step (- kSteps 1))))
+      (if @45 (|| (> kChunks 1) (&& (> kTurns 1) (> kSteps 2)))
         (then
           (do @46 (call wgmma_wait 1)
             (trail "the run before may be overwritten"))))))

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "b267b2a160e0ba7e4c3d18f22f448ce6fe0ac995cf209ec8ca96c648f0bd84fd")
+  (digest "842e1826c48823bd29d0b536817d8d7d61a76247f0008b5361ebd8d8e349b4f8")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -345,7 +345,7 @@
     (argument float a)
     (argument float b)
     (argument "unsigned int" high)
-    (return @1 (call floats_to_half2 (* (- a (call half_to_float (static_cast "unsigned short" (& high 65535u)))) kLowScale) (* (- b (call half_to_float (static_cast "unsigned short" (>> high 16)))) kLowScale))))
+    (return @1 (call floats_to_half2 (call fmaf (call half_to_float (static_cast "unsigned short" (& high 65535u))) (- kLowScale) (* a kLowScale)) (call fmaf (call half_to_float (static_cast "unsigned short" (>> high 16))) (- kLowScale) (* b kLowScale)))))
   (function @42 device SplitPair split_pair
     (attributes "__forceinline__")
     (argument float a)
@@ -367,13 +367,16 @@
     (do @4 (|= (. pair high) (? (&& (!= b 0) (== (& (. pair high) 2147418112u) 0)) 65536u 0u)))
     (do @5 (= (. pair low) (call low_parts (* a scale) (* b scale) (. pair high))))
     (return @6 pair))
-  (function @61 device float join_sums
-    (comment "A sum of products from that of the high parts and that of a high and a low part each. Where the first is no finite")
-    (comment "number it is the sum: the low parts of infinities mean nothing.")
+  (function @59 device bool is_finite
+    (attributes "__forceinline__")
+    (argument float value)
+    (return @1 (<= (call fabsf value) 3.4028235e+38f)))
+  (function @64 device float join_sums
+    (comment "A sum of products from that of the high parts and that of a high and a low part each.")
     (attributes "__forceinline__")
     (argument float high)
     (argument float low)
-    (return @1 (? (<= (call fabsf high) 3.4028235e+38f) (call fmaf low (/ 1 kLowScale) high) high)))
+    (return @1 (call fmaf low (/ 1 kLowScale) high)))
   (file "device/tensor_copy.h")
   (verbatim @20 TensorMap "// The chip's form of a tensor map (runtime/device/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.\nstruct __align__(64) TensorMap {\n  unsigned long long words[16];\n};")
   (primitive @25 void tensor_load_1d (uses TensorMap shared_address) "// Loads the box at these coordinates of a 1-dimensional map to shared memory.\n__device__ __forceinline__ void tensor_load_1d(void* to, const TensorMap& map, unsigned long long* barrier, int c0) {\n  asm volatile(\n      \"cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];\" ::\"r\"(\n          shared_address(to)),\n      \"l\"(&map), \"r\"(shared_address(barrier)), \"r\"(c0)\n      : \"memory\");\n}")
@@ -459,7 +462,7 @@
   (constant @107 int kInputBytes (* (? (! P::channels_last) (* P::chunk kChannelPitch) (? P::bulk (* (/ kPlane P::run) kRunPitch) (* kPlane kPixelPitch))) kBytes))
   (constant @113 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
   (constant @114 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
-  (constant @118 bool kSplitsRead (&& (&& P::split (== kOffsetsH 1)) (<= kRun (* 3 P::run))))
+  (constant @118 bool kSplitsRead (&& (&& P::split (== kOffsetsH 1)) (<= kRun (* 2 P::run))))
   (constant @119 bool kSplitsStaged (&& P::split (! kSplitsRead)))
   (constant @124 int kProducts (/ kBlockTaps kMerged))
   (constant @125 int kOperandSize (* kProductColumns 32))
@@ -480,30 +483,32 @@
   (constant @146 int kOutPitch (+ kWarpOutputs (call floor_mod (- (/ 16 kBytes) kWarpOutputs) (/ 64 kBytes))))
   (constant @147 int kWarpExchangeBytes (? P::exchange (* (* 8 kOutPitch) kBytes) 0))
   (constant @148 int kUsedBytes (+ kExchangeOffset (* (/ kConsumers 32) kWarpExchangeBytes)))
-  (constant @149 int kReceivedBytes (? (> P::cluster 1) (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
-  (constant @150 int kBarrierOffset (? (> kReceivedBytes kUsedBytes) kReceivedBytes kUsedBytes))
-  (constant @152 int kArrivals (? (|| kSplitsStaged (&& P::bulk P::channels_last)) (/ kProducers 32) kProducers))
-  (static_assert @155 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* (* 8 kTileWarps) P::run)) (== (% P::tile_w P::run) 0)) "the warps make the tile")
-  (static_assert @157 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
-  (static_assert @158 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
-  (static_assert @159 (? P::split (! P::in_turn) (&& P::ahead (== P::add_rows 0))) "what only f32x3 has, or has not")
-  (static_assert @160 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
-  (static_assert @162 (|| (|| (|| (! P::bulk) kSkewed) P::channels_last) (&& (== P::copy_bytes 16) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
-  (static_assert @164 (|| (! kSkewed) (&& (== P::type kWgmmaTf32) (! P::split))) "what begins anywhere is read word by word")
-  (static_assert @165 (|| (! P::exchange) (&& (&& (! P::channels_last) (== (% P::tile_w (* 8 P::run)) 0)) (== P::channel_run 2))) "a warp's positions are adjacent")
-  (static_assert @167 (|| (|| (! P::bulk) (! P::channels_last)) (&& (&& (! P::split) (== P::copy_bytes 16)) (== (% (* P::in_channels kBytes) 16) 0))) "pixels are whole pieces of 16 bytes")
-  (static_assert @169 (|| (== P::cluster 1) (&& (&& (&& (! P::split) (! P::resident)) (! P::exchange)) (! P::in_turn))) "what blocks of a cluster have not")
-  (static_assert @171 (|| (== P::cluster 1) (&& (&& (== (% kChunks P::cluster) 0) (== (% P::columns (* 8 P::cluster)) 0)) (== (% kStoredColumns (* 4 P::channel_run)) 0))) "blocks of a cluster have equal shares")
-  (static_assert @174 (|| (! P::split) (<= P::tile_n 32)) "a lane for each image")
-  (static_assert @175 (|| (! kSplitsRead) P::ahead) "what is read is split while products run")
-  (static_assert @176 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
-  (alias @181 Sums (array float (/ kProductColumns 2))
+  (constant @150 int kColumnsOffset kUsedBytes)
+  (constant @151 int kColumnBytes (? P::split (* P::columns (? P::has_bias 8 4)) 0))
+  (constant @152 int kReceivedBytes (? (> P::cluster 1) (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
+  (constant @153 int kBarrierOffset (? (> kReceivedBytes kUsedBytes) kReceivedBytes (+ kColumnsOffset kColumnBytes)))
+  (constant @155 int kArrivals (? (|| kSplitsStaged (&& P::bulk P::channels_last)) (/ kProducers 32) kProducers))
+  (static_assert @158 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* (* 8 kTileWarps) P::run)) (== (% P::tile_w P::run) 0)) "the warps make the tile")
+  (static_assert @160 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
+  (static_assert @161 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
+  (static_assert @162 (? P::split (! P::in_turn) (&& P::ahead (== P::add_rows 0))) "what only f32x3 has, or has not")
+  (static_assert @163 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
+  (static_assert @165 (|| (|| (|| (! P::bulk) kSkewed) P::channels_last) (&& (== P::copy_bytes 16) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
+  (static_assert @167 (|| (! kSkewed) (&& (== P::type kWgmmaTf32) (! P::split))) "what begins anywhere is read word by word")
+  (static_assert @168 (|| (! P::exchange) (&& (&& (! P::channels_last) (== (% P::tile_w (* 8 P::run)) 0)) (== P::channel_run 2))) "a warp's positions are adjacent")
+  (static_assert @170 (|| (|| (! P::bulk) (! P::channels_last)) (&& (&& (! P::split) (== P::copy_bytes 16)) (== (% (* P::in_channels kBytes) 16) 0))) "pixels are whole pieces of 16 bytes")
+  (static_assert @172 (|| (== P::cluster 1) (&& (&& (&& (! P::split) (! P::resident)) (! P::exchange)) (! P::in_turn))) "what blocks of a cluster have not")
+  (static_assert @174 (|| (== P::cluster 1) (&& (&& (== (% kChunks P::cluster) 0) (== (% P::columns (* 8 P::cluster)) 0)) (== (% kStoredColumns (* 4 P::channel_run)) 0))) "blocks of a cluster have equal shares")
+  (static_assert @177 (|| (! P::split) (<= P::tile_n 32)) "a lane for each image")
+  (static_assert @178 (|| (! kSplitsRead) P::ahead) "what is read is split while products run")
+  (static_assert @179 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
+  (alias @184 Sums (array float (/ kProductColumns 2))
     (comment "One thread's sums for one tile, in phases that one product makes."))
-  (constant @182 int kPhaseSums (/ kPhases kMerged))
-  (constant @183 int kSums (* kParts kPhaseSums))
-  (alias @185 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @185 int kPhaseSums (/ kPhases kMerged))
+  (constant @186 int kSums (* kParts kPhaseSums))
+  (alias @188 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (alias @186 Words (array (array "unsigned int" kRun) 2))
+  (alias @189 Words (array (array "unsigned int" kRun) 2))
   (file "shift_gemm.taps.h")
   (function @6 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
@@ -590,19 +595,14 @@
     (argument int ci)
     (argument int co)
     (argument int tap)
-    (declare @1 Element value 0)
-    (if @2 (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== (% P::out_channels P::columns) 0) (< co P::out_channels)))
-      (then
-        (do @4 (= value (at weight (+ (* (+ (* (static_cast "long long" ci) P::out_channels) co) kTaps) tap))))))
-    (return @6 value))
-  (function @22 device int place_of_tap
-    (comment "Where a tap of a block stands among all taps of the kernel.")
+    (return @1 (? (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== (% P::out_channels P::columns) 0) (< co P::out_channels))) (at weight (+ (* (+ (* (static_cast "long long" ci) P::out_channels) co) kTaps) tap)) (static_cast Element 0))))
+  (function @20 device int place_of_tap
+    (comment "Where a tap of a block stands among all taps of the kernel. Phase rows count on from stride to stride.")
     (attributes "__forceinline__")
     (argument int tap)
-    (argument int column_tile)
-    (declare @1 (const int) first_row (? (== kPhaseGroups 1) 0 (% (+ (/ column_tile kChannelTiles) P::padding_h) P::stride_h)))
-    (return @2 (+ (* (+ first_row (* (/ tap P::kernel_w) kPhaseGroups)) P::kernel_w) (% tap P::kernel_w))))
-  (function @28 device int operand_row
+    (argument int phase_row)
+    (return @1 (? (== kPhaseGroups 1) tap (+ tap (* (+ (* (/ tap P::kernel_w) (- kPhaseGroups 1)) (% (+ phase_row P::padding_h) P::stride_h)) P::kernel_w)))))
+  (function @27 device int operand_row
     (comment "The row of 16 bytes that a column has in one half of a tap's operand.")
     (attributes "__forceinline__")
     (argument int tap)
@@ -610,10 +610,10 @@
     (argument int half)
     (argument int n)
     (return @1 (+ (+ (+ (* (+ (* (/ tap kMerged) kSteps) step) (* (* kParts 2) kProductColumns)) (* half kProductColumns)) (* (% tap kMerged) P::columns)) n)))
-  (constant @33 int kDepths (* kChunks kSteps))
-  (constant @34 "long long" kGroupWeights (* (* (static_cast "long long" P::in_channels) P::out_channels) kTaps))
-  (constant @35 int kPackedRows (? P::split 1 (? (== (% kDepths 4) 0) 4 2)))
-  (function @39 device void pack
+  (constant @32 int kDepths (* kChunks kSteps))
+  (constant @33 "long long" kGroupWeights (* (* (static_cast "long long" P::in_channels) P::out_channels) kTaps))
+  (constant @34 int kPackedRows (? P::split 1 (? (== (% kDepths 4) 0) 4 2)))
+  (function @38 device void pack
     (comment "Makes {kPackedRows} rows of 16 bytes of the packed weights, of depths that follow one another: their reads are under")
     (comment "way together. Adjacent threads read adjacent taps, of all phase rows.")
     (attributes "__forceinline__")
@@ -649,54 +649,80 @@
                 (do @28 (= (at words word) (| (static_cast "unsigned int" (call weight_at weight (+ ci pair) co place)) (<< (static_cast "unsigned int" (call weight_at weight (+ (+ ci pair) 1) co place)) 16)))))))
           (declare @32 (pointer "unsigned char") chunk_weights (+ tile_weights (* (/ depth kSteps) kChunkWeightBytes)))
           (do @33 (= (* (reinterpret_cast (pointer uint4) (+ chunk_weights (* (call operand_row tap (% depth kSteps) half n) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3))))))))
-  (function @79 device void pack_split
-    (comment "The same for all of a column's weights, which have one scale. By a block of 256 threads.")
+  (constant @79 int kColumnTaps (* kDepths kBlockTaps))
+  (function @80 constexpr int pack_columns
+    (declare @1 int columns 2)
+    (while @2 (&& (< columns 8) (|| (< (* columns kColumnTaps) 64) (&& (<= kDepths (* 4 (/ 128 (* columns kBlockTaps)))) (>= (/ (* kColumnTiles P::columns) columns) 256))))
+      (do @4 (*= columns 2)))
+    (return @6 columns))
+  (constant @88 int kPackColumns (call pack_columns))
+  (constant @92 int kPackLanes (/ 256 kPackColumns))
+  (constant @93 int kDepthLanes (/ kPackLanes kBlockTaps))
+  (constant @94 bool kHeld (<= kDepths (* 8 kDepthLanes)))
+  (constant @95 int kHeldDepths (? kHeld (call ceil_div kDepths kDepthLanes) 1))
+  (constant @96 int kPackTurns (? kHeld 1 (call ceil_div kColumnTaps kPackLanes)))
+  (constant @97 bool kAllLanes (&& (&& kHeld (== (% kPackLanes kBlockTaps) 0)) (== (% kDepths kDepthLanes) 0)))
+  (function @101 device void pack_split
+    (comment "Packs some columns, each with a scale of its own. A thread has a tap of a column and the channels of some depths: it")
+    (comment "reads them at once, and where none are left others again. Blocks that read the same sectors follow one another.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const float))) weight)
     (argument (restrict (pointer "unsigned char")) packed)
     (argument int index)
     (argument int thread)
-    (declare @2 (const int) n (% index P::columns))
-    (declare @3 (const int) column_tile (/ index P::columns))
-    (declare @4 (const int) co (+ (* (% column_tile kChannelTiles) P::columns) (call out_channel_at n)))
-    (if_constexpr @5 (> P::groups 1)
+    (declare @2 (const int) n (+ (% (* (/ index kPhaseGroups) kPackColumns) P::columns) (% thread kPackColumns)))
+    (declare @3 (const int) lane (/ thread kPackColumns))
+    (declare @4 (const int) channel_tile (/ index (* kPhaseGroups (/ P::columns kPackColumns))))
+    (declare @5 (const int) group (? (== P::groups 1) 0 (/ channel_tile kChannelTiles)))
+    (declare @6 (const int) column_tile (+ (* (+ (* group (- kPhaseGroups 1)) (% index kPhaseGroups)) kChannelTiles) channel_tile))
+    (declare @7 (pointer "unsigned char") to (+ packed (* (static_cast "long long" column_tile) kPackedBytes)))
+    (declare @8 (const int) co (+ (* (- channel_tile (* group kChannelTiles)) P::columns) (call out_channel_at n)))
+    (if_constexpr @9 (> P::groups 1)
       (then
-        (do @6 (+= weight (* (static_cast "long long" (/ column_tile (* kChannelTiles kPhaseGroups))) kGroupWeights)))))
-    (declare @8 (pointer "unsigned char") to (+ packed (* (static_cast "long long" column_tile) kPackedBytes)))
-    (declare @9 (pointer float) found (+ (reinterpret_cast (pointer float) (+ to kFoundOffset)) (* n 8))
+        (do @10 (+= weight (* group kGroupWeights)))))
+    (declare @12 (array (array float 16) kHeldDepths) values)
+    (declare @13 float most 0)
+    (for @14 plain (declare @14 int turn 0) (< turn kPackTurns) (++ turn)
+      (for @16 (pragma "unroll") (declare @16 int held 0) (< held kHeldDepths) (++ held)
+        (for @18 (pragma "unroll") (declare @18 int i 0) (< i 16) (++ i)
+          (declare @19 (const int) depth (+ (/ (+ lane (* turn kPackLanes)) kBlockTaps) (* held kDepthLanes)))
+          (declare @20 (const int) ci (+ (* (? kAllLanes depth (% depth kDepths)) kDepth) i))
+          (do @21 (= (at (at values held) i) (call weight_at weight ci co (call place_of_tap (% (+ lane (* turn kPackLanes)) kBlockTaps) index))))
+          (do @22 (= most (call larger_finite most (at (at values held) i)))))))
+    (for @26 plain (declare @26 int distance 16) (>= distance kPackColumns) (/= distance 2)
+      (do @27 (= most (call fmaxf most (call __shfl_xor_sync 4294967295u most distance)))))
+    (declare @29 (pointer float) found (+ (reinterpret_cast (pointer float) (+ to kFoundOffset)) (* n 8))
       (trail "by each warp"))
-    (declare @10 float most 0)
-    (for @12 (pragma "unroll 4") (declare @12 int i thread) (< i (* P::in_channels kBlockTaps)) (+= i 256)
-      (declare @13 (const int) place (call place_of_tap (% i kBlockTaps) column_tile))
-      (do @14 (= most (call larger_finite most (call weight_at weight (/ i kBlockTaps) co place)))))
-    (do @16 (= most (call largest_of_warp most)))
-    (if @17 (== (% thread 32) 0)
+    (if @30 (< (% thread 32) kPackColumns)
       (then
-        (do @18 (= (at found (/ thread 32)) most))))
-    (do @20 (call __syncthreads))
-    (for @21 plain (declare @21 int warp 0) (< warp 8) (++ warp)
-      (do @22 (= most (call fmaxf most (at found warp)))))
-    (declare @24 (const int) exponent (call scale_exponent most))
-    (if @25 (== thread 0)
+        (do @31 (= (at found (/ thread 32)) most))))
+    (do @33 (call __syncthreads))
+    (for @34 plain (declare @34 int warp 0) (< warp 8) (++ warp)
+      (do @35 (= most (call fmaxf most (at found warp)))))
+    (declare @37 (const int) exponent (call scale_exponent most))
+    (if @38 (== lane 0)
       (then
-        (do @26 (= (at (reinterpret_cast (pointer int) (+ to kAllWeightBytes)) n) exponent))))
-    (declare @28 (const float) scale (call power_of_two exponent))
-    (for @29 plain (declare @29 int i thread) (< i (* (* (* kChunks 2) kSteps) kBlockTaps)) (+= i 256)
-      (declare @30 (const int) tap (% i kBlockTaps))
-      (declare @31 (const int) half (% (/ i kBlockTaps) 2))
-      (declare @32 (const int) step (% (/ i (* kBlockTaps 2)) kSteps))
-      (declare @33 (const int) chunk (/ i (* (* kBlockTaps 2) kSteps)))
-      (declare @34 (const int) place (call place_of_tap tap column_tile))
-      (declare @35 (const int) ci (+ (+ (* chunk P::chunk) (* step kDepth)) (? P::channels_last (* half (/ kPack 4)) (* half kPack))))
-      (declare @36 (array SplitPair 4) pairs)
-      (for @38 (pragma "unroll") (declare @38 int word 0) (< word 4) (++ word)
-        (declare @39 (const int) pair (+ ci (* (? P::channels_last 4 2) word)))
-        (do @40 (= (at pairs word) (call split_pair_nonzero (call weight_at weight pair co place) (call weight_at weight (+ pair 1) co place) scale))))
-      (declare @43 (pointer uint4) row (+ (reinterpret_cast (pointer uint4) (+ to (* chunk kChunkWeightBytes))) (call operand_row tap step half n)))
-      (do @44 (= (at row 0) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
-      (do @45 (= (at row (* 2 kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))
+        (do @39 (= (at (reinterpret_cast (pointer int) (+ to kAllWeightBytes)) n) exponent))))
+    (for @41 plain (declare @41 int turn 0) (< turn kPackTurns) (++ turn)
+      (for @43 (pragma "unroll") (declare @43 int held 0) (< held kHeldDepths) (++ held)
+        (if @44 (|| kAllLanes (&& (|| (== kHeldDepths 1) (< lane (* kBlockTaps kDepthLanes))) (< (+ (+ lane (* turn kPackLanes)) (* held (* kBlockTaps kDepthLanes))) kColumnTaps)))
+          (then
+            (declare @46 (const int) tap (% (+ lane (* turn kPackLanes)) kBlockTaps))
+            (declare @47 (const int) depth (+ (/ (+ lane (* turn kPackLanes)) kBlockTaps) (* held kDepthLanes)))
+            (declare @48 (pointer uint4) row (+ (reinterpret_cast (pointer uint4) (+ to (* (/ depth kSteps) kChunkWeightBytes))) (call operand_row tap (% depth kSteps) 0 n)))
+            (for @51 (pragma "unroll") (declare @51 int half 0) (< half 2) (++ half)
+              (declare @52 (array SplitPair 4) pairs)
+              (for @54 (pragma "unroll") (declare @54 int word 0) (< word 4) (++ word)
+                (declare @55 (const int) i (? P::channels_last (+ (* word 4) (* half 2)) (+ (* half 8) (* word 2))))
+                (if @56 (! kHeld)
+                  (then
+                    (do @57 (= (at (at values 0) i) (call weight_at weight (+ (* depth kDepth) i) co (call place_of_tap tap index))))
+                    (do @58 (= (at (at values 0) (+ i 1)) (call weight_at weight (+ (+ (* depth kDepth) i) 1) co (call place_of_tap tap index))))))
+                (do @60 (= (at pairs word) (call split_pair_nonzero (at (at values held) i) (at (at values held) (+ i 1)) (call power_of_two exponent)))))
+              (do @62 (= (at row (* half kProductColumns)) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
+              (do @63 (= (at row (* (+ half 2) kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))))))
   (file "shift_gemm.cu")
-  (function @196 kernel void pack_weights
+  (function @199 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand.")
     (launch_bounds 256)
@@ -704,7 +730,7 @@
     (argument (restrict (pointer "unsigned char")) packed)
     (if_constexpr @2 P::split
       (then
-        (for @3 plain (declare @3 int index (. blockIdx x)) (< index (* kColumnTiles P::columns)) (+= index (. gridDim x))
+        (for @3 plain (declare @3 int index (. blockIdx x)) (< index (* kColumnTiles (/ P::columns kPackColumns))) (+= index (. gridDim x))
           (do @4 (call pack_split weight packed index (. threadIdx x)))))
       (else
         (do @7 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))))
@@ -948,8 +974,8 @@
       (declare @5 (pointer Element) staged (+ (+ to (. copy to)) (* channel kChannelPitch)))
       (declare @6 (const int) count (/ (. copy bytes) kBytes))
       (declare @7 (const int) last (? (> (+ from count) end) (- count kPiece) count))
-      (declare @8 (const int) first (? (< from x) kPiece 0))
-      (if @9 (< first last)
+      (declare @8 (const int) first (? (&& (< from x) (> last 0)) kPiece 0))
+      (if @9 (!= first last)
         (then
           (do @10 (call mbarrier_expect full (* (- last first) kBytes)))
           (do @11 (call bulk_load (+ staged first) (+ from first) (* (- last first) kBytes) full))))
@@ -1020,12 +1046,12 @@
         (do @21 (call __syncwarp)
           (trail "one lane arrives for all")))))
   (file "shift_gemm.cu")
-  (record @213 Place
+  (record @216 Place
     (comment "Where a thread reads in rows that begin anywhere.")
     (field int piece (trail "the tile's first staged column in its piece, in the first row that the thread reads"))
     (field int column (trail "the image's, of the thread's first word"))
     (field bool at_edge (trail "the tile has columns outside of the image")))
-  (function @223 device void load_run
+  (function @226 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
@@ -1078,7 +1104,7 @@
       (do @47 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @48 (= (at (at run i) 2) (at (at words 1) i)))
       (do @49 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (function @277 device void pin
+  (function @280 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1086,7 +1112,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @291 device void release
+  (function @294 device void release
     (comment "Says for a warp that it has read or filled a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
@@ -1095,7 +1121,7 @@
     (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive barrier)))))
-  (function @299 device void multiply_tap
+  (function @302 device void multiply_tap
     (comment "A tap's products, for all tiles: the first of their sums where `accumulate` is 0.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1106,7 +1132,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs P::type kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @309 device void multiply_chunk
+  (function @312 device void multiply_chunk
     (comment "All products of one chunk, from the thread's first position in the staged input on. In a tile's first chunk `later`")
     (comment "is 0; in others the stage of `previous` is free as soon as its products are done.")
     (attributes "__forceinline__")
@@ -1140,7 +1166,7 @@
             (if @29 (&& (&& (! P::resident) (== (call used_before offset) 0)) (== step 0))
               (then
                 (do @30 (call release previous (== later 1))))))))))
-  (function @347 device void next_stage
+  (function @350 device void next_stage
     (comment "Goes on to the next stage.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1198,7 +1224,7 @@
                 (do @19 (= (at (at (at words low) half) i) (. v x)))
                 (do @20 (= (at (at (at words low) half) (+ i 1)) (. v y))))))))))
   (function @54 device "unsigned int" word_of_all
-    (comment "A word that waits for all loads of these words: an arrival at a barrier does not, but where its address takes the")
+    (comment "A word that waits for all loads of these words: an arrival at a barrier does not, but where what allows it takes the")
     (comment "word, of which `zero` leaves nothing.")
     (attributes "__forceinline__")
     (argument (reference (const Words)) words)
@@ -1249,56 +1275,101 @@
     (comment "What a thread's sums hold.")
     (field int rows (trail "of taps; 0: nothing, the next products begin them"))
     (field int exponent (trail "of the scale that x has there, in image `lane % P::tile_n` of the tile"))
-    (field bool added (trail "whether the totals hold what was summed up before, of this tile")))
-  (function @119 device void add_up
-    (comment "Takes sums back to units of the result and adds the totals of those before. That becomes the totals; or, `last` in a")
-    (comment "tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,")
-    (comment "`exponents` are of the weights', of its first column and those behind.")
-    (attributes "__forceinline__")
-    (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (argument (pointer float4) totals)
-    (argument int exponent)
-    (argument (pointer (const int)) exponents)
-    (argument bool added)
-    (argument bool last)
-    (for @3 (pragma "unroll") (declare @3 int columns 0) (< columns (/ P::columns 8)) (++ columns)
-      (comment @4 "What undoes the scales is no float where both are small or large, so it comes in two factors.")
-      (declare @5 (array (array float 2) 2) factors)
-      (declare @6 (const int2) weight (* (reinterpret_cast (pointer (const int2)) (+ exponents (* columns 8)))))
-      (for @8 (pragma "unroll") (declare @8 int i 0) (< i 2) (++ i)
-        (declare @9 (const int) undone (- (- exponent) (? (== i 0) (. weight x) (. weight y))))
-        (do @10 (= (at (at factors i) 0) (call power_of_two (/ undone 2))))
-        (do @11 (= (at (at factors i) 1) (call power_of_two (- undone (/ undone 2))))))
-      (for @14 (pragma "unroll") (declare @14 int part 0) (< part kPhaseSums) (++ part)
-        (for @16 (pragma "unroll") (declare @16 int merged 0) (< merged kMerged) (++ merged)
-          (for @18 (pragma "unroll") (declare @18 int tile 0) (< tile kTiles) (++ tile)
-            (declare @19 (const int) first (+ (* merged (/ P::columns 2)) (* columns 4)))
-            (declare @20 (const int) place (+ (* (+ (* (+ (* part kMerged) merged) kTiles) tile) (/ P::columns 8)) columns))
-            (declare @21 (pointer float4) total (+ totals (* place kConsumers)))
-            (declare @22 (array float 4) values (init))
-            (if @23 (&& kHasTotals added)
-              (then
-                (declare @24 (const float4) before (* total))
-                (do @25 (= (at values 0) (. before x)))
-                (do @26 (= (at values 1) (. before y)))
-                (do @27 (= (at values 2) (. before z)))
-                (do @28 (= (at values 3) (. before w)))))
-            (for @31 (pragma "unroll") (declare @31 int i 0) (< i 4) (++ i)
-              (declare @32 (const float) sum (call join_sums (at (at (at sums part) tile) (+ first i)) (at (at (at sums (+ kPhaseSums part)) tile) (+ first i))))
-              (do @33 (= (at values i) (call fmaf (* sum (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at values i))))
-              (if @34 last
-                (then
-                  (do @35 (= (at (at (at sums part) tile) (+ first i)) (at values i))))))
-            (if @38 (! last)
-              (then
-                (do @39 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))))))))
-  (function @167 device int own_exponent
+    (field bool added (trail "whether the totals hold what was summed up before, of this tile"))
+    (field int total (trail "exponent of the scale that x has in them, in the thread's own image")))
+  (function @118 device int own_exponent
     (comment "The exponent of the thread's own image of the tile.")
     (attributes "__forceinline__")
     (argument (reference (const Held)) held)
     (argument int image)
     (return @1 (? (|| (== P::tile_n 1) kSplitsRead) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
-  (function @172 device void put_away
+  (function @123 device void drop_low_of_infinite
+    (comment "The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (declare @1 int finite 1)
+    (for @3 (pragma "unroll") (declare @3 int part 0) (< part kPhaseSums) (++ part)
+      (for @5 (pragma "unroll") (declare @5 int tile 0) (< tile kTiles) (++ tile)
+        (for @7 (pragma "unroll") (declare @7 int i 0) (< i (/ kProductColumns 2)) (++ i)
+          (do @8 (&= finite (? (call is_finite (at (at (at sums part) tile) i)) 1 0))))))
+    (if @12 (== finite 0)
+      (then
+        (for @14 (pragma "unroll") (declare @14 int part 0) (< part kPhaseSums) (++ part)
+          (for @16 (pragma "unroll") (declare @16 int tile 0) (< tile kTiles) (++ tile)
+            (for @18 (pragma "unroll") (declare @18 int i 0) (< i (/ kProductColumns 2)) (++ i)
+              (do @19 (= (at (at (at sums (+ kPhaseSums part)) tile) i) (? (call is_finite (at (at (at sums part) tile) i)) (at (at (at sums (+ kPhaseSums part)) tile) i) 0)))))))))
+  (function @150 device void bring_together
+    (comment "Gives sums and totals one scale, the smaller one of theirs. It is undone in two factors where one would be no float.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument (pointer float4) totals)
+    (argument (reference int) exponent)
+    (argument (reference int) total)
+    (declare @1 (const int) less (call min exponent total))
+    (declare @2 (const float) first (call power_of_two (/ (- less exponent) 2)))
+    (declare @3 (const float) second (call power_of_two (- (- less exponent) (/ (- less exponent) 2))))
+    (for @5 (pragma "unroll") (declare @5 int part 0) (< part kSums) (++ part)
+      (for @7 (pragma "unroll") (declare @7 int tile 0) (< tile kTiles) (++ tile)
+        (for @9 (pragma "unroll") (declare @9 int i 0) (< i (/ kProductColumns 2)) (++ i)
+          (do @10 (= (at (at (at sums part) tile) i) (* (* (at (at (at sums part) tile) i) first) second))))))
+    (declare @14 (const float) third (call power_of_two (/ (- less total) 2)))
+    (declare @15 (const float) fourth (call power_of_two (- (- less total) (/ (- less total) 2))))
+    (for @17 (pragma "unroll 4") (declare @17 int i 0) (< i (/ (* (* kPhases kTiles) P::columns) 8)) (++ i)
+      (declare @18 (const float4) value (at totals (* i kConsumers)))
+      (do @19 (= (at totals (* i kConsumers)) (call make_float4 (* (* (. value x) third) fourth) (* (* (. value y) third) fourth) (* (* (. value z) third) fourth) (* (* (. value w) third) fourth)))))
+    (do @22 (= exponent less))
+    (do @23 (= total less)))
+  (function @179 device void add_up
+    (comment "Adds the sums to the totals, where there are any. That becomes the totals; or, `last` in a tile, it is taken to units")
+    (comment "of the result and put into the place of the sums. `totals` are the thread's; `exponents` are of the weights' scales,")
+    (comment "of its first column and those behind.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument (reference Held) held)
+    (argument (pointer float4) totals)
+    (argument (pointer (const int)) exponents)
+    (argument int image)
+    (argument bool last)
+    (declare @2 int exponent (call own_exponent held image))
+    (do @3 (call drop_low_of_infinite sums))
+    (if @4 (&& (&& kHasTotals (. held added)) (!= exponent (. held total)))
+      (then
+        (do @5 (call bring_together sums totals exponent (. held total)))))
+    (for @8 (pragma "unroll") (declare @8 int columns 0) (< columns (/ P::columns 8)) (++ columns)
+      (declare @9 (array (array float 2) 2) factors (init))
+      (if @10 last
+        (then
+          (declare @11 (const int2) weight (* (reinterpret_cast (pointer (const int2)) (+ exponents (* columns 8)))))
+          (for @13 (pragma "unroll") (declare @13 int i 0) (< i 2) (++ i)
+            (declare @14 (const int) undone (- (- exponent) (? (== i 0) (. weight x) (. weight y))))
+            (do @15 (= (at (at factors i) 0) (call power_of_two (/ undone 2))))
+            (do @16 (= (at (at factors i) 1) (call power_of_two (- undone (/ undone 2))))))))
+      (for @20 (pragma "unroll") (declare @20 int part 0) (< part kPhaseSums) (++ part)
+        (for @22 (pragma "unroll") (declare @22 int merged 0) (< merged kMerged) (++ merged)
+          (for @24 (pragma "unroll") (declare @24 int tile 0) (< tile kTiles) (++ tile)
+            (declare @25 (const int) first (+ (* merged (/ P::columns 2)) (* columns 4)))
+            (declare @26 (const int) place (+ (* (+ (* (+ (* part kMerged) merged) kTiles) tile) (/ P::columns 8)) columns))
+            (declare @27 (pointer float4) total (+ totals (* place kConsumers)))
+            (declare @28 (array float 4) values (init))
+            (if @29 (&& kHasTotals (. held added))
+              (then
+                (declare @30 (const float4) before (* total))
+                (do @31 (= (at values 0) (. before x)))
+                (do @32 (= (at values 1) (. before y)))
+                (do @33 (= (at values 2) (. before z)))
+                (do @34 (= (at values 3) (. before w)))))
+            (for @37 (pragma "unroll") (declare @37 int i 0) (< i 4) (++ i)
+              (do @38 (+= (at values i) (call join_sums (at (at (at sums part) tile) (+ first i)) (at (at (at sums (+ kPhaseSums part)) tile) (+ first i)))))
+              (if @39 last
+                (then
+                  (do @40 (= (at (at (at sums part) tile) (+ first i)) (* (* (at values i) (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1)))))))
+            (if @43 (! last)
+              (then
+                (do @44 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3))))))))))
+    (do @50 (= (. held rows) 0))
+    (do @51 (= (. held added) (! last)))
+    (do @52 (= (. held total) exponent)))
+  (function @235 device void put_away
     (comment "Adds the sums to the totals; the next products begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1310,10 +1381,8 @@
       (then
         (do @3 (call wgmma_wait 0))))
     (do @5 (call pin sums))
-    (do @6 (call add_up sums totals (call own_exponent held image) exponents (. held added) false))
-    (do @7 (= (. held rows) 0))
-    (do @8 (= (. held added) true)))
-  (function @185 device void choose_scale
+    (do @6 (call add_up sums held totals exponents image false)))
+  (function @246 device void choose_scale
     (comment "Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as")
     (comment "those of terms enough are.")
     (attributes "__forceinline__")
@@ -1331,14 +1400,14 @@
           (then
             (do @6 (call put_away sums held totals exponents image))))))
     (do @9 (= (. held exponent) exponent)))
-  (function @197 device void clear
+  (function @258 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @213 device void multiply_split
+  (function @274 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
@@ -1387,7 +1456,7 @@
                       (do @33 (call arrange (at runs 1) (at words 0) zero false))))
                   (if @35 (&& (&& P::resident (== row (- kRows 1))) (|| (! P::ahead) (== part 1)))
                     (then
-                      (do @36 (call release (+ empty (& (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))) zero)) true))))
+                      (do @36 (call release empty (== (& (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))) zero) 0)))))
                   (do @38 (call wgmma_fence))))
               (for @41 unrolled (declare @41 int kh 0) (< kh kBlockTapRows) (++ kh)
                 (if @42 (== (call offset_of_row kh) offset)
@@ -1513,17 +1582,19 @@
     (if @19 (== (. held rows) 0)
       (then
         (do @20 (= (. held exponent) (call scale_exponent largest))))))
-  (function @95 device void split_values
+  (function @96 device void split_values
+    (comment "The words of all high parts first, so that none waits for its low part.")
     (attributes "__forceinline__")
     (argument (reference (array Words 2)) words)
     (argument (reference (const Values)) values)
     (argument float scale)
-    (for @2 (pragma "unroll") (declare @2 int i 0) (< i kRun) (++ i)
-      (for @4 (pragma "unroll") (declare @4 int half 0) (< half 2) (++ half)
-        (declare @5 (const SplitPair) pair (call split_pair (at (at values (* 2 half)) i) (at (at values (+ (* 2 half) 1)) i) scale))
-        (do @6 (= (at (at (at words 0) half) i) (. pair high)))
-        (do @7 (= (at (at (at words 1) half) i) (. pair low))))))
-  (function @110 device void multiply_read
+    (for @2 (pragma "unroll") (declare @2 int half 0) (< half 2) (++ half)
+      (for @4 (pragma "unroll") (declare @4 int i 0) (< i kRun) (++ i)
+        (do @5 (= (at (at (at words 0) half) i) (call floats_to_half2 (* (at (at values (* 2 half)) i) scale) (* (at (at values (+ (* 2 half) 1)) i) scale))))))
+    (for @9 (pragma "unroll") (declare @9 int half 0) (< half 2) (++ half)
+      (for @11 (pragma "unroll") (declare @11 int i 0) (< i kRun) (++ i)
+        (do @12 (= (at (at (at words 1) half) i) (call low_parts (* (at (at values (* 2 half)) i) scale) (* (at (at values (+ (* 2 half) 1)) i) scale) (at (at (at words 0) half) i)))))))
+  (function @116 device void multiply_read
     (comment "All products of one chunk, into the sums of those before. `row` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
@@ -1548,7 +1619,7 @@
       (do @12 (call split_values words values scale))
       (if @13 (&& P::resident (== step (- kSteps 1)))
         (then
-          (do @14 (call release (+ empty (& (call word_of_all (at words 1)) zero)) true))))
+          (do @14 (call release empty (== (& (call word_of_all (at words 1)) zero) 0)))))
       (do @16 (call arrange (at runs 0) (at words 1) zero false))
       (do @17 (call wgmma_fence))
       (for @19 unrolled (declare @19 int kh 0) (< kh kBlockTapRows) (++ kh)
@@ -1919,18 +1990,18 @@
       (for @31 (pragma "unroll") (declare @31 int i 0) (< i 4) (++ i)
         (do @32 (= (at (at (at sums (/ phase kMerged)) tile) (+ (+ (* (% phase kMerged) (/ P::columns 2)) (* (% quad (/ kStoredColumns 8)) 4)) i)) (at total i))))))
   (file "shift_gemm.cu")
-  (record @364 Tile
+  (record @367 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @369 device Tile tile_at
+  (function @372 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
     (argument (const int) tiles_x)
     (return @1 (init (* (/ index (* tiles_y tiles_x)) P::tile_n) (* (% (/ index tiles_x) tiles_y) P::tile_h) (* (% index tiles_x) P::tile_w))))
-  (function @374 device Place place_of
+  (function @377 device Place place_of
     (comment "The place of a thread that reads from a `row` behind the tile's first on, and from its staged `column`.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
@@ -1944,7 +2015,7 @@
     (declare @2 (const int) first_column (+ (. tile m_x) kFirstColumn))
     (declare @3 (const "long long") plane (+ (* (static_cast "long long" (+ (. tile image) image)) kInChannels) channel))
     (return @4 (init (call place_in_piece x (+ (* (+ (+ (* plane in_h) (. tile m_y)) row) in_w) first_column)) (+ (+ first_column column) kRunStart) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w)))))
-  (function @383 device void skip_tile
+  (function @386 device void skip_tile
     (comment "Goes on to the stage behind those of one tile.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1955,7 +2026,7 @@
       (then
         (do @4 (-= stage P::stages))
         (do @5 (^= parity 1)))))
-  (function @392 kernel void shift_gemm
+  (function @395 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -2025,202 +2096,207 @@
             (do @63 (call mbarrier_init (& (at turn 0)) kTileWarps))
             (do @64 (call mbarrier_init (& (at turn 1)) kTileWarps))))
         (do @66 (call fence_mbarrier_init))))
-    (do @68 (call __syncthreads))
-    (blank @68)
-    (declare @70 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
-    (if @71 (>= warp (/ kConsumers 32))
+    (declare @68 (pointer int) exponents (reinterpret_cast (pointer int) (+ shared kColumnsOffset)))
+    (declare @69 (pointer Element) biases (reinterpret_cast (pointer Element) (+ (+ shared kColumnsOffset) (* P::columns 4))))
+    (if_constexpr @70 P::split
       (then
-        (do @72 (call setmaxnreg_decrease (? (&& P::split (! P::channels_last)) 72 88)))
-        (declare @73 (const int) thread (- (. threadIdx x) kConsumers))
-        (declare @74 (const "long long") plane (* (static_cast "long long" in_h) in_w))
-        (declare @75 (pointer "unsigned long long") landing (? kSplitsStaged landed full)
+        (for @71 plain (declare @71 int i (. threadIdx x)) (< i P::columns) (+= i kThreads)
+          (do @72 (= (at exponents i) (at (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) i)))
+          (if @73 P::has_bias
+            (then
+              (do @74 (= (at biases i) (? (|| (== (% P::out_channels P::columns) 0) (< (+ first_out i) P::out_channels)) (at bias (+ first_out i)) 0))))))))
+    (do @78 (call __syncthreads))
+    (blank @78)
+    (declare @80 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
+    (if @81 (>= warp (/ kConsumers 32))
+      (then
+        (do @82 (call setmaxnreg_decrease (? (&& P::split (! P::channels_last)) 72 88)))
+        (declare @83 (const int) thread (- (. threadIdx x) kConsumers))
+        (declare @84 (const "long long") plane (* (static_cast "long long" in_h) in_w))
+        (declare @85 (pointer "unsigned long long") landing (? kSplitsStaged landed full)
           (trail "of rows"))
-        (declare @76 (const int) rows (? kFlat 1 in_h)
+        (declare @86 (const int) rows (? kFlat 1 in_h)
           (trail "of an image, as they are copied"))
-        (declare @77 (const int) columns (? kFlat (* in_h in_w) in_w))
-        (if @78 (&& P::resident (== thread 0))
+        (declare @87 (const int) columns (? kFlat (* in_h in_w) in_w))
+        (if @88 (&& P::resident (== thread 0))
           (then
-            (do @79 (call mbarrier_arrive_expect resident kAllWeightBytes))
-            (do @80 (call bulk_load shared block_weights kAllWeightBytes resident))))
-        (declare @82 int stage 0)
-        (declare @83 "unsigned int" parity 1)
-        (declare @84 int unfinished 0
+            (do @89 (call mbarrier_arrive_expect resident kAllWeightBytes))
+            (do @90 (call bulk_load shared block_weights kAllWeightBytes resident))))
+        (declare @92 int stage 0)
+        (declare @93 "unsigned int" parity 1)
+        (declare @94 int unfinished 0
           (trail "stages of f32x3 whose copies are under way; the oldest of them, and its chunk"))
-        (declare @85 int oldest 0)
-        (declare @86 "unsigned int" oldest_parity 0)
-        (declare @87 int oldest_chunk 0)
-        (declare @88 int kept 0
+        (declare @95 int oldest 0)
+        (declare @96 "unsigned int" oldest_parity 0)
+        (declare @97 int oldest_chunk 0)
+        (declare @98 int kept 0
           (trail "exponent of the scale in the chunk before"))
-        (for @89 plain (declare @89 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @90 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @91 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
-          (declare @93 Pixels pixels)
-          (if @94 kKept
+        (for @99 plain (declare @99 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @100 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @101 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
+          (declare @103 Pixels pixels)
+          (if @104 kKept
             (then
-              (do @95 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-          (declare @97 Copy copy)
-          (if @98 kByRows
+              (do @105 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+          (declare @107 Copy copy)
+          (if @108 kByRows
             (then
-              (do @99 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))))
-          (comment @103 "Stages that may have something beside the tile's rows.")
-          (declare @104 int uncleared (? (&& kByRows (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns)) P::stages 0))
-          (for @107 plain (declare @107 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
-            (do @108 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @109 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @110 (&& (! P::resident) (== thread 0))
+              (do @109 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))))
+          (comment @113 "Stages that may have something beside the tile's rows.")
+          (declare @114 int uncleared (? (&& kByRows (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns)) P::stages 0))
+          (for @117 plain (declare @117 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
+            (do @118 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @119 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @120 (&& (! P::resident) (== thread 0))
               (then
-                (do @111 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @112 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @114 (&& P::bulk P::channels_last)
+                (do @121 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @122 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @124 (&& P::bulk P::channels_last)
               (then
-                (do @115 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+                (do @125 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
               (else
-                (if @117 kByRows
+                (if @127 kByRows
                   (then
-                    (declare @118 (pointer Element) staged (reinterpret_cast (pointer Element) to))
-                    (declare @119 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
-                    (if @122 (|| (!= uncleared 0) (!= channels P::chunk))
+                    (declare @128 (pointer Element) staged (reinterpret_cast (pointer Element) to))
+                    (declare @129 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
+                    (if @132 (|| (!= uncleared 0) (!= channels P::chunk))
                       (then
-                        (do @123 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
-                        (do @125 (= uncleared (call max 0 (- uncleared 1))))))
-                    (if @127 (|| (! kByWarps) (call elect_one))
+                        (do @133 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
+                        (do @135 (= uncleared (call max 0 (- uncleared 1))))))
+                    (if @137 (|| (! kByWarps) (call elect_one))
                       (then
-                        (if @128 (&& kSkewed (. copy at_end))
+                        (if @138 (&& kSkewed (. copy at_end))
                           (then
-                            (do @129 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels (& (at landing stage)) plane)))
+                            (do @139 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels (& (at landing stage)) plane)))
                           (else
-                            (do @131 (call copy_rows staged copy channels (& (at landing stage)) plane columns))))))
-                    (do @134 (+= (. copy from) (* P::chunk plane))))
+                            (do @141 (call copy_rows staged copy channels (& (at landing stage)) plane columns))))))
+                    (do @144 (+= (. copy from) (* P::chunk plane))))
                   (else
-                    (if @136 P::channels_last
+                    (if @146 P::channels_last
                       (then
-                        (do @137 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
+                        (do @147 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
                       (else
-                        (do @140 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-                    (if @143 kSplitsStaged
+                        (do @150 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+                    (if @153 kSplitsStaged
                       (then
-                        (do @144 (call async_copy_commit)))
+                        (do @154 (call async_copy_commit)))
                       (else
-                        (do @146 (call async_copy_arrive (& (at full stage))))))))))
-            (do @149 (call next_stage stage parity))
-            (if_constexpr @150 kSplitsStaged
+                        (do @156 (call async_copy_arrive (& (at full stage))))))))))
+            (do @159 (call next_stage stage parity))
+            (if_constexpr @160 kSplitsStaged
               (then
-                (do @151 (++ unfinished))
-                (for @152 plain none (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (== (call warp_uniform (? (call mbarrier_test (& (at landed oldest)) oldest_parity) 1 0)) 1))) (-- unfinished)
-                  (if @155 (! P::bulk)
+                (do @161 (++ unfinished))
+                (for @162 plain none (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (== (call warp_uniform (? (call mbarrier_test (& (at landed oldest)) oldest_parity) 1 0)) 1))) (-- unfinished)
+                  (if @165 (! P::bulk)
                     (then
-                      (do @156 (call async_copy_wait kUnderWay))))
-                  (do @158 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))))))
-          (if @162 (> P::cluster 1)
+                      (do @166 (call async_copy_wait kUnderWay))))
+                  (do @168 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))))))
+          (if @172 (> P::cluster 1)
             (then
-              (comment @162 "with the consumers, in add_up_cluster()")
-              (do @163 (call __syncwarp))
-              (do @164 (call meet))
-              (do @165 (call meet)))))
-        (if_constexpr @168 kSplitsStaged
+              (comment @172 "with the consumers, in add_up_cluster()")
+              (do @173 (call __syncwarp))
+              (do @174 (call meet))
+              (do @175 (call meet)))))
+        (if_constexpr @178 kSplitsStaged
           (then
-            (if @169 (! P::bulk)
+            (if @179 (! P::bulk)
               (then
-                (do @170 (call async_copy_wait 0))))
-            (for @172 plain none (> unfinished 0) (-- unfinished)
-              (do @173 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))))))
+                (do @180 (call async_copy_wait 0))))
+            (for @182 plain none (> unfinished 0) (-- unfinished)
+              (do @183 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))))))
       (else
-        (do @177 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
-        (comment @178 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @179 (const int) lane (% (. threadIdx x) 32))
-        (declare @180 (const int) quarter (% lane 4))
-        (declare @181 (const int) group (? P::in_turn (/ warp 4) 0))
-        (declare @182 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
-        (declare @183 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @184 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @185 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @186 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @187 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
-        (declare @190 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
-        (declare @191 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @187 (call setmaxnreg_increase (? (&& P::split (! P::channels_last)) 216 208)))
+        (comment @188 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @189 (const int) lane (% (. threadIdx x) 32))
+        (declare @190 (const int) quarter (% lane 4))
+        (declare @191 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @192 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @193 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @194 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @195 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @196 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @197 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
+        (declare @200 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
+        (declare @201 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
-        (declare @192 (array (array Sums kTiles) kSums) sums (init))
-        (declare @193 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
+        (declare @202 (array (array Sums kTiles) kSums) sums (init))
+        (declare @203 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
           (trail "that sums are added to"))
-        (declare @194 (pointer (const int)) exponents (+ (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) (* quarter 2))
-          (trail "of scales"))
-        (declare @195 Held held (init 0 0 false))
-        (if @196 P::resident
+        (declare @204 Held held (init 0 0 false 0))
+        (if @205 P::resident
           (then
-            (do @197 (call mbarrier_wait resident 0))))
-        (declare @199 int stage 0)
-        (declare @200 "unsigned int" parity 0)
-        (declare @201 "unsigned int" turn_parity 0)
-        (if @202 (&& P::in_turn (== group 1))
+            (do @206 (call mbarrier_wait resident 0))))
+        (declare @208 int stage 0)
+        (declare @209 "unsigned int" parity 0)
+        (declare @210 "unsigned int" turn_parity 0)
+        (if @211 (&& P::in_turn (== group 1))
           (then
-            (do @203 (call release (& (at turn 0)) true))
-            (do @204 (call skip_tile stage parity))))
-        (for @206 plain (declare @206 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @207 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @208 P::in_turn
+            (do @212 (call release (& (at turn 0)) true))
+            (do @213 (call skip_tile stage parity))))
+        (for @215 plain (declare @215 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @216 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @217 P::in_turn
             (then
-              (do @209 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @210 (^= turn_parity 1))))
-          (declare @212 Place place)
-          (if @213 kSkewed
+              (do @218 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @219 (^= turn_parity 1))))
+          (declare @221 Place place)
+          (if @222 kSkewed
             (then
-              (do @214 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
-          (do @217 (call pin sums))
-          (declare @218 (array Run 2) runs (init)
+              (do @223 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
+          (do @226 (call pin sums))
+          (declare @227 (array Run 2) runs (init)
             (trail "of f32x3: of low and of high parts"))
-          (for @219 plain (declare @219 int chunk 0) (< chunk kOwnChunks) (++ chunk)
-            (do @220 (call mbarrier_wait (& (at full stage)) parity))
-            (if @221 P::in_turn
+          (for @228 plain (declare @228 int chunk 0) (< chunk kOwnChunks) (++ chunk)
+            (do @229 (call mbarrier_wait (& (at full stage)) parity))
+            (if @230 P::in_turn
               (then
-                (do @222 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @224 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @225 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @226 kSplitsRead
+                (do @231 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @233 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @234 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @235 kSplitsRead
               (then
-                (declare @227 (pointer (const float)) read (+ (+ (reinterpret_cast (pointer (const float)) from) own) (call staged_row 0 0)))
-                (declare @228 (pointer int) asked (reinterpret_cast (pointer int) (+ (+ stages (* stage kStageBytes)) kLargestOffset)))
-                (do @229 (call choose_scale_read sums held read asked totals exponents))
-                (do @230 (call multiply_read sums runs held read weights (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                (declare @236 (pointer (const float)) read (+ (+ (reinterpret_cast (pointer (const float)) from) own) (call staged_row 0 0)))
+                (declare @237 (pointer int) asked (reinterpret_cast (pointer int) (+ (+ stages (* stage kStageBytes)) kLargestOffset)))
+                (do @238 (call choose_scale_read sums held read asked totals exponents))
+                (do @239 (call multiply_read sums runs held read weights (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
               (else
-                (if_constexpr @232 kSplitsStaged
+                (if_constexpr @241 kSplitsStaged
                   (then
-                    (do @233 (call choose_scale sums held from totals exponents image))
-                    (do @234 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const "unsigned int")) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                    (do @242 (call choose_scale sums held from totals exponents image))
+                    (do @243 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const "unsigned int")) from) own) weights totals exponents image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
                   (else
-                    (do @238 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                    (if @241 P::resident
+                    (do @247 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                    (if @250 P::resident
                       (then
-                        (do @242 (call release (& (at empty stage)) true))))))))
-            (do @245 (call next_stage stage parity)))
-          (declare @247 Shifts shifts)
-          (if @248 (! P::split)
+                        (do @251 (call release (& (at empty stage)) true))))))))
+            (do @254 (call next_stage stage parity)))
+          (declare @256 Shifts shifts)
+          (if @257 (! P::split)
             (then
-              (do @249 (call load_shifts shifts bias co))))
-          (if @251 (! kAllDone)
+              (do @258 (call load_shifts shifts bias co))))
+          (if @260 (! kAllDone)
             (then
-              (do @252 (call wgmma_wait 0))))
-          (do @254 (call pin sums))
-          (if @255 (&& (! P::resident) P::ahead)
+              (do @261 (call wgmma_wait 0))))
+          (do @263 (call pin sums))
+          (if @264 (&& (! P::resident) P::ahead)
             (then
-              (do @256 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @258 P::split
+              (do @265 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @267 P::split
             (then
-              (do @259 (call add_up sums totals (call own_exponent held image) exponents (. held added) true))
-              (do @260 (= (. held rows) 0))
-              (do @261 (= (. held added) false))
-              (do @262 (call load_shifts shifts bias co)
+              (do @268 (call add_up sums held totals (+ exponents (* quarter 2)) image true))
+              (do @269 (call load_shifts shifts biases (* quarter P::channel_run))
                 (trail "there is no register for them before"))))
-          (if @264 P::in_turn
+          (if @271 P::in_turn
             (then
-              (do @265 (call skip_tile stage parity))))
-          (if @267 (> P::cluster 1)
+              (do @272 (call skip_tile stage parity))))
+          (if @274 (> P::cluster 1)
             (then
-              (do @268 (call add_up_cluster sums stages rank))))
-          (declare @270 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @271 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @275 (call add_up_cluster sums stages rank))))
+          (declare @277 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @278 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @272 P::exchange
+              (if @279 P::exchange
                 (then
-                  (do @273 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @280 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (do @277 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
+                  (do @284 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))

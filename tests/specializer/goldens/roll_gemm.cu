@@ -316,9 +316,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], const float* row
     wgmma_m64n96k8_tf32_rs(sums[0], runs[at][2], wgmma_descriptor_move(step_weights, 61440), 1);  // kernel column 5
     wgmma_m64n96k8_tf32_rs(sums[0], runs[at][1], wgmma_descriptor_move(step_weights, 73728), 1);  // kernel column 6
     wgmma_commit();
-    if (step > 0 && step < 3) {
-      wgmma_wait(1);  // the run before may be overwritten
-    }
+    wgmma_wait(1);  // the run before may be overwritten
   }
 }
 

@@ -1,6 +1,6 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f32; compute f32x3; layout nchw
-// forward for sm_90a. Template shift_gemm: a block makes 8x32 outputs of 32 channels; 21 taps; 217.2 KiB shared.
-// Launch: 384 threads and 222440 bytes of dynamic shared memory a block.
+// forward for sm_90a. Template shift_gemm: a block makes 8x32 outputs of 32 channels; 21 taps; 217.4 KiB shared.
+// Launch: 384 threads and 222568 bytes of dynamic shared memory a block.
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
@@ -187,8 +187,8 @@ struct SplitPair {
 };
 
 __device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int high) {
-  return floats_to_half2((a - half_to_float(static_cast<unsigned short>(high & 65535))) * 2048.0f,
-                         (b - half_to_float(static_cast<unsigned short>(high >> 16))) * 2048.0f);
+  return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 65535)), -2048.0f, a * 2048.0f),
+                         fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -2048.0f, b * 2048.0f));
 }
 
 __device__ __forceinline__ SplitPair split_pair(float a, float b, float scale) {
@@ -208,10 +208,13 @@ __device__ __forceinline__ SplitPair split_pair_nonzero(float a, float b, float 
   return pair;
 }
 
-// A sum of products from that of the high parts and that of a high and a low part each. Where the first is no finite
-// number it is the sum: the low parts of infinities mean nothing.
+__device__ __forceinline__ bool is_finite(float value) {
+  return fabsf(value) <= 3.4028235e+38f;
+}
+
+// A sum of products from that of the high parts and that of a high and a low part each.
 __device__ __forceinline__ float join_sums(float high, float low) {
-  return fabsf(high) <= 3.4028235e+38f ? fmaf(low, 0.00048828125f, high) : high;
+  return fmaf(low, 0.00048828125f, high);
 }
 
 // One thread's sums for one tile, in phases that one product makes.
@@ -233,32 +236,34 @@ __device__ __forceinline__ float weight_at(const float* __restrict__ weight, int
   return weight[(static_cast<long long>(ci) * 32 + co) * 21 + tap];
 }
 
-// Where a tap of a block stands among all taps of the kernel.
-__device__ __forceinline__ int place_of_tap(int tap) {
-  return tap / 7 * 7 + tap % 7;
-}
-
 // The row of 16 bytes that a column has in one half of a tap's operand.
 __device__ __forceinline__ int operand_row(int tap, int step, int half, int n) {
   return (tap + step) * 128 + half * 32 + n;
 }
 
-// The same for all of a column's weights, which have one scale. By a block of 256 threads.
+// Packs some columns, each with a scale of its own. A thread has a tap of a column and the channels of some depths: it
+// reads them at once, and where none are left others again. Blocks that read the same sectors follow one another.
 __device__ __forceinline__ void pack_split(const float* __restrict__ weight, unsigned char* __restrict__ packed,
                                            int index, int thread) {
-  const int n = index % 32;
-  const int column_tile = index / 32;
-  const int co = out_channel_at(n);
-  unsigned char* to = packed + static_cast<long long>(column_tile) * 87168;
-  float* found = reinterpret_cast<float*>(to + 86144) + n * 8;  // by each warp
+  const int n = index * 2 % 32 + thread % 2;
+  const int lane = thread / 2;
+  const int channel_tile = index / 16;
+  unsigned char* to = packed + static_cast<long long>(channel_tile) * 87168;
+  const int co = channel_tile * 32 + out_channel_at(n);
+  float values[1][16];
   float most = 0;
-#pragma unroll 4
-  for (int i = thread; i < 672; i += 256) {
-    const int place = place_of_tap(i % 21);
-    most = larger_finite(most, weight_at(weight, i / 21, co, place));
+#pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    const int depth = lane / 21;
+    const int ci = depth % 2 * 16 + i;
+    values[0][i] = weight_at(weight, ci, co, lane % 21);
+    most = larger_finite(most, values[0][i]);
   }
-  most = largest_of_warp(most);
-  if (thread % 32 == 0) {
+  for (int distance = 16; distance >= 2; distance /= 2) {
+    most = fmaxf(most, __shfl_xor_sync(4294967295u, most, distance));
+  }
+  float* found = reinterpret_cast<float*>(to + 86144) + n * 8;  // by each warp
+  if (thread % 32 < 2) {
     found[thread / 32] = most;
   }
   __syncthreads();
@@ -266,26 +271,24 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
     most = fmaxf(most, found[warp]);
   }
   const int exponent = scale_exponent(most);
-  if (thread == 0) {
+  if (lane == 0) {
     reinterpret_cast<int*>(to + 86016)[n] = exponent;
   }
-  const float scale = power_of_two(exponent);
-  for (int i = thread; i < 84; i += 256) {
-    const int tap = i % 21;
-    const int half = i / 21 % 2;
-    const int chunk = i / 42;
-    const int place = place_of_tap(tap);
-    const int ci = chunk * 16 + half * 8;
-    SplitPair pairs[4];
+  if (lane < 42) {
+    const int tap = lane % 21;
+    const int depth = lane / 21;
+    uint4* row = reinterpret_cast<uint4*>(to + depth * 43008) + operand_row(tap, 0, 0, n);
 #pragma unroll
-    for (int word = 0; word < 4; ++word) {
-      const int pair = ci + 2 * word;
-      pairs[word] =
-          split_pair_nonzero(weight_at(weight, pair, co, place), weight_at(weight, pair + 1, co, place), scale);
+    for (int half = 0; half < 2; ++half) {
+      SplitPair pairs[4];
+#pragma unroll
+      for (int word = 0; word < 4; ++word) {
+        const int i = half * 8 + word * 2;
+        pairs[word] = split_pair_nonzero(values[0][i], values[0][i + 1], power_of_two(exponent));
+      }
+      row[half * 32] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
+      row[(half + 2) * 32] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
     }
-    uint4* row = reinterpret_cast<uint4*>(to + chunk * 43008) + operand_row(tap, 0, half, n);
-    row[0] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
-    row[64] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
   }
 }
 
@@ -294,7 +297,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_shift_gemm_forward_44b60de84de30912_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
-  for (int index = blockIdx.x; index < 32; index += gridDim.x) {
+  for (int index = blockIdx.x; index < 16; index += gridDim.x) {
     pack_split(weight, packed, index, threadIdx.x);
   }
 }
@@ -432,7 +435,7 @@ __device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int
   }
 }
 
-// A word that waits for all loads of these words: an arrival at a barrier does not, but where its address takes the
+// A word that waits for all loads of these words: an arrival at a barrier does not, but where what allows it takes the
 // word, of which `zero` leaves nothing.
 __device__ __forceinline__ unsigned int word_of_all(const Words& words) {
   unsigned int word = 0;
@@ -468,23 +471,83 @@ struct Held {
   int rows;      // of taps; 0: nothing, the next products begin them
   int exponent;  // of the scale that x has there, in image `lane % P::tile_n` of the tile
   bool added;    // whether the totals hold what was summed up before, of this tile
+  int total;     // exponent of the scale that x has in them, in the thread's own image
 };
 
-// Takes sums back to units of the result and adds the totals of those before. That becomes the totals; or, `last` in a
-// tile, it is put into the place of the sums. `totals` are the thread's; `exponent` is of the input's scale,
-// `exponents` are of the weights', of its first column and those behind.
-__device__ __forceinline__ void add_up(Sums (&sums)[2][2], float4* totals, int exponent, const int* exponents,
-                                       bool added, bool last) {
+// The exponent of the thread's own image of the tile.
+__device__ __forceinline__ int own_exponent(const Held& held) {
+  return held.exponent;
+}
+
+// The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result.
+__device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[2][2]) {
+  int finite = 1;
+#pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      finite &= is_finite(sums[0][tile][i]) ? 1 : 0;
+    }
+  }
+  if (finite == 0) {
+#pragma unroll
+    for (int tile = 0; tile < 2; ++tile) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) {
+        sums[1][tile][i] = is_finite(sums[0][tile][i]) ? sums[1][tile][i] : 0;
+      }
+    }
+  }
+}
+
+// Gives sums and totals one scale, the smaller one of theirs. It is undone in two factors where one would be no float.
+__device__ __forceinline__ void bring_together(Sums (&sums)[2][2], float4* totals, int& exponent, int& total) {
+  const int less = min(exponent, total);
+  const float first = power_of_two((less - exponent) / 2);
+  const float second = power_of_two(less - exponent - (less - exponent) / 2);
+#pragma unroll
+  for (int part = 0; part < 2; ++part) {
+#pragma unroll
+    for (int tile = 0; tile < 2; ++tile) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) {
+        sums[part][tile][i] = sums[part][tile][i] * first * second;
+      }
+    }
+  }
+  const float third = power_of_two((less - total) / 2);
+  const float fourth = power_of_two(less - total - (less - total) / 2);
+#pragma unroll 4
+  for (int i = 0; i < 8; ++i) {
+    const float4 value = totals[i * 256];
+    totals[i * 256] = make_float4(value.x * third * fourth, value.y * third * fourth, value.z * third * fourth,
+                                  value.w * third * fourth);
+  }
+  exponent = less;
+  total = less;
+}
+
+// Adds the sums to the totals, where there are any. That becomes the totals; or, `last` in a tile, it is taken to units
+// of the result and put into the place of the sums. `totals` are the thread's; `exponents` are of the weights' scales,
+// of its first column and those behind.
+__device__ __forceinline__ void add_up(Sums (&sums)[2][2], Held& held, float4* totals, const int* exponents,
+                                       bool last) {
+  int exponent = own_exponent(held);
+  drop_low_of_infinite(sums);
+  if (held.added && exponent != held.total) {
+    bring_together(sums, totals, exponent, held.total);
+  }
 #pragma unroll
   for (int columns = 0; columns < 4; ++columns) {
-    // What undoes the scales is no float where both are small or large, so it comes in two factors.
-    float factors[2][2];
-    const int2 weight = *reinterpret_cast<const int2*>(exponents + columns * 8);
+    float factors[2][2] = {};
+    if (last) {
+      const int2 weight = *reinterpret_cast<const int2*>(exponents + columns * 8);
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int undone = -exponent - (i == 0 ? weight.x : weight.y);
-      factors[i][0] = power_of_two(undone / 2);
-      factors[i][1] = power_of_two(undone - undone / 2);
+      for (int i = 0; i < 2; ++i) {
+        const int undone = -exponent - (i == 0 ? weight.x : weight.y);
+        factors[i][0] = power_of_two(undone / 2);
+        factors[i][1] = power_of_two(undone - undone / 2);
+      }
     }
 #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
@@ -492,7 +555,7 @@ __device__ __forceinline__ void add_up(Sums (&sums)[2][2], float4* totals, int e
       const int place = tile * 4 + columns;
       float4* total = totals + place * 256;
       float values[4] = {};
-      if (added) {
+      if (held.added) {
         const float4 before = *total;
         values[0] = before.x;
         values[1] = before.y;
@@ -501,10 +564,9 @@ __device__ __forceinline__ void add_up(Sums (&sums)[2][2], float4* totals, int e
       }
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const float sum = join_sums(sums[0][tile][first + i], sums[1][tile][first + i]);
-        values[i] = fmaf(sum * factors[i % 2][0], factors[i % 2][1], values[i]);
+        values[i] += join_sums(sums[0][tile][first + i], sums[1][tile][first + i]);
         if (last) {
-          sums[0][tile][first + i] = values[i];
+          sums[0][tile][first + i] = values[i] * factors[i % 2][0] * factors[i % 2][1];
         }
       }
       if (!last) {
@@ -512,20 +574,16 @@ __device__ __forceinline__ void add_up(Sums (&sums)[2][2], float4* totals, int e
       }
     }
   }
-}
-
-// The exponent of the thread's own image of the tile.
-__device__ __forceinline__ int own_exponent(const Held& held) {
-  return held.exponent;
+  held.rows = 0;
+  held.added = !last;
+  held.total = exponent;
 }
 
 // Adds the sums to the totals; the next products begin them anew.
 __device__ __forceinline__ void put_away(Sums (&sums)[2][2], Held& held, float4* totals, const int* exponents) {
   wgmma_wait(0);
   pin(sums);
-  add_up(sums, totals, own_exponent(held), exponents, held.added, false);
-  held.rows = 0;
-  held.added = 1;
+  add_up(sums, held, totals, exponents, false);
 }
 
 // Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as
@@ -628,7 +686,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
   load_words(words, rows + 80, 0);
   wgmma_wait(1);  // the run of the other part may be overwritten
   arrange(runs[1], words[0], zero, false);
-  release(empty + (word_of_all(words[0]) & zero), true);
+  release(empty, (word_of_all(words[0]) & zero) == 0);
   wgmma_fence();
   multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 0), later);  // tap (0, 0)
   multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
@@ -821,7 +879,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + 86016;
-  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 222336);
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 222464);
   unsigned long long* empty = full + 4;
   unsigned long long* resident = empty + 4;   // of the weights, where they are
   unsigned long long* landed = resident + 1;  // of f32x3's bulk copies, which are looked at first
@@ -833,6 +891,10 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     }
     mbarrier_init(resident, 1);
     fence_mbarrier_init();
+  }
+  int* exponents = reinterpret_cast<int*>(shared + 222336);
+  for (int i = threadIdx.x; i < 32; i += 384) {
+    exponents[i] = reinterpret_cast<const int*>(block_weights + 86016)[i];
   }
   __syncthreads();
 
@@ -895,9 +957,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int co = quarter * 2;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[2][2] = {};
-    float4* totals = reinterpret_cast<float4*>(shared + 189568) + threadIdx.x;                 // that sums are added to
-    const int* exponents = reinterpret_cast<const int*>(block_weights + 86016) + quarter * 2;  // of scales
-    Held held = {0, 0, false};
+    float4* totals = reinterpret_cast<float4*>(shared + 189568) + threadIdx.x;  // that sums are added to
+    Held held = {0, 0, false, 0};
     mbarrier_wait(resident, 0);
     int stage = 0;
     unsigned int parity = 0;
@@ -915,9 +976,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       }
       wgmma_wait(0);
       pin(sums);
-      add_up(sums, totals, own_exponent(held), exponents, held.added, true);
-      held.rows = 0;
-      held.added = 0;
+      add_up(sums, held, totals, exponents + quarter * 2, true);
       const Tile tile = tile_at(index);
       store_tile(sums, y + (tile.image + image) * 16777216ll, co, tile.m_y + row, tile.m_x + column, 0);
     }
