@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "f3cbd6bc6d82f0ca255f3951352c305e55befa399bd618b80ffc35388a59bd93")
+  (digest "17e1a2d20c03fdda4dcc78a20247f2760f8ecee415986a705f79140cc40414cf")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -498,7 +498,8 @@
         (do @7 (-= (. tile m_y) kHaloH))
         (do @8 (-= (. tile m_x) (+ kHaloW kSkew)))))
     (return @10 tile))
-  (function @221 device void copy
+  (file "halo_gemm.staging.h")
+  (function @5 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer void) to)
@@ -513,7 +514,7 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (function @233 device void stage_input
+  (function @17 device void stage_input
     (comment "Asks for a chunk of input channels of a tile with its halo: zeros where the image or the channels end. `tile` is that")
     (comment "of the first pixel.")
     (attributes "__forceinline__")
@@ -542,14 +543,14 @@
       (declare @16 (const int) left (? (== (% P::in_channels P::chunk) 0) kCopy (- P::in_channels ci)))
       (declare @17 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) P::in_channels)) ci))
       (do @18 (call copy (+ (+ (+ to (* (/ channel kPack) kUnitPitch)) (* pixel 16)) (* (% channel kPack) kBytes)) (? (&& inside (> left 0)) from x) (? inside (* (call max 0 (call min left kCopy)) kBytes) 0)))))
-  (constant @258 int kVector (? P::channels_last 1 P::vector))
-  (constant @259 bool kWholeUnits (&& P::channels_last (== P::vector kPack)))
-  (constant @260 int kWords (? kWholeUnits 4 kPack))
-  (constant @261 int kItems (* kUnits (/ kPixels kVector)))
-  (constant @262 int kBatch (/ 32 kWords))
-  (constant @263 int kBatches (call ceil_div kItems (* kBatch P::producers)))
-  (alias @264 Words (array (array "unsigned int" kWords) kBatch))
-  (function @267 device void load_batch
+  (constant @42 int kVector (? P::channels_last 1 P::vector))
+  (constant @43 bool kWholeUnits (&& P::channels_last (== P::vector kPack)))
+  (constant @44 int kWords (? kWholeUnits 4 kPack))
+  (constant @45 int kItems (* kUnits (/ kPixels kVector)))
+  (constant @46 int kBatch (/ 32 kWords))
+  (constant @47 int kBatches (call ceil_div kItems (* kBatch P::producers)))
+  (alias @48 Words (array (array "unsigned int" kWords) kBatch))
+  (function @51 device void load_batch
     (comment "Loads a batch of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -592,7 +593,7 @@
             (if @36 (&& inside (|| (== (% P::in_channels P::chunk) 0) (< c left)))
               (then
                 (do @37 (= (at (at words item) c) (? (== (* P::vector kBytes) 4) (* (reinterpret_cast (pointer (const "unsigned int")) element)) (call bits_of (* element))))))))))))
-  (function @313 device void store_batch
+  (function @97 device void store_batch
     (comment "Writes a batch to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -615,7 +616,8 @@
               (if @15 (== kVector 2)
                 (then
                   (do @16 (= (at place 1) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
-  (function @339 device void pin
+  (file "halo_gemm.cu")
+  (function @223 device void pin
     (comment "Keeps the compiler from moving sums across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kSumArrays) kParts)) sums)
@@ -623,7 +625,7 @@
       (for @4 (pragma "unroll") (declare @4 int array 0) (< array kSumArrays) (++ array)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) array) i)))))))
-  (function @354 device void multiply_chunk
+  (function @238 device void multiply_chunk
     (comment "Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums.")
     (attributes "__forceinline__")
@@ -655,11 +657,11 @@
                     (then
                       (declare @27 (const int) tap (+ (* row P::kernel_w) column))
                       (do @28 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
-  (function @394 constexpr bool has_taps
+  (function @278 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (return @1 (&& (|| (> kPhaseGroups 1) (< (/ phase P::stride_w) P::kernel_h)) (< (% phase P::stride_w) P::kernel_w))))
-  (function @399 device float sum_of
+  (function @283 device float sum_of
     (comment "A part's sum of a phase and the thread's i-th channel, for its row of that half.")
     (attributes "__forceinline__")
     (argument (reference (array (const Sums) kSumArrays)) sums)
@@ -668,22 +670,22 @@
     (argument int half)
     (declare @1 (const int) column (+ (+ (* (/ i 2) 4) (* half 2)) (% i 2)))
     (return @2 (? P::joined (at (at sums 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at sums phase) column) 0))))
-  (constant @405 int kOwn (/ P::columns 4))
-  (constant @406 bool kAhead (&& P::has_bias (<= kOwn 16)))
-  (function @409 device int own_channel
+  (constant @289 int kOwn (/ P::columns 4))
+  (constant @290 bool kAhead (&& P::has_bias (<= kOwn 16)))
+  (function @293 device int own_channel
     (comment "The block's channel that is the thread's i-th, whose first is `channel`.")
     (attributes "__forceinline__")
     (argument int channel)
     (argument int i)
     (return @1 (+ (+ channel (* (/ i P::channel_run) (* 4 P::channel_run))) (% i P::channel_run))))
-  (function @414 device float finish
+  (function @298 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @421 device void store_parts
+  (function @305 device void store_parts
     (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
@@ -742,7 +744,7 @@
                         (for @51 (pragma "unroll") (declare @51 int v 0) (< v P::store) (++ v)
                           (do @52 (= (at values v) (call finish (call sum_of (at sums part) (+ phase v) i half) (? kAhead (at ahead i) (? P::has_bias (at bias own) 0))))))
                         (do @56 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))))))))))))
-  (function @487 kernel void halo_gemm
+  (function @371 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "842e1826c48823bd29d0b536817d8d7d61a76247f0008b5361ebd8d8e349b4f8")
+  (digest "3a699e51f26798eac580f5ae13b2c786c74fb52191baa5424af7e662c3ddea3f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1045,13 +1045,13 @@
       (then
         (do @21 (call __syncwarp)
           (trail "one lane arrives for all")))))
-  (file "shift_gemm.cu")
-  (record @216 Place
+  (file "shift_gemm.operands.h")
+  (record @6 Place
     (comment "Where a thread reads in rows that begin anywhere.")
     (field int piece (trail "the tile's first staged column in its piece, in the first row that the thread reads"))
     (field int column (trail "the image's, of the thread's first word"))
     (field bool at_edge (trail "the tile has columns outside of the image")))
-  (function @226 device void load_run
+  (function @16 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
@@ -1104,7 +1104,8 @@
       (do @47 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @48 (= (at (at run i) 2) (at (at words 1) i)))
       (do @49 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (function @280 device void pin
+  (file "shift_gemm.cu")
+  (function @218 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1112,7 +1113,7 @@
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
-  (function @294 device void release
+  (function @232 device void release
     (comment "Says for a warp that it has read or filled a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
@@ -1121,7 +1122,7 @@
     (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive barrier)))))
-  (function @302 device void multiply_tap
+  (function @240 device void multiply_tap
     (comment "A tap's products, for all tiles: the first of their sums where `accumulate` is 0.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1132,7 +1133,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs P::type kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @312 device void multiply_chunk
+  (function @250 device void multiply_chunk
     (comment "All products of one chunk, from the thread's first position in the staged input on. In a tile's first chunk `later`")
     (comment "is 0; in others the stage of `previous` is free as soon as its products are done.")
     (attributes "__forceinline__")
@@ -1166,7 +1167,7 @@
             (if @29 (&& (&& (! P::resident) (== (call used_before offset) 0)) (== step 0))
               (then
                 (do @30 (call release previous (== later 1))))))))))
-  (function @350 device void next_stage
+  (function @288 device void next_stage
     (comment "Goes on to the next stage.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1990,18 +1991,18 @@
       (for @31 (pragma "unroll") (declare @31 int i 0) (< i 4) (++ i)
         (do @32 (= (at (at (at sums (/ phase kMerged)) tile) (+ (+ (* (% phase kMerged) (/ P::columns 2)) (* (% quad (/ kStoredColumns 8)) 4)) i)) (at total i))))))
   (file "shift_gemm.cu")
-  (record @367 Tile
+  (record @305 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @372 device Tile tile_at
+  (function @310 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
     (argument (const int) tiles_x)
     (return @1 (init (* (/ index (* tiles_y tiles_x)) P::tile_n) (* (% (/ index tiles_x) tiles_y) P::tile_h) (* (% index tiles_x) P::tile_w))))
-  (function @377 device Place place_of
+  (function @315 device Place place_of
     (comment "The place of a thread that reads from a `row` behind the tile's first on, and from its staged `column`.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
@@ -2015,7 +2016,7 @@
     (declare @2 (const int) first_column (+ (. tile m_x) kFirstColumn))
     (declare @3 (const "long long") plane (+ (* (static_cast "long long" (+ (. tile image) image)) kInChannels) channel))
     (return @4 (init (call place_in_piece x (+ (* (+ (+ (* plane in_h) (. tile m_y)) row) in_w) first_column)) (+ (+ first_column column) kRunStart) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w)))))
-  (function @386 device void skip_tile
+  (function @324 device void skip_tile
     (comment "Goes on to the stage behind those of one tile.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -2026,7 +2027,7 @@
       (then
         (do @4 (-= stage P::stages))
         (do @5 (^= parity 1)))))
-  (function @395 kernel void shift_gemm
+  (function @333 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
