@@ -443,10 +443,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             x, tile.image, first_in + rank * kOwnChunks * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
             kByWarps ? warp - kConsumers / 32 : thread % 32 * (kProducers / 32) + thread / 32, batch, rows, columns);
       }
-      // Stages that may have something beside the tile's rows.
-      int uncleared = kByRows && has_gaps(tile.m_y + above, tile.m_x + kFirstColumn, batch - tile.image, rows, columns)
-                          ? P::stages
-                          : 0;
+      int uncleared = 0;  // stages that may have something beside the tile's rows
+      uncleared = kByRows && has_gaps(tile.m_y + above, tile.m_x + kFirstColumn, batch - tile.image, rows, columns)
+                      ? P::stages
+                      : 0;
       for (int chunk = rank * kOwnChunks; chunk < (rank + 1) * kOwnChunks; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * kStageBytes;

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "3a699e51f26798eac580f5ae13b2c786c74fb52191baa5424af7e662c3ddea3f")
+  (digest "a4b62c74bfc4b5c3f6fe4b32eee94a60c431dbc83b5c53ae4da6148fd3aaa9ce")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -2143,8 +2143,9 @@
           (if @108 kByRows
             (then
               (do @109 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))))
-          (comment @113 "Stages that may have something beside the tile's rows.")
-          (declare @114 int uncleared (? (&& kByRows (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns)) P::stages 0))
+          (declare @113 int uncleared 0
+            (trail "stages that may have something beside the tile's rows"))
+          (do @114 (= uncleared (? (&& kByRows (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns)) P::stages 0)))
           (for @117 plain (declare @117 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
             (do @118 (call mbarrier_wait (& (at empty stage)) parity))
             (declare @119 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))

@@ -427,7 +427,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
       const float* image = x + tile.image * 32768ll;
-      // Stages that may have something beside the tile's rows.
       for (int chunk = 0; chunk < 8; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = shared + stage * 82432;

@@ -916,7 +916,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
       Copy copy = find_copy(x, tile.image, 0, tile.m_y - 1, tile.m_x - 4, warp - 8);
-      // Stages that may have something beside the tile's rows.
+      // stages that may have something beside the tile's rows
       int uncleared = has_gaps(tile.m_y - 1, tile.m_x - 4) ? 4 : 0;
       for (int chunk = 0; chunk < 2; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
