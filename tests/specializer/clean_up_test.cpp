@@ -128,6 +128,23 @@ TEST(CleanUp, ValuesStandAtTheirDeclaration) {
             "  const float sum = x[size];\n  float other = 0;\n  y[0] = sum + other;\n");
 }
 
+TEST(CleanUp, RecordsToo) {
+  constexpr std::string_view kItems = R"sexp(
+  (function @20 device Pair pair_of
+    (argument int count)
+    (declare @1 Pair pair)
+    (do @2 (= (. pair count) (* count count)))
+    (return @3 pair))
+)sexp";
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 Pair pair)
+    (if @2 (== P::n 3) (then (do @3 (= pair (call pair_of size)))))
+    (do @4 (+= (. pair count) 1))
+    (do @5 (= (at y 0) (. pair count))))sexp",
+                    kItems),
+            "  Pair pair = pair_of(size);\n  ++pair.count;\n  y[0] = pair.count;\n");
+}
+
 TEST(CleanUp, NamesThatWouldClashKeepTheirBraces) {
   EXPECT_EQ(body_of(R"sexp(
     (if @1 true
