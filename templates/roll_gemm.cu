@@ -216,8 +216,8 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Eleme
           kSteps * kDepth <= P::in_channels || (kSteps - 1) * kDepth + quarter * (kPack / 2) < P::in_channels);
     }
     if (P::channels_last) {
-      if (kTurns == 1 && step > 0) {
-        wgmma_wait(0);
+      if (kTurns == 1) {
+        wgmma_wait(0);  // the run may be overwritten
       }
       read = arrange(runs[at], words[step % 2]);
     }

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "cf138bd9ceda0c42bddd4d7c0ef9234a69d063164732dcbca02d71c73df8e056")
+  (digest "b62e976ca10a359398a497dc1bbcc235db638bab9b5e431366e7491ca357d888")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -728,9 +728,10 @@
                   (do @15 (call load_last_pixels (at words 0) (- step_row (* quarter (/ kPack 2))) turn (|| (<= (* kSteps kDepth) P::in_channels) (< (+ (* (- kSteps 1) kDepth) (* quarter (/ kPack 2))) P::in_channels))))))))))
       (if @19 P::channels_last
         (then
-          (if @20 (&& (== kTurns 1) (> step 0))
+          (if @20 (== kTurns 1)
             (then
-              (do @21 (call wgmma_wait 0))))
+              (do @21 (call wgmma_wait 0)
+                (trail "the run may be overwritten"))))
           (do @23 (= read (call arrange (at runs at) (at words (% step 2)))))))
       (if @25 (? P::channels_last (== step (* (/ (- kSteps 1) 2) 2)) (== step (- kSteps 1)))
         (then

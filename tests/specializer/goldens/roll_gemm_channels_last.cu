@@ -359,9 +359,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2], const unsigned s
     if (step % 2 == 0) {
       load_pixels(words[0], words[1], step_row, turn);
     }
-    if (step > 0) {
-      wgmma_wait(0);
-    }
+    wgmma_wait(0);  // the run may be overwritten
     read = arrange(runs[0], words[step % 2]);
     if (step == 0) {
       __syncwarp();
