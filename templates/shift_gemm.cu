@@ -32,8 +32,6 @@ using P = Parameters;
 using Element = P::Element;
 
 constexpr int kConsumers = 256;
-constexpr int kProducers = 128;
-constexpr int kThreads = kConsumers + kProducers;
 constexpr int kTileWarps = P::in_turn ? 4 : 8;  // of consumers, that make a tile
 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
@@ -117,6 +115,13 @@ constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, 
 // none and runs little of it, the consumers what they read.
 constexpr bool kSplitsRead = P::split && kOffsetsH == 1 && kRun <= 2 * P::run;
 constexpr bool kSplitsStaged = P::split && !kSplitsRead;
+
+// Where sums and the operands of runs leave registers for it, there are twice the producers.
+constexpr bool kWideProducers =
+    kSplitsStaged &&
+    kParts * kPhases * kTiles * P::columns / 2 + 8 * (P::run - 1 + kMostOffsetW - kLeastOffsetW) <= 104;
+constexpr int kProducers = kWideProducers ? 256 : 128;
+constexpr int kThreads = kConsumers + kProducers;
 
 // Weights: for each product and step a K-major B operand without swizzle, two columns of 16-byte rows; f32x3 has one of
 // high and one of low parts, and in memory, behind all chunks, the exponents of its columns' scales, and what was found
@@ -412,7 +417,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(P::split && !P::channels_last ? 72 : 88);
+    setmaxnreg_decrease(kWideProducers ? 56 : P::split && !P::channels_last ? 72 : 88);
     const int thread = threadIdx.x - kConsumers;
     const long long plane = static_cast<long long>(in_h) * in_w;
     unsigned long long* landing = kSplitsStaged ? landed : full;  // of rows
@@ -517,7 +522,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase(P::split && !P::channels_last ? 216 : 208);
+    setmaxnreg_increase(kWideProducers ? 200 : P::split && !P::channels_last ? 216 : 208);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;

@@ -15,11 +15,12 @@ __device__ __forceinline__ int place_in_piece(const Element* __restrict__ x, lon
 // A producer has one row of an image in some channels, kRowChannels apart. Every fourth channel has the same skew, so
 // all that differs between a producer's copies of a tile, in all of its chunks, is where they come from. A warp's lanes
 // ask one after the other, so all warps do. Where a warp's copies are alike, one lane asks for all of them, which is
-// quicker: where channels have one row in a tile, and of one image, where a warp has every fourth row.
+// quicker: where channels have one row in a tile, and of one image, where a warp has one row in kRowWarps.
 constexpr int kImageRows = P::tile_n * kStagedRows;  // of a channel
 constexpr bool kByWarps = kByRows && (kImageRows == 1 || (!kSkewed && P::tile_n == 1 && kImageRows <= 16));
-constexpr int kWarpRows = kByWarps ? ceil_div(kImageRows, kProducers / 32) : 1;
-constexpr int kRowArrivals = kByWarps ? kProducers / 32 : kProducers;
+constexpr int kRowWarps = kProducers / 32;
+constexpr int kWarpRows = kByWarps ? ceil_div(kImageRows, kRowWarps) : 1;
+constexpr int kRowArrivals = kByWarps ? kRowWarps : kProducers;
 constexpr int kMostRowChannels = kSkewed                                 ? kRowArrivals / kImageRows / 4 * 4
                                  : kByWarps && kImageRows > kRowArrivals ? 1
                                                                          : kRowArrivals / kImageRows;
@@ -48,8 +49,8 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   const int channel = producer / kImageRows;
   const int row = producer % kStagedRows;
   const int image = producer / kStagedRows % P::tile_n;
-  const int above = kWarpRows == 1 ? 0 : max(0, 3 - first_row - row) / 4;  // a warp's rows that are not of the image
-  const int iy = first_row + row + 4 * above;
+  const int above = kWarpRows == 1 ? 0 : max(0, kRowWarps - 1 - first_row - row) / kRowWarps;  // rows of a warp
+  const int iy = first_row + row + kRowWarps * above;
   // The staged columns of the image, and the pieces of them, behind where the row's first column would lie.
   const int begin = max(first_column, 0) - first_column;
   const int end = min(first_column + kStagedColumns, in_w) - first_column;
@@ -65,10 +66,10 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   const bool at_end = kSkewed && is_copied &&
                       (start + begin < kPiece - 1 || start + (kInChannels - 1) * plane + end + (kPiece - 1) >
                                                          static_cast<long long>(batch) * kInChannels * plane);
-  const int rows = kWarpRows == 1 ? 1 : max(0, (min(first_row + kStagedRows, in_h) - iy + 3) / 4);
+  const int rows = kWarpRows == 1 ? 1 : max(0, (min(first_row + kStagedRows, in_h) - iy + (kRowWarps - 1)) / kRowWarps);
   return {channel,
           x + (start - skew + head + (first_channel + channel) * plane),
-          channel * kChannelPitch + (image * kStagedRows + row + 4 * above) * kRowPitch + head,
+          channel * kChannelPitch + (image * kStagedRows + row + kRowWarps * above) * kRowPitch + head,
           is_copied ? (tail - head) * kBytes : 0,
           at_end,
           rows};
@@ -114,8 +115,8 @@ __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int cha
 #pragma unroll 16
       for (int round = 0; round < kRounds; ++round) {
         if (kWholeRounds || copy.channel + round * kRowChannels < channels) {
-          bulk_load(to + copy.to + (row * 4 * kRowPitch + round * kRowChannels * kChannelPitch),
-                    copy.from + (row * 4 * in_w + round * kRowChannels * plane), copy.bytes, full);
+          bulk_load(to + copy.to + (row * kRowWarps * kRowPitch + round * kRowChannels * kChannelPitch),
+                    copy.from + (row * kRowWarps * in_w + round * kRowChannels * plane), copy.bytes, full);
         }
       }
     }

@@ -79,18 +79,19 @@ __device__ __forceinline__ void store_piece_split(float* to, const Piece& piece,
 }
 
 // The largest magnitude of a thread's pieces of an image, of those that are finite where `finite`. NaN don't count.
-constexpr int kLookBatch = ceil_div(kPieces, ceil_div(kPieces, 4));  // pieces that are read together
+constexpr int kMostBatch = kWideProducers ? 2 : 4;  // pieces that are read together: registers
+constexpr int kBatch = ceil_div(kPieces, ceil_div(kPieces, kMostBatch));
 __device__ __forceinline__ float largest_of_pieces(const float* own, int thread) {
   float most[2] = {0, 0};
 #pragma unroll
-  for (int batch = 0; batch < kPieces; batch += kLookBatch) {
-    Piece pieces[kLookBatch];
+  for (int batch = 0; batch < kPieces; batch += kBatch) {
+    Piece pieces[kBatch];
 #pragma unroll
-    for (int i = 0; i < kLookBatch; ++i) {
+    for (int i = 0; i < kBatch; ++i) {
       load_piece(pieces[i], own + place_of_piece(batch + i), has_piece(batch + i, thread));
     }
 #pragma unroll
-    for (int i = 0; i < kLookBatch; ++i) {
+    for (int i = 0; i < kBatch; ++i) {
 #pragma unroll
       for (int v = 0; v < (P::channels_last ? 4 : 2 * kWide); ++v) {
         most[v % 2] = fmaxf(most[v % 2], fabsf(pieces[i][v]));
@@ -115,17 +116,16 @@ __device__ __forceinline__ float largest_finite_of_pieces(const float* own, int 
   return most;
 }
 
-constexpr int kSplitBatch = ceil_div(kPieces, ceil_div(kPieces, 4));
 __device__ __forceinline__ void split_pieces(float* own, int thread, float scale) {
 #pragma unroll
-  for (int batch = 0; batch < kPieces; batch += kSplitBatch) {
-    Piece pieces[kSplitBatch];
+  for (int batch = 0; batch < kPieces; batch += kBatch) {
+    Piece pieces[kBatch];
 #pragma unroll
-    for (int i = 0; i < kSplitBatch; ++i) {
+    for (int i = 0; i < kBatch; ++i) {
       load_piece(pieces[i], own + place_of_piece(batch + i), has_piece(batch + i, thread));
     }
 #pragma unroll
-    for (int i = 0; i < kSplitBatch; ++i) {
+    for (int i = 0; i < kBatch; ++i) {
       if (has_piece(batch + i, thread)) {
         store_piece_split(own + place_of_piece(batch + i), pieces[i], scale);
       }
@@ -174,8 +174,11 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
   for (int i = 0; i < kSplitImages; ++i) {
     float largest = found[i * (kProducers / 32) + thread / 32];
     if (!kByImages) {
-      const float4 all = reinterpret_cast<const float4*>(found)[i];
-      largest = fmaxf(fmaxf(all.x, all.y), fmaxf(all.z, all.w));
+#pragma unroll
+      for (int warp = 0; warp < kProducers / 32; warp += 4) {
+        const float4 four = *reinterpret_cast<const float4*>(found + i * (kProducers / 32) + warp);
+        largest = fmaxf(largest, fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w)));
+      }
     }
     int exponent = __shfl_sync(0xffffffffu, kept, i);
     const float scaled = largest * power_of_two(exponent);

@@ -14,7 +14,7 @@ namespace {
 using shift_gemm::Block;
 using shift_gemm::Facts;
 
-constexpr std::int64_t kThreads = 384;
+constexpr std::int64_t kConsumers = 256;
 constexpr std::size_t kMostPlans = 16;
 
 Parameters parameters_of(const Facts& f, const Block& b) {
@@ -56,7 +56,7 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   plan.template_name = "shift_gemm";
   plan.predicted_seconds = seconds;
   plan.parameters = parameters_of(f, b);
-  plan.threads = kThreads;
+  plan.threads = kConsumers + producers(f, b);
   plan.cluster = static_cast<int>(b.cluster);
   plan.shared_bytes = shared_bytes(f, b);
   plan.packed_bytes = packed_bytes(f, b);

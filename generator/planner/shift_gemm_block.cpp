@@ -14,7 +14,6 @@ namespace convtgen::shift_gemm {
 namespace {
 
 constexpr std::int64_t kConsumers = 256;
-constexpr std::int64_t kProducers = 128;
 constexpr std::int64_t kMostSums = 256;  // of a thread: phases * tiles of 64 positions * columns * sets
 constexpr std::int64_t kMostRegisters = 152;
 constexpr std::int64_t kMostSplitRegisters = 168;
@@ -22,6 +21,7 @@ constexpr std::int64_t kMostRegistersInTurn = 160;  // the same with the words o
 constexpr std::int64_t kSkewRegisters = 20;         // less where rows begin anywhere
 constexpr std::int64_t kMostProducts = 1024;        // in the unrolled body
 constexpr std::int64_t kMostTerms = 16;        // products of a sum of f32x3: each addition on tensor cores truncates
+constexpr std::int64_t kMostBesideWide = 104;  // registers of f32x3's consumers, beside twice the producers
 constexpr std::int64_t kMostSplitChunk = 128;  // input channels of a stage of f32x3
 constexpr std::int64_t kMostCluster = 8;
 constexpr std::int64_t kLeastPieceBytes = 128;  // of a bulk copy of pixels
@@ -29,6 +29,16 @@ constexpr std::int64_t kMostLongProducts = 48;  // of a warpgroup in chunks of e
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the weights of a block
 constexpr std::int64_t kPackThreads = 256;                        // of a block that packs weights
 constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
+
+/// Sums of a thread.
+std::int64_t sums(const Facts& f, const Block& b) {
+  return f.parts * b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2;
+}
+
+/// Positions that a thread has operands for.
+std::int64_t operand_places(const Facts& f, const Block& b) {
+  return b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns);
+}
 
 /// As many stages as fit, of at most six; false where not even two do.
 bool choose_stages(const Facts& f, Block& b) {
@@ -109,11 +119,10 @@ bool choose_store(const Facts& f, Block& b) {
 /// serialised by the assembler (C7512). Of f32x3, the turns are a run's high and low parts; what the low ones are made
 /// from waits meanwhile, unless the consumer does. Chooses that, and tells whether the registers suffice.
 bool choose_ahead(const Facts& f, Block& b) {
-  const std::int64_t sums = f.parts * b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2;
-  const std::int64_t places = b.run - 1 + greatest_offset(f.columns) - least_offset(f.columns);
+  const std::int64_t places = operand_places(f, b);
   const std::int64_t operands = f.split ? places : std::min(places, b.run / 2 * f.layer.kernel.w);
   const std::int64_t waiting = f.split && f.channels_last ? 2 * (places + 3) : 0;
-  const std::int64_t least = sums + 2 * 4 * operands;
+  const std::int64_t least = sums(f, b) + 2 * 4 * operands;
   const std::int64_t most =
       (f.split ? kMostSplitRegisters : kMostRegisters) - (!f.split && is_skewed(f, b) ? kSkewRegisters : 0);
   b.ahead = splits_read(f, b) || least + waiting <= most;
@@ -124,7 +133,7 @@ bool choose_ahead(const Facts& f, Block& b) {
 /// anywhere.
 bool has_producers(const Facts& f, const Block& b) {
   const std::int64_t rows = b.tile_n * staging_of(f, b).image_rows * (is_skewed(f, b) ? 4 : 1);
-  return !b.bulk || f.channels_last || rows <= kProducers;
+  return !b.bulk || f.channels_last || rows <= producers(f, b);
 }
 
 /// The tile that is predicted to take least, with the least halo; false where none fits.
@@ -328,7 +337,8 @@ Staging staging_of(const Facts& f, const Block& b) {
   out.weight_bytes = f.layer.kernel.h * f.layer.kernel.w / groups * (b.chunk / f.depth) * b.columns * 32 * f.parts;
   if (f.split) {
     const bool read = out.offsets_h == 1 && out.run_words <= 2 * b.run;
-    out.scale_bytes = read ? 32 : 16 * b.tile_n + 16 * ceil_div(b.tile_n, 4);
+    const std::int64_t warps = !read && sums(f, b) + 8 * operand_places(f, b) <= kMostBesideWide ? 8 : 4;
+    out.scale_bytes = read ? 32 : 4 * warps * b.tile_n + 16 * ceil_div(b.tile_n, 4);
     out.total_bytes = b.add_rows > 0 || chunks(f, b) > 1 || (read && b.chunk > f.depth)
                           ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512
                           : 0;
@@ -385,6 +395,11 @@ std::int64_t chunks(const Facts& f, const Block& b) {
 
 std::int64_t sum_bytes(const Facts& f, const Block& b) {
   return b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2 * 4 * kConsumers;
+}
+
+std::int64_t producers(const Facts& f, const Block& b) {
+  const bool wide = sums(f, b) + 8 * operand_places(f, b) <= kMostBesideWide;
+  return f.split && wide && !splits_read(f, b) ? 256 : 128;
 }
 
 bool splits_read(const Facts& f, const Block& b) {

@@ -86,6 +86,9 @@ struct Staging {
 /// Whether the consumers of f32x3 split what they read themselves, not the producers what they stage.
 [[nodiscard]] bool splits_read(const Facts& facts, const Block& block);
 
+/// Threads that bring what is staged.
+[[nodiscard]] std::int64_t producers(const Facts& facts, const Block& block);
+
 /// How often a tile of f32x3 adds its sums to totals before its end, where all of its input has one scale.
 [[nodiscard]] std::int64_t times_added(const Facts& facts, const Block& block);
 

@@ -112,7 +112,7 @@ double asking_cycles(const Facts& f, const Block& b, double stages) {
   }
   const double cleared = share_with_gaps(f, b) * std::min(1.0, number(b.stages) / stages);
   return kProducerCycles * (kStageInstructions + kTileInstructions / stages + cleared * kClearInstructions) +
-         copies / 4 * (by_warps(f, b) ? kWarpCopyCycles : kLaneCopyCycles);
+         copies * 32 / number(producers(f, b)) * (by_warps(f, b) ? kWarpCopyCycles : kLaneCopyCycles);
 }
 
 /// Of adding up what the blocks of a cluster made, and of a pipeline that fills for one tile.
@@ -150,7 +150,7 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double read = f.split ? 4 * words / number(staging.vector) + 8 * operands + 16 +
                                     (splits ? 4 * words + 2 * words * kSplitInstructions : 0)
                               : 2 * words / number(staging.vector) + 4 * words + 4 * operands + 8;
-  const double copies = b.bulk ? 0.0 : number(staging.input_bytes / b.copy_bytes) / 128;
+  const double copies = b.bulk ? 0.0 : number(staging.input_bytes / b.copy_bytes) / number(producers(f, b));
 
   // Shared memory gives or takes 128 bytes a cycle, but 16 of an asynchronous copy: weights, runs, and what arrives.
   const double outputs = number(b.phase_rows * f.layer.stride.w * b.run * b.columns) / 4;  // of a thread
@@ -159,16 +159,18 @@ double tile_cycles(const Facts& f, const Block& b) {
       number(staging.input_bytes) / (b.bulk    ? 128.0
                                      : f.split ? number(b.copy_bytes)
                                                : std::min(16.0, number(b.copy_bytes) / kSmallCopyCycles));
-  const double scans =
-      f.split && !splits ? number(staging.input_bytes) / 16 / 128 : 0;  // of a thread, four values each
+  const double scans = f.split && !splits ? number(staging.input_bytes) / 16 / number(producers(f, b))
+                                          : 0;  // of a thread, four values each
   // What f32x3 adds up is written and read again; at a tile's end only what there is.
   const double additions = f.split ? number(times_added(f, b)) / stages : 0;
   const double weights = b.resident ? 0 : number(staging.weight_bytes);
-  const double shared = products * number(merged * b.columns) / 4 + runs + arriving + 3 * scans * 16 +
-                        (f.split ? weights / 128 : 0) + additions * outputs * 16;
+  const double shared = products * number(merged * b.columns) / 4 + runs + arriving +
+                        3 * number(f.split && !splits ? staging.input_bytes : 0) / 128 + (f.split ? weights / 128 : 0) +
+                        additions * outputs * 16;
 
   const double bytes = number(staging.input_bytes) + weights;
-  const double issue = warps / 4 * steps * number(staging.offsets_h) * read + products * 4 + copies * 6 + scans * 27 +
+  const double issue = warps / 4 * steps * number(staging.offsets_h) * read + products * 4 +
+                       (copies * 6 + scans * 27) * number(producers(f, b)) / 128 +
                        (f.split ? 2 * outputs * kAddUpInstructions * (additions + 1 / stages) : 0);
   // A warpgroup that gets nothing ready ahead leaves the tensor cores to the other one meanwhile.
   const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);

@@ -317,7 +317,7 @@ __device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first
                                           int first_row, int first_column, int producer) {
   const int channel = producer / 10;
   const int row = producer % 10;
-  const int above = max(0, 3 - first_row - row) / 4;  // a warp's rows that are not of the image
+  const int above = max(0, 3 - first_row - row) / 4;  // rows of a warp
   const int iy = first_row + row + 4 * above;
   // The staged columns of the image, and the pieces of them, behind where the row's first column would lie.
   const int begin = max(first_column, 0) - first_column;
@@ -810,8 +810,8 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
   }
   named_barrier_sync(1, 128);
   float largest = found[thread / 32];
-  const float4 all = reinterpret_cast<const float4*>(found)[0];
-  largest = fmaxf(fmaxf(all.x, all.y), fmaxf(all.z, all.w));
+  const float4 four = *reinterpret_cast<const float4*>(found);
+  largest = fmaxf(largest, fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w)));
   int exponent = __shfl_sync(4294967295u, kept, 0);
   const float scaled = largest * power_of_two(exponent);
   if (chunk == 0 || (largest != 0 && !(scaled >= 8192 && scaled <= 65504))) {
