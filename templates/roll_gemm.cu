@@ -200,26 +200,26 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Eleme
                                                unsigned long long* empty, int zero, int quarter, const int turn) {
   Run runs[kTurns];
   Words words[2];  // with channels last: of two steps, which one read brings
-  unsigned int read;
-  CONVTGEN_UNROLL
+#pragma unroll
   for (int step = 0; step < kSteps; ++step) {
+    const Element* step_row = row + step * (P::channels_last ? kDepth : kDepth * kChannelPitch);
+    const int at = step % kTurns;
+    unsigned int read;
     if (!P::channels_last) {
-      read = load_run(runs[step % 2], row + step * kDepth * kChannelPitch + kRunStart);
-    } else {
-      if (step % 2 == 0 && step + 1 < kSteps) {
-        load_pixels(words[0], words[1], row + step * kDepth, turn,
-                    (step + 2) * kDepth <= P::in_channels || step * kDepth + quarter * kPack < P::in_channels);
-      } else if (step % 2 == 0) {
-        load_last_pixels(
-            words[0], row + step * kDepth - quarter * (kPack / 2), turn,
-            (step + 1) * kDepth <= P::in_channels || step * kDepth + quarter * (kPack / 2) < P::in_channels);
-      }
+      read = load_run(runs[at], step_row + kRunStart);
+    } else if (step % 2 == 0 && (kSteps % 2 == 0 || step < kSteps - 1)) {
+      load_pixels(words[0], words[1], step_row, turn,
+                  kSteps / 2 * 2 * kDepth <= P::in_channels || step * kDepth + quarter * kPack < P::in_channels);
+    } else if (kSteps % 2 == 1 && step == kSteps - 1) {
+      load_last_pixels(
+          words[0], step_row - quarter * (kPack / 2), turn,
+          kSteps * kDepth <= P::in_channels || (kSteps - 1) * kDepth + quarter * (kPack / 2) < P::in_channels);
     }
     if (P::channels_last) {
-      if (kTurns == 1 && step > 0) {
-        wgmma_wait(0);
+      if (kTurns == 1) {
+        wgmma_wait(0);  // the run may be overwritten
       }
-      read = arrange(runs[step % kTurns], words[step % 2]);
+      read = arrange(runs[at], words[step % 2]);
     }
     if (P::channels_last ? step == (kSteps - 1) / 2 * 2 : step == kSteps - 1) {
       __syncwarp();
@@ -227,21 +227,22 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Eleme
         mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
       }
     }
+    const unsigned long long step_weights = wgmma_descriptor_move(weights, step * kProductBytes);
     wgmma_fence();
     CONVTGEN_UNROLL
     for (int kw = 0; kw < P::kernel_w; ++kw) {
       const int shift = P::padding_w - P::dilation_w * kw - kFirstColumn - kRunStart;
       CONVTGEN_UNROLL
       for (int tile = 0; tile < kTiles; ++tile) {
-        wgmma_rs(P::type, kWgmmaMajorK, sums[tile], runs[step % kTurns][2 * tile + shift],
-                 wgmma_descriptor_move(weights, (kw * kSteps + step) * kProductBytes), 1);  // kernel column {kw}
+        wgmma_rs(P::type, kWgmmaMajorK, sums[tile], runs[at][2 * tile + shift],
+                 wgmma_descriptor_move(step_weights, kw * kSteps * kProductBytes), 1);  // kernel column {kw}
       }
     }
     if (!kOneGroup || step == kSteps - 1) {
       wgmma_commit();
     }
-    if (kChunks > 1 || (kTurns > 1 && step > 0 && step < kSteps - 1)) {
-      wgmma_wait(1);  // the other run may be overwritten
+    if (kChunks > 1 || (kTurns > 1 && kSteps > 2)) {
+      wgmma_wait(1);  // the run before may be overwritten
     }
   }
 }

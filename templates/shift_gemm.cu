@@ -111,15 +111,14 @@ constexpr int kInputBytes = (!P::channels_last ? P::chunk * kChannelPitch
 constexpr int kRunStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kVector * kVector;
 constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, kVector) * kVector;
 
-// Who splits what is staged for f32x3: the producers, once for all taps that share it; or, where rows of taps share none
-// and runs little of it, the consumers what they read.
+// Who splits what is staged for f32x3: the producers, once for all taps that share it; or, where rows of taps share
+// none and runs little of it, the consumers what they read.
 constexpr bool kSplitsRead = P::split && kOffsetsH == 1 && kRun <= 2 * P::run;
 constexpr bool kSplitsStaged = P::split && !kSplitsRead;
 // Where sums, operands and words leave registers for it, there are twice the producers.
 constexpr bool kWideProducers =
-    kSplitsStaged && kParts * kPhases * kTiles * P::columns / 2 +
-                             8 * (P::run - 1 + kMostOffsetW - kLeastOffsetW) + 4 * kRun <=
-                         136;
+    kSplitsStaged &&
+    kParts * kPhases * kTiles * P::columns / 2 + 8 * (P::run - 1 + kMostOffsetW - kLeastOffsetW) + 4 * kRun <= 136;
 constexpr int kProducers = kWideProducers ? 256 : 128;
 constexpr int kThreads = kConsumers + kProducers;
 
@@ -183,8 +182,9 @@ static_assert(!P::split || P::tile_n <= 32, "a lane for each image");
 static_assert(!kSplitsRead || P::ahead, "what is read is split while products run");
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kVector == 0, "stages are aligned");
 
-// One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
-// products with low parts.
+// One thread's sums for one tile, in phases that one product makes.
+//
+// Behind those of all phases, f32x3 has the sums of products with low parts.
 using Sums = float[kProductColumns / 2];
 constexpr int kPhaseSums = kPhases / kMerged;
 constexpr int kSums = kParts * kPhaseSums;
@@ -196,8 +196,10 @@ using Words = unsigned int[2][kRun];  // for the halves of a product's depth
 #include "shift_gemm.weights.h"
 
 // Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
-// input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
-// thread, so with channels last a product's depth is another order of them.
+// input channels, tap and step the two columns of a B operand.
+//
+// What a consumer reads of x in one piece goes to one thread, so with channels last a product's depth is another order
+// of them.
 extern "C" __global__ void __launch_bounds__(256)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
   if constexpr (P::split) {
@@ -214,69 +216,7 @@ extern "C" __global__ void __launch_bounds__(256)
 #include "shift_gemm.pixels.h"
 #include "shift_gemm.rows.h"
 
-// Of skewed rows: where the tile's first staged column lies in its piece, in the first row that the thread reads; the
-// image's column of the thread's first word; and whether the tile has columns outside of the image.
-struct Place {
-  int piece;
-  int column;
-  bool at_edge;
-};
-
-// Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
-// A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,
-// they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)
-__device__ __forceinline__ void load_run(Run& run, const Element* row, const Place& place, const int in_w) {
-  Words words;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-#pragma unroll
-    for (int i = 0; i < kRun; i += kVector) {
-      if (P::channels_last) {
-        words[half][i] = operand(*reinterpret_cast<const unsigned int*>(
-            row + (P::bulk ? i / P::run * kRunPitch + i % P::run * P::chunk : i * kPixelPitch) + half * (4 / kBytes)));
-      } else if (P::type == kWgmmaTf32 && kVector == 4) {
-        const uint4 v = *reinterpret_cast<const uint4*>(row + half * 4 * kChannelPitch + i);
-        words[half][i] = operand(v.x);
-        words[half][i + 1] = operand(v.y);
-        words[half][i + 2] = operand(v.z);
-        words[half][i + 3] = operand(v.w);
-      } else if (kVector == 1) {
-        words[half][i] = operand(*reinterpret_cast<const unsigned int*>(row + half * 4 * kChannelPitch + i));
-      } else if (P::type == kWgmmaTf32) {
-        const uint2 v = *reinterpret_cast<const uint2*>(row + half * 4 * kChannelPitch + i);
-        words[half][i] = operand(v.x);
-        words[half][i + 1] = operand(v.y);
-      } else {
-        // Two channels, position by position.
-        const unsigned int low = *reinterpret_cast<const unsigned int*>(row + half * 8 * kChannelPitch + i);
-        const unsigned int high = *reinterpret_cast<const unsigned int*>(row + (half * 8 + 1) * kChannelPitch + i);
-        words[half][i] = (low & 0xffffu) | high << 16;
-        words[half][i + 1] = low >> 16 | (high & 0xffff0000u);
-      }
-    }
-  }
-  if (kSkewed && place.at_edge) {
-#pragma unroll
-    for (int i = 0; i < kRun; ++i) {
-      if (static_cast<unsigned int>(place.column + i) >= static_cast<unsigned int>(in_w)) {
-        words[0][i] = 0;
-        words[1][i] = 0;
-      }
-    }
-  }
-#pragma unroll
-  for (int i = 0; i < kRun; ++i) {
-    wgmma_pin_operand(words[0][i]);
-    wgmma_pin_operand(words[1][i]);
-  }
-#pragma unroll
-  for (int i = 0; i < kRun - 1; ++i) {
-    run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1];
-    run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1];
-  }
-}
+#include "shift_gemm.operands.h"
 
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[kSums][kTiles]) {
@@ -309,37 +249,38 @@ __device__ __forceinline__ void multiply_tap(Sums (&sums)[kSums][kTiles], int pa
   }
 }
 
-// All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first
-// chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
-// as soon as its products are done.
+// All products of one chunk, from the thread's first position in the staged input on. In a tile's first chunk `later`
+// is 0; in others the stage of `previous` is free as soon as its products are done.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows,
                                                unsigned long long weights, int later, unsigned long long* previous,
                                                const Place& place, const int in_w) {
-  Run runs[2];
-  CONVTGEN_UNROLL
+  Run runs[kRuns];
+#pragma unroll
   for (int step = 0; step < kSteps; ++step) {
+    const Element* step_rows = rows + step * kStepPitch;
+    const unsigned long long step_weights = wgmma_descriptor_move(weights, step * kProductBytes);
+    const int begun = step > 0 ? 1 : later;
     CONVTGEN_UNROLL
     for (int offset = 0; offset < kOffsetsH; ++offset) {
       if (is_used(offset)) {
-        const int at = (step * used_before(kOffsetsH) + used_before(offset)) % 2;
-        const int skew = kSkewed ? (place.piece + offset * in_w) % kPiece : 0;
-        load_run(runs[at], rows + staged_row(step, offset) + skew, place, in_w);
+        const int at = kUsedRows > 1 ? used_before(offset) : step % kRuns;
+        load_run(runs[at], step_rows + staged_row(0, offset) + (kSkewed ? (place.piece + offset * in_w) % kPiece : 0),
+                 place, in_w);
         wgmma_fence();
         CONVTGEN_UNROLL
         for (int kh = 0; kh < kBlockTapRows; ++kh) {
           if (offset_of_row(kh) == offset) {
             CONVTGEN_UNROLL
             for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-              const int first = step == 0 && is_first(kh, kw) ? 1 : 0;
               multiply_tap(sums, sums_of_tap(kh, kw), runs[at], shift_of_tap(kw),
-                           wgmma_descriptor_move(weights, operand_of_tap(kh, kw, step)),
-                           first == 1 ? later : 1);  // tap ({kh}, {kw})
+                           wgmma_descriptor_move(step_weights, operand_of_tap(kh, kw, 0)),
+                           is_first(kh, kw) ? begun : 1);  // tap ({kh}, {kw})
             }
           }
         }
         wgmma_commit();
-        wgmma_wait(1);  // the other run may be overwritten
-        if (!P::resident && step == 0 && used_before(offset) == 0) {
+        wgmma_wait(1);  // the run before may be overwritten
+        if (!P::resident && used_before(offset) == 0 && step == 0) {
           release(previous, later == 1);
         }
       }
@@ -371,24 +312,16 @@ struct Tile {
   int m_x;
 };
 __device__ __forceinline__ Tile tile_at(int index, const int tiles_y, const int tiles_x) {
-  Tile tile;
-  tile.image = index / (tiles_y * tiles_x) * P::tile_n;
-  tile.m_y = index / tiles_x % tiles_y * P::tile_h;
-  tile.m_x = index % tiles_x * P::tile_w;
-  return tile;
+  return {index / (tiles_y * tiles_x) * P::tile_n, index / tiles_x % tiles_y * P::tile_h, index % tiles_x * P::tile_w};
 }
 
-// The place of a thread that reads from row `iy` of an image of the tile on, and from its staged `column`; `channel` is
-// its first channel.
+// The place of a thread that reads from a `row` behind the tile's first on, and from its staged `column`.
 __device__ __forceinline__ Place place_of(const Tile& tile, const Element* __restrict__ x, int image, int channel,
-                                          int iy, int column, const int in_h, const int in_w) {
+                                          int row, int column, const int in_h, const int in_w) {
   const int first_column = tile.m_x + kFirstColumn;
-  Place place;
-  place.piece = place_in_piece(
-      x, ((static_cast<long long>(tile.image + image) * kInChannels + channel) * in_h + iy) * in_w + first_column);
-  place.column = first_column + column + kRunStart;
-  place.at_edge = first_column < 0 || first_column + kStagedColumns > in_w;
-  return place;
+  const long long plane = static_cast<long long>(tile.image + image) * kInChannels + channel;
+  return {place_in_piece(x, (plane * in_h + tile.m_y + row) * in_w + first_column), first_column + column + kRunStart,
+          first_column < 0 || first_column + kStagedColumns > in_w};
 }
 
 // Goes on to the stage behind those of one tile.
@@ -444,7 +377,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* turn = resident + 1;                        // of each warpgroup
   unsigned long long* landed = resident + (P::resident ? 1 : 0);  // of f32x3's bulk copies, which are looked at first
   if (kSkewed) {
-    clear_stages(stages);
+    // Puts something everywhere in all stages: what lies beside the image is read before it is made zero.
+    for (int stage = 0; stage < P::stages; ++stage) {
+      for (int i = threadIdx.x * 16; i < kInputBytes; i += kThreads * 16) {
+        *reinterpret_cast<uint4*>(stages + stage * kStageBytes + i) = make_uint4(0, 0, 0, 0);
+      }
+    }
+    fence_proxy_async();
   }
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
@@ -480,7 +419,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     setmaxnreg_decrease(kWideProducers ? 56 : P::split && !P::channels_last ? 72 : 88);
     const int thread = threadIdx.x - kConsumers;
     const long long plane = static_cast<long long>(in_h) * in_w;
-    const int rows = kFlat ? 1 : in_h;  // of an image, as they are copied
+    unsigned long long* landing = kSplitsStaged ? landed : full;  // of rows
+    const int rows = kFlat ? 1 : in_h;                            // of an image, as they are copied
     const int columns = kFlat ? in_h * in_w : in_w;
     if (P::resident && thread == 0) {
       mbarrier_arrive_expect(resident, kAllWeightBytes);
@@ -502,14 +442,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         find_pixels(pixels, tile.m_y + above, tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
       }
       Copy copy;
-      int uncleared = 0;  // stages that may have something beside the tile's rows
       if (kByRows) {
         copy = find_copy(
             x, tile.image, first_in + rank * kOwnChunks * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
             kByWarps ? warp - kConsumers / 32 : thread % 32 * (kProducers / 32) + thread / 32, batch, rows, columns);
-        uncleared =
-            has_gaps(tile.m_y + above, tile.m_x + kFirstColumn, batch - tile.image, rows, columns) ? P::stages : 0;
       }
+      int uncleared = 0;  // stages that may have something beside the tile's rows
+      uncleared = kByRows && has_gaps(tile.m_y + above, tile.m_x + kFirstColumn, batch - tile.image, rows, columns)
+                      ? P::stages
+                      : 0;
       for (int chunk = rank * kOwnChunks; chunk < (rank + 1) * kOwnChunks; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * kStageBytes;
@@ -522,20 +463,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                        tile.m_x + kFirstColumn, thread, batch - tile.image, &full[stage], in_h, in_w);
         } else if (kByRows) {
           Element* staged = reinterpret_cast<Element*>(to);
-          unsigned long long* landing = kSplitsStaged ? &landed[stage] : &full[stage];
           const int channels = P::in_channels % P::chunk == 0
                                    ? P::chunk
                                    : min(P::in_channels - chunk * P::chunk, static_cast<int>(P::chunk));
           if (uncleared != 0 || channels != P::chunk) {
             clear_gaps(staged, channels, tile.m_y + above, tile.m_x + kFirstColumn, thread, batch - tile.image, rows,
                        columns);
-            uncleared -= uncleared != 0 ? 1 : 0;
+            uncleared = max(0, uncleared - 1);
           }
           if (!kByWarps || elect_one()) {
             if (kSkewed && copy.at_end) {
-              copy_end_rows(staged, copy, x, x + batch * in_image, channels, landing, plane);
+              copy_end_rows(staged, copy, x, x + batch * in_image, channels, &landing[stage], plane);
             } else {
-              copy_rows(staged, copy, channels, landing, plane, columns);
+              copy_rows(staged, copy, channels, &landing[stage], plane, columns);
             }
           }
           copy.from += P::chunk * plane;
@@ -617,8 +557,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       Place place;
       if (kSkewed) {
-        const Tile tile = tile_at(index, tiles_y, tiles_x);
-        place = place_of(tile, x, image, first_in + quarter, tile.m_y + above + row, column, in_h, in_w);
+        place =
+            place_of(tile_at(index, tiles_y, tiles_x), x, image, first_in + quarter, above + row, column, in_h, in_w);
       }
       pin(sums);
       Run runs[2] = {};  // of f32x3: of low and of high parts

@@ -4,7 +4,6 @@
 #pragma once
 
 using Values = float[4][kRun];  // of a thread's channels
-constexpr int kStepPitch = kDepth * (P::channels_last ? 1 : kChannelPitch);
 
 // Takes a thread's run to registers, for one step: two adjacent channels of each half of a product's depth, with
 // channels last all four in one piece.

@@ -32,26 +32,26 @@ constexpr bool kHasSpare = kRowChannels * kImageRows < kRowArrivals;  // produce
 
 // What a producer copies in the first of its channels.
 struct Copy {
+  int channel;          // its first
   const Element* from;  // in the chunk that comes next
   int to;               // elements behind the stage's first
   int bytes;            // 0: nothing of the row is in the image
   bool at_end;          // of x: in some channel a piece of the row may not be x's alone
-  int channel;          // its first
   int rows;             // of a warp that has several
 };
 
-// Finds the copies of a tile of the producer, or the warp, of this number. `x` is the whole input, of `batch` images,
-// of which the tile's first is `first_image`.
+// Finds the copies of a tile of the producer, or the warp, of this number.
+//
+// `x` is the whole input, of `batch` images, of which the tile's first is `first_image`.
 __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int first_image, int first_channel,
                                           int first_row, int first_column, int producer, int batch, const int in_h,
                                           const int in_w) {
   const int channel = producer / kImageRows;
   const int row = producer % kStagedRows;
   const int image = producer / kStagedRows % P::tile_n;
-  // A warp's rows begin with the first one in the image.
-  const int above = kWarpRows == 1 ? 0 : max(0, kRowWarps - 1 - first_row - row) / kRowWarps;
+  const int above = kWarpRows == 1 ? 0 : max(0, kRowWarps - 1 - first_row - row) / kRowWarps;  // rows of a warp
   const int iy = first_row + row + kRowWarps * above;
-  // The staged columns that are of the image, and the pieces of them, behind where the row's first column would lie.
+  // The staged columns of the image, and the pieces of them, behind where the row's first column would lie.
   const int begin = max(first_column, 0) - first_column;
   const int end = min(first_column + kStagedColumns, in_w) - first_column;
   const long long plane = static_cast<long long>(in_h) * in_w;
@@ -60,30 +60,23 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   const int skew =
       kSkewed ? place_in_piece(x, start + (P::groups == 1 ? channel : first_channel + channel) * plane) : 0;
   const int head = kSkewed ? (skew + begin) / kPiece * kPiece : begin;
-  const int tail = kSkewed ? ceil_div(skew + end, kPiece) * kPiece : end;
+  const int tail = kSkewed ? (skew + end + (kPiece - 1)) / kPiece * kPiece : end;
   const bool is_copied = (!kHasSpare || channel < kRowChannels) && (P::tile_n == 1 || first_image + image < batch) &&
                          iy >= 0 && iy < in_h && begin < end;
-  Copy copy;
-  copy.channel = channel;
-  copy.from = x + (start - skew + head + (first_channel + channel) * plane);
-  copy.to = channel * kChannelPitch + (image * kStagedRows + row + kRowWarps * above) * kRowPitch + head;
-  copy.bytes = is_copied ? (tail - head) * kBytes : 0;
-  copy.rows = max(0, (min(first_row + kStagedRows, in_h) - iy + (kRowWarps - 1)) / kRowWarps);
-  copy.at_end = kSkewed && is_copied &&
-                (start + begin < kPiece - 1 || start + (kInChannels - 1) * plane + end + (kPiece - 1) >
-                                                   static_cast<long long>(batch) * kInChannels * plane);
-  return copy;
+  const bool at_end = kSkewed && is_copied &&
+                      (start + begin < kPiece - 1 || start + (kInChannels - 1) * plane + end + (kPiece - 1) >
+                                                         static_cast<long long>(batch) * kInChannels * plane);
+  const int rows = kWarpRows == 1 ? 1 : max(0, (min(first_row + kStagedRows, in_h) - iy + (kRowWarps - 1)) / kRowWarps);
+  return {channel,
+          x + (start - skew + head + (first_channel + channel) * plane),
+          channel * kChannelPitch + (image * kStagedRows + row + kRowWarps * above) * kRowPitch + head,
+          is_copied ? (tail - head) * kBytes : 0,
+          at_end,
+          rows};
 }
 
-// Brings what is of x in a piece of a row, and zeros for the rest of it.
-__device__ __forceinline__ void bring_piece(Element* to, const Element* from, const Element* __restrict__ x,
-                                            const Element* end) {
-  for (int i = 0; i < kPiece; ++i) {
-    to[i] = from + i >= x && from + i < end ? from[i] : static_cast<Element>(0);
-  }
-}
-
-// The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`.
+// The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`: of the pieces that are
+// not x's alone the thread brings what is of x, and zeros for the rest.
 __device__ __forceinline__ void copy_end_rows(Element* to, const Copy& copy, const Element* __restrict__ x,
                                               const Element* end, int channels, unsigned long long* full,
                                               long long plane) {
@@ -93,23 +86,24 @@ __device__ __forceinline__ void copy_end_rows(Element* to, const Copy& copy, con
     const int count = copy.bytes / kBytes;
     const int last = from + count > end ? count - kPiece : count;
     const int first = from < x && last > 0 ? kPiece : 0;
-    if (last != count) {
-      bring_piece(staged + last, from + last, x, end);
-    }
-    if (first != 0) {
-      bring_piece(staged, from, x, end);
-    }
     if (first != last) {
       mbarrier_expect(full, (last - first) * kBytes);
       bulk_load(staged + first, from + first, (last - first) * kBytes, full);
+    }
+#pragma unroll 1
+    for (int i = 0; i < count; ++i) {
+      if (i < first || i >= last) {
+        staged[i] = from + i >= x && from + i < end ? from[i] : static_cast<Element>(0);
+      }
     }
   }
   fence_proxy_async();  // the next bulk copies to these places come behind it
   mbarrier_arrive(full);
 }
 
-// Asks for a producer's copies of a chunk, of which the layer has so many `channels`. The chunk's barrier counts the
-// bytes, and each producer.
+// Asks for a producer's copies of a chunk, of which the layer has so many `channels`.
+//
+// The chunk's barrier counts the bytes, and each producer.
 __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int channels, unsigned long long* full,
                                           long long plane, const int in_w) {
   const int own = kWholeRounds ? kRounds : max(0, channels - copy.channel + (kRowChannels - 1)) / kRowChannels;
@@ -118,27 +112,15 @@ __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int cha
   if (copy.bytes != 0) {
 #pragma unroll 1
     for (int row = 0; row < rows; ++row) {
-      Element* staged = to + copy.to + row * kRowWarps * kRowPitch;
-      const Element* from = copy.from + row * kRowWarps * in_w;
 #pragma unroll 16
       for (int round = 0; round < kRounds; ++round) {
         if (kWholeRounds || copy.channel + round * kRowChannels < channels) {
-          bulk_load(staged + round * kRowChannels * kChannelPitch, from, copy.bytes, full);
+          bulk_load(to + copy.to + (row * kRowWarps * kRowPitch + round * kRowChannels * kChannelPitch),
+                    copy.from + (row * kRowWarps * in_w + round * kRowChannels * plane), copy.bytes, full);
         }
-        from += kRowChannels * plane;
       }
     }
   }
-}
-
-// Puts something everywhere in all stages: what lies beside the image in skewed rows is read before it is made zero.
-__device__ __forceinline__ void clear_stages(unsigned char* stages) {
-  for (int stage = 0; stage < P::stages; ++stage) {
-    for (int i = threadIdx.x * 16; i < kInputBytes; i += kThreads * 16) {
-      *reinterpret_cast<uint4*>(stages + stage * kStageBytes + i) = make_uint4(0, 0, 0, 0);
-    }
-  }
-  fence_proxy_async();
 }
 
 // Whether a tile's stages have places that must be zero where no copy writes.
@@ -156,11 +138,13 @@ __device__ __forceinline__ void clear_gaps(Element* to, int channels, int first_
     const int iy = first_row + i % kStagedRows;
     const int image = i / kStagedRows % P::tile_n;
     const int channel = i / kImageRows;
-    const bool is_copied = channel < channels && (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h;
+    const bool is_copied = (P::in_channels % P::chunk == 0 || channel < channels) &&
+                           (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h;
     Element* staged = to + channel * kChannelPitch + i % kImageRows * kRowPitch;
-    for (int column = thread % kTogether * kPiece; column < kRowPitch; column += kTogether * kPiece) {
+    for (int column = kSkewed && is_copied ? kRowPitch : thread % kTogether * kPiece; column < kRowPitch;
+         column += kTogether * kPiece) {
       const int ix = first_column + column;
-      if (!is_copied || (!kSkewed && (ix < 0 || ix >= in_w))) {
+      if (kSkewed || !is_copied || ix < 0 || ix >= in_w) {
         *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
       }
     }

@@ -24,8 +24,7 @@ __device__ __forceinline__ void load_shifts(Shifts& shifts, const Element* __res
   }
 }
 
-// Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
-// channel, `y` the image.
+// Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.
 __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], Element* __restrict__ y,
                                            const Shifts& shifts, int co, int m_y, int m_x, int phase_row,
                                            const int out_h, const int out_w) {
@@ -91,8 +90,9 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
   }
 }
 
-// Puts a thread's outputs of one row, of a phase row and of two channels, to the exchange. `i` is the first of the two
-// among the thread's channels, `to` its first output of the first.
+// Puts a thread's outputs of one row, of a phase row and of two channels from its i-th on, to the exchange.
+//
+// `to` is its first output of the first.
 __device__ __forceinline__ void put_outputs(const Sums (&sums)[kSums][kTiles], Element* to, const Shifts& shifts,
                                             int row, int i) {
   constexpr int kRunOutputs = P::run * P::stride_w;
@@ -121,8 +121,9 @@ __device__ __forceinline__ void put_outputs(const Sums (&sums)[kSums][kTiles], E
   }
 }
 
-// Stores a warp's outputs through the exchange, eight channels at a time: its positions are adjacent in one row, so
-// adjacent lanes store adjacent pieces. (m_y, m_x) is the warp's first position, `co` the block's first channel.
+// Stores a warp's outputs through the exchange, eight channels at a time: adjacent lanes store adjacent pieces.
+//
+// A warp's positions are adjacent in one row. (m_y, m_x) is its first, `co` the block's first channel.
 __device__ __forceinline__ void store_exchanged(const Sums (&sums)[kSums][kTiles], Element* exchange,
                                                 Element* __restrict__ y, const Shifts& shifts, int co, int m_y, int m_x,
                                                 int phase_row, int lane, const int out_h, const int out_w) {

@@ -18,7 +18,10 @@ __host__ __device__ constexpr int used_before(int offset) {
   return count;
 }
 
-static_assert(P::split || kSteps * used_before(kOffsetsH) % 2 == 0, "each chunk begins with the same run");
+// Each staged row has registers of its own, which it overwrites a step later; a row alone has two in turn.
+constexpr int kUsedRows = used_before(kOffsetsH);
+constexpr int kRuns = kUsedRows > 1 ? kUsedRows : 2;
+static_assert(P::split || kUsedRows > 1 || kSteps % kRuns == 0, "each chunk begins with the same run");
 
 // Whether a tap is the first of its phase in its row.
 __host__ __device__ constexpr bool is_first_of_row(int kw) {
@@ -58,6 +61,7 @@ __host__ __device__ constexpr int operand_of_tap(int kh, int kw, int step) {
 }
 
 // Where a thread reads of the staged input, from its own first position and channel.
+constexpr int kStepPitch = P::channels_last ? kDepth : kDepth * kChannelPitch;
 __host__ __device__ constexpr int staged_row(int step, int offset) {
   return P::channels_last && P::bulk ? offset * (kRowPitch / P::run) * kRunPitch + step * kDepth
          : P::channels_last          ? (offset * kRowPitch + kRunStart) * kPixelPitch + step * kDepth

@@ -342,8 +342,8 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
             if (P::ahead && part == 0) {
               load_words(words, rows + staged_row(step, offset), 0);
             } else if (row < kRows - 1) {
-              load_words(words, rows + staged_row(step + (next_used(offset) == kFirstOffset ? 1 : 0), next_used(offset)),
-                         1);
+              load_words(words,
+                         rows + staged_row(step + (next_used(offset) == kFirstOffset ? 1 : 0), next_used(offset)), 1);
             }
             if (!P::ahead) {
               wgmma_wait(0);

@@ -43,10 +43,6 @@ bool says_nothing(const Residual& r) {
   return r.kind == Kind::kGone || r.kind == Kind::kComment || r.kind == Kind::kBlank;
 }
 
-bool is_empty(const std::vector<Residual>& body) {
-  return std::ranges::all_of(body, says_nothing);
-}
-
 Residual gone() {
   Residual out;
   out.kind = Kind::kGone;
@@ -70,10 +66,12 @@ bool remove_unused(std::vector<Residual>& body, const std::set<int>& used) {
     changed = remove_unused(r.otherwise, used) || changed;
     const bool is_pure_statement = std::ranges::all_of(r.terms, is_pure);
     const bool unused = r.kind == Kind::kDeclare && !used.contains(r.id) && is_pure_statement;
-    const bool idle = (r.kind == Kind::kIf && is_pure_statement && is_empty(r.body) && is_empty(r.otherwise)) ||
-                      ((r.kind == Kind::kSplice || r.kind == Kind::kBlock) && is_empty(r.body));
+    const bool idle = (r.kind == Kind::kIf && is_pure_statement && does_nothing(r.body) && does_nothing(r.otherwise)) ||
+                      ((r.kind == Kind::kSplice || r.kind == Kind::kBlock) && does_nothing(r.body));
     if (unused || idle) {
+      const bool was_branch = r.kind == Kind::kIf || r.was_branch;
       r = gone();
+      r.was_branch = was_branch;
       changed = true;
     }
   }
@@ -168,7 +166,8 @@ void tidy(std::vector<Residual>& body) {
     while (behind < body.size() && body[behind].kind == Kind::kGone) {
       ++behind;
     }
-    const bool nothing_left = behind > end && (behind == body.size() || says_nothing(body[behind]));
+    const bool nothing_left =
+        behind > end && (behind == body.size() || body[end].was_branch || says_nothing(body[behind]));
     if (nothing_left) {
       i = behind;
       continue;
@@ -195,6 +194,10 @@ void tidy(std::vector<Residual>& body) {
 
 }  // namespace
 
+bool does_nothing(const std::vector<Residual>& body) {
+  return std::ranges::all_of(body, says_nothing);
+}
+
 bool uses_variable(const std::vector<Residual>& body, int id) {
   return has_text(body) || used_ids(body).contains(id);
 }
@@ -209,6 +212,7 @@ void clean_up(std::vector<Residual>& body, const std::vector<ResidualArgument>& 
     join_assignments(body, changes);
     while (remove_copies(body, arguments, changes) || remove_unused(body, used_ids(body))) {
     }
+    join_returns(body);
   }
   splice(body, visible);
   tidy(body);

@@ -439,7 +439,9 @@ Term Evaluator::evaluate_call(const Expression& e) {
     if (std::optional<Term> inlined = inline_call(version, kept)) {
       return std::move(*inlined);
     }
-    return node(Kind::kCall, version.name, resolve(function->type), std::move(kept));
+    Term out = node(Kind::kCall, version.name, resolve(function->type), std::move(kept));
+    out.only_computes = does_nothing(version.body);
+    return out;
   }
   if (const Primitive* primitive = globals_.primitive(e.text)) {
     return call_primitive(*primitive, std::move(arguments));

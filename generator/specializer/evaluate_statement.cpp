@@ -55,10 +55,6 @@ Term as_statement(Term term) {
   return term;
 }
 
-bool is_comment_or_blank(const Residual& r) {
-  return r.kind == Residual::Kind::kComment || r.kind == Residual::Kind::kBlank;
-}
-
 }  // namespace
 
 Residual Evaluator::make(Residual::Kind kind, const Statement& s) {
@@ -281,8 +277,11 @@ void Evaluator::evaluate_if(const Statement& s, std::vector<Residual>& out) {
   if (condition.value) {
     Residual r = make(Residual::Kind::kSplice, s);
     r.body = evaluate_scoped(is_true(*condition.value) ? s.body : s.otherwise);
-    const bool empty = r.body.empty();
-    out.push_back(empty ? make(Residual::Kind::kGone, s) : std::move(r));
+    if (does_nothing(r.body)) {
+      r = make(Residual::Kind::kGone, s);
+    }
+    r.was_branch = true;
+    out.push_back(std::move(r));
     return;
   }
   if (s.kind == Statement::Kind::kIfConstexpr) {
@@ -293,12 +292,9 @@ void Evaluator::evaluate_if(const Statement& s, std::vector<Residual>& out) {
   r.terms.push_back(std::move(condition));
   r.body = evaluate_scoped(s.body);
   r.otherwise = evaluate_scoped(s.otherwise);
-  const auto is_empty = [](const std::vector<Residual>& body) {
-    return std::ranges::all_of(
-        body, [](const Residual& x) { return is_comment_or_blank(x) || x.kind == Residual::Kind::kGone; });
-  };
-  if (is_empty(r.body) && is_empty(r.otherwise) && is_pure(r.terms[0])) {
+  if (does_nothing(r.body) && does_nothing(r.otherwise) && is_pure(r.terms[0])) {
     r = make(Residual::Kind::kGone, s);
+    r.was_branch = true;
   }
   out.push_back(std::move(r));
 }

@@ -114,8 +114,7 @@ std::string wgmma_text(const Wgmma& wgmma) {
   const std::string shape = fmt::format("m64n{}k{}", wgmma.n, k);
 
   std::string text = fmt::format(
-      "// d (64x{0}, f32) = a (64x{1}) * b ({1}x{0}), added to d where `accumulate` is not 0: {2}, A {3}, B {4}.\n"
-      "// By a warpgroup, beside its threads until wgmma_wait().\n",
+      "// d (64x{0}, f32) = a (64x{1}) * b ({1}x{0}), added to d where `accumulate` is not 0: {2}, A {3}, B {4}.\n",
       wgmma.n, k, type,
       wgmma.a_in_registers ? "in registers"
                            : (wgmma.a_mn_major ? "M-major in shared memory" : "K-major in shared memory"),
@@ -123,9 +122,8 @@ std::string wgmma_text(const Wgmma& wgmma) {
   text += fmt::format(
       "__device__ __forceinline__ void {}(float (&d)[{}], {}, unsigned long long b,\n    int accumulate) {{\n",
       wgmma_name(wgmma), count, wgmma.a_in_registers ? "const unsigned int (&a)[4]" : "unsigned long long a");
-  text += "  asm volatile(\n      \"{\\n\\t.reg .pred accumulate;\\n\\t\"\n";
-  text += fmt::format("      \"setp.ne.b32 accumulate, %{}, 0;\\n\\t\"\n", b + 1);
-  text += fmt::format("      \"wgmma.mma_async.sync.aligned.{}.f32.{}.{} \"\n", shape, type, type);
+  text += fmt::format("  asm volatile(\n      \"{{ .reg .pred p; setp.ne.b32 p, %{}, 0; ", b + 1);
+  text += fmt::format("wgmma.mma_async.sync.aligned.{}.f32.{}.{} \"\n", shape, type, type);
   for (int first = 0; first < count; first += kOperandsPerLine) {
     const int here = std::min(kOperandsPerLine, count - first);
     text += fmt::format("      \"{}{}{}\"\n", first == 0 ? "{" : "", operands(first, here),
@@ -137,7 +135,7 @@ std::string wgmma_text(const Wgmma& wgmma) {
     majors = wgmma.a_in_registers ? fmt::format(", {:d}", wgmma.b_mn_major)
                                   : fmt::format(", {:d}, {:d}", wgmma.a_mn_major, wgmma.b_mn_major);
   }
-  text += fmt::format("      \"{}, %{}, accumulate, 1, 1{};\\n\\t}}\"\n", a, b, majors);
+  text += fmt::format("      \"{}, %{}, p, 1, 1{}; }}\"\n", a, b, majors);
   for (int first = 0; first < count; first += kOperandsPerLine / 2) {
     std::vector<std::string> line;
     for (int i = first; i < std::min(first + kOperandsPerLine / 2, count); ++i) {
@@ -147,7 +145,7 @@ std::string wgmma_text(const Wgmma& wgmma) {
                         first + kOperandsPerLine / 2 < count ? "," : "");
   }
   text += wgmma.a_in_registers ? "      : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), " : "      : \"l\"(a), ";
-  text += "\"l\"(b), \"r\"(accumulate)\n      : \"memory\");\n}";
+  text += "\"l\"(b), \"r\"(accumulate) : \"memory\");\n}";
   return text;
 }
 

@@ -33,9 +33,8 @@ class Printer {
   }
 
   void comment(const std::vector<std::string>& lines, int template_line) {
-    const int first = template_line - static_cast<int>(lines.size());
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      line(comment_text(lines[i]), template_line == 0 ? 0 : first + static_cast<int>(i));
+    for (const std::string& text : lines) {
+      line(comment_text(text), template_line);
     }
   }
 
@@ -263,19 +262,31 @@ Text print(const Output& output, const std::string& head) {
   if (!output.primitives.empty()) {
     printer.line("", 0);
     printer.line("#ifndef CONVTGEN_HOST_DEVICE", 0);
-    for (std::size_t i = 0; i < output.primitives.size(); ++i) {
-      if (i != 0) {
-        printer.line("", 0);
-      }
-      printer.verbatim(output.primitives[i].text, 0);
+    for (const Primitive& primitive : output.primitives) {
+      printer.verbatim(primitive.text, 0);
     }
     printer.line("#endif", 0);
   }
+  // An item that stands directly below an alias in the template does so here.
+  const Alias* above = nullptr;
+  const auto separate = [&](const Place& place, const std::vector<std::string>& comment) {
+    const bool together = above != nullptr && above->place.file == place.file &&
+                          above->place.line + 1 + static_cast<int>(comment.size()) == place.line;
+    if (!together) {
+      printer.line("", 0);
+    }
+    above = nullptr;
+  };
   std::size_t next = 0;  // of the types
   const auto types_before = [&](std::size_t order) {
     for (; next < output.types.size() && output.types[next].order < order; ++next) {
       const ResidualType& type = output.types[next];
-      printer.line("", 0);
+      if (type.alias != nullptr) {
+        separate(type.alias->place, type.alias->comment);
+        above = type.alias;
+      } else {
+        separate(type.record->place, type.record->comment);
+      }
       if (type.alias != nullptr) {
         const int line = line_of(type.alias->place);
         printer.comment(type.alias->comment, line);
@@ -296,7 +307,7 @@ Text print(const Output& output, const std::string& head) {
   };
   for (const Version& version : output.versions) {
     types_before(version.order);
-    printer.line("", 0);
+    separate(version.function->place, version.function->comment);
     printer.function(version, line_of(version.function->place));
   }
   return printer.take();

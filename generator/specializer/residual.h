@@ -44,6 +44,7 @@ struct Residual {
   std::vector<Residual> otherwise;
   std::string trail;
   bool is_iteration = false;  // of kSplice: one of several bodies of an unrolled loop
+  bool was_branch = false;    // of kGone and kSplice: an `if`, so that the comment above it is its own
 };
 
 struct ResidualArgument {
@@ -100,6 +101,8 @@ void clean_up(std::vector<Residual>& body, const std::vector<ResidualArgument>& 
 
 /// Replaces constants that only copy another name by that name. True if there was any.
 bool remove_copies(std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments, const Changes& changes);
+/// Returns values themselves, not by names that are theirs for one line.
+void join_returns(std::vector<Residual>& body);
 /// Joins declarations with the assignment that follows.
 void join_assignments(std::vector<Residual>& body, const Changes& changes);
 [[nodiscard]] bool names_variable(const Term& term, int id);
@@ -107,6 +110,9 @@ void join_assignments(std::vector<Residual>& body, const Changes& changes);
 /// The names of functions that are called and of types that are spelled.
 [[nodiscard]] std::set<std::string> names_used(const Version& version);
 void add_names_used(const Type& type, std::set<std::string>& names);
+
+/// Whether these are no statements, but comments at most.
+[[nodiscard]] bool does_nothing(const std::vector<Residual>& body);
 
 /// Whether a variable is named anywhere in these statements.
 [[nodiscard]] bool uses_variable(const std::vector<Residual>& body, int id);

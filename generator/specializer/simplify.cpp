@@ -116,10 +116,10 @@ void join_assignments(std::vector<Residual>& body, const Changes& changes) {
     join_assignments(declaration.body, changes);
     join_assignments(declaration.otherwise, changes);
     if (declaration.kind != Kind::kDeclare || declaration.type.kind != Type::Kind::kNamed ||
-        declaration.type.is_const || !declaration.text.empty() || !scalar_named(declaration.type.name) ||
-        !std::ranges::all_of(declaration.terms, is_pure)) {
+        declaration.type.is_const || !declaration.text.empty() || !std::ranges::all_of(declaration.terms, is_pure)) {
       continue;
     }
+    const bool is_scalar = scalar_named(declaration.type.name).has_value();
     std::size_t next = i + 1;
     while (next < body.size() && body[next].kind == Kind::kGone) {
       ++next;
@@ -132,9 +132,28 @@ void join_assignments(std::vector<Residual>& body, const Changes& changes) {
     declaration.terms.push_back(std::move(value));
     declaration.line = body[next].line;
     declaration.trail = body[next].trail.empty() ? declaration.trail : body[next].trail;
-    declaration.type.is_const = changes_of(changes, declaration.id) == 1;
+    declaration.type.is_const = is_scalar && changes_of(changes, declaration.id) == 1;
     body[next] = Residual();
     body[next].kind = Kind::kGone;
+  }
+}
+
+void join_returns(std::vector<Residual>& body) {
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    join_returns(body[i].body);
+    join_returns(body[i].otherwise);
+    Residual& declaration = body[i];
+    const auto next = std::find_if(body.begin() + static_cast<std::ptrdiff_t>(i) + 1, body.end(),
+                                   [](const Residual& r) { return r.kind != Kind::kGone; });
+    if (declaration.kind != Kind::kDeclare || declaration.terms.size() != 1 || next == body.end() ||
+        next->kind != Kind::kReturn || next->terms.size() != 1 || next->terms[0].id != declaration.id ||
+        !same_type(declaration.terms[0], declaration.type)) {
+      continue;
+    }
+    next->terms = std::move(declaration.terms);
+    next->trail = next->trail.empty() ? declaration.trail : next->trail;
+    declaration = Residual();
+    declaration.kind = Kind::kGone;
   }
 }
 

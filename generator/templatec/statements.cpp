@@ -483,6 +483,7 @@ std::vector<std::string> description_of(Context& context, const clang::Decl& dec
       lines.push_back(std::move(line));
     }
   }
+  lines.erase(std::ranges::find(lines, ""), lines.end());
   return lines;
 }
 

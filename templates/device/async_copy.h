@@ -7,26 +7,27 @@
 
 #include "device/memory.h"
 
-// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4; `from` is not read where
-// `bytes` is 0, but must be aligned. Both addresses are multiples of 4.
+// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4.
+//
+// `from` is not read where `bytes` is 0, but must be aligned. Both addresses are multiples of 4.
 __device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
                : "memory");
 }
 
-// The same of 8 bytes, `bytes` 0 to 8, aligned to 8.
+// Copies `bytes` (0 to 8) from global to shared memory and writes zeros for the rest of 8; aligned to 8.
 __device__ __forceinline__ void async_copy_8(void* to, const void* from, unsigned int bytes) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
                : "memory");
 }
 
-// The same of 16 bytes, `bytes` 0 to 16, aligned to 16; through L2 only.
+// Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
 __device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
                : "memory");
 }
 
-// The same of 16 bytes, kept in L1 too, for sources that are read again soon.
+// Copies as async_copy_16() does, and keeps the bytes in L1 too, for sources that are read again soon.
 __device__ __forceinline__ void async_copy_16_l1(void* to, const void* from, unsigned int bytes) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
                : "memory");
@@ -37,7 +38,8 @@ __device__ __forceinline__ void async_copy_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Waits until at most the `pending` newest groups of this thread are still under way. `pending` is a constant, 0 to 7.
+// Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still under way.
+//
 // Copies that are in no group yet are not waited for.
 __device__ __forceinline__ void async_copy_wait(int pending) {
   switch (pending) {
@@ -75,8 +77,9 @@ __device__ __forceinline__ void async_copy_wait_all() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-// Arrives at an mbarrier once all copies that this thread has asked for so far are in shared memory. The arrival is one
-// of those the barrier was initialised for (.noinc); it does not wait.
+// Arrives at an mbarrier once all copies that this thread has asked for so far are in shared memory; does not wait.
+//
+// The arrival is one of those the barrier was initialised for (.noinc).
 __device__ __forceinline__ void async_copy_arrive(unsigned long long* barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
 }

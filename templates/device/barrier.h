@@ -10,9 +10,10 @@
 
 #include "device/memory.h"
 
-// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase. One thread does it; others see it after a block
-// barrier, TMA, wgmma and the other blocks of a cluster after fence_mbarrier_init() and then a block or cluster
-// barrier.
+// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
+//
+// One thread does it; others see it after a block barrier, TMA, wgmma and the other blocks of a cluster after
+// fence_mbarrier_init() and then a block or cluster barrier.
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
@@ -29,65 +30,69 @@ __device__ __forceinline__ void fence_mbarrier_init() {
 
 // Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
-  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(shared_address(barrier))
-               : "memory");
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
-  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n\t}" ::"r"(
-                   shared_address(barrier)),
-               "r"(bytes)
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
 
-// Adds `bytes` (at most 2^20 - 1 outstanding) to what the current phase expects, without arriving. The phase must not
-// be able to complete before, so somebody's arrival has still to come.
+// Adds `bytes` to what the current phase expects, without arriving.
+//
+// At most 2^20 - 1 are outstanding. The phase must not be able to complete before, so somebody's arrival has still to
+// come.
 __device__ __forceinline__ void mbarrier_expect(unsigned long long* barrier, unsigned int bytes) {
   asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
 
 // Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.
+//
 // Release at cluster scope: the one who waits uses mbarrier_wait_cluster() to see what was written before. The other
 // block must not have ended.
 __device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {
   asm volatile(
-      "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, %0, %1;\n\t"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n\t}" ::"r"(shared_address(barrier)),
+      "{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; "
+      "}" ::"r"(shared_address(barrier)),
       "r"(rank)
       : "memory");
 }
 
-// Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait. A true answer
-// acquires, in the block, what those who arrived wrote before, and the bytes of the phase's transactions.
+// Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait.
+//
+// A true answer acquires, in the block, what those who arrived wrote before, and the bytes of the phase's transactions.
 __device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {
   unsigned int complete;
-  asm volatile(
-      "{\n\t.reg .pred complete;\n\tmbarrier.test_wait.parity.shared.b64 complete, [%1], %2;\n\t"
-      "selp.b32 %0, 1, 0, complete;\n\t}"
-      : "=r"(complete)
-      : "r"(shared_address(barrier)), "r"(parity)
-      : "memory");
+  asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+               : "=r"(complete)
+               : "r"(shared_address(barrier)), "r"(parity)
+               : "memory");
   return complete != 0;
 }
 
-// The same, but may wait a while, as long as the chip likes, before it says no.
+// Whether the phase of this parity is complete; may wait a while, as long as the chip likes, before it says no.
 __device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
   unsigned int complete;
-  asm volatile(
-      "{\n\t.reg .pred complete;\n\tmbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n\t"
-      "selp.b32 %0, 1, 0, complete;\n\t}"
-      : "=r"(complete)
-      : "r"(shared_address(barrier)), "r"(parity)
-      : "memory");
+  asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+               : "=r"(complete)
+               : "r"(shared_address(barrier)), "r"(parity)
+               : "memory");
   return complete != 0;
 }
 
-// Returns when the phase of this parity is complete, with what mbarrier_test() then acquires. From sm_90.
+// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
+//
+// It acquires what mbarrier_test() does. From sm_90.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  while (!mbarrier_try_wait(barrier, parity)) {
-  }
+  unsigned int complete;
+  do {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+  } while (complete == 0);
 }
 
 // mbarrier_wait() for sm_80 and later: asks again and again.
@@ -101,16 +106,17 @@ __device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrie
   unsigned int complete;
   do {
     asm volatile(
-        "{\n\t.reg .pred complete;\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 complete, [%1], %2;\n\t"
-        "selp.b32 %0, 1, 0, complete;\n\t}"
+        "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
         : "=r"(complete)
         : "r"(shared_address(barrier)), "r"(parity)
         : "memory");
   } while (complete == 0);
 }
 
-// Waits at barrier `id` (1 to 15; 0 is __syncthreads's) until `threads` threads (a multiple of 32) of the block have
-// come to it through this or named_barrier_arrive(); what they wrote before is visible after. Whole warps only.
+// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.
+//
+// `id` is 1 to 15 (0 is __syncthreads's), `threads` a multiple of 32: whole warps only, which come through this or
+// named_barrier_arrive().
 __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
   asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }

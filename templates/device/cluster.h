@@ -19,8 +19,9 @@ __device__ __forceinline__ unsigned int cluster_size() {
   return size;
 }
 
-// Comes to the cluster's barrier without waiting; what this thread wrote before is visible to whom cluster_wait()s. All
-// threads of all blocks of the cluster come, once a phase; whole warps. Every arrival is followed by its
+// Comes to the cluster's barrier without waiting; what this thread wrote before is visible to whom cluster_wait()s.
+//
+// All threads of all blocks of the cluster come, once a phase; whole warps. Every arrival is followed by its
 // cluster_wait().
 __device__ __forceinline__ void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
@@ -46,40 +47,36 @@ __device__ __forceinline__ void* cluster_pointer(void* local, unsigned int rank)
 // Reads 4 bytes (aligned to 4) at the place of `local` in the shared memory of block `rank`.
 __device__ __forceinline__ unsigned int cluster_load_4(const void* local, unsigned int rank) {
   unsigned int value;
-  asm volatile(
-      "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, %1, %2;\n\tld.shared::cluster.b32 %0, [remote];\n\t}"
-      : "=r"(value)
-      : "r"(shared_address(local)), "r"(rank)
-      : "memory");
+  asm volatile("{ .reg .b32 a; mapa.shared::cluster.u32 a, %1, %2; ld.shared::cluster.b32 %0, [a]; }"
+               : "=r"(value)
+               : "r"(shared_address(local)), "r"(rank)
+               : "memory");
   return value;
 }
 
-// The same of 16 bytes, aligned to 16.
+// Reads 16 bytes (aligned to 16) at the place of `local` in the shared memory of block `rank`.
 __device__ __forceinline__ uint4 cluster_load_16(const void* local, unsigned int rank) {
   uint4 value;
-  asm volatile(
-      "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, %4, %5;\n\t"
-      "ld.shared::cluster.v4.b32 {%0, %1, %2, %3}, [remote];\n\t}"
-      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-      : "r"(shared_address(local)), "r"(rank)
-      : "memory");
+  asm volatile("{ .reg .b32 a; mapa.shared::cluster.u32 a, %4, %5; ld.shared::cluster.v4.b32 {%0, %1, %2, %3}, [a]; }"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "r"(shared_address(local)), "r"(rank)
+               : "memory");
   return value;
 }
 
 // Writes 4 bytes (aligned to 4) at the place of `local` in the shared memory of block `rank`.
 __device__ __forceinline__ void cluster_store_4(void* local, unsigned int rank, unsigned int value) {
-  asm volatile(
-      "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, %0, %1;\n\tst.shared::cluster.b32 [remote], "
-      "%2;\n\t}" ::"r"(shared_address(local)),
-      "r"(rank), "r"(value)
-      : "memory");
+  asm volatile("{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; st.shared::cluster.b32 [a], %2; }" ::"r"(
+                   shared_address(local)),
+               "r"(rank), "r"(value)
+               : "memory");
 }
 
-// The same of 16 bytes, aligned to 16.
+// Writes 16 bytes (aligned to 16) at the place of `local` in the shared memory of block `rank`.
 __device__ __forceinline__ void cluster_store_16(void* local, unsigned int rank, uint4 value) {
   asm volatile(
-      "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, %0, %1;\n\t"
-      "st.shared::cluster.v4.b32 [remote], {%2, %3, %4, %5};\n\t}" ::"r"(shared_address(local)),
+      "{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; st.shared::cluster.v4.b32 [a], {%2, %3, %4, %5}; }" ::"r"(
+          shared_address(local)),
       "r"(rank), "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w)
       : "memory");
 }

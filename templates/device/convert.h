@@ -27,6 +27,7 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
 }
 
 // To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays, NaN gives a NaN.
+//
 // sm_80 and later.
 __device__ __forceinline__ unsigned int float_to_tf32(float value) {
   unsigned int bits;

@@ -41,8 +41,9 @@ __device__ __forceinline__ unsigned int bits_of(Parameters::Element value) {
   }
 }
 
-// A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads;
-// it ignores the 13 lowest. Infinities and NaNs stay. Half as many instructions as float_to_tf32().
+// A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
+//
+// A product ignores the 13 lowest. Infinities and NaNs stay. Half as many instructions as float_to_tf32().
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return Parameters::type == kWgmmaTf32 && fabsf(__uint_as_float(word)) <= 3.402823466e+38f ? word + 0x1000u : word;
 }
@@ -80,7 +81,9 @@ __device__ __forceinline__ void store_together(Parameters::Element* to, const fl
   }
 }
 
-// The same from shared memory, where they lie as they will in memory.
+// Stores adjacent elements from shared memory in one piece.
+//
+// They lie there as they will in memory.
 __device__ __forceinline__ void store_piece(Parameters::Element* to, const Parameters::Element* from) {
   constexpr int kPieceBytes = Parameters::store * static_cast<int>(sizeof(Parameters::Element));
   if constexpr (kPieceBytes == 16) {

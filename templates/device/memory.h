@@ -10,17 +10,16 @@ __device__ __forceinline__ void* shared_memory() {
 }
 
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+//
 // The value is good for computing alignment and descriptors; it stays the same for the block's life.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
-  unsigned int address;
-  asm("{\n\t.reg .u64 window;\n\tcvta.to.shared.u64 window, %1;\n\tcvt.u32.u64 %0, window;\n\t}"
-      : "=r"(address)
-      : "l"(pointer));
-  return address;
+  return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
 }
 
 // The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared
-// window, which is what swizzles count from. `pointer` lies in the block's own shared memory.
+// window.
+//
+// Swizzles count from the window. `pointer` lies in the block's own shared memory.
 __device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {
   const unsigned int address = shared_address(pointer);
   return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);
@@ -33,14 +32,14 @@ __device__ __forceinline__ unsigned int load_streaming_4(const void* from) {
   return value;
 }
 
-// The same of 8 bytes, aligned to 8.
+// Reads 8 bytes (aligned to 8) of global memory that nobody writes while the kernel runs; not kept in L1.
 __device__ __forceinline__ uint2 load_streaming_8(const void* from) {
   uint2 value;
   asm("ld.global.nc.L1::no_allocate.v2.b32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "l"(from));
   return value;
 }
 
-// The same of 16 bytes, aligned to 16.
+// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs; not kept in L1.
 __device__ __forceinline__ uint4 load_streaming_16(const void* from) {
   uint4 value;
   asm("ld.global.nc.L1::no_allocate.v4.b32 {%0, %1, %2, %3}, [%4];"
@@ -56,14 +55,14 @@ __device__ __forceinline__ unsigned int load_constant_4(const void* from) {
   return value;
 }
 
-// The same of 8 bytes, aligned to 8.
+// Reads 8 bytes (aligned to 8) of global memory that nobody writes while the kernel runs, and keeps them in L1.
 __device__ __forceinline__ uint2 load_constant_8(const void* from) {
   uint2 value;
   asm("ld.global.nc.v2.b32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "l"(from));
   return value;
 }
 
-// The same of 16 bytes, aligned to 16.
+// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
 __device__ __forceinline__ uint4 load_constant_16(const void* from) {
   uint4 value;
   asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
@@ -77,12 +76,12 @@ __device__ __forceinline__ void store_streaming_4(void* to, unsigned int value) 
   asm volatile("st.global.cs.b32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
 
-// The same of 8 bytes, aligned to 8.
+// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {
   asm volatile("st.global.cs.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
 }
 
-// The same of 16 bytes, aligned to 16.
+// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
                "r"(value.w)

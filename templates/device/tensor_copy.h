@@ -262,8 +262,7 @@ __device__ __forceinline__ void bulk_wait(int pending) {
   }
 }
 
-// Orders earlier accesses of this thread to shared memory before later ones of the asynchronous proxy (TMA, wgmma),
-// once a barrier or mbarrier lies between.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

@@ -8,8 +8,7 @@ __device__ __forceinline__ unsigned int lane_id() {
   return lane;
 }
 
-// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
-// Collective.
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
 __device__ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
 }
@@ -17,13 +16,13 @@ __device__ __forceinline__ int warp_uniform(int value) {
 // True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
 __device__ __forceinline__ bool elect_one() {
   unsigned int elected;
-  asm volatile("{\n\t.reg .pred elected;\n\telect.sync _|elected, 0xffffffff;\n\tselp.b32 %0, 1, 0, elected;\n\t}"
-               : "=r"(elected)::"memory");
+  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
   return elected != 0;
 }
 
-// The sum over the warp, in all lanes: halves are added from a distance of 16 lanes down to 1, so the bits are the same
-// in all lanes and runs. Collective.
+// The sum over the warp, in all lanes, with the same bits in all lanes and runs. Collective.
+//
+// Halves are added from a distance of 16 lanes down to 1.
 __device__ __forceinline__ float warp_sum(float value) {
   for (int distance = 16; distance > 0; distance /= 2) {
     value += __shfl_xor_sync(0xffffffffu, value, distance);

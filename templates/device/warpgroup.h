@@ -10,8 +10,9 @@
 
 #include "device/memory.h"
 
-// Orders earlier accesses of registers (accumulators, A) before the products that follow; needed before the first
-// product and whenever threads have touched these registers since.
+// Orders earlier accesses of registers (accumulators, A) before the products that follow.
+//
+// Needed before the first product and whenever threads have touched these registers since.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -30,8 +31,9 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
   }
 }
 
-// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait() over all of them.
-// No instruction.
+// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
+//
+// Over all accumulators.
 __device__ __forceinline__ void wgmma_pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }
@@ -41,9 +43,10 @@ __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
   asm volatile("" : "+r"(word)::"memory");
 }
 
-// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,
-// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major
-// operand (rows are of A or columns of B) has its byte at
+// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
+//
+// The first byte is a multiple of 16, the pitches are multiples of 16 below 2^18, the swizzle is 0, 32, 64 or 128. T =
+// 16 bytes' worth of elements. Element (row, k) of a K-major operand (rows are of A or columns of B) has its byte at
 //   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size
 //   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)
 // and of an MN-major one (16-bit types only):

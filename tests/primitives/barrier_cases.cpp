@@ -62,7 +62,8 @@ std::vector<Case> barrier_cases() {
     }
   } else {
     for (int i = 0; i < 8; ++i) {
-      mbarrier_wait(full, i & 1);
+      while (!mbarrier_try_wait(full, i & 1)) {
+      }
       out[32 * i + lane] = slot[31 - lane];
       mbarrier_arrive(empty);
     }

@@ -98,18 +98,14 @@ TEST(PrimitivePrinter, PrintsTheWholeFunction) {
   EXPECT_EQ(
       printed_primitive("wgmma_m64n8k16_bf16_rs_mn_b")->text,
       R"(// d (64x8, f32) = a (64x16) * b (16x8), added to d where `accumulate` is not 0: bf16, A in registers, B N-major.
-// By a warpgroup, beside its threads until wgmma_wait().
 __device__ __forceinline__ void wgmma_m64n8k16_bf16_rs_mn_b(float (&d)[4], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
   asm volatile(
-      "{\n\t.reg .pred accumulate;\n\t"
-      "setp.ne.b32 accumulate, %9, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 "
+      "{ .reg .pred p; setp.ne.b32 p, %9, 0; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 "
       "{%0, %1, %2, %3}, "
-      "{%4, %5, %6, %7}, %8, accumulate, 1, 1, 1;\n\t}"
+      "{%4, %5, %6, %7}, %8, p, 1, 1, 1; }"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate)
-      : "memory");
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate) : "memory");
 })");
   EXPECT_EQ(printed_primitive("setmaxnreg_decrease_24")->text,
             R"(// Gives back the registers of each thread of this warpgroup beyond 24. Collective.

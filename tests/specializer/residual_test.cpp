@@ -3,61 +3,10 @@
 
 #include <algorithm>
 
-#include "generator/specializer/program_text.h"
-#include "generator/specializer/specialize.h"
+#include "tests/specializer/small_program.h"
 
 namespace convtgen {
 namespace {
-
-/// Items and a kernel's body around it, specialised; the parameters are fixed.
-Result<KernelSource> specialised(std::string_view items, std::string_view body,
-                                 std::string_view architecture = "sm_90a", int cluster = 1) {
-  const std::string text = std::string(R"sexp((program t
-  (parameter int n 1)
-  (parameter bool flag true)
-  (parameter (array int) list (init 1))
-  (type_parameter Element float)
-  (file "t.cu")
-  (enum @2 Kind (kZero 0) (kThree 3))
-  (function @4 constexpr int twice
-    (argument int a)
-    (return @1 (* a 2)))
-  (record @6 Pair
-    (comment "Two rows.")
-    (field (array (array P::Element 4) P::n) rows)
-    (field int count (trail "of rows")))
-  (alias @8 Rows (array P::Element P::n))
-)sexp") + std::string(items) +
-                           R"sexp(
-  (function @100 kernel void t
-    (launch_bounds (* P::n 32))
-    (argument (restrict (pointer (const P::Element))) x)
-    (argument (restrict (pointer P::Element)) y)
-    (argument int size)
-)sexp" + std::string(body) +
-                           "))\n";
-  const Result<Program> program = read_program(text);
-  if (!program) {
-    return std::unexpected(program.error());
-  }
-  const Parameters parameters{{"n", std::int64_t{3}},
-                              {"flag", false},
-                              {"list", std::vector<std::int64_t>{5, 7}},
-                              {"Element", TypeName{"float"}}};
-  return specialize_program(*program, parameters, "// head", "kernel", architecture, cluster);
-}
-
-/// The text between the braces of the kernel.
-std::string body_of(std::string_view body, std::string_view items = "") {
-  const Result<KernelSource> source = specialised(items, body);
-  if (!source) {
-    return "ERROR " + source.error().message;
-  }
-  EXPECT_EQ(source->text.back(), '\n');
-  const std::size_t kernel = source->text.find("kernel(");
-  const std::size_t begin = source->text.find("{\n", kernel) + 2;
-  return source->text.substr(begin, source->text.rfind('}') - begin);
-}
 
 TEST(Residual, StaticConstantsVanish) {
   EXPECT_EQ(body_of(R"sexp(
@@ -135,63 +84,6 @@ TEST(Residual, LoopsThatRunOnceOrNeverAreNoLoops) {
             "  for (int i = 0; i < 1; ++i) {\n    i += size;\n    y[i] = 1.0f;\n  }\n");
 }
 
-TEST(Residual, UnusedVariablesAndTheirCommentsGo) {
-  EXPECT_EQ(body_of(R"sexp(
-    (comment @1 "Sizes that nothing needs.")
-    (declare @2 (const int) rows (/ size 4))
-    (declare @3 (const int) columns (* rows 2))
-    (blank @4)
-    (comment @5 "The result.")
-    (do @6 (= (at y 0) (at x size)))
-    (blank @7)
-    (comment @8 "Stays: it is about nothing that went.")
-    (blank @9)
-    (do @10 (= (at y 1) (at x size))))sexp"),
-            "  // The result.\n  y[0] = x[size];\n\n  // Stays: it is about nothing that went.\n\n  y[1] = x[size];\n");
-}
-
-TEST(Residual, CopiesOfNamesGo) {
-  EXPECT_EQ(body_of(R"sexp(
-    (declare @1 (const int) rows (? (< P::n 0) P::n size))
-    (declare @2 (pointer (const P::Element)) from x)
-    (declare @3 int moving size)
-    (do @4 (++ moving))
-    (do @5 (= (at y moving) (at from rows))))sexp"),
-            "  int moving = size;\n  ++moving;\n  y[moving] = x[size];\n");
-}
-
-TEST(Residual, AVariableThatChangesIsNoCopy) {
-  EXPECT_EQ(body_of(R"sexp(
-    (declare @1 int moving size)
-    (declare @2 (const int) before moving)
-    (do @3 (++ moving))
-    (do @4 (= (at y moving) (at x before))))sexp"),
-            "  int moving = size;\n  const int before = moving;\n  ++moving;\n  y[moving] = x[before];\n");
-}
-
-TEST(Residual, ValuesStandAtTheirDeclaration) {
-  EXPECT_EQ(body_of(R"sexp(
-    (declare @1 P::Element sum 0)
-    (if @2 (! P::flag) (then (do @3 (= sum (at x size)))))
-    (declare @4 P::Element other 0)
-    (if @5 P::flag (then (do @6 (= other (at x size)))))
-    (do @7 (= (at y 0) (+ sum other))))sexp"),
-            "  const float sum = x[size];\n  float other = 0;\n  y[0] = sum + other;\n");
-}
-
-TEST(Residual, NamesThatWouldClashKeepTheirBraces) {
-  EXPECT_EQ(body_of(R"sexp(
-    (if @1 true
-      (then (declare @2 (const float) value (at x 0)) (do @3 (= (at y 0) (* value value)))))
-    (declare @4 (const float) value (at x 1))
-    (do @5 (= (at y 1) (* value value)))
-    (if @6 true
-      (then (declare @7 (const float) other (at x 2)) (do @8 (= (at y 2) (* other other))))))sexp"),
-            "  {\n    const float value = x[0];\n    y[0] = value * value;\n  }\n"
-            "  const float value = x[1];\n  y[1] = value * value;\n"
-            "  const float other = x[2];\n  y[2] = other * other;\n");
-}
-
 constexpr std::string_view kScale = R"sexp(
   (function @20 device P::Element scale
     (comment "Scales by {kThree}.")
@@ -239,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(96) kernel(const float* __restrict_
 )sexp");
   ASSERT_EQ(source->template_lines.size(), 26u);
   EXPECT_EQ(source->template_lines[0], 0);
-  EXPECT_EQ(source->template_lines[2], 19);
+  EXPECT_EQ(source->template_lines[2], 20);
   EXPECT_EQ(source->template_lines[3], 20);
   EXPECT_EQ(source->template_lines[4], 22);
   EXPECT_EQ(source->template_lines[9], 23);
@@ -277,7 +169,6 @@ TEST(Residual, OnlyWhatIsUsedIsDeclared) {
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ char pool[];
-
 __device__ void* memory() {
   return pool;
 }
@@ -399,7 +290,6 @@ TEST(Residual, TensorMapsAreParametersOfTheKernel) {
 
 #ifndef CONVTGEN_HOST_DEVICE
 struct TensorMap {};
-
 void tensor_prefetch(const TensorMap& map) {}
 #endif
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <tuple>
 
 #include "generator/language/language.h"
 #include "generator/planner/halo_gemm.h"
@@ -19,6 +20,18 @@ Problem problem_of(std::string_view layer) {
   const auto parsed = parse_layer(layer);
   EXPECT_TRUE(parsed) << layer;
   return {*parsed, Direction::kForward, *target_named("sm_90a")};
+}
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Sources are to be read. f32x3 has scales and totals besides.
+std::ptrdiff_t most_lines(const Problem& problem) {
+  return problem.layer.compute == Compute::kF32x3 ? 1100 : 600;
 }
 
 // The template's own first: which plan is the layer's first depends on what was measured.
@@ -77,16 +90,14 @@ TEST_P(TensorCoreSource, IsTheCommittedOne) {
   if (std::getenv("CONVTGEN_UPDATE_GOLDENS") != nullptr) {
     std::ofstream(path) << text;
   }
-  std::ifstream file(path);
-  std::ostringstream committed;
-  committed << file.rdbuf();
-  EXPECT_EQ(text, committed.str());
+  EXPECT_EQ(text, text_of_file(path));
 }
 
 TEST_P(TensorCoreSource, StandsAloneAndIsOfReadableLength) {
   for (const char* rest : GetParam().others) {
-    const KernelSource source = source_of(GetParam().template_name, std::string("conv_transpose2d 72 -> 40; ") + rest);
-    EXPECT_LT(std::ranges::count(source.text, '\n'), 800) << rest;
+    const std::string layer = std::string("conv_transpose2d 72 -> 40; ") + rest;
+    const KernelSource source = source_of(GetParam().template_name, layer);
+    EXPECT_LT(std::ranges::count(source.text, '\n'), most_lines(problem_of(layer))) << rest;
     for (const char* none : {"P::", "Parameters", "#include", "kHalo", "kJoined", "kMerged"}) {
       EXPECT_EQ(source.text.find(none), std::string::npos) << none << " in the source of " << rest;
     }
@@ -109,6 +120,42 @@ TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
   EXPECT_TRUE(std::ranges::any_of(source.parameters, [](const auto& each) { return each.name == "packed"; }));
   EXPECT_FALSE(std::ranges::any_of(source.parameters, [](const auto& each) { return each.name == "weight"; }));
 }
+
+// What is emitted for the layers that are measured: their first plans, and the first of each template.
+class SourceLength : public ::testing::TestWithParam<std::pair<Dtype, Compute>> {};
+
+TEST_P(SourceLength, OfTheBenchmarksLayersIsReadable) {
+  for (const char* const path : {CONVTGEN_BENCHMARK_LAYERS, CONVTGEN_OUTSIDE_LAYERS}) {
+    const std::vector<NamedLayer> layers = parse_file(text_of_file(path)).value();
+    ASSERT_FALSE(layers.empty());
+    for (const NamedLayer& named : layers) {
+      for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
+        Problem problem{named.layer, Direction::kForward, *target_named("sm_90a")};
+        std::tie(problem.layer.dtype, problem.layer.compute) = GetParam();
+        problem.layer.layout = layout;
+        std::vector<std::string> seen;
+        const std::vector<Plan> plans = plan(problem).value();
+        for (const Plan& each : plans) {
+          if (each.template_name == "direct" || std::ranges::count(seen, each.template_name) > 0) {
+            continue;
+          }
+          seen.push_back(each.template_name);
+          const Result<KernelSource> source = specialize(problem, each);
+          ASSERT_TRUE(source) << source.error().message;
+          EXPECT_LT(std::ranges::count(source->text, '\n'), most_lines(problem))
+              << named.name << ", " << name_of(layout) << ": " << each.template_name << ", " << each.summary;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, SourceLength,
+                         ::testing::Values(std::pair{Dtype::kF32, Compute::kTf32},
+                                           std::pair{Dtype::kF16, Compute::kF16},
+                                           std::pair{Dtype::kBf16, Compute::kBf16},
+                                           std::pair{Dtype::kF32, Compute::kF32x3}),
+                         [](const auto& info) { return std::string(name_of(info.param.second)); });
 
 // A block has all weights of some output channels, the fewer the more these have.
 TEST(PackingOfF32x3, HasABlockForEachShareOfTheOutputChannels) {

@@ -89,6 +89,44 @@ extern "C" __global__ void __launch_bounds__(128) small(float* __restrict__ y, c
 )sexp");
 }
 
+TEST(TemplateProgram, KeepsTheFirstParagraphOfADescription) {
+  EXPECT_EQ(items_of(compile_small(R"cuda(
+// What it is.
+// Still.
+//
+// The whole story.
+struct Pair {
+  int a;
+};
+// Makes it.
+//
+// By way of `pair`.
+extern "C" __global__ void small(int* y) {
+  // First.
+  //
+  // Second.
+  Pair pair;
+  pair.a = 1;
+  y[0] = pair.a;
+}
+)cuda")),
+            R"sexp(  (file "small.cu")
+  (record @9 Pair
+    (comment "What it is.")
+    (comment "Still.")
+    (field int a))
+  (function @15 kernel void small
+    (comment "Makes it.")
+    (argument (pointer int) y)
+    (comment @1 "First.")
+    (comment @2 "")
+    (comment @3 "Second.")
+    (declare @4 Pair pair)
+    (do @5 (= (. pair a) 1))
+    (do @6 (= (at y 0) (. pair a)))))
+)sexp");
+}
+
 TEST(TemplateProgram, HoldsDeclarationsAtNamespaceScope) {
   EXPECT_EQ(items_of(compile_small(R"cuda(
 using Element = P::Element;

@@ -6,7 +6,6 @@
 __device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
   return __uint_as_float(static_cast<unsigned int>(bits) << 16);
 }
-
 // In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.
 __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
   const unsigned int bits = __float_as_uint(value);
@@ -15,9 +14,7 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
   }
   return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
-
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() {
   return dynamic_shared_memory;

@@ -4,79 +4,51 @@
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() {
   return dynamic_shared_memory;
 }
-
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-// The value is good for computing alignment and descriptors; it stays the same for the block's life.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
-  unsigned int address;
-  asm("{\n\t.reg .u64 window;\n\tcvta.to.shared.u64 window, %1;\n\tcvt.u32.u64 %0, window;\n\t}"
-      : "=r"(address)
-      : "l"(pointer));
-  return address;
+  return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
 }
-
-// The same of 8 bytes, aligned to 8.
+// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {
   asm volatile("st.global.cs.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
 }
-
-// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase. One thread does it; others see it after a block
-// barrier, TMA, wgmma and the other blocks of a cluster after fence_mbarrier_init() and then a block or cluster
-// barrier.
+// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
-
 // Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
 __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-
 // Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
-  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(shared_address(barrier))
-               : "memory");
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
-
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
-  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n\t}" ::"r"(
-                   shared_address(barrier)),
-               "r"(bytes)
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
-
-// The same, but may wait a while, as long as the chip likes, before it says no.
-__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  asm volatile(
-      "{\n\t.reg .pred complete;\n\tmbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n\t"
-      "selp.b32 %0, 1, 0, complete;\n\t}"
-      : "=r"(complete)
-      : "r"(shared_address(barrier)), "r"(parity)
-      : "memory");
-  return complete != 0;
-}
-
-// Returns when the phase of this parity is complete, with what mbarrier_test() then acquires. From sm_90.
+// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  while (!mbarrier_try_wait(barrier, parity)) {
-  }
+  unsigned int complete;
+  do {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+  } while (complete == 0);
 }
-
 // To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays, NaN gives a NaN.
-// sm_80 and later.
 __device__ __forceinline__ unsigned int float_to_tf32(float value) {
   unsigned int bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
   return bits;
 }
-
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -84,30 +56,22 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
                "l"(from), "r"(bytes), "r"(shared_address(barrier))
                : "memory");
 }
-
-// Orders earlier accesses of this thread to shared memory before later ones of the asynchronous proxy (TMA, wgmma),
-// once a barrier or mbarrier lies between.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-
-// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
-// Collective.
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
 __device__ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
 }
-
-// Orders earlier accesses of registers (accumulators, A) before the products that follow; needed before the first
-// product and whenever threads have touched these registers since.
+// Orders earlier accesses of registers (accumulators, A) before the products that follow.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-
 // Closes a group: all products of this warpgroup since the last one.
 __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
   if (pending == 0) {
@@ -116,30 +80,15 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
     asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
   }
 }
-
-// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait() over all of them.
-// No instruction.
+// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }
-
 // The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
 __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
   asm volatile("" : "+r"(word)::"memory");
 }
-
-// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,
-// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major
-// operand (rows are of A or columns of B) has its byte at
-//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size
-//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)
-// and of an MN-major one (16-bit types only):
-//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading
-//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride
-// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed
-// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole
-// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same
-// formula. base_offset is 0. The whole operand must lie in the block's shared memory.
+// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
@@ -147,42 +96,34 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start
          static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
          mode << 62;
 }
-
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
-
 // Gives back the registers of each thread of this warpgroup beyond 88. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_88() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 88;" ::: "memory");
 }
-
 // Waits until each thread of this warpgroup can have 208 registers, more than it has, and takes them. Collective.
 __device__ __forceinline__ void setmaxnreg_increase_208() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 208;" ::: "memory");
 }
-
 // d (64x96, f32) = a (64x8) * b (8x96), added to d where `accumulate` is not 0: tf32, A in registers, B K-major.
-// By a warpgroup, beside its threads until wgmma_wait().
 __device__ __forceinline__ void wgmma_m64n96k8_tf32_rs(float (&d)[48], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
   asm volatile(
-      "{\n\t.reg .pred accumulate;\n\t"
-      "setp.ne.b32 accumulate, %53, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n96k8.f32.tf32.tf32 "
+      "{ .reg .pred p; setp.ne.b32 p, %53, 0; wgmma.mma_async.sync.aligned.m64n96k8.f32.tf32.tf32 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
       "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, "
-      "{%48, %49, %50, %51}, %52, accumulate, 1, 1;\n\t}"
+      "{%48, %49, %50, %51}, %52, p, 1, 1; }"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
         "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
         "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
         "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
         "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
         "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate)
-      : "memory");
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate) : "memory");
 }
 #endif
 
@@ -192,8 +133,7 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
-// A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads;
-// it ignores the 13 lowest. Infinities and NaNs stay. Half as many instructions as float_to_tf32().
+// A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return fabsf(__uint_as_float(word)) <= 3.4028235e+38f ? word + 4096 : word;
 }
@@ -355,52 +295,29 @@ __device__ __forceinline__ void pin(Sums (&sums)[1]) {
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], const float* row, unsigned long long weights,
                                                unsigned long long* empty, int zero) {
   Run runs[2];
-  unsigned int read = load_run(runs[0], row);
-  wgmma_fence();
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][7], wgmma_descriptor_move(weights, 0), 1);      // kernel column 0
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][6], wgmma_descriptor_move(weights, 12288), 1);  // kernel column 1
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][5], wgmma_descriptor_move(weights, 24576), 1);  // kernel column 2
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][4], wgmma_descriptor_move(weights, 36864), 1);  // kernel column 3
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][3], wgmma_descriptor_move(weights, 49152), 1);  // kernel column 4
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][2], wgmma_descriptor_move(weights, 61440), 1);  // kernel column 5
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][1], wgmma_descriptor_move(weights, 73728), 1);  // kernel column 6
-  wgmma_commit();
-  read = load_run(runs[1], row + 1088);
-  wgmma_fence();
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][7], wgmma_descriptor_move(weights, 3072), 1);   // kernel column 0
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][6], wgmma_descriptor_move(weights, 15360), 1);  // kernel column 1
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][5], wgmma_descriptor_move(weights, 27648), 1);  // kernel column 2
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][4], wgmma_descriptor_move(weights, 39936), 1);  // kernel column 3
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][3], wgmma_descriptor_move(weights, 52224), 1);  // kernel column 4
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][2], wgmma_descriptor_move(weights, 64512), 1);  // kernel column 5
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][1], wgmma_descriptor_move(weights, 76800), 1);  // kernel column 6
-  wgmma_commit();
-  wgmma_wait(1);  // the other run may be overwritten
-  read = load_run(runs[0], row + 2176);
-  wgmma_fence();
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][7], wgmma_descriptor_move(weights, 6144), 1);   // kernel column 0
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][6], wgmma_descriptor_move(weights, 18432), 1);  // kernel column 1
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][5], wgmma_descriptor_move(weights, 30720), 1);  // kernel column 2
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][4], wgmma_descriptor_move(weights, 43008), 1);  // kernel column 3
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][3], wgmma_descriptor_move(weights, 55296), 1);  // kernel column 4
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][2], wgmma_descriptor_move(weights, 67584), 1);  // kernel column 5
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[0][1], wgmma_descriptor_move(weights, 79872), 1);  // kernel column 6
-  wgmma_commit();
-  wgmma_wait(1);  // the other run may be overwritten
-  read = load_run(runs[1], row + 3264);
-  __syncwarp();
-  if (threadIdx.x % 32 == 0) {
-    mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
+#pragma unroll
+  for (int step = 0; step < 4; ++step) {
+    const float* step_row = row + step * 1088;
+    const int at = step % 2;
+    const unsigned int read = load_run(runs[at], step_row);
+    if (step == 3) {
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) {
+        mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
+      }
+    }
+    const unsigned long long step_weights = wgmma_descriptor_move(weights, step * 3072);
+    wgmma_fence();
+    wgmma_m64n96k8_tf32_rs(sums[0], runs[at][7], wgmma_descriptor_move(step_weights, 0), 1);      // kernel column 0
+    wgmma_m64n96k8_tf32_rs(sums[0], runs[at][6], wgmma_descriptor_move(step_weights, 12288), 1);  // kernel column 1
+    wgmma_m64n96k8_tf32_rs(sums[0], runs[at][5], wgmma_descriptor_move(step_weights, 24576), 1);  // kernel column 2
+    wgmma_m64n96k8_tf32_rs(sums[0], runs[at][4], wgmma_descriptor_move(step_weights, 36864), 1);  // kernel column 3
+    wgmma_m64n96k8_tf32_rs(sums[0], runs[at][3], wgmma_descriptor_move(step_weights, 49152), 1);  // kernel column 4
+    wgmma_m64n96k8_tf32_rs(sums[0], runs[at][2], wgmma_descriptor_move(step_weights, 61440), 1);  // kernel column 5
+    wgmma_m64n96k8_tf32_rs(sums[0], runs[at][1], wgmma_descriptor_move(step_weights, 73728), 1);  // kernel column 6
+    wgmma_commit();
+    wgmma_wait(1);  // the run before may be overwritten
   }
-  wgmma_fence();
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][7], wgmma_descriptor_move(weights, 9216), 1);   // kernel column 0
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][6], wgmma_descriptor_move(weights, 21504), 1);  // kernel column 1
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][5], wgmma_descriptor_move(weights, 33792), 1);  // kernel column 2
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][4], wgmma_descriptor_move(weights, 46080), 1);  // kernel column 3
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][3], wgmma_descriptor_move(weights, 58368), 1);  // kernel column 4
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][2], wgmma_descriptor_move(weights, 70656), 1);  // kernel column 5
-  wgmma_m64n96k8_tf32_rs(sums[0], runs[1][1], wgmma_descriptor_move(weights, 82944), 1);  // kernel column 6
-  wgmma_commit();
 }
 
 // Moves the sums of all output rows up by one, behind the first; those of a new row begin.
@@ -419,7 +336,6 @@ __device__ __forceinline__ float finish(float sum, float shift) {
 
 // The biases of a thread's channels, all read before the first output is stored: behind a store they would wait.
 using Shifts = float[8];
-
 __device__ __forceinline__ void load_shifts(Shifts& shifts, const float* __restrict__ bias, int co) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) {

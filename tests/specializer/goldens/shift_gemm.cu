@@ -4,99 +4,66 @@
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() {
   return dynamic_shared_memory;
 }
-
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-// The value is good for computing alignment and descriptors; it stays the same for the block's life.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
-  unsigned int address;
-  asm("{\n\t.reg .u64 window;\n\tcvta.to.shared.u64 window, %1;\n\tcvt.u32.u64 %0, window;\n\t}"
-      : "=r"(address)
-      : "l"(pointer));
-  return address;
+  return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
 }
-
-// The same of 16 bytes, aligned to 16.
+// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
                "r"(value.w)
                : "memory");
 }
-
-// The same of 16 bytes, `bytes` 0 to 16, aligned to 16; through L2 only.
+// Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
 __device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
                : "memory");
 }
-
-// Arrives at an mbarrier once all copies that this thread has asked for so far are in shared memory. The arrival is one
-// of those the barrier was initialised for (.noinc); it does not wait.
+// Arrives at an mbarrier once all copies that this thread has asked for so far are in shared memory; does not wait.
 __device__ __forceinline__ void async_copy_arrive(unsigned long long* barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
-
-// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase. One thread does it; others see it after a block
-// barrier, TMA, wgmma and the other blocks of a cluster after fence_mbarrier_init() and then a block or cluster
-// barrier.
+// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
-
 // Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
 __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-
 // Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
-  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(shared_address(barrier))
-               : "memory");
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
-
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
-  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n\t}" ::"r"(
-                   shared_address(barrier)),
-               "r"(bytes)
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
-
-// The same, but may wait a while, as long as the chip likes, before it says no.
-__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  asm volatile(
-      "{\n\t.reg .pred complete;\n\tmbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n\t"
-      "selp.b32 %0, 1, 0, complete;\n\t}"
-      : "=r"(complete)
-      : "r"(shared_address(barrier)), "r"(parity)
-      : "memory");
-  return complete != 0;
-}
-
-// Returns when the phase of this parity is complete, with what mbarrier_test() then acquires. From sm_90.
+// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  while (!mbarrier_try_wait(barrier, parity)) {
-  }
+  unsigned int complete;
+  do {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+  } while (complete == 0);
 }
-
 // To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays, NaN gives a NaN.
-// sm_80 and later.
 __device__ __forceinline__ unsigned int float_to_tf32(float value) {
   unsigned int bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
   return bits;
 }
-
-// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
-// Collective.
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
 __device__ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
 }
-
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -104,18 +71,14 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
                "l"(from), "r"(bytes), "r"(shared_address(barrier))
                : "memory");
 }
-
-// Orders earlier accesses of registers (accumulators, A) before the products that follow; needed before the first
-// product and whenever threads have touched these registers since.
+// Orders earlier accesses of registers (accumulators, A) before the products that follow.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-
 // Closes a group: all products of this warpgroup since the last one.
 __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
   if (pending == 0) {
@@ -124,30 +87,15 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
     asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
   }
 }
-
-// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait() over all of them.
-// No instruction.
+// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }
-
 // The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
 __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
   asm volatile("" : "+r"(word)::"memory");
 }
-
-// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,
-// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major
-// operand (rows are of A or columns of B) has its byte at
-//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size
-//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)
-// and of an MN-major one (16-bit types only):
-//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading
-//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride
-// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed
-// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole
-// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same
-// formula. base_offset is 0. The whole operand must lie in the block's shared memory.
+// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
@@ -155,39 +103,31 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start
          static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
          mode << 62;
 }
-
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
-
 // Gives back the registers of each thread of this warpgroup beyond 88. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_88() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 88;" ::: "memory");
 }
-
 // Waits until each thread of this warpgroup can have 208 registers, more than it has, and takes them. Collective.
 __device__ __forceinline__ void setmaxnreg_increase_208() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 208;" ::: "memory");
 }
-
 // d (64x64, f32) = a (64x8) * b (8x64), added to d where `accumulate` is not 0: tf32, A in registers, B K-major.
-// By a warpgroup, beside its threads until wgmma_wait().
 __device__ __forceinline__ void wgmma_m64n64k8_tf32_rs(float (&d)[32], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
   asm volatile(
-      "{\n\t.reg .pred accumulate;\n\t"
-      "setp.ne.b32 accumulate, %37, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
+      "{ .reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-      "{%32, %33, %34, %35}, %36, accumulate, 1, 1;\n\t}"
+      "{%32, %33, %34, %35}, %36, p, 1, 1; }"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
         "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
         "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
         "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate)
-      : "memory");
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate) : "memory");
 }
 #endif
 
@@ -197,8 +137,7 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
-// A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads;
-// it ignores the 13 lowest. Infinities and NaNs stay. Half as many instructions as float_to_tf32().
+// A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return fabsf(__uint_as_float(word)) <= 3.4028235e+38f ? word + 4096 : word;
 }
@@ -210,14 +149,11 @@ __device__ __forceinline__ void store_together(float* to, const float (&values)[
                                 __float_as_uint(values[3])));
 }
 
-// One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
-// products with low parts.
+// One thread's sums for one tile, in phases that one product makes.
 using Sums = float[32];
 
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[5][4];
-
-using Words = unsigned int[2][6];
 
 // The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
 __device__ __forceinline__ int out_channel_at(int n) {
@@ -263,8 +199,7 @@ __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned 
 }
 
 // Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
-// input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
-// thread, so with channels last a product's depth is another order of them.
+// input channels, tap and step the two columns of a B operand.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_shift_gemm_forward_6aec6a67a1559aa6_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
@@ -299,10 +234,8 @@ __device__ __forceinline__ void stage_channels(float* to, const float* __restric
 }
 
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
-// A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,
-// they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)
 __device__ __forceinline__ void load_run(Run& run, const float* row) {
-  Words words;
+  unsigned int words[2][6];  // for the halves of a product's depth
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
@@ -351,69 +284,48 @@ __device__ __forceinline__ void multiply_tap(Sums (&sums)[4][1], int part, const
   wgmma_m64n64k8_tf32_rs(sums[part][0], run[shift], weights, accumulate);
 }
 
-// All products of one chunk. `rows` is the thread's first position in the staged input; `later` is 0 in a tile's first
-// chunk, whose first products begin the sums. `previous` is where to say, in later ones, that the stage before is free,
-// as soon as its products are done.
+// All products of one chunk, from the thread's first position in the staged input on. In a tile's first chunk `later`
+// is 0; in others the stage of `previous` is free as soon as its products are done.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* rows, unsigned long long weights,
                                                int later, unsigned long long* previous) {
-  Run runs[2];
-  load_run(runs[0], rows + 2);
-  wgmma_fence();
-  multiply_tap(sums, 1, runs[0], 3, wgmma_descriptor_move(weights, 49152), later);  // tap (3, 0)
-  multiply_tap(sums, 0, runs[0], 2, wgmma_descriptor_move(weights, 53248), later);  // tap (3, 1)
-  multiply_tap(sums, 1, runs[0], 2, wgmma_descriptor_move(weights, 57344), 1);      // tap (3, 2)
-  multiply_tap(sums, 0, runs[0], 1, wgmma_descriptor_move(weights, 61440), 1);      // tap (3, 3)
-  wgmma_commit();
-  wgmma_wait(1);  // the other run may be overwritten
-  release(previous, later == 1);
-  load_run(runs[1], rows + 26);
-  wgmma_fence();
-  multiply_tap(sums, 1, runs[1], 3, wgmma_descriptor_move(weights, 16384), 1);      // tap (1, 0)
-  multiply_tap(sums, 0, runs[1], 2, wgmma_descriptor_move(weights, 20480), 1);      // tap (1, 1)
-  multiply_tap(sums, 1, runs[1], 2, wgmma_descriptor_move(weights, 24576), 1);      // tap (1, 2)
-  multiply_tap(sums, 0, runs[1], 1, wgmma_descriptor_move(weights, 28672), 1);      // tap (1, 3)
-  multiply_tap(sums, 3, runs[1], 3, wgmma_descriptor_move(weights, 32768), later);  // tap (2, 0)
-  multiply_tap(sums, 2, runs[1], 2, wgmma_descriptor_move(weights, 36864), later);  // tap (2, 1)
-  multiply_tap(sums, 3, runs[1], 2, wgmma_descriptor_move(weights, 40960), 1);      // tap (2, 2)
-  multiply_tap(sums, 2, runs[1], 1, wgmma_descriptor_move(weights, 45056), 1);      // tap (2, 3)
-  wgmma_commit();
-  wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[0], rows + 50);
-  wgmma_fence();
-  multiply_tap(sums, 3, runs[0], 3, wgmma_descriptor_move(weights, 0), 1);      // tap (0, 0)
-  multiply_tap(sums, 2, runs[0], 2, wgmma_descriptor_move(weights, 4096), 1);   // tap (0, 1)
-  multiply_tap(sums, 3, runs[0], 2, wgmma_descriptor_move(weights, 8192), 1);   // tap (0, 2)
-  multiply_tap(sums, 2, runs[0], 1, wgmma_descriptor_move(weights, 12288), 1);  // tap (0, 3)
-  wgmma_commit();
-  wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[1], rows + 2114);
-  wgmma_fence();
-  multiply_tap(sums, 1, runs[1], 3, wgmma_descriptor_move(weights, 51200), 1);  // tap (3, 0)
-  multiply_tap(sums, 0, runs[1], 2, wgmma_descriptor_move(weights, 55296), 1);  // tap (3, 1)
-  multiply_tap(sums, 1, runs[1], 2, wgmma_descriptor_move(weights, 59392), 1);  // tap (3, 2)
-  multiply_tap(sums, 0, runs[1], 1, wgmma_descriptor_move(weights, 63488), 1);  // tap (3, 3)
-  wgmma_commit();
-  wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[0], rows + 2138);
-  wgmma_fence();
-  multiply_tap(sums, 1, runs[0], 3, wgmma_descriptor_move(weights, 18432), 1);  // tap (1, 0)
-  multiply_tap(sums, 0, runs[0], 2, wgmma_descriptor_move(weights, 22528), 1);  // tap (1, 1)
-  multiply_tap(sums, 1, runs[0], 2, wgmma_descriptor_move(weights, 26624), 1);  // tap (1, 2)
-  multiply_tap(sums, 0, runs[0], 1, wgmma_descriptor_move(weights, 30720), 1);  // tap (1, 3)
-  multiply_tap(sums, 3, runs[0], 3, wgmma_descriptor_move(weights, 34816), 1);  // tap (2, 0)
-  multiply_tap(sums, 2, runs[0], 2, wgmma_descriptor_move(weights, 38912), 1);  // tap (2, 1)
-  multiply_tap(sums, 3, runs[0], 2, wgmma_descriptor_move(weights, 43008), 1);  // tap (2, 2)
-  multiply_tap(sums, 2, runs[0], 1, wgmma_descriptor_move(weights, 47104), 1);  // tap (2, 3)
-  wgmma_commit();
-  wgmma_wait(1);  // the other run may be overwritten
-  load_run(runs[1], rows + 2162);
-  wgmma_fence();
-  multiply_tap(sums, 3, runs[1], 3, wgmma_descriptor_move(weights, 2048), 1);   // tap (0, 0)
-  multiply_tap(sums, 2, runs[1], 2, wgmma_descriptor_move(weights, 6144), 1);   // tap (0, 1)
-  multiply_tap(sums, 3, runs[1], 2, wgmma_descriptor_move(weights, 10240), 1);  // tap (0, 2)
-  multiply_tap(sums, 2, runs[1], 1, wgmma_descriptor_move(weights, 14336), 1);  // tap (0, 3)
-  wgmma_commit();
-  wgmma_wait(1);  // the other run may be overwritten
+  Run runs[3];
+#pragma unroll
+  for (int step = 0; step < 2; ++step) {
+    const float* step_rows = rows + step * 2112;
+    const unsigned long long step_weights = wgmma_descriptor_move(weights, step * 2048);
+    const int begun = step > 0 ? 1 : later;
+    load_run(runs[0], step_rows + 2);
+    wgmma_fence();
+    multiply_tap(sums, 1, runs[0], 3, wgmma_descriptor_move(step_weights, 49152), begun);  // tap (3, 0)
+    multiply_tap(sums, 0, runs[0], 2, wgmma_descriptor_move(step_weights, 53248), begun);  // tap (3, 1)
+    multiply_tap(sums, 1, runs[0], 2, wgmma_descriptor_move(step_weights, 57344), 1);      // tap (3, 2)
+    multiply_tap(sums, 0, runs[0], 1, wgmma_descriptor_move(step_weights, 61440), 1);      // tap (3, 3)
+    wgmma_commit();
+    wgmma_wait(1);  // the run before may be overwritten
+    if (step == 0) {
+      release(previous, later == 1);
+    }
+    load_run(runs[1], step_rows + 26);
+    wgmma_fence();
+    multiply_tap(sums, 1, runs[1], 3, wgmma_descriptor_move(step_weights, 16384), 1);      // tap (1, 0)
+    multiply_tap(sums, 0, runs[1], 2, wgmma_descriptor_move(step_weights, 20480), 1);      // tap (1, 1)
+    multiply_tap(sums, 1, runs[1], 2, wgmma_descriptor_move(step_weights, 24576), 1);      // tap (1, 2)
+    multiply_tap(sums, 0, runs[1], 1, wgmma_descriptor_move(step_weights, 28672), 1);      // tap (1, 3)
+    multiply_tap(sums, 3, runs[1], 3, wgmma_descriptor_move(step_weights, 32768), begun);  // tap (2, 0)
+    multiply_tap(sums, 2, runs[1], 2, wgmma_descriptor_move(step_weights, 36864), begun);  // tap (2, 1)
+    multiply_tap(sums, 3, runs[1], 2, wgmma_descriptor_move(step_weights, 40960), 1);      // tap (2, 2)
+    multiply_tap(sums, 2, runs[1], 1, wgmma_descriptor_move(step_weights, 45056), 1);      // tap (2, 3)
+    wgmma_commit();
+    wgmma_wait(1);  // the run before may be overwritten
+    load_run(runs[2], step_rows + 50);
+    wgmma_fence();
+    multiply_tap(sums, 3, runs[2], 3, wgmma_descriptor_move(step_weights, 0), 1);      // tap (0, 0)
+    multiply_tap(sums, 2, runs[2], 2, wgmma_descriptor_move(step_weights, 4096), 1);   // tap (0, 1)
+    multiply_tap(sums, 3, runs[2], 2, wgmma_descriptor_move(step_weights, 8192), 1);   // tap (0, 2)
+    multiply_tap(sums, 2, runs[2], 1, wgmma_descriptor_move(step_weights, 12288), 1);  // tap (0, 3)
+    wgmma_commit();
+    wgmma_wait(1);  // the run before may be overwritten
+  }
 }
 
 // Goes on to the next stage.
@@ -438,7 +350,6 @@ __device__ __forceinline__ int own_channel(int co, int i) {
 
 // The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait.
 using Shifts = float[16];
-
 __device__ __forceinline__ void load_shifts(Shifts& shifts, const float* __restrict__ bias, int co) {
 #pragma unroll
   for (int i = 0; i < 16; ++i) {
@@ -447,8 +358,7 @@ __device__ __forceinline__ void load_shifts(Shifts& shifts, const float* __restr
   }
 }
 
-// Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
-// channel, `y` the image.
+// Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.
 __device__ __forceinline__ void store_tile(const Sums (&sums)[4][1], float* __restrict__ y, const Shifts& shifts,
                                            int co, int m_y, int m_x, int phase_row) {
 #pragma unroll
@@ -484,11 +394,7 @@ struct Tile {
 };
 
 __device__ __forceinline__ Tile tile_at(int index) {
-  Tile tile;
-  tile.image = index / 2;
-  tile.m_y = index % 2 * 8;
-  tile.m_x = 0;
-  return tile;
+  return {index / 2, index % 2 * 8, 0};
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
@@ -549,7 +455,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     int stage = 0;
     unsigned int parity = 0;
     for (int index = first_tile; index < tiles; index += next_tile) {
-      // Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.
       pin(sums);
       for (int chunk = 0; chunk < 8; ++chunk) {
         mbarrier_wait(&full[stage], parity);

@@ -4,126 +4,87 @@
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() {
   return dynamic_shared_memory;
 }
-
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-// The value is good for computing alignment and descriptors; it stays the same for the block's life.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
-  unsigned int address;
-  asm("{\n\t.reg .u64 window;\n\tcvta.to.shared.u64 window, %1;\n\tcvt.u32.u64 %0, window;\n\t}"
-      : "=r"(address)
-      : "l"(pointer));
-  return address;
+  return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
 }
-
-// The same of 16 bytes, aligned to 16.
+// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
                "r"(value.w)
                : "memory");
 }
-
-// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase. One thread does it; others see it after a block
-// barrier, TMA, wgmma and the other blocks of a cluster after fence_mbarrier_init() and then a block or cluster
-// barrier.
+// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
-
 // Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
 __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-
 // Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
-  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(shared_address(barrier))
-               : "memory");
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
-
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
-  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n\t}" ::"r"(
-                   shared_address(barrier)),
-               "r"(bytes)
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
-
-// Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait. A true answer
-// acquires, in the block, what those who arrived wrote before, and the bytes of the phase's transactions.
+// Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait.
 __device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {
   unsigned int complete;
-  asm volatile(
-      "{\n\t.reg .pred complete;\n\tmbarrier.test_wait.parity.shared.b64 complete, [%1], %2;\n\t"
-      "selp.b32 %0, 1, 0, complete;\n\t}"
-      : "=r"(complete)
-      : "r"(shared_address(barrier)), "r"(parity)
-      : "memory");
+  asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+               : "=r"(complete)
+               : "r"(shared_address(barrier)), "r"(parity)
+               : "memory");
   return complete != 0;
 }
-
-// The same, but may wait a while, as long as the chip likes, before it says no.
-__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  asm volatile(
-      "{\n\t.reg .pred complete;\n\tmbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n\t"
-      "selp.b32 %0, 1, 0, complete;\n\t}"
-      : "=r"(complete)
-      : "r"(shared_address(barrier)), "r"(parity)
-      : "memory");
-  return complete != 0;
-}
-
-// Returns when the phase of this parity is complete, with what mbarrier_test() then acquires. From sm_90.
+// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  while (!mbarrier_try_wait(barrier, parity)) {
-  }
+  unsigned int complete;
+  do {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+  } while (complete == 0);
 }
-
-// Waits at barrier `id` (1 to 15; 0 is __syncthreads's) until `threads` threads (a multiple of 32) of the block have
-// come to it through this or named_barrier_arrive(); what they wrote before is visible after. Whole warps only.
+// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.
 __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
   asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
-
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
   return value;
 }
-
 // Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
 __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   unsigned int bits;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
 }
-
-// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
-// Collective.
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
 __device__ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
 }
-
 // True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
 __device__ __forceinline__ bool elect_one() {
   unsigned int elected;
-  asm volatile("{\n\t.reg .pred elected;\n\telect.sync _|elected, 0xffffffff;\n\tselp.b32 %0, 1, 0, elected;\n\t}"
-               : "=r"(elected)::"memory");
+  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
   return elected != 0;
 }
-
 // The largest value of the warp, in all lanes. Collective. sm_80 and later.
 __device__ __forceinline__ unsigned int warp_max(unsigned int value) {
   unsigned int most;
   asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(most) : "r"(value) : "memory");
   return most;
 }
-
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -131,24 +92,18 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
                "l"(from), "r"(bytes), "r"(shared_address(barrier))
                : "memory");
 }
-
-// Orders earlier accesses of this thread to shared memory before later ones of the asynchronous proxy (TMA, wgmma),
-// once a barrier or mbarrier lies between.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-
-// Orders earlier accesses of registers (accumulators, A) before the products that follow; needed before the first
-// product and whenever threads have touched these registers since.
+// Orders earlier accesses of registers (accumulators, A) before the products that follow.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-
 // Closes a group: all products of this warpgroup since the last one.
 __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
   if (pending == 0) {
@@ -157,30 +112,15 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
     asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
   }
 }
-
-// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait() over all of them.
-// No instruction.
+// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }
-
 // The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
 __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
   asm volatile("" : "+r"(word)::"memory");
 }
-
-// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,
-// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major
-// operand (rows are of A or columns of B) has its byte at
-//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size
-//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)
-// and of an MN-major one (16-bit types only):
-//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading
-//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride
-// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed
-// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole
-// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same
-// formula. base_offset is 0. The whole operand must lie in the block's shared memory.
+// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
@@ -188,36 +128,28 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start
          static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
          mode << 62;
 }
-
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
-
 // Gives back the registers of each thread of this warpgroup beyond 72. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_72() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 72;" ::: "memory");
 }
-
 // Waits until each thread of this warpgroup can have 216 registers, more than it has, and takes them. Collective.
 __device__ __forceinline__ void setmaxnreg_increase_216() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 216;" ::: "memory");
 }
-
 // d (64x32, f32) = a (64x16) * b (16x32), added to d where `accumulate` is not 0: f16, A in registers, B K-major.
-// By a warpgroup, beside its threads until wgmma_wait().
 __device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
   asm volatile(
-      "{\n\t.reg .pred accumulate;\n\t"
-      "setp.ne.b32 accumulate, %21, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
+      "{ .reg .pred p; setp.ne.b32 p, %21, 0; wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
-      "{%16, %17, %18, %19}, %20, accumulate, 1, 1, 0;\n\t}"
+      "{%16, %17, %18, %19}, %20, p, 1, 1, 0; }"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
         "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate)
-      : "memory");
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate) : "memory");
 }
 #endif
 
@@ -285,13 +217,11 @@ __device__ __forceinline__ float join_sums(float high, float low) {
   return fmaf(low, 0.00048828125f, high);
 }
 
-// One thread's sums for one tile, in phases that one product makes. Behind those of all phases, f32x3 has the sums of
-// products with low parts.
+// One thread's sums for one tile, in phases that one product makes.
 using Sums = float[16];
 
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[11][4];
-
 using Words = unsigned int[2][12];
 
 // The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
@@ -364,8 +294,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 }
 
 // Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
-// input channels, tap and step the two columns of a B operand. What a consumer reads of x in one piece goes to one
-// thread, so with channels last a product's depth is another order of them.
+// input channels, tap and step the two columns of a B operand.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_shift_gemm_forward_44b60de84de30912_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
@@ -376,54 +305,43 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // What a producer copies in the first of its channels.
 struct Copy {
+  int channel;        // its first
   const float* from;  // in the chunk that comes next
   int to;             // elements behind the stage's first
   int bytes;          // 0: nothing of the row is in the image
   bool at_end;        // of x: in some channel a piece of the row may not be x's alone
-  int channel;        // its first
   int rows;           // of a warp that has several
 };
 
-// Finds the copies of a tile of the producer, or the warp, of this number. `x` is the whole input, of `batch` images,
-// of which the tile's first is `first_image`.
+// Finds the copies of a tile of the producer, or the warp, of this number.
 __device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first_image, int first_channel,
                                           int first_row, int first_column, int producer) {
   const int channel = producer / 10;
   const int row = producer % 10;
-  // A warp's rows begin with the first one in the image.
-  const int above = max(0, 3 - first_row - row) / 4;
+  const int above = max(0, 3 - first_row - row) / 4;  // rows of a warp
   const int iy = first_row + row + 4 * above;
-  // The staged columns that are of the image, and the pieces of them, behind where the row's first column would lie.
+  // The staged columns of the image, and the pieces of them, behind where the row's first column would lie.
   const int begin = max(first_column, 0) - first_column;
   const int end = min(first_column + 40, 1024) - first_column;
   // in channel 0
   const long long start =
       static_cast<long long>(first_image) * 16777216 + static_cast<long long>(iy) * 1024 + first_column;
   const bool is_copied = iy >= 0 && iy < 512 && begin < end;
-  Copy copy;
-  copy.channel = channel;
-  copy.from = x + (start + begin + (first_channel + channel) * 524288ll);
-  copy.to = channel * 404 + (row + 4 * above) * 40 + begin;
-  copy.bytes = is_copied ? (end - begin) * 4 : 0;
-  copy.rows = max(0, (min(first_row + 10, 512) - iy + 3) / 4);
-  copy.at_end = 0;
-  return copy;
+  const int rows = max(0, (min(first_row + 10, 512) - iy + 3) / 4);
+  return {channel, x + (start + begin + (first_channel + channel) * 524288ll),
+          channel * 404 + (row + 4 * above) * 40 + begin, is_copied ? (end - begin) * 4 : 0, false, rows};
 }
 
-// Asks for a producer's copies of a chunk, of which the layer has so many `channels`. The chunk's barrier counts the
-// bytes, and each producer.
+// Asks for a producer's copies of a chunk, of which the layer has so many `channels`.
 __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full, long long plane) {
   const int rows = copy.rows;
   mbarrier_arrive_expect(full, 16 * rows * copy.bytes);
   if (copy.bytes != 0) {
 #pragma unroll 1
     for (int row = 0; row < rows; ++row) {
-      float* staged = to + copy.to + row * 160;
-      const float* from = copy.from + row * 4096;
 #pragma unroll 16
       for (int round = 0; round < 16; ++round) {
-        bulk_load(staged + round * 404, from, copy.bytes, full);
-        from += plane;
+        bulk_load(to + copy.to + (row * 160 + round * 404), copy.from + (row * 4096 + round * plane), copy.bytes, full);
       }
     }
   }
@@ -435,15 +353,15 @@ __device__ __forceinline__ bool has_gaps(int first_row, int first_column) {
 }
 
 // Writes zeros to these places, and to those of channels that the layer lacks.
-__device__ __forceinline__ void clear_gaps(float* to, int channels, int first_row, int first_column, int thread) {
+__device__ __forceinline__ void clear_gaps(float* to, int first_row, int first_column, int thread) {
   for (int i = thread; i < 160; i += 128) {
     const int iy = first_row + i % 10;
     const int channel = i / 10;
-    const bool is_copied = channel < channels && iy >= 0 && iy < 512;
+    const bool is_copied = iy >= 0 && iy < 512;
     float* staged = to + channel * 404 + i % 10 * 40;
     for (int column = 0; column < 40; column += 4) {
       const int ix = first_column + column;
-      if (!is_copied || (ix < 0 || ix >= 1024)) {
+      if (!is_copied || ix < 0 || ix >= 1024) {
         *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
       }
     }
@@ -779,7 +697,6 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
   multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 10240), 1);  // tap (0, 5)
   multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
   wgmma_commit();
-  // What comes next is loaded while these products run.
   wgmma_wait(1);  // the run of the other part may be overwritten
 }
 
@@ -894,8 +811,8 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
   }
   named_barrier_sync(1, 128);
   float largest = found[thread / 32];
-  const float4 all = reinterpret_cast<const float4*>(found)[0];
-  largest = fmaxf(fmaxf(all.x, all.y), fmaxf(all.z, all.w));
+  const float4 four = *reinterpret_cast<const float4*>(found);
+  largest = fmaxf(largest, fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w)));
   int exponent = __shfl_sync(4294967295u, kept, 0);
   const float scaled = largest * power_of_two(exponent);
   if (chunk == 0 || (largest != 0 && !(scaled >= 8192 && scaled <= 65504))) {
@@ -917,11 +834,7 @@ __device__ __forceinline__ int own_channel(int co, int i) {
   return co + i / 2 * 8 + i % 2;
 }
 
-__device__ __forceinline__ void load_shifts() {
-}
-
-// Stores a thread's outputs: its run in all phases, for its channels. (m_y, m_x) is its first position, `co` its first
-// channel, `y` the image.
+// Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.
 __device__ __forceinline__ void store_tile(const Sums (&sums)[2][2], float* __restrict__ y, int co, int m_y, int m_x,
                                            int phase_row) {
   const int oy = m_y + phase_row;
@@ -952,11 +865,7 @@ struct Tile {
 };
 
 __device__ __forceinline__ Tile tile_at(int index) {
-  Tile tile;
-  tile.image = index / 2048;
-  tile.m_y = index / 32 % 64 * 8;
-  tile.m_x = index % 32 * 32;
-  return tile;
+  return {index / 2048, index / 32 % 64 * 8, index % 32 * 32};
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
@@ -1007,21 +916,19 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     int kept = 0;  // exponent of the scale in the chunk before
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
-      Copy copy;
-      int uncleared = 0;  // stages that may have something beside the tile's rows
-      copy = find_copy(x, tile.image, 0, tile.m_y - 1, tile.m_x - 4, warp - 8);
-      uncleared = has_gaps(tile.m_y - 1, tile.m_x - 4) ? 4 : 0;
+      Copy copy = find_copy(x, tile.image, 0, tile.m_y - 1, tile.m_x - 4, warp - 8);
+      // stages that may have something beside the tile's rows
+      int uncleared = has_gaps(tile.m_y - 1, tile.m_x - 4) ? 4 : 0;
       for (int chunk = 0; chunk < 2; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * 25888;
         float* staged = reinterpret_cast<float*>(to);
-        unsigned long long* landing = &landed[stage];
         if (uncleared != 0) {
-          clear_gaps(staged, 16, tile.m_y - 1, tile.m_x - 4, thread);
-          uncleared -= uncleared != 0 ? 1 : 0;
+          clear_gaps(staged, tile.m_y - 1, tile.m_x - 4, thread);
+          uncleared = max(0, uncleared - 1);
         }
         if (elect_one()) {
-          copy_rows(staged, copy, landing, 524288ll);
+          copy_rows(staged, copy, &landed[stage], 524288ll);
         }
         copy.from += 8388608ll;
         next_stage(stage, parity);
@@ -1057,7 +964,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     int stage = 0;
     unsigned int parity = 0;
     for (int index = first_tile; index < tiles; index += next_tile) {
-      // Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.
       pin(sums);
       Run runs[2] = {};  // of f32x3: of low and of high parts
       for (int chunk = 0; chunk < 2; ++chunk) {
@@ -1072,7 +978,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       wgmma_wait(0);
       pin(sums);
       add_up(sums, held, totals, exponents + quarter * 2, true);
-      load_shifts();  // there is no register for them before
       const Tile tile = tile_at(index);
       store_tile(sums, y + (tile.image + image) * 16777216ll, co, tile.m_y + row, tile.m_x + column, 0);
     }

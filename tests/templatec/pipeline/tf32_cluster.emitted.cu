@@ -2,115 +2,80 @@
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() {
   return dynamic_shared_memory;
 }
-
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-// The value is good for computing alignment and descriptors; it stays the same for the block's life.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
-  unsigned int address;
-  asm("{\n\t.reg .u64 window;\n\tcvta.to.shared.u64 window, %1;\n\tcvt.u32.u64 %0, window;\n\t}"
-      : "=r"(address)
-      : "l"(pointer));
-  return address;
+  return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
 }
-
 // The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared
-// window, which is what swizzles count from. `pointer` lies in the block's own shared memory.
+// window.
 __device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {
   const unsigned int address = shared_address(pointer);
   return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);
 }
-
-// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase. One thread does it; others see it after a block
-// barrier, TMA, wgmma and the other blocks of a cluster after fence_mbarrier_init() and then a block or cluster
-// barrier.
+// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
-
 // Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
 __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
-  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n\t}" ::"r"(
-                   shared_address(barrier)),
-               "r"(bytes)
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
-
 // Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.
-// Release at cluster scope: the one who waits uses mbarrier_wait_cluster() to see what was written before. The other
-// block must not have ended.
 __device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {
   asm volatile(
-      "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, %0, %1;\n\t"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n\t}" ::"r"(shared_address(barrier)),
+      "{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; "
+      "}" ::"r"(shared_address(barrier)),
       "r"(rank)
       : "memory");
 }
-
-// The same, but may wait a while, as long as the chip likes, before it says no.
-__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  asm volatile(
-      "{\n\t.reg .pred complete;\n\tmbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n\t"
-      "selp.b32 %0, 1, 0, complete;\n\t}"
-      : "=r"(complete)
-      : "r"(shared_address(barrier)), "r"(parity)
-      : "memory");
-  return complete != 0;
-}
-
-// Returns when the phase of this parity is complete, with what mbarrier_test() then acquires. From sm_90.
+// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  while (!mbarrier_try_wait(barrier, parity)) {
-  }
+  unsigned int complete;
+  do {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+  } while (complete == 0);
 }
-
 // mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.
 __device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {
   unsigned int complete;
   do {
     asm volatile(
-        "{\n\t.reg .pred complete;\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 complete, [%1], %2;\n\t"
-        "selp.b32 %0, 1, 0, complete;\n\t}"
+        "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
         : "=r"(complete)
         : "r"(shared_address(barrier)), "r"(parity)
         : "memory");
   } while (complete == 0);
 }
-
 // This block's number in its cluster.
 __device__ __forceinline__ unsigned int cluster_rank() {
   unsigned int rank;
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
-
-// Comes to the cluster's barrier without waiting; what this thread wrote before is visible to whom cluster_wait()s. All
-// threads of all blocks of the cluster come, once a phase; whole warps. Every arrival is followed by its
-// cluster_wait().
+// Comes to the cluster's barrier without waiting; what this thread wrote before is visible to whom cluster_wait()s.
 __device__ __forceinline__ void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
-
 // Waits until all threads of the cluster have arrived in this phase; acquires.
 __device__ __forceinline__ void cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
-
 // The chip's form of a tensor map (runtime/device/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
 struct __align__(64) TensorMap {
   unsigned long long words[16];
 };
-
 // Loads the box at these coordinates of a 2-dimensional map to shared memory.
 __device__ __forceinline__ void tensor_load_2d(void* to, const TensorMap& map, unsigned long long* barrier, int c0,
                                                int c1) {
@@ -120,7 +85,6 @@ __device__ __forceinline__ void tensor_load_2d(void* to, const TensorMap& map, u
       "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1)
       : "memory");
 }
-
 // The same for a 2-dimensional map.
 __device__ __forceinline__ void tensor_load_multicast_2d(void* to, const TensorMap& map, unsigned long long* barrier,
                                                          unsigned short blocks, int c0, int c1) {
@@ -130,44 +94,34 @@ __device__ __forceinline__ void tensor_load_multicast_2d(void* to, const TensorM
       "l"(&map), "r"(shared_address(barrier)), "h"(blocks), "r"(c0), "r"(c1)
       : "memory");
 }
-
 // Fetches the map itself ahead of its first use. A hint: no effect that could be seen.
 __device__ __forceinline__ void tensor_prefetch(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
-
 // This thread's lane, 0 to 31.
 __device__ __forceinline__ unsigned int lane_id() {
   unsigned int lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   return lane;
 }
-
-// Lane 0's value in all lanes, so that the compiler knows it to be the same: for what chooses a warp's role.
-// Collective.
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
 __device__ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
 }
-
 // True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
 __device__ __forceinline__ bool elect_one() {
   unsigned int elected;
-  asm volatile("{\n\t.reg .pred elected;\n\telect.sync _|elected, 0xffffffff;\n\tselp.b32 %0, 1, 0, elected;\n\t}"
-               : "=r"(elected)::"memory");
+  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
   return elected != 0;
 }
-
-// Orders earlier accesses of registers (accumulators, A) before the products that follow; needed before the first
-// product and whenever threads have touched these registers since.
+// Orders earlier accesses of registers (accumulators, A) before the products that follow.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-
 // Closes a group: all products of this warpgroup since the last one.
 __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
   if (pending == 0) {
@@ -176,25 +130,11 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
     asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
   }
 }
-
-// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait() over all of them.
-// No instruction.
+// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }
-
-// Describes an operand in shared memory: its first byte (a multiple of 16), two pitches in bytes (multiples of 16,
-// below 2^18) and the swizzle, 0, 32, 64 or 128 bytes. T = 16 bytes' worth of elements. Element (row, k) of a K-major
-// operand (rows are of A or columns of B) has its byte at
-//   no swizzle:   row / 8 * stride + row % 8 * 16 + k / T * leading + k % T * size
-//   swizzle S:    row / 8 * stride + row % 8 * S  + k * size           (leading not used)
-// and of an MN-major one (16-bit types only):
-//   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading
-//   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride
-// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed
-// with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole
-// rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same
-// formula. base_offset is 0. The whole operand must lie in the block's shared memory.
+// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
@@ -202,39 +142,31 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start
          static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
          mode << 62;
 }
-
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
-
 // Gives back the registers of each thread of this warpgroup beyond 24. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_24() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 24;" ::: "memory");
 }
-
 // Waits until each thread of this warpgroup can have 232 registers, more than it has, and takes them. Collective.
 __device__ __forceinline__ void setmaxnreg_increase_232() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 232;" ::: "memory");
 }
-
 // d (64x64, f32) = a (64x8) * b (8x64), added to d where `accumulate` is not 0: tf32, A K-major in shared memory, B K-major.
-// By a warpgroup, beside its threads until wgmma_wait().
 __device__ __forceinline__ void wgmma_m64n64k8_tf32_ss(float (&d)[32], unsigned long long a, unsigned long long b,
     int accumulate) {
   asm volatile(
-      "{\n\t.reg .pred accumulate;\n\t"
-      "setp.ne.b32 accumulate, %34, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
+      "{ .reg .pred p; setp.ne.b32 p, %34, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-      "%32, %33, accumulate, 1, 1;\n\t}"
+      "%32, %33, p, 1, 1; }"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
         "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
         "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
         "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-      : "l"(a), "l"(b), "r"(accumulate)
-      : "memory");
+      : "l"(a), "l"(b), "r"(accumulate) : "memory");
 }
 #endif
 

@@ -1,0 +1,162 @@
+// What becomes of a function's body, so that it reads as a person would have written it.
+#include <gtest/gtest.h>
+
+#include "tests/specializer/small_program.h"
+
+namespace convtgen {
+namespace {
+
+TEST(CleanUp, UnusedVariablesAndTheirCommentsGo) {
+  EXPECT_EQ(body_of(R"sexp(
+    (comment @1 "Sizes that nothing needs.")
+    (declare @2 (const int) rows (/ size 4))
+    (declare @3 (const int) columns (* rows 2))
+    (blank @4)
+    (comment @5 "The result.")
+    (do @6 (= (at y 0) (at x size)))
+    (blank @7)
+    (comment @8 "Stays: it is about nothing that went.")
+    (blank @9)
+    (do @10 (= (at y 1) (at x size))))sexp"),
+            "  // The result.\n  y[0] = x[size];\n\n  // Stays: it is about nothing that went.\n\n  y[1] = x[size];\n");
+}
+
+TEST(CleanUp, AnIfThatGoesTakesItsCommentAlong) {
+  EXPECT_EQ(body_of(R"sexp(
+    (comment @1 "About the flag.")
+    (if @2 P::flag (then (do @3 (= (at y 0) 1))))
+    (do @4 (= (at y 1) 2))
+    (comment @5 "About three.")
+    (if @6 (== P::n 3) (then (do @7 (= (at y 2) 3))))
+    (comment @8 "About the size.")
+    (if @9 (> size 0) (then (do @10 (+ size 1))))
+    (do @11 (= (at y 3) 4))
+    (comment @12 "About both that follow.")
+    (declare @13 (const int) k P::n)
+    (do @14 (= (at y k) 5)))sexp"),
+            "  y[1] = 2;\n  // About three.\n  y[2] = 3;\n  y[3] = 4;\n  // About both that follow.\n  y[3] = 5;\n");
+}
+
+TEST(CleanUp, FunctionsThatDoNothingAreNotCalled) {
+  constexpr std::string_view kItems = R"sexp(
+  (function @20 device void note
+    (argument (const bool) wanted)
+    (argument (pointer P::Element) to)
+    (if @1 wanted (then (comment @2 "Here.") (do @3 (= (at to 0) 1)))))
+)sexp";
+  const Result<KernelSource> source = specialised(kItems, R"sexp(
+    (declare @1 (array float 2) unused)
+    (comment @2 "Only if it is wanted.")
+    (do @3 (call note P::flag unused))
+    (if @4 (> size 0) (then (do @5 (call note P::flag y))))
+    (do @6 (= (at y 1) 2)))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_EQ(source->text.find("note"), std::string::npos) << source->text;
+  EXPECT_EQ(body_of("(do @1 (call note true y)) (do @2 (call note P::flag y))", kItems), "  note(y);\n");
+  EXPECT_EQ(body_of("(if @1 (> size 0) (then (do @2 (call note P::flag y)))) (do @6 (= (at y 1) 2))", kItems),
+            "  y[1] = 2;\n");
+}
+
+TEST(CleanUp, ValuesAreReturnedWithoutNames) {
+  constexpr std::string_view kItems = R"sexp(
+  (function @20 device P::Element sum
+    (argument P::Element a)
+    (argument (const bool) doubled)
+    (declare @1 (const P::Element) value (+ a 1.0f))
+    (if @2 doubled (then (return @3 (* value value))))
+    (return @4 value))
+  (function @30 device P::Element narrowed
+    (argument double a)
+    (declare @1 (const P::Element) value (* a 3.0))
+    (return @2 value))
+)sexp";
+  const Result<KernelSource> source = specialised(kItems, R"sexp(
+    (do @1 (= (at y 0) (call sum (at x 0) false)))
+    (do @2 (= (at y 1) (call sum (at x 1) true)))
+    (do @3 (= (at y 2) (call narrowed (at x 2)))))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_NE(source->text.find("float sum(float a) {\n  return a + 1.0f;\n}"), std::string::npos) << source->text;
+  EXPECT_NE(source->text.find("  const float value = a + 1.0f;\n  return value * value;\n"), std::string::npos)
+      << source->text;
+  EXPECT_NE(source->text.find("  const float value = a * 3.0;\n  return value;\n"), std::string::npos) << source->text;
+}
+
+TEST(CleanUp, WhatStandsBelowAnAliasDoesSoInTheOutput) {
+  constexpr std::string_view kItems = R"sexp(
+  (alias @20 Pairs (array P::Element 2))
+  (alias @22 Sums (array P::Element 3) (comment "Together."))
+  (function @23 device void clear
+    (argument (reference Sums) sums)
+    (argument (reference Pairs) pairs)
+    (do @1 (= (at sums 0) (at pairs 0))))
+)sexp";
+  const Result<KernelSource> source = specialised(kItems, R"sexp(
+    (declare @1 Sums sums) (declare @2 Pairs pairs) (do @3 (call clear sums pairs)) (do @4 (= (at y 0) (at sums 0))))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_NE(
+      source->text.find("\n\nusing Pairs = float[2];\n// Together.\nusing Sums = float[3];\n__device__ void clear("),
+      std::string::npos)
+      << source->text;
+}
+
+TEST(CleanUp, CopiesOfNamesGo) {
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 (const int) rows (? (< P::n 0) P::n size))
+    (declare @2 (pointer (const P::Element)) from x)
+    (declare @3 int moving size)
+    (do @4 (++ moving))
+    (do @5 (= (at y moving) (at from rows))))sexp"),
+            "  int moving = size;\n  ++moving;\n  y[moving] = x[size];\n");
+}
+
+TEST(CleanUp, AVariableThatChangesIsNoCopy) {
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 int moving size)
+    (declare @2 (const int) before moving)
+    (do @3 (++ moving))
+    (do @4 (= (at y moving) (at x before))))sexp"),
+            "  int moving = size;\n  const int before = moving;\n  ++moving;\n  y[moving] = x[before];\n");
+}
+
+TEST(CleanUp, ValuesStandAtTheirDeclaration) {
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 P::Element sum 0)
+    (if @2 (! P::flag) (then (do @3 (= sum (at x size)))))
+    (declare @4 P::Element other 0)
+    (if @5 P::flag (then (do @6 (= other (at x size)))))
+    (do @7 (= (at y 0) (+ sum other))))sexp"),
+            "  const float sum = x[size];\n  float other = 0;\n  y[0] = sum + other;\n");
+}
+
+TEST(CleanUp, RecordsToo) {
+  constexpr std::string_view kItems = R"sexp(
+  (function @20 device Pair pair_of
+    (argument int count)
+    (declare @1 Pair pair)
+    (do @2 (= (. pair count) (* count count)))
+    (return @3 pair))
+)sexp";
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 Pair pair)
+    (if @2 (== P::n 3) (then (do @3 (= pair (call pair_of size)))))
+    (do @4 (+= (. pair count) 1))
+    (do @5 (= (at y 0) (. pair count))))sexp",
+                    kItems),
+            "  Pair pair = pair_of(size);\n  ++pair.count;\n  y[0] = pair.count;\n");
+}
+
+TEST(CleanUp, NamesThatWouldClashKeepTheirBraces) {
+  EXPECT_EQ(body_of(R"sexp(
+    (if @1 true
+      (then (declare @2 (const float) value (at x 0)) (do @3 (= (at y 0) (* value value)))))
+    (declare @4 (const float) value (at x 1))
+    (do @5 (= (at y 1) (* value value)))
+    (if @6 true
+      (then (declare @7 (const float) other (at x 2)) (do @8 (= (at y 2) (* other other))))))sexp"),
+            "  {\n    const float value = x[0];\n    y[0] = value * value;\n  }\n"
+            "  const float value = x[1];\n  y[1] = value * value;\n"
+            "  const float other = x[2];\n  y[2] = other * other;\n");
+}
+
+}  // namespace
+}  // namespace convtgen
