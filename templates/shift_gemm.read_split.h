@@ -120,7 +120,7 @@ __device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (
   const float scale = power_of_two(held.exponent);
   Values values;
   load_values(values, row);
-#pragma unroll 1
+#pragma unroll
   for (int step = 0; step < kSteps; ++step) {
     const int later = held.rows > 0 ? 1 : 0;
     ++held.rows;
@@ -141,13 +141,13 @@ __device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (
       }
     }
     wgmma_commit();
-    if (step < kSteps - 1) {  // what comes next is loaded while these products run
-      row += kStepPitch;
-      load_values(values, row);
-    }
     wgmma_wait(1);  // the run of the other part may be overwritten
     if (!P::resident && step == 0) {
       release(previous, !first);
+    }
+    if (step < kSteps - 1) {  // what comes next is loaded while these products run
+      row += kStepPitch;
+      load_values(values, row);
     }
     arrange(runs[1], words[0], zero, true);
     wgmma_fence();

@@ -116,17 +116,27 @@ __device__ __forceinline__ float largest_finite_of_pieces(const float* own, int 
   return most;
 }
 
+// Whether all threads have an i-th piece.
+__host__ __device__ constexpr bool all_have(int i) {
+  return (kLines % kLinesAtOnce == 0 || i / kTurns < kLines / kLinesAtOnce) &&
+         (kLinePieces % kTogether == 0 || i % kTurns < kTurns - 1);
+}
+
+// Splits a thread's pieces of an image. Those that some threads lack are done one by one.
 __device__ __forceinline__ void split_pieces(float* own, int thread, float scale) {
 #pragma unroll
   for (int batch = 0; batch < kPieces; batch += kBatch) {
     Piece pieces[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      load_piece(pieces[i], own + place_of_piece(batch + i), has_piece(batch + i, thread));
+      load_piece(pieces[i], own + place_of_piece(batch + i), batch + i < kPieces && all_have(batch + i));
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (has_piece(batch + i, thread)) {
+      if (batch + i < kPieces && all_have(batch + i)) {
+        store_piece_split(own + place_of_piece(batch + i), pieces[i], scale);
+      } else if (has_piece(batch + i, thread)) {
+        load_piece(pieces[i], own + place_of_piece(batch + i), true);
         store_piece_split(own + place_of_piece(batch + i), pieces[i], scale);
       }
     }

@@ -56,6 +56,24 @@ __host__ __device__ constexpr int sums_of_tap(int kh, int kw) {
 __host__ __device__ constexpr int shift_of_tap(int kw) {
   return offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) - kFirstColumn - kRunStart;
 }
+// Whether some tap takes the operand whose first position is this one of a run; whether each operand is taken.
+__host__ __device__ constexpr bool is_taken(int place) {
+  bool taken = false;
+  for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
+    for (int tile = 0; tile < kTiles; ++tile) {
+      taken = taken || 2 * tile + shift_of_tap(kw) == place;
+    }
+  }
+  return taken;
+}
+__host__ __device__ constexpr bool all_are_taken() {
+  bool all = true;
+  for (int place = 0; place < kRun - 1; ++place) {
+    all = all && is_taken(place);
+  }
+  return all;
+}
+constexpr bool kAllTaken = all_are_taken();
 __host__ __device__ constexpr int operand_of_tap(int kh, int kw, int step) {
   return ((kh * P::kernel_w + kw) / kMerged * kSteps + step) * kProductBytes;
 }

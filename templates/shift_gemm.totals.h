@@ -6,17 +6,20 @@
 // or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to
 // be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where
 // products of the run `is_read` until now, by those of the chunk before, each word depends on what it was there, since
-// else the assembler takes registers for others that products of an earlier turn of a loop still read.
+// else the assembler takes registers for others that products of an earlier turn of a loop still read. Operands that no
+// tap takes are left out: their loads would be under way when the stage is given back.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, bool is_read) {
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
-    run[i][0] = words[0][i] | (is_read ? run[i][0] & zero : 0);
-    run[i][1] = words[0][i + 1] | (is_read ? run[i][1] & zero : zero);
-    run[i][2] = words[1][i] | (is_read ? run[i][2] & zero : 0);
-    run[i][3] = words[1][i + 1] | (is_read ? run[i][3] & zero : zero);
+    if (kAllTaken || is_taken(i)) {
+      run[i][0] = words[0][i] | (is_read ? run[i][0] & zero : 0);
+      run[i][1] = words[0][i + 1] | (is_read ? run[i][1] & zero : zero);
+      run[i][2] = words[1][i] | (is_read ? run[i][2] & zero : 0);
+      run[i][3] = words[1][i + 1] | (is_read ? run[i][3] & zero : zero);
 #pragma unroll
-    for (int word = 0; word < 4; ++word) {
-      wgmma_pin_operand(run[i][word]);
+      for (int word = 0; word < 4; ++word) {
+        wgmma_pin_operand(run[i][word]);
+      }
     }
   }
 }
@@ -49,12 +52,12 @@ __device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int
   }
 }
 
-// A word that waits for all loads of these words: an arrival at a barrier does not, but where what allows it takes the
-// word, of which `zero` leaves nothing.
+// A word that waits for all loads of these words, which the compiler takes apart: an arrival at a barrier does not, but
+// where what allows it takes the word, of which `zero` leaves nothing.
 __device__ __forceinline__ unsigned int word_of_all(const Words& words) {
   unsigned int word = 0;
 #pragma unroll
-  for (int i = 0; i < kRun; i += kVector) {
+  for (int i = 0; i < kRun; ++i) {
     word |= words[0][i] | words[1][i];
   }
   return word;
@@ -307,7 +310,8 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
               arrange(runs[1], words[0], zero, false);
             }
             if (P::resident && row == kRows - 1 && (!P::ahead || part == 1)) {
-              release(empty, ((word_of_all(words[0]) | (P::ahead ? 0 : word_of_all(words[1]))) & zero) == 0);
+              const unsigned int loaded = word_of_all(words[0]) | (P::ahead ? 0 : word_of_all(words[1]));
+              release(empty, ((loaded | static_cast<unsigned int>(held.exponent)) & zero) == 0);
             }
             wgmma_fence();
           }
@@ -338,16 +342,17 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
               wgmma_wait(1);
               release(previous, !first);
             }
-            // What comes next is loaded while these products run.
+            // What comes next is loaded while these products run, where there are registers for it.
+            if (!P::ahead) {
+              wgmma_wait(0);
+            }
             if (P::ahead && part == 0) {
               load_words(words, rows + staged_row(step, offset), 0);
             } else if (row < kRows - 1) {
               load_words(words,
                          rows + staged_row(step + (next_used(offset) == kFirstOffset ? 1 : 0), next_used(offset)), 1);
             }
-            if (!P::ahead) {
-              wgmma_wait(0);
-            } else if (!gives_back && (!kAlone || row != (part == 0 ? 0 : kRows - 1))) {
+            if (P::ahead && !gives_back && (!kAlone || row != (part == 0 ? 0 : kRows - 1))) {
               wgmma_wait(1);  // the run of the other part may be overwritten
             }
           }

@@ -121,7 +121,7 @@ bool choose_store(const Facts& f, Block& b) {
 bool choose_ahead(const Facts& f, Block& b) {
   const std::int64_t places = operand_places(f, b);
   const std::int64_t operands = f.split ? places : std::min(places, b.run / 2 * f.layer.kernel.w);
-  const std::int64_t waiting = f.split && f.channels_last ? 2 * (places + 3) : 0;
+  const std::int64_t waiting = f.split && f.channels_last ? 4 * (places + 3) : 0;
   const std::int64_t least = sums(f, b) + 2 * 4 * operands;
   const std::int64_t most =
       (f.split ? kMostSplitRegisters : kMostRegisters) - (!f.split && is_skewed(f, b) ? kSkewRegisters : 0);

@@ -233,7 +233,12 @@ std::vector<std::string> early_arrivals(const MachineCode& code) {
   using Loads = std::set<Registers>;  // whose values nothing has waited for
   return faults_on_paths(code, Loads(), [](Loads& loads, const Instruction& instruction) {
     const bool is_load = instruction.text.starts_with("LDS");
-    const Registers named = named_registers(instruction.text);
+    Registers named = named_registers(instruction.text);
+    if (instruction.text.starts_with("HGMMA")) {
+      Groups product = {{}};
+      add_product(product, instruction.text);
+      named.add(product.front().operands);
+    }
     std::erase_if(loads, [&](const Registers& load) { return load.meets(named); });
     const Registers written = is_load ? written_registers(instruction.text) : Registers();
     if (written != Registers()) {

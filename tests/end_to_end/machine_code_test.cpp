@@ -73,6 +73,10 @@ TEST(EarlyArrivals, AreThoseBehindLoadsThatNothingTook) {
   EXPECT_EQ(early_arrivals(kernel(load + first_use + arrival)).size(), 0u);
   EXPECT_EQ(early_arrivals(kernel(load + use + arrival)).size(), 0u);
   EXPECT_EQ(early_arrivals(kernel(load + arrival + use)).size(), 1u);
+  // A product takes four registers.
+  const std::string second = "        /*0010*/                   LDS R14, [R3] ;\n";
+  const std::string product = "        /*0020*/                   HGMMA.64x64x16.F32 R56, R12, gdesc[UR12], R56 ;\n";
+  EXPECT_EQ(early_arrivals(kernel(second + product + arrival)).size(), 0u);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "313701746330d4e07defd6de252aa8710a65f56f47322f28c4a2007651c6be7c")
+  (digest "1e03f8894ae4a8473514cf631db321a5ff44797bcfc6bd92152041d8122e27db")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -554,17 +554,31 @@
   (function @56 constexpr int shift_of_tap
     (argument int kw)
     (return @1 (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart)))
-  (function @59 constexpr int operand_of_tap
+  (function @60 constexpr bool is_taken
+    (comment "Whether some tap takes the operand whose first position is this one of a run; whether each operand is taken.")
+    (argument int place)
+    (declare @1 bool taken false)
+    (for @2 plain (declare @2 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+      (for @3 plain (declare @3 int tile 0) (< tile kTiles) (++ tile)
+        (do @4 (= taken (|| taken (== (+ (* 2 tile) (call shift_of_tap kw)) place))))))
+    (return @7 taken))
+  (function @69 constexpr bool all_are_taken
+    (declare @1 bool all true)
+    (for @2 plain (declare @2 int place 0) (< place (- kRun 1)) (++ place)
+      (do @3 (= all (&& all (call is_taken place)))))
+    (return @5 all))
+  (constant @76 bool kAllTaken (call all_are_taken))
+  (function @77 constexpr int operand_of_tap
     (argument int kh)
     (argument int kw)
     (argument int step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
-  (constant @64 int kStepPitch (? P::channels_last kDepth (* kDepth kChannelPitch)))
-  (function @65 constexpr int staged_row
+  (constant @82 int kStepPitch (? P::channels_last kDepth (* kDepth kChannelPitch)))
+  (function @83 constexpr int staged_row
     (argument int step)
     (argument int offset)
     (return @1 (? (&& P::channels_last P::bulk) (+ (* (* offset (/ kRowPitch P::run)) kRunPitch) (* step kDepth)) (? P::channels_last (+ (* (+ (* offset kRowPitch) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kRowPitch)) kRunStart)))))
-  (function @72 constexpr bool has_taps
+  (function @90 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -574,12 +588,12 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @84 constexpr bool all_have_taps
+  (function @102 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @91 bool kAllHaveTaps (call all_have_taps))
+  (constant @109 bool kAllHaveTaps (call all_have_taps))
   (file "shift_gemm.weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
@@ -1181,25 +1195,28 @@
         (do @3 (= stage 0))
         (do @4 (^= parity 1)))))
   (file "shift_gemm.totals.h")
-  (function @10 device void arrange
+  (function @11 device void arrange
     (comment "Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,")
     (comment "or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to")
     (comment "be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where")
     (comment "products of the run `is_read` until now, by those of the chunk before, each word depends on what it was there, since")
-    (comment "else the assembler takes registers for others that products of an earlier turn of a loop still read.")
+    (comment "else the assembler takes registers for others that products of an earlier turn of a loop still read. Operands that no")
+    (comment "tap takes are left out: their loads would be under way when the stage is given back.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
     (argument (reference (const Words)) words)
     (argument "unsigned int" zero)
     (argument bool is_read)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (- kRun 1)) (++ i)
-      (do @3 (= (at (at run i) 0) (| (at (at words 0) i) (? is_read (& (at (at run i) 0) zero) 0))))
-      (do @4 (= (at (at run i) 1) (| (at (at words 0) (+ i 1)) (? is_read (& (at (at run i) 1) zero) zero))))
-      (do @5 (= (at (at run i) 2) (| (at (at words 1) i) (? is_read (& (at (at run i) 2) zero) 0))))
-      (do @6 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) (? is_read (& (at (at run i) 3) zero) zero))))
-      (for @8 (pragma "unroll") (declare @8 int word 0) (< word 4) (++ word)
-        (do @9 (call wgmma_pin_operand (at (at run i) word))))))
-  (function @26 device void load_words
+      (if @3 (|| kAllTaken (call is_taken i))
+        (then
+          (do @4 (= (at (at run i) 0) (| (at (at words 0) i) (? is_read (& (at (at run i) 0) zero) 0))))
+          (do @5 (= (at (at run i) 1) (| (at (at words 0) (+ i 1)) (? is_read (& (at (at run i) 1) zero) zero))))
+          (do @6 (= (at (at run i) 2) (| (at (at words 1) i) (? is_read (& (at (at run i) 2) zero) 0))))
+          (do @7 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) (? is_read (& (at (at run i) 3) zero) zero))))
+          (for @9 (pragma "unroll") (declare @9 int word 0) (< word 4) (++ word)
+            (do @10 (call wgmma_pin_operand (at (at run i) word))))))))
+  (function @29 device void load_words
     (comment "Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones; with channels")
     (comment "last both, which lie together. A thread has two adjacent channels of each half.")
     (attributes "__forceinline__")
@@ -1227,16 +1244,16 @@
                 (declare @18 (const uint2) v (* (reinterpret_cast (pointer (const uint2)) (+ (+ row (* (+ (* half 8) low) kChannelPitch)) i))))
                 (do @19 (= (at (at (at words low) half) i) (. v x)))
                 (do @20 (= (at (at (at words low) half) (+ i 1)) (. v y))))))))))
-  (function @54 device "unsigned int" word_of_all
-    (comment "A word that waits for all loads of these words: an arrival at a barrier does not, but where what allows it takes the")
-    (comment "word, of which `zero` leaves nothing.")
+  (function @57 device "unsigned int" word_of_all
+    (comment "A word that waits for all loads of these words, which the compiler takes apart: an arrival at a barrier does not, but")
+    (comment "where what allows it takes the word, of which `zero` leaves nothing.")
     (attributes "__forceinline__")
     (argument (reference (const Words)) words)
     (declare @1 "unsigned int" word 0)
-    (for @3 (pragma "unroll") (declare @3 int i 0) (< i kRun) (+= i kVector)
+    (for @3 (pragma "unroll") (declare @3 int i 0) (< i kRun) (++ i)
       (do @4 (|= word (| (at (at words 0) i) (at (at words 1) i)))))
     (return @6 word))
-  (function @65 device void multiply_low
+  (function @68 device void multiply_low
     (comment "A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where")
     (comment "`accumulate` is 0.")
     (attributes "__forceinline__")
@@ -1248,7 +1265,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @74 device void multiply_high
+  (function @77 device void multiply_high
     (comment "Those of the high parts of x with the high and the low parts of the weights, behind those above.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1260,34 +1277,34 @@
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
       (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))
-  (constant @87 int kRows (* kSteps (call used_before kOffsetsH)))
-  (function @88 constexpr int next_used
+  (constant @90 int kRows (* kSteps (call used_before kOffsetsH)))
+  (function @91 constexpr int next_used
     (argument int offset)
     (declare @1 int next (? (< offset (- kOffsetsH 1)) (+ offset 1) 0))
     (while @2 (! (call is_used next))
       (do @3 (= next (? (< next (- kOffsetsH 1)) (+ next 1) 0))))
     (return @5 next))
-  (constant @95 int kFirstOffset (call next_used (- kOffsetsH 1)))
-  (constant @96 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
-  (constant @97 int kTerms (* (* (? kSplitsRead 1 kSteps) kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
-  (constant @99 int kMostTerms 16)
-  (constant @100 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
-  (constant @104 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
-  (constant @105 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
-  (constant @107 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (record @110 Held
+  (constant @98 int kFirstOffset (call next_used (- kOffsetsH 1)))
+  (constant @99 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
+  (constant @100 int kTerms (* (* (? kSplitsRead 1 kSteps) kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
+  (constant @102 int kMostTerms 16)
+  (constant @103 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
+  (constant @107 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
+  (constant @108 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
+  (constant @110 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (record @113 Held
     (comment "What a thread's sums hold.")
     (field int rows (trail "of taps; 0: nothing, the next products begin them"))
     (field int exponent (trail "of the scale that x has there, in image `lane % P::tile_n` of the tile"))
     (field bool added (trail "whether the totals hold what was summed up before, of this tile"))
     (field int total (trail "exponent of the scale that x has in them, in the thread's own image")))
-  (function @118 device int own_exponent
+  (function @121 device int own_exponent
     (comment "The exponent of the thread's own image of the tile.")
     (attributes "__forceinline__")
     (argument (reference (const Held)) held)
     (argument int image)
     (return @1 (? (|| (== P::tile_n 1) kSplitsRead) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
-  (function @123 device void drop_low_of_infinite
+  (function @126 device void drop_low_of_infinite
     (comment "The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1302,7 +1319,7 @@
           (for @16 (pragma "unroll") (declare @16 int tile 0) (< tile kTiles) (++ tile)
             (for @18 (pragma "unroll") (declare @18 int i 0) (< i (/ kProductColumns 2)) (++ i)
               (do @19 (= (at (at (at sums (+ kPhaseSums part)) tile) i) (? (call is_finite (at (at (at sums part) tile) i)) (at (at (at sums (+ kPhaseSums part)) tile) i) 0)))))))))
-  (function @150 device void bring_together
+  (function @153 device void bring_together
     (comment "Gives sums and totals one scale, the smaller one of theirs. It is undone in two factors where one would be no float.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1323,7 +1340,7 @@
       (do @19 (= (at totals (* i kConsumers)) (call make_float4 (* (* (. value x) third) fourth) (* (* (. value y) third) fourth) (* (* (. value z) third) fourth) (* (* (. value w) third) fourth)))))
     (do @22 (= exponent less))
     (do @23 (= total less)))
-  (function @179 device void add_up
+  (function @182 device void add_up
     (comment "Adds the sums to the totals, where there are any. That becomes the totals; or, `last` in a tile, it is taken to units")
     (comment "of the result and put into the place of the sums. `totals` are the thread's; `exponents` are of the weights' scales,")
     (comment "of its first column and those behind.")
@@ -1373,7 +1390,7 @@
     (do @50 (= (. held rows) 0))
     (do @51 (= (. held added) (! last)))
     (do @52 (= (. held total) exponent)))
-  (function @235 device void put_away
+  (function @238 device void put_away
     (comment "Adds the sums to the totals; the next products begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1386,7 +1403,7 @@
         (do @3 (call wgmma_wait 0))))
     (do @5 (call pin sums))
     (do @6 (call add_up sums held totals exponents image false)))
-  (function @246 device void choose_scale
+  (function @249 device void choose_scale
     (comment "Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as")
     (comment "those of terms enough are.")
     (attributes "__forceinline__")
@@ -1404,14 +1421,14 @@
           (then
             (do @6 (call put_away sums held totals exponents image))))))
     (do @9 (= (. held exponent) exponent)))
-  (function @258 device void clear
+  (function @261 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
       (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
           (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @274 device void multiply_split
+  (function @277 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
@@ -1460,54 +1477,54 @@
                       (do @33 (call arrange (at runs 1) (at words 0) zero false))))
                   (if @35 (&& (&& P::resident (== row (- kRows 1))) (|| (! P::ahead) (== part 1)))
                     (then
-                      (do @36 (call release empty (== (& (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))) zero) 0)))))
-                  (do @38 (call wgmma_fence))))
-              (for @41 unrolled (declare @41 int kh 0) (< kh kBlockTapRows) (++ kh)
-                (if @42 (== (call offset_of_row kh) offset)
+                      (declare @36 (const "unsigned int") loaded (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))))
+                      (do @37 (call release empty (== (& (| loaded (static_cast "unsigned int" (. held exponent))) zero) 0)))))
+                  (do @39 (call wgmma_fence))))
+              (for @42 unrolled (declare @42 int kh 0) (< kh kBlockTapRows) (++ kh)
+                (if @43 (== (call offset_of_row kh) offset)
                   (then
-                    (for @44 unrolled (declare @44 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                      (declare @45 (const int) begins (? kClears 0 (? (> P::add_rows 0) (? (call is_first_of_row kw) 1 0) (? (&& (== step 0) (call is_first kh kw)) 1 0))))
-                      (if @48 (== part 0)
+                    (for @45 unrolled (declare @45 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+                      (declare @46 (const int) begins (? kClears 0 (? (> P::add_rows 0) (? (call is_first_of_row kw) 1 0) (? (&& (== step 0) (call is_first kh kw)) 1 0))))
+                      (if @49 (== part 0)
                         (then
-                          (do @49 (call multiply_low sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (? (== begins 1) later 1))
+                          (do @50 (call multiply_low sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (? (== begins 1) later 1))
                             (trail "tap ({kh}, {kw})")))
                         (else
-                          (do @53 (call multiply_high sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (? (== begins 1) later 1))
+                          (do @54 (call multiply_high sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (? (== begins 1) later 1))
                             (trail "tap ({kh}, {kw})"))))))))
-              (if @60 (|| P::ahead (== part 1))
+              (if @61 (|| P::ahead (== part 1))
                 (then
-                  (do @61 (call wgmma_commit))
-                  (declare @62 (const bool) gives_back (&& (&& (&& P::ahead (! P::resident)) (== row 0)) (== part 0)))
-                  (if @63 gives_back
+                  (do @62 (call wgmma_commit))
+                  (declare @63 (const bool) gives_back (&& (&& (&& P::ahead (! P::resident)) (== row 0)) (== part 0)))
+                  (if @64 gives_back
                     (then
-                      (comment @63 "before loads that it needn't wait for")
-                      (do @64 (call wgmma_wait 1))
-                      (do @65 (call release previous (! first)))))
-                  (comment @67 "What comes next is loaded while these products run.")
-                  (if @68 (&& P::ahead (== part 0))
+                      (comment @64 "before loads that it needn't wait for")
+                      (do @65 (call wgmma_wait 1))
+                      (do @66 (call release previous (! first)))))
+                  (comment @68 "What comes next is loaded while these products run, where there are registers for it.")
+                  (if @69 (! P::ahead)
                     (then
-                      (do @69 (call load_words words (+ rows (call staged_row step offset)) 0)))
+                      (do @70 (call wgmma_wait 0))))
+                  (if @72 (&& P::ahead (== part 0))
+                    (then
+                      (do @73 (call load_words words (+ rows (call staged_row step offset)) 0)))
                     (else
-                      (if @70 (< row (- kRows 1))
+                      (if @74 (< row (- kRows 1))
                         (then
-                          (do @71 (call load_words words (+ rows (call staged_row (+ step (? (== (call next_used offset) kFirstOffset) 1 0)) (call next_used offset))) 1))))))
-                  (if @74 (! P::ahead)
+                          (do @75 (call load_words words (+ rows (call staged_row (+ step (? (== (call next_used offset) kFirstOffset) 1 0)) (call next_used offset))) 1))))))
+                  (if @78 (&& (&& P::ahead (! gives_back)) (|| (! kAlone) (!= row (? (== part 0) 0 (- kRows 1)))))
                     (then
-                      (do @75 (call wgmma_wait 0)))
-                    (else
-                      (if @76 (&& (! gives_back) (|| (! kAlone) (!= row (? (== part 0) 0 (- kRows 1)))))
-                        (then
-                          (do @77 (call wgmma_wait 1)
-                            (trail "the run of the other part may be overwritten")))))))))))))
-    (if @84 (&& P::ahead kAlone)
+                      (do @79 (call wgmma_wait 1)
+                        (trail "the run of the other part may be overwritten")))))))))))
+    (if @86 (&& P::ahead kAlone)
       (then
-        (do @85 (call wgmma_wait 0))))
-    (if @87 (== P::add_rows 0)
+        (do @87 (call wgmma_wait 0))))
+    (if @89 (== P::add_rows 0)
       (then
-        (do @88 (+= (. held rows) kRows))))
-    (if @90 (&& (! P::ahead) (! P::resident))
+        (do @90 (+= (. held rows) kRows))))
+    (if @92 (&& (! P::ahead) (! P::resident))
       (then
-        (do @91 (call release empty true)))))
+        (do @93 (call release empty true)))))
   (file "shift_gemm.read_split.h")
   (alias @6 Values (array (array float kRun) 4))
   (function @10 device void load_values
@@ -1619,7 +1636,7 @@
     (declare @4 (const float) scale (call power_of_two (. held exponent)))
     (declare @5 Values values)
     (do @6 (call load_values values row))
-    (for @8 (pragma "unroll 1") (declare @8 int step 0) (< step kSteps) (++ step)
+    (for @8 (pragma "unroll") (declare @8 int step 0) (< step kSteps) (++ step)
       (declare @9 (const int) later (? (> (. held rows) 0) 1 0))
       (do @10 (++ (. held rows)))
       (declare @11 (array Words 2) words)
@@ -1634,16 +1651,16 @@
           (do @22 (call multiply_low sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw 0)) (? (call is_first kh kw) later 1))
             (trail "tap ({kh}, {kw})"))))
       (do @27 (call wgmma_commit))
-      (if @28 (< step (- kSteps 1))
-        (then
-          (comment @28 "what comes next is loaded while these products run")
-          (do @29 (+= row kStepPitch))
-          (do @30 (call load_values values row))))
-      (do @32 (call wgmma_wait 1)
+      (do @28 (call wgmma_wait 1)
         (trail "the run of the other part may be overwritten"))
-      (if @33 (&& (! P::resident) (== step 0))
+      (if @29 (&& (! P::resident) (== step 0))
         (then
-          (do @34 (call release previous (! first)))))
+          (do @30 (call release previous (! first)))))
+      (if @32 (< step (- kSteps 1))
+        (then
+          (comment @32 "what comes next is loaded while these products run")
+          (do @33 (+= row kStepPitch))
+          (do @34 (call load_values values row))))
       (do @36 (call arrange (at runs 1) (at words 0) zero true))
       (do @37 (call wgmma_fence))
       (for @39 unrolled (declare @39 int kh 0) (< kh kBlockTapRows) (++ kh)
@@ -1748,7 +1765,12 @@
       (for @7 (pragma "unroll") (declare @7 int v 0) (< v (? P::channels_last 4 (* 2 kWide))) (++ v)
         (do @8 (= most (call larger_finite most (at piece v))))))
     (return @11 most))
-  (function @119 device void split_pieces
+  (function @120 constexpr bool all_have
+    (comment "Whether all threads have an i-th piece.")
+    (argument int i)
+    (return @1 (&& (|| (== (% kLines kLinesAtOnce) 0) (< (/ i kTurns) (/ kLines kLinesAtOnce))) (|| (== (% kLinePieces kTogether) 0) (< (% i kTurns) (- kTurns 1))))))
+  (function @126 device void split_pieces
+    (comment "Splits a thread's pieces of an image. Those that some threads lack are done one by one.")
     (attributes "__forceinline__")
     (argument (pointer float) own)
     (argument int thread)
@@ -1756,13 +1778,18 @@
     (for @2 (pragma "unroll") (declare @2 int batch 0) (< batch kPieces) (+= batch kBatch)
       (declare @3 (array Piece kBatch) pieces)
       (for @5 (pragma "unroll") (declare @5 int i 0) (< i kBatch) (++ i)
-        (do @6 (call load_piece (at pieces i) (+ own (call place_of_piece (+ batch i))) (call has_piece (+ batch i) thread))))
+        (do @6 (call load_piece (at pieces i) (+ own (call place_of_piece (+ batch i))) (&& (< (+ batch i) kPieces) (call all_have (+ batch i))))))
       (for @9 (pragma "unroll") (declare @9 int i 0) (< i kBatch) (++ i)
-        (if @10 (call has_piece (+ batch i) thread)
+        (if @10 (&& (< (+ batch i) kPieces) (call all_have (+ batch i)))
           (then
-            (do @11 (call store_piece_split (+ own (call place_of_piece (+ batch i))) (at pieces i) scale)))))))
-  (constant @138 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
-  (function @144 device void finish_stage
+            (do @11 (call store_piece_split (+ own (call place_of_piece (+ batch i))) (at pieces i) scale)))
+          (else
+            (if @12 (call has_piece (+ batch i) thread)
+              (then
+                (do @13 (call load_piece (at pieces i) (+ own (call place_of_piece (+ batch i))) true))
+                (do @14 (call store_piece_split (+ own (call place_of_piece (+ batch i))) (at pieces i) scale)))))))))
+  (constant @148 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
+  (function @154 device void finish_stage
     (comment "Splits the oldest stage under way, of this chunk of a tile, and says that it is there; goes on to the next one.")
     (comment "x keeps the scale that it had in the chunk before, if that brings the largest magnitude of an image to at least 2^13")
     (comment "and not beyond what f16 has, or there is none. Lane i has the exponent of the warp's i-th image, `kept`. Where there")
