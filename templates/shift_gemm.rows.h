@@ -91,10 +91,9 @@ __device__ __forceinline__ void copy_end_rows(Element* to, const Copy& copy, con
       bulk_load(staged + first, from + first, (last - first) * kBytes, full);
     }
 #pragma unroll 1
-    for (int i = 0; i < count; ++i) {
-      if (i < first || i >= last) {
-        staged[i] = from + i >= x && from + i < end ? from[i] : static_cast<Element>(0);
-      }
+    for (int i = 0; i < first + count - last; ++i) {
+      const int place = i < first ? i : i - first + last;
+      staged[place] = from + place >= x && from + place < end ? from[place] : static_cast<Element>(0);
     }
   }
   fence_proxy_async();  // the next bulk copies to these places come behind it

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "1e03f8894ae4a8473514cf631db321a5ff44797bcfc6bd92152041d8122e27db")
+  (digest "05ed618288bfbd31c2340ceb3d57ba82fbb0292a823bb649f290b6ca01e19f3b")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -996,14 +996,13 @@
         (then
           (do @10 (call mbarrier_expect full (* (- last first) kBytes)))
           (do @11 (call bulk_load (+ staged first) (+ from first) (* (- last first) kBytes) full))))
-      (for @14 (pragma "unroll 1") (declare @14 int i 0) (< i count) (++ i)
-        (if @15 (|| (< i first) (>= i last))
-          (then
-            (do @16 (= (at staged i) (? (&& (>= (+ from i) x) (< (+ from i) end)) (at from i) (static_cast Element 0))))))))
-    (do @20 (call fence_proxy_async)
+      (for @14 (pragma "unroll 1") (declare @14 int i 0) (< i (- (+ first count) last)) (++ i)
+        (declare @15 (const int) place (? (< i first) i (+ (- i first) last)))
+        (do @16 (= (at staged place) (? (&& (>= (+ from place) x) (< (+ from place) end)) (at from place) (static_cast Element 0))))))
+    (do @19 (call fence_proxy_async)
       (trail "the next bulk copies to these places come behind it"))
-    (do @21 (call mbarrier_arrive full)))
-  (function @107 device void copy_rows
+    (do @20 (call mbarrier_arrive full)))
+  (function @106 device void copy_rows
     (comment "Asks for a producer's copies of a chunk, of which the layer has so many `channels`.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -1022,7 +1021,7 @@
             (if @10 (|| kWholeRounds (< (+ (. copy channel) (* round kRowChannels)) channels))
               (then
                 (do @11 (call bulk_load (+ (+ to (. copy to)) (+ (* (* row kRowWarps) kRowPitch) (* (* round kRowChannels) kChannelPitch))) (+ (. copy from) (+ (* (* row kRowWarps) in_w) (* (* round kRowChannels) plane))) (. copy bytes) full)))))))))
-  (function @127 device bool has_gaps
+  (function @126 device bool has_gaps
     (comment "Whether a tile's stages have places that must be zero where no copy writes.")
     (attributes "__forceinline__")
     (argument int first_row)
@@ -1031,7 +1030,7 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (return @1 (|| (|| (|| (< first_row 0) (> (+ first_row kStagedRows) in_h)) (&& (> P::tile_n 1) (< images P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))))
-  (function @133 device void clear_gaps
+  (function @132 device void clear_gaps
     (comment "Writes zeros to these places, and to those of channels that the layer lacks.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)

@@ -153,6 +153,14 @@ __device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const uns
 }
 #endif
 
+__device__ int floor_div(int a, int b) {
+  return a >= 0 ? a / b : -((b - 1 - a) / b);
+}
+
+__device__ int offset_of_tap(int k, int stride, int padding, int dilation) {
+  return -floor_div(dilation * k - padding, stride);
+}
+
 // Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
 __device__ __forceinline__ void store_together(float* to, const float (&values)[4]) {
   store_streaming_16(to,
@@ -223,6 +231,21 @@ using Sums = float[16];
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[11][4];
 using Words = unsigned int[2][12];
+
+__device__ int shift_of_tap(int kw) {
+  return offset_of_tap(kw, 1, 3, 1) + 4;
+}
+
+// Whether some tap takes the operand whose first position is this one of a run; whether each operand is taken.
+__device__ bool is_taken(int place) {
+  bool taken = false;
+  for (int kw = 0; kw < 7; ++kw) {
+    for (int tile = 0; tile < 2; ++tile) {
+      taken = taken || 2 * tile + shift_of_tap(kw) == place;
+    }
+  }
+  return taken;
+}
 
 // The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
 __device__ __forceinline__ int out_channel_at(int n) {
@@ -405,17 +428,20 @@ __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
 // or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to
 // be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where
 // products of the run `is_read` until now, by those of the chunk before, each word depends on what it was there, since
-// else the assembler takes registers for others that products of an earlier turn of a loop still read.
+// else the assembler takes registers for others that products of an earlier turn of a loop still read. Operands that no
+// tap takes are left out: their loads would be under way when the stage is given back.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, bool is_read) {
 #pragma unroll
   for (int i = 0; i < 11; ++i) {
-    run[i][0] = (words[0][i] | (is_read ? run[i][0] & zero : 0));
-    run[i][1] = (words[0][i + 1] | (is_read ? run[i][1] & zero : zero));
-    run[i][2] = (words[1][i] | (is_read ? run[i][2] & zero : 0));
-    run[i][3] = (words[1][i + 1] | (is_read ? run[i][3] & zero : zero));
+    if (is_taken(i)) {
+      run[i][0] = (words[0][i] | (is_read ? run[i][0] & zero : 0));
+      run[i][1] = (words[0][i + 1] | (is_read ? run[i][1] & zero : zero));
+      run[i][2] = (words[1][i] | (is_read ? run[i][2] & zero : 0));
+      run[i][3] = (words[1][i + 1] | (is_read ? run[i][3] & zero : zero));
 #pragma unroll
-    for (int word = 0; word < 4; ++word) {
-      wgmma_pin_operand(run[i][word]);
+      for (int word = 0; word < 4; ++word) {
+        wgmma_pin_operand(run[i][word]);
+      }
     }
   }
 }
@@ -436,12 +462,12 @@ __device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int
   }
 }
 
-// A word that waits for all loads of these words: an arrival at a barrier does not, but where what allows it takes the
-// word, of which `zero` leaves nothing.
+// A word that waits for all loads of these words, which the compiler takes apart: an arrival at a barrier does not, but
+// where what allows it takes the word, of which `zero` leaves nothing.
 __device__ __forceinline__ unsigned int word_of_all(const Words& words) {
   unsigned int word = 0;
 #pragma unroll
-  for (int i = 0; i < 12; i += 4) {
+  for (int i = 0; i < 12; ++i) {
     word |= (words[0][i] | words[1][i]);
   }
   return word;
@@ -621,7 +647,6 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
   multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 38912), 1);      // tap (2, 5)
   multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 40960), 1);      // tap (2, 6)
   wgmma_commit();
-  // What comes next is loaded while these products run.
   load_words(words, rows, 0);
   wgmma_wait(1);  // the run of the other part may be overwritten
   arrange(runs[1], words[0], zero, true);
@@ -634,7 +659,6 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
   multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 38912), 1);      // tap (2, 5)
   multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 40960), 1);      // tap (2, 6)
   wgmma_commit();
-  // What comes next is loaded while these products run.
   load_words(words, rows + 40, 1);
   wgmma_wait(1);  // the run of the other part may be overwritten
   if (held.rows == 2) {
@@ -652,7 +676,6 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
   multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 24576), 1);      // tap (1, 5)
   multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 26624), 1);      // tap (1, 6)
   wgmma_commit();
-  // What comes next is loaded while these products run.
   load_words(words, rows + 40, 0);
   wgmma_wait(1);  // the run of the other part may be overwritten
   arrange(runs[1], words[0], zero, false);
@@ -665,7 +688,6 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
   multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 24576), 1);      // tap (1, 5)
   multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 26624), 1);      // tap (1, 6)
   wgmma_commit();
-  // What comes next is loaded while these products run.
   load_words(words, rows + 80, 1);
   wgmma_wait(1);  // the run of the other part may be overwritten
   if (held.rows == 2) {
@@ -683,21 +705,23 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
   multiply_low(sums, 0, runs[0], 2, wgmma_descriptor_move(operands, 10240), 1);  // tap (0, 5)
   multiply_low(sums, 0, runs[0], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
   wgmma_commit();
-  // What comes next is loaded while these products run.
   load_words(words, rows + 80, 0);
   wgmma_wait(1);  // the run of the other part may be overwritten
-  arrange(runs[1], words[0], zero, false);
-  release(empty, (word_of_all(words[0]) & zero) == 0);
-  wgmma_fence();
-  multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 0), later);  // tap (0, 0)
-  multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
-  multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 4096), 1);   // tap (0, 2)
-  multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 6144), 1);   // tap (0, 3)
-  multiply_high(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 8192), 1);   // tap (0, 4)
-  multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 10240), 1);  // tap (0, 5)
-  multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
-  wgmma_commit();
-  wgmma_wait(1);  // the run of the other part may be overwritten
+  {
+    arrange(runs[1], words[0], zero, false);
+    const unsigned int loaded = word_of_all(words[0]);
+    release(empty, ((loaded | static_cast<unsigned int>(held.exponent)) & zero) == 0);
+    wgmma_fence();
+    multiply_high(sums, 0, runs[1], 7, wgmma_descriptor_move(operands, 0), later);  // tap (0, 0)
+    multiply_high(sums, 0, runs[1], 6, wgmma_descriptor_move(operands, 2048), 1);   // tap (0, 1)
+    multiply_high(sums, 0, runs[1], 5, wgmma_descriptor_move(operands, 4096), 1);   // tap (0, 2)
+    multiply_high(sums, 0, runs[1], 4, wgmma_descriptor_move(operands, 6144), 1);   // tap (0, 3)
+    multiply_high(sums, 0, runs[1], 3, wgmma_descriptor_move(operands, 8192), 1);   // tap (0, 4)
+    multiply_high(sums, 0, runs[1], 2, wgmma_descriptor_move(operands, 10240), 1);  // tap (0, 5)
+    multiply_high(sums, 0, runs[1], 1, wgmma_descriptor_move(operands, 12288), 1);  // tap (0, 6)
+    wgmma_commit();
+    wgmma_wait(1);  // the run of the other part may be overwritten
+  }
 }
 
 // A thread's piece: two channels of kWide positions, with channels last four of one.
@@ -772,17 +796,26 @@ __device__ __forceinline__ float largest_finite_of_pieces(const float* own, int 
   return most;
 }
 
+// Whether all threads have an i-th piece.
+__device__ bool all_have(int i) {
+  return i % 7 < 6;
+}
+
+// Splits a thread's pieces of an image. Those that some threads lack are done one by one.
 __device__ __forceinline__ void split_pieces(float* own, int thread, float scale) {
 #pragma unroll
   for (int batch = 0; batch < 7; batch += 4) {
     Piece pieces[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      load_piece(pieces[i], own + place_of_piece(batch + i), has_piece(batch + i, thread));
+      load_piece(pieces[i], own + place_of_piece(batch + i), batch + i < 7 && all_have(batch + i));
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      if (has_piece(batch + i, thread)) {
+      if (batch + i < 7 && all_have(batch + i)) {
+        store_piece_split(own + place_of_piece(batch + i), pieces[i], scale);
+      } else if (has_piece(batch + i, thread)) {
+        load_piece(pieces[i], own + place_of_piece(batch + i), true);
         store_piece_split(own + place_of_piece(batch + i), pieces[i], scale);
       }
     }
