@@ -130,9 +130,14 @@ bool choose_ahead(const Facts& f, Block& b) {
 }
 
 /// Whether there is a producer for each row of a channel that bulk copies bring, of four channels where rows begin
-/// anywhere.
+/// anywhere. Twice the producers have registers for no more than 16 copies of a warp's row: CUDA 13.5 keeps the
+/// addresses of a loop's.
 bool has_producers(const Facts& f, const Block& b) {
   const std::int64_t rows = b.tile_n * staging_of(f, b).image_rows * (is_skewed(f, b) ? 4 : 1);
+  const std::int64_t warps = producers(f, b) / 32;
+  if (b.bulk && warps > 4 && b.chunk / std::max<std::int64_t>(1, warps / rows) > 16) {
+    return false;
+  }
   return !b.bulk || f.channels_last || rows <= producers(f, b);
 }
 
