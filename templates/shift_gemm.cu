@@ -115,10 +115,11 @@ constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, 
 // none and runs little of it, the consumers what they read.
 constexpr bool kSplitsRead = P::split && kOffsetsH == 1 && kRun <= 2 * P::run;
 constexpr bool kSplitsStaged = P::split && !kSplitsRead;
-// Where sums, operands and words leave registers for it, there are twice the producers.
-constexpr bool kWideProducers =
-    kSplitsStaged &&
+// Where sums, operands and words leave registers for it, there are twice the producers; with fewer registers each,
+// where tiles have several images with halos that come by small copies, even if they leave fewer.
+constexpr bool kSparesRegisters =
     kParts * kPhases * kTiles * P::columns / 2 + 8 * (P::run - 1 + kMostOffsetW - kLeastOffsetW) + 4 * kRun <= 136;
+constexpr bool kWideProducers = kSplitsStaged && (kSparesRegisters || (P::tile_n > 1 && !P::bulk && !P::channels_last));
 constexpr int kProducers = kWideProducers ? 256 : 128;
 constexpr int kThreads = kConsumers + kProducers;
 
@@ -135,11 +136,17 @@ constexpr int kPackedBytes = P::split ? kFoundOffset + P::columns * 32 : kAllWei
 constexpr int kResidentBytes = P::resident ? kAllWeightBytes : 0;
 constexpr int kLargestOffset = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);   // what each producer warp found
 constexpr int kExponentsOffset = kLargestOffset + P::tile_n * (kProducers / 32) * 4;  // of the input's scales
-constexpr int kStageBytes = kSplitsStaged ? kExponentsOffset + ceil_div(P::tile_n, 4) * 16
-                            : kSplitsRead ? kLargestOffset + kConsumers / 32 * 4  // what each consumer warp asks for
-                                          : kLargestOffset;
+constexpr int kStageBytes = P::split ? kExponentsOffset + ceil_div(P::tile_n, 4) * 16 : kLargestOffset;
 constexpr int kTotalsOffset = kResidentBytes + P::stages * kStageBytes;
-constexpr bool kHasTotals = P::split && (P::add_rows > 0 || kChunks > 1);
+// In sums of a phase no more than 16 products of 16 channels follow one another, since each addition truncates. They
+// are added to totals where there are more, or where another scale is asked for; consumers that split what they read
+// take their sums to that scale.
+constexpr int kRowTerms = ceil_div(P::kernel_w, P::stride_w / greatest_common_divisor(P::stride_w, P::dilation_w));
+constexpr int kTerms =
+    kSteps * kRowTerms * ceil_div(P::kernel_h, P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h));
+constexpr int kMostTerms = 16;
+constexpr bool kHasTotals =
+    P::split && (P::add_rows > 0 || (kSplitsRead ? kChunks * kTerms > kMostTerms : kChunks > 1));
 constexpr int kTotalsBytes =
     kHasTotals ? kPhases * kTiles * P::columns / 2 * 4 * kConsumers : 0;  // what the chunks add up to
 constexpr int kExchangeOffset = kTotalsOffset + kTotalsBytes;
@@ -150,14 +157,13 @@ constexpr int kWarpOutputs = 8 * P::run * P::stride_w;
 constexpr int kOutPitch = kWarpOutputs + floor_mod(16 / kBytes - kWarpOutputs, 64 / kBytes);
 constexpr int kWarpExchangeBytes = P::exchange ? 8 * kOutPitch * kBytes : 0;
 constexpr int kUsedBytes = kExchangeOffset + kConsumers / 32 * kWarpExchangeBytes;
-// f32x3 has the exponents of its columns' scales there, and the biases of its channels.
+// f32x3 has there what undoes its columns' scales, in two factors each, and the biases of its channels.
 constexpr int kColumnsOffset = kUsedBytes;
-constexpr int kColumnBytes = P::split ? P::columns * (P::has_bias ? 8 : 4) : 0;
+constexpr int kColumnBytes = P::split ? P::columns * (P::has_bias ? 12 : 8) : 0;
 constexpr int kReceivedBytes = P::cluster > 1 ? kPhases* kTiles* P::columns / 2 * 4 * kConsumers : 0;
 constexpr int kBarrierOffset = kReceivedBytes > kUsedBytes ? kReceivedBytes : kColumnsOffset + kColumnBytes;
 
-constexpr int kArrivals =
-    kSplitsStaged || (P::bulk && P::channels_last) ? kProducers / 32 : kProducers;  // at a full stage
+constexpr int kArrivals = P::split || (P::bulk && P::channels_last) ? kProducers / 32 : kProducers;  // at a full stage
 
 static_assert(P::tile_n * P::tile_h * P::tile_w == 8 * kTileWarps * P::run && P::tile_w % P::run == 0,
               "the warps make the tile");
@@ -297,11 +303,13 @@ __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   }
 }
 
+#include "shift_gemm.store.h"
+
+#include "shift_gemm.scales.h"
 #include "shift_gemm.totals.h"
 
 #include "shift_gemm.read_split.h"
 #include "shift_gemm.split.h"
-#include "shift_gemm.store.h"
 
 #include "shift_gemm.cluster.h"
 
@@ -387,9 +395,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], (kByRows && !kSplitsStaged ? kRowArrivals : kArrivals) + (P::resident ? 0 : 1));
+      mbarrier_init(&full[stage], (kByRows && !P::split ? kRowArrivals : kArrivals) + (P::resident ? 0 : 1));
       mbarrier_init(&empty[stage], kTileWarps);
-      if (kSplitsStaged && P::bulk) {
+      if (P::split && P::bulk) {
         mbarrier_init(&landed[stage], kRowArrivals);
       }
     }
@@ -402,11 +410,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     fence_mbarrier_init();
   }
-  int* exponents = reinterpret_cast<int*>(shared + kColumnsOffset);
-  Element* biases = reinterpret_cast<Element*>(shared + kColumnsOffset + P::columns * 4);
+  float2* scales = reinterpret_cast<float2*>(shared + kColumnsOffset);
+  Element* biases = reinterpret_cast<Element*>(shared + kColumnsOffset + P::columns * 8);
   if constexpr (P::split) {
     for (int i = threadIdx.x; i < P::columns; i += kThreads) {
-      exponents[i] = reinterpret_cast<const int*>(block_weights + kAllWeightBytes)[i];
+      const int undone = -reinterpret_cast<const int*>(block_weights + kAllWeightBytes)[i];
+      scales[i] = make_float2(power_of_two(undone / 2), power_of_two(undone - undone / 2));
       if (P::has_bias) {
         biases[i] = P::out_channels % P::columns == 0 || first_out + i < P::out_channels ? bias[first_out + i] : 0;
       }
@@ -416,11 +425,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(kWideProducers ? 56 : P::split && !P::channels_last ? 72 : 88);
+    setmaxnreg_decrease(kWideProducers ? (kSparesRegisters ? 56 : 64) : P::split && !P::channels_last ? 72 : 88);
     const int thread = threadIdx.x - kConsumers;
     const long long plane = static_cast<long long>(in_h) * in_w;
-    unsigned long long* landing = kSplitsStaged ? landed : full;  // of rows
-    const int rows = kFlat ? 1 : in_h;                            // of an image, as they are copied
+    unsigned long long* landing = P::split ? landed : full;  // of rows
+    const int rows = kFlat ? 1 : in_h;                       // of an image, as they are copied
     const int columns = kFlat ? in_h * in_w : in_w;
     if (P::resident && thread == 0) {
       mbarrier_arrive_expect(resident, kAllWeightBytes);
@@ -487,14 +496,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             stage_channels(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
                            tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
           }
-          if (kSplitsStaged) {
+          if (P::split) {
             async_copy_commit();
           } else {
             async_copy_arrive(&full[stage]);
           }
         }
         next_stage(stage, parity);
-        if constexpr (kSplitsStaged) {
+        if constexpr (P::split) {
           ++unfinished;
           for (; unfinished > kUnderWay || (P::bulk && unfinished > 0 &&
                                             warp_uniform(mbarrier_test(&landed[oldest], oldest_parity) ? 1 : 0) == 1);
@@ -512,7 +521,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         meet();
       }
     }
-    if constexpr (kSplitsStaged) {
+    if constexpr (P::split) {
       if (!P::bulk) {
         async_copy_wait(0);
       }
@@ -521,7 +530,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase(kWideProducers ? 200 : P::split && !P::channels_last ? 216 : 208);
+    setmaxnreg_increase(kWideProducers ? (kSparesRegisters ? 200 : 192) : P::split && !P::channels_last ? 216 : 208);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
@@ -571,15 +580,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
         if constexpr (kSplitsRead) {
           const float* read = reinterpret_cast<const float*>(from) + own + staged_row(0, 0);
-          int* asked = reinterpret_cast<int*>(stages + stage * kStageBytes + kLargestOffset);
-          choose_scale_read(sums, held, read, asked, totals, exponents);
-          multiply_read(sums, runs, held, read, weights, chunk == 0, &empty[stage],
+          Values values;
+          load_values(values, read);
+          choose_scale(sums, held, from, totals, image);
+          multiply_read(sums, runs, held, values, read, weights, image, chunk == 0, &empty[stage],
                         &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
         } else if constexpr (kSplitsStaged) {
-          choose_scale(sums, held, from, totals, exponents, image);
-          multiply_split(sums, runs, held, reinterpret_cast<const unsigned int*>(from) + own, weights, totals,
-                         exponents, image, chunk == 0, &empty[stage], &empty[stage == 0 ? P::stages - 1 : stage - 1],
-                         zero);
+          choose_scale(sums, held, from, totals, image);
+          multiply_split(sums, runs, held, reinterpret_cast<const unsigned int*>(from) + own, weights, totals, image,
+                         chunk == 0, &empty[stage], &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
         } else {
           multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
                          wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
@@ -602,7 +611,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         release(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);
       }
       if constexpr (P::split) {
-        add_up(sums, held, totals, exponents + quarter * 2, image, true);
+        undo_scales(sums, held, totals, scales + quarter * 2, biases + quarter * P::channel_run, image);
         load_shifts(shifts, biases, quarter * P::channel_run);  // there is no register for them before
       }
       if (P::in_turn) {
@@ -618,9 +627,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                           y + (tile.image + image) * out_image, shifts, first_out, tile.m_y + row,
                           tile.m_x + column - lane / 4 * P::run, phase_row, lane, out_h, out_w);
         } else {
-          store_tile(sums, y + (tile.image + image) * out_image, shifts, co,
-                     kFlat ? (tile.m_x + column) / in_w : tile.m_y + row,
-                     kFlat ? (tile.m_x + column) % in_w : tile.m_x + column, phase_row, out_h, out_w);
+          // Of f32x3, addresses are found anew in each tile: registers.
+          const int m_x = tile.m_x + column + (P::split ? static_cast<int>(zero) & index : 0);
+          store_tile(sums, y + (tile.image + image) * out_image, shifts, co, kFlat ? m_x / in_w : tile.m_y + row,
+                     kFlat ? m_x % in_w : m_x, phase_row, out_h, out_w);
         }
       }
     }

@@ -1,5 +1,5 @@
-// Part of the template `shift_gemm`, which uses what stands above its line there: how the producers of f32x3 split what
-// was staged.
+// Part of the template `shift_gemm`, which uses what stands above its line there: how the producers of f32x3 choose
+// scales, and split what was staged.
 //
 // Where the values of two channels of a position were, their high and their low parts come to stand: with channels
 // first a word of high parts in the first channel's row, one of low parts in the second's; with channels last the two
@@ -7,7 +7,6 @@
 #pragma once
 
 // The threads that work on an image, each on pieces of some lines: those of two channels, or of a pixel.
-constexpr bool kByImages = P::tile_n >= kProducers / 32;  // each warp has images of its own
 constexpr int kSplitters = kByImages ? 32 : kProducers;
 constexpr int kSplitImages = kByImages ? P::tile_n / (kProducers / 32) : P::tile_n;  // of a thread
 constexpr int kLines = P::channels_last ? kImagePlane : P::chunk / 2;
@@ -78,24 +77,32 @@ __device__ __forceinline__ void store_piece_split(float* to, const Piece& piece,
   }
 }
 
-// The largest magnitude of a thread's pieces of an image, of those that are finite where `finite`. NaN don't count.
-constexpr int kMostBatch = kWideProducers ? 2 : 4;  // pieces that are read together: registers
+// Pieces that are read together: registers.
+constexpr int kMostBatch = kWideProducers ? 2 : 4;
 constexpr int kBatch = ceil_div(kPieces, ceil_div(kPieces, kMostBatch));
+
+// The largest magnitude of a thread's pieces of an image. NaN don't count.
+//
+// Where nothing else comes of what is read, one value of each load is taken before the next of any, or the assembler
+// waits for one load after the other.
+constexpr int kLookBatch = kSplitsStaged ? kBatch : kPieces > 4 ? 2 : kPieces;
+constexpr int kPieceValues = P::channels_last ? 4 : 2 * kWide;
 __device__ __forceinline__ float largest_of_pieces(const float* own, int thread) {
   float most[2] = {0, 0};
 #pragma unroll
-  for (int batch = 0; batch < kPieces; batch += kBatch) {
-    Piece pieces[kBatch];
+  for (int batch = 0; batch < kPieces; batch += kLookBatch) {
+    Piece pieces[kLookBatch];
 #pragma unroll
-    for (int i = 0; i < kBatch; ++i) {
+    for (int i = 0; i < kLookBatch; ++i) {
       load_piece(pieces[i], own + place_of_piece(batch + i), has_piece(batch + i, thread));
     }
 #pragma unroll
-    for (int i = 0; i < kBatch; ++i) {
-#pragma unroll
-      for (int v = 0; v < (P::channels_last ? 4 : 2 * kWide); ++v) {
-        most[v % 2] = fmaxf(most[v % 2], fabsf(pieces[i][v]));
-      }
+    for (int i = 0; i < kLookBatch * kPieceValues; ++i) {
+      const int piece = kSplitsStaged ? i / kPieceValues : i % kLookBatch;
+      const int v = kSplitsStaged      ? i % kPieceValues
+                    : P::channels_last ? i / kLookBatch
+                                       : i / kLookBatch % 2 * kWide + i / kLookBatch / 2;
+      most[i % 2] = fmaxf(most[i % 2], fabsf(pieces[piece][v]));
     }
   }
   return fmaxf(most[0], most[1]);
@@ -147,10 +154,9 @@ __device__ __forceinline__ void split_pieces(float* own, int thread, float scale
 // back when they have the next one, so those before these two must have been finished.
 constexpr int kUnderWay = P::bulk || P::stages < 5 ? P::stages - 2 : 2;
 
-// Splits the oldest stage under way, of this chunk of a tile, and says that it is there; goes on to the next one.
-// x keeps the scale that it had in the chunk before, if that brings the largest magnitude of an image to at least 2^13
-// and not beyond what f16 has, or there is none. Lane i has the exponent of the warp's i-th image, `kept`. Where there
-// are infinities, finite magnitudes are looked for anew.
+// Looks for the largest magnitudes of the oldest stage under way, of this chunk of a tile, splits it where that is the
+// producers' work, and says that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image
+// in the chunk before, `kept`. Where there are infinities, finite magnitudes are looked for anew.
 __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
                                              unsigned long long* landed, int& oldest, unsigned int& parity, int& chunk,
                                              int& kept, int thread) {
@@ -165,7 +171,6 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
   float* pieces =
       reinterpret_cast<float*>(finished) + first * kImagePitch + own / kTogether * kLinePitch + own % kTogether * kWide;
   float* found = reinterpret_cast<float*>(finished + kLargestOffset);
-  int* exponents = reinterpret_cast<int*>(finished + kExponentsOffset);
   for (int i = 0; i < kSplitImages; ++i) {
     const float* image = pieces + i * (kByImages ? kProducers / 32 : 1) * kImagePitch;
     float most = largest_of_warp(largest_of_pieces(image, own));
@@ -176,33 +181,25 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
       found[i * (kProducers / 32) + thread / 32] = most;
     }
   }
-  if (kByImages) {
-    __syncwarp();
-  } else {
-    named_barrier_sync(1, kProducers);
-  }
-  for (int i = 0; i < kSplitImages; ++i) {
-    float largest = found[i * (kProducers / 32) + thread / 32];
-    if (!kByImages) {
-#pragma unroll
-      for (int warp = 0; warp < kProducers / 32; warp += 4) {
-        const float4 four = *reinterpret_cast<const float4*>(found + i * (kProducers / 32) + warp);
-        largest = fmaxf(largest, fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w)));
+  if (kSplitsStaged) {
+    if (kByImages) {
+      __syncwarp();
+    } else {
+      named_barrier_sync(1, kProducers);
+    }
+    int* exponents = reinterpret_cast<int*>(finished + kExponentsOffset);
+    for (int i = 0; i < kSplitImages; ++i) {
+      const int number = first + i * (kByImages ? kProducers / 32 : 1);
+      const int exponent = next_exponent(largest_found(found, number), __shfl_sync(0xffffffffu, kept, i), chunk == 0);
+      kept = thread % 32 == i ? exponent : kept;
+      if (own == 0) {
+        exponents[number] = exponent;
       }
+      split_pieces(pieces + i * (kByImages ? kProducers / 32 : 1) * kImagePitch, own, power_of_two(exponent));
     }
-    int exponent = __shfl_sync(0xffffffffu, kept, i);
-    const float scaled = largest * power_of_two(exponent);
-    if (chunk == 0 || (largest != 0 && !(scaled >= 8192 && scaled <= 65504))) {
-      exponent = scale_exponent(largest);
+    if (P::bulk) {
+      fence_proxy_async();  // the next bulk copies to these places come behind it
     }
-    kept = thread % 32 == i ? exponent : kept;
-    if (own == 0) {
-      exponents[first + i * (kByImages ? kProducers / 32 : 1)] = exponent;
-    }
-    split_pieces(pieces + i * (kByImages ? kProducers / 32 : 1) * kImagePitch, own, power_of_two(exponent));
-  }
-  if (P::bulk) {
-    fence_proxy_async();  // the next bulk copies to these places come behind it
   }
   release(&full[oldest], true);
   next_stage(oldest, parity);

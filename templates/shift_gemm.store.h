@@ -1,9 +1,11 @@
 // Part of the template `shift_gemm`, which uses what stands above its line there: what becomes of sums.
 #pragma once
 
-// A sum as memory holds it, after bias and fuse chain where the layer has them.
+// A sum as memory holds it, after bias and fuse chain where the layer has them. f32x3 has added the bias before, but
+// where outputs of some phases are bias alone.
+constexpr bool kShifts = P::has_bias && !(P::split && kAllHaveTaps);
 __device__ __forceinline__ float finish(float sum, float shift) {
-  const float value = P::has_bias ? sum + shift : sum;
+  const float value = kShifts ? sum + shift : sum;
   return P::fuse_count > 0 ? activate(value) : value;
 }
 
@@ -13,9 +15,9 @@ __device__ __forceinline__ int own_channel(int co, int i) {
 }
 
 // The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait.
-using Shifts = float[P::has_bias ? kStoredColumns / 4 : 1];
+using Shifts = float[kShifts ? kStoredColumns / 4 : 1];
 __device__ __forceinline__ void load_shifts(Shifts& shifts, const Element* __restrict__ bias, int co) {
-  if (P::has_bias) {
+  if (kShifts) {
 #pragma unroll
     for (int i = 0; i < kStoredColumns / 4; ++i) {
       const int channel = own_channel(co, i);
@@ -28,6 +30,9 @@ __device__ __forceinline__ void load_shifts(Shifts& shifts, const Element* __res
 __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], Element* __restrict__ y,
                                            const Shifts& shifts, int co, int m_y, int m_x, int phase_row,
                                            const int out_h, const int out_w) {
+  // Of f32x3 all places are found from the first one, at constant distances where sizes are known.
+  Element* corner =
+      y + (static_cast<long long>(co) * out_h + m_y * P::stride_h + phase_row) * out_w + m_x * P::stride_w;
 #pragma unroll
   for (int row = 0; row < P::phase_rows; ++row) {
     const int oy = m_y * P::stride_h + phase_row + row;
@@ -51,7 +56,7 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
                     values[i] = finish(kAllHaveTaps || has_taps(phase)
                                            ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) + d]
                                            : 0,
-                                       P::has_bias ? shifts[first + i] : 0);
+                                       kShifts ? shifts[first + i] : 0);
                   }
                   store_together(y + (static_cast<long long>(oy) * out_w + ox) * kOutChannels + channel, values);
                 }
@@ -64,7 +69,8 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
         for (int i = 0; i < kStoredColumns / 4; ++i) {
           const int channel = own_channel(co, i);
           if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
-            Element* to = y + (static_cast<long long>(channel) * out_h + oy) * out_w;
+            Element* to = P::split ? corner + (static_cast<long long>(own_channel(0, i)) * out_h + row) * out_w
+                                   : y + (static_cast<long long>(channel) * out_h + oy) * out_w;
 #pragma unroll
             for (int first = 0; first < P::run * P::stride_w; first += P::store) {
               const int ox = m_x * P::stride_w + first;
@@ -78,9 +84,9 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
                   values[v] = finish(kAllHaveTaps || has_taps(phase)
                                          ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) + d]
                                          : 0,
-                                     P::has_bias ? shifts[i] : 0);
+                                     kShifts ? shifts[i] : 0);
                 }
-                store_together(to + ox, values);
+                store_together(to + (P::split ? first : ox), values);
               }
             }
           }
@@ -107,7 +113,7 @@ __device__ __forceinline__ void put_outputs(const Sums (&sums)[kSums][kTiles], E
                              ? sums[phase / kMerged][position / 2]
                                    [phase % kMerged * (P::columns / 2) + i / 2 * 4 + position % 2 * 2 + channel]
                              : 0,
-                         P::has_bias ? shifts[i + channel] : 0);
+                         kShifts ? shifts[i + channel] : 0);
     }
     Element* place = to + channel * kOutPitch;
 #pragma unroll

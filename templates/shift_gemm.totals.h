@@ -84,9 +84,8 @@ __device__ __forceinline__ void multiply_high(Sums (&sums)[kSums][kTiles], int p
   }
 }
 
-// Rows of taps with input, of a chunk, and how many of them are summed up in a run: in sums of a phase no more than 16
-// products of 16 channels follow one another, since each addition truncates. With P::add_rows the rows of a chunk alone
-// are more.
+// Rows of taps with input, of a chunk, and how many of them are summed up in a run, with at most kMostTerms products:
+// with P::add_rows those of a chunk alone have more.
 constexpr int kRows = kSteps * used_before(kOffsetsH);
 __host__ __device__ constexpr int next_used(int offset) {
   int next = offset < kOffsetsH - 1 ? offset + 1 : 0;
@@ -96,10 +95,6 @@ __host__ __device__ constexpr int next_used(int offset) {
   return next;
 }
 constexpr int kFirstOffset = next_used(kOffsetsH - 1);
-constexpr int kRowTerms = ceil_div(P::kernel_w, P::stride_w / greatest_common_divisor(P::stride_w, P::dilation_w));
-constexpr int kTerms = (kSplitsRead ? 1 : kSteps) * kRowTerms *
-                       ceil_div(P::kernel_h, P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h));
-constexpr int kMostTerms = 16;
 constexpr int kRowsTogether = P::add_rows > 0 && kSplitsStaged ? P::add_rows
                                                                : kRows*(kTerms < kMostTerms ? kMostTerms / kTerms : 1);
 // Whether sums hold one chunk, so that no products are under way before the next one's; whether all of a chunk's are
@@ -114,25 +109,29 @@ struct Held {
   int rows;      // of taps; 0: nothing, the next products begin them
   int exponent;  // of the scale that x has there, in image `lane % P::tile_n` of the tile
   bool added;    // whether the totals hold what was summed up before, of this tile
-  int total;     // exponent of the scale that x has in them, in the thread's own image
+  int total;     // exponent of the scale that x has in them, in the thread's own image; without totals, of the smallest
+                 // one that sums have had in this tile, in the same image as `exponent`
 };
 
 // The exponent of the thread's own image of the tile.
 __device__ __forceinline__ int own_exponent(const Held& held, int image) {
-  return P::tile_n == 1 || kSplitsRead ? held.exponent : __shfl_sync(0xffffffffu, held.exponent, image);
+  return P::tile_n == 1 ? held.exponent : __shfl_sync(0xffffffffu, held.exponent, image);
 }
 
-// The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result.
+// The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result. In a
+// product what isn't finite in x makes all of its row so, and in the weights all of its column: a row and a column
+// tell.
 __device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[kSums][kTiles]) {
   int finite = 1;
 #pragma unroll
   for (int part = 0; part < kPhaseSums; ++part) {
 #pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
+    for (int column = 0; column < kProductColumns / 4; ++column) {
+      finite &= is_finite(sums[part][0][column / 2 * 4 + column % 2]) ? 1 : 0;
+    }
 #pragma unroll
-      for (int i = 0; i < kProductColumns / 2; ++i) {
-        finite &= is_finite(sums[part][tile][i]) ? 1 : 0;
-      }
+    for (int row = 1; row < 2 * kTiles; ++row) {
+      finite &= is_finite(sums[part][row / 2][row % 2 * 2]) ? 1 : 0;
     }
   }
   if (finite == 0) {
@@ -149,11 +148,10 @@ __device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[kSums][kTiles]
   }
 }
 
-// Gives sums and totals one scale, the smaller one of theirs. It is undone in two factors where one would be no float.
-__device__ __forceinline__ void bring_together(Sums (&sums)[kSums][kTiles], float4* totals, int& exponent, int& total) {
-  const int less = min(exponent, total);
-  const float first = power_of_two((less - exponent) / 2);
-  const float second = power_of_two(less - exponent - (less - exponent) / 2);
+// Takes sums to a scale of 2^difference times theirs, in two factors where one would be no float.
+__device__ __forceinline__ void scale_sums(Sums (&sums)[kSums][kTiles], int difference) {
+  const float first = power_of_two(difference / 2);
+  const float second = power_of_two(difference - difference / 2);
 #pragma unroll
   for (int part = 0; part < kSums; ++part) {
 #pragma unroll
@@ -164,6 +162,12 @@ __device__ __forceinline__ void bring_together(Sums (&sums)[kSums][kTiles], floa
       }
     }
   }
+}
+
+// Gives sums and totals one scale, the smaller one of theirs. It is undone in two factors where one would be no float.
+__device__ __forceinline__ void bring_together(Sums (&sums)[kSums][kTiles], float4* totals, int& exponent, int& total) {
+  const int less = min(exponent, total);
+  scale_sums(sums, less - exponent);
   const float third = power_of_two((less - total) / 2);
   const float fourth = power_of_two(less - total - (less - total) / 2);
 #pragma unroll 4
@@ -176,86 +180,134 @@ __device__ __forceinline__ void bring_together(Sums (&sums)[kSums][kTiles], floa
   total = less;
 }
 
-// Adds the sums to the totals, where there are any. That becomes the totals; or, `last` in a tile, it is taken to units
-// of the result and put into the place of the sums. `totals` are the thread's; `exponents` are of the weights' scales,
-// of its first column and those behind.
-__device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], Held& held, float4* totals, const int* exponents,
-                                       int image, bool last) {
+// Joins the sums of high and of low parts, and adds the totals where there are any: into the place of the sums of high
+// parts. Returns the exponent of the scale that x has there. `totals` are the thread's.
+constexpr int kSumQuads = kProductColumns / 8;
+__device__ __forceinline__ int join_all(Sums (&sums)[kSums][kTiles], Held& held, float4* totals, int image) {
   int exponent = own_exponent(held, image);
   drop_low_of_infinite(sums);
   if (kHasTotals && held.added && exponent != held.total) {
     bring_together(sums, totals, exponent, held.total);
   }
 #pragma unroll
-  for (int columns = 0; columns < P::columns / 8; ++columns) {
-    float factors[2][2] = {};
-    if (last) {
-      const int2 weight = *reinterpret_cast<const int2*>(exponents + columns * 8);
+  for (int part = 0; part < kPhaseSums; ++part) {
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const int undone = -exponent - (i == 0 ? weight.x : weight.y);
-        factors[i][0] = power_of_two(undone / 2);
-        factors[i][1] = power_of_two(undone - undone / 2);
+    for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+      for (int quad = 0; quad < kSumQuads; ++quad) {
+        float* high = &sums[part][tile][quad * 4];
+        const float* low = &sums[kPhaseSums + part][tile][quad * 4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          high[i] = join_sums(high[i], low[i]);
+        }
+        if (kHasTotals && held.added) {
+          const float4 before = totals[((part * kTiles + tile) * kSumQuads + quad) * kConsumers];
+          high[0] += before.x;
+          high[1] += before.y;
+          high[2] += before.z;
+          high[3] += before.w;
+        }
       }
+    }
+  }
+  return exponent;
+}
+
+// Makes totals of the sums, once no products are under way; the next ones begin them anew.
+__device__ __forceinline__ void put_away(Sums (&sums)[kSums][kTiles], Held& held, float4* totals, int image) {
+  if (!kAllDone) {
+    wgmma_wait(0);
+  }
+  pin(sums);
+  held.total = join_all(sums, held, totals, image);
+#pragma unroll
+  for (int part = 0; part < kPhaseSums; ++part) {
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+      for (int quad = 0; quad < kSumQuads; ++quad) {
+        const float* high = &sums[part][tile][quad * 4];
+        totals[((part * kTiles + tile) * kSumQuads + quad) * kConsumers] =
+            make_float4(high[0], high[1], high[2], high[3]);
+      }
+    }
+  }
+  held.rows = 0;
+  held.added = true;
+}
+
+// Makes a tile's results of its sums, in their place. `scales` undo those of the weights, in two factors each; they and
+// the `biases` are those of the thread's first column and channel, and of what is behind.
+__device__ __forceinline__ void undo_scales(Sums (&sums)[kSums][kTiles], Held& held, float4* totals,
+                                            const float2* scales, const float* biases, int image) {
+  const int undone = -join_all(sums, held, totals, image);
+  const float first = power_of_two(undone / 2);
+  const float second = power_of_two(undone - undone / 2);
+#pragma unroll
+  for (int columns = 0; columns < P::columns / 8; ++columns) {
+    const float4 two = *reinterpret_cast<const float4*>(scales + columns * 8);
+    const float factors[2][2] = {{two.x * first, two.y * second}, {two.z * first, two.w * second}};
+    float shifts[2] = {0, 0};
+    if (P::has_bias && !kShifts) {
+      shifts[0] = biases[own_channel(0, columns * 2)];
+      shifts[1] = biases[own_channel(0, columns * 2 + 1)];
     }
 #pragma unroll
     for (int part = 0; part < kPhaseSums; ++part) {
 #pragma unroll
-      for (int merged = 0; merged < kMerged; ++merged) {
+      for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
-        for (int tile = 0; tile < kTiles; ++tile) {
-          const int first = merged * (P::columns / 2) + columns * 4;
-          const int place = ((part * kMerged + merged) * kTiles + tile) * (P::columns / 8) + columns;
-          float4* total = totals + place * kConsumers;
-          float values[4] = {};
-          if (kHasTotals && held.added) {
-            const float4 before = *total;
-            values[0] = before.x;
-            values[1] = before.y;
-            values[2] = before.z;
-            values[3] = before.w;
-          }
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            values[i] += join_sums(sums[part][tile][first + i], sums[kPhaseSums + part][tile][first + i]);
-            if (last) {
-              sums[part][tile][first + i] = values[i] * factors[i % 2][0] * factors[i % 2][1];
-            }
-          }
-          if (!last) {
-            *total = make_float4(values[0], values[1], values[2], values[3]);
-          }
+        for (int i = 0; i < 4 * kMerged; ++i) {
+          float& value = sums[part][tile][i / 4 * (P::columns / 2) + columns * 4 + i % 4];
+          value = P::has_bias && !kShifts ? fmaf(value * factors[i % 2][0], factors[i % 2][1], shifts[i % 2])
+                                          : value * factors[i % 2][0] * factors[i % 2][1];
         }
       }
     }
   }
   held.rows = 0;
-  held.added = !last;
-  held.total = exponent;
+  held.added = false;
 }
 
-// Adds the sums to the totals; the next products begin them anew.
-__device__ __forceinline__ void put_away(Sums (&sums)[kSums][kTiles], Held& held, float4* totals, const int* exponents,
-                                         int image) {
-  if (!kAllDone) {
-    wgmma_wait(0);
-  }
+// Gives sums the scale of what is added next, once no products are under way. It is at most 2^kMostRaise times the
+// smallest that they have had in the tile, so that they stay finite.
+constexpr int kMostRaise = 80;
+__device__ __forceinline__ void rescale(Sums (&sums)[kSums][kTiles], Held& held, int wanted, int image) {
+  const int exponent = min(wanted, held.total + kMostRaise);
+  const int difference = exponent - held.exponent;
+  wgmma_wait(0);
   pin(sums);
-  add_up(sums, held, totals, exponents, image, false);
+  scale_sums(sums, P::tile_n == 1 ? difference : __shfl_sync(0xffffffffu, difference, image));
+  held.exponent = exponent;
+  held.total = min(held.total, exponent);
 }
 
 // Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as
-// those of terms enough are.
+// those of terms enough are, or without totals brought to that scale.
 __device__ __forceinline__ void choose_scale(Sums (&sums)[kSums][kTiles], Held& held, const unsigned char* stage,
-                                             float4* totals, const int* exponents, int image) {
-  const int exponent = reinterpret_cast<const int*>(stage + kExponentsOffset)[threadIdx.x % P::tile_n];
-  if (kHasTotals) {
-    const bool fits = held.rows < kRowsTogether && exponent == held.exponent;
+                                             float4* totals, int image) {
+  const int own = threadIdx.x % P::tile_n;  // image of the lane
+  const int exponent = kSplitsRead
+                           ? next_exponent(largest_found(reinterpret_cast<const float*>(stage + kLargestOffset), own),
+                                           held.exponent, held.rows == 0)
+                           : reinterpret_cast<const int*>(stage + kExponentsOffset)[own];
+  if (kChunks > 1 || kHasTotals) {
+    const bool fits = (!kHasTotals || held.rows < kRowsTogether) && exponent == held.exponent;
     if (__ballot_sync(0xffffffffu, held.rows > 0 && !fits ? 1 : 0) != 0) {
-      put_away(sums, held, totals, exponents, image);
+      if (kHasTotals) {
+        put_away(sums, held, totals, image);
+      } else {
+        rescale(sums, held, exponent, image);
+      }
     }
   }
-  held.exponent = exponent;
+  if (kHasTotals || held.rows == 0) {
+    held.exponent = exponent;
+    if (!kHasTotals) {
+      held.total = exponent;
+    }
+  }
 }
 
 __device__ __forceinline__ void clear(Sums (&sums)[kSums][kTiles]) {
@@ -276,7 +328,7 @@ __device__ __forceinline__ void clear(Sums (&sums)[kSums][kTiles]) {
 // the stage before are done, that this one has been, unless the chunk is the `first` of a tile.
 __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run (&runs)[2], Held& held,
                                                const unsigned int* rows, const unsigned char* weights, float4* totals,
-                                               const int* exponents, int image, bool first, unsigned long long* empty,
+                                               int image, bool first, unsigned long long* empty,
                                                unsigned long long* previous, unsigned int zero) {
   const unsigned long long operands = wgmma_descriptor(weights, kProductColumns * 16, 128, 0);
   int later = kHasTotals && held.rows > 0 ? 1 : 0;
@@ -289,7 +341,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
         const int row = step * used_before(kOffsetsH) + used_before(offset);
         if (P::add_rows > 0) {
           if (row > 0 && held.rows == kRowsTogether) {
-            put_away(sums, held, totals, exponents, image);
+            put_away(sums, held, totals, image);
           }
           later = held.rows > 0 ? 1 : 0;
           ++held.rows;

@@ -171,14 +171,18 @@ std::int64_t taps_of_phase(const Axis& axis) {
   return ceil_div(axis.kernel, axis.stride / std::gcd(axis.stride, axis.dilation));
 }
 
+/// Products that a chunk of f32x3 adds to a sum.
+std::int64_t terms_of_chunk(const Facts& f, const Block& b) {
+  return b.chunk / f.depth * taps_of_phase(f.rows) * taps_of_phase(f.columns);
+}
+
 /// The rest of a block whose run, phase rows, columns, chunk, copies and cluster are chosen; nothing where nothing
 /// fits.
 std::optional<Block> completed(const Facts& f, Block b) {
   const Layer& layer = f.layer;
   const std::int64_t products = layer.kernel.h * layer.kernel.w / merged_phases(layer) * b.phase_rows / layer.stride.h *
                                 (b.chunk / f.depth) * (b.run / 2) * (f.split ? 3 : 1);
-  const std::int64_t terms = b.chunk / f.depth * taps_of_phase(f.rows) * taps_of_phase(f.columns);
-  if (f.split && b.chunk > f.depth && terms > kMostTerms) {
+  if (f.split && b.chunk > f.depth && terms_of_chunk(f, b) > kMostTerms) {
     return std::nullopt;
   }
   const bool is_long = !f.split && b.chunk == 8 * f.depth && products > kMostLongProducts;
@@ -340,10 +344,6 @@ Staging staging_of(const Facts& f, const Block& b) {
     out.copies = b.bulk ? b.chunk * b.tile_n * out.image_rows : 0;
   }
   out.weight_bytes = f.layer.kernel.h * f.layer.kernel.w / groups * (b.chunk / f.depth) * b.columns * 32 * f.parts;
-  if (f.split) {
-    out.total_bytes =
-        b.add_rows > 0 || chunks(f, b) > 1 ? b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns * 512 : 0;
-  }
   return out;
 }
 
@@ -400,7 +400,8 @@ std::int64_t sum_bytes(const Facts& f, const Block& b) {
 
 std::int64_t producers(const Facts& f, const Block& b) {
   const std::int64_t held = sums(f, b) + 8 * operand_places(f, b) + 4 * staging_of(f, b).run_words;
-  return f.split && held <= kMostBesideWide && !splits_read(f, b) ? 256 : 128;
+  const bool small_copies = b.tile_n > 1 && !b.bulk && !f.channels_last;
+  return f.split && !splits_read(f, b) && (held <= kMostBesideWide || small_copies) ? 256 : 128;
 }
 
 bool splits_read(const Facts& f, const Block& b) {
@@ -408,26 +409,33 @@ bool splits_read(const Facts& f, const Block& b) {
   return f.split && staging.offsets_h == 1 && staging.run_words <= 2 * b.run;
 }
 
+// Consumers that split what they read need none where one sum holds all terms: they
+/// take sums to another scale.
+std::int64_t total_bytes(const Facts& f, const Block& b) {
+  const bool has_totals =
+      b.add_rows > 0 || (splits_read(f, b) ? chunks(f, b) * terms_of_chunk(f, b) > kMostTerms : chunks(f, b) > 1);
+  return f.split && has_totals ? sum_bytes(f, b) : 0;
+}
+
 std::int64_t times_added(const Facts& f, const Block& b) {
   if (b.add_rows > 0 && !splits_read(f, b)) {
     return ceil_div(chunks(f, b) * (b.chunk / f.depth) * staging_of(f, b).offsets_h, b.add_rows) - 1;
   }
-  const std::int64_t terms = b.chunk / f.depth * taps_of_phase(f.rows) * taps_of_phase(f.columns);
-  return ceil_div(chunks(f, b), std::max<std::int64_t>(1, kMostTerms / terms)) - 1;
+  return ceil_div(chunks(f, b), std::max<std::int64_t>(1, kMostTerms / terms_of_chunk(f, b))) - 1;
 }
 
 std::int64_t scale_bytes(const Facts& f, const Block& b) {
-  return !f.split ? 0 : splits_read(f, b) ? 32 : producers(f, b) / 8 * b.tile_n + 16 * ceil_div(b.tile_n, 4);
+  return !f.split ? 0 : producers(f, b) / 8 * b.tile_n + 16 * ceil_div(b.tile_n, 4);
 }
 
 std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
-  const std::int64_t barriers = f.split && b.bulk && !splits_read(f, b) ? 24 : 16;
+  const std::int64_t barriers = f.split && b.bulk ? 24 : 16;
   const std::int64_t stage =
       staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + scale_bytes(f, b) + barriers;
   const std::int64_t staged = (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage +
-                              staging.total_bytes + exchange_bytes(f, b) + (b.in_turn ? 24 : 0) +
-                              (f.split ? b.columns * (f.layer.bias ? 8 : 4) : 0);
+                              total_bytes(f, b) + exchange_bytes(f, b) + (b.in_turn ? 24 : 0) +
+                              (f.split ? b.columns * (f.layer.bias ? 12 : 8) : 0);
   // What the blocks of a cluster send to one of them takes the stages' place.
   return b.cluster > 1 ? std::max(staged, sum_bytes(f, b) + b.stages * 16) : staged;
 }

@@ -52,7 +52,6 @@ struct Staging {
   std::int64_t input_bytes = 0;   // of a stage
   std::int64_t copies = 0;        // bulk ones that bring it
   std::int64_t weight_bytes = 0;  // of a chunk
-  std::int64_t total_bytes = 0;   // of f32x3: what the chunks add up to
 };
 [[nodiscard]] Staging staging_of(const Facts& facts, const Block& block);
 
@@ -89,6 +88,9 @@ struct Staging {
 
 /// What tells the scale of a stage of f32x3.
 [[nodiscard]] std::int64_t scale_bytes(const Facts& facts, const Block& block);
+
+/// Totals of f32x3's sums in shared memory, in bytes.
+[[nodiscard]] std::int64_t total_bytes(const Facts& facts, const Block& block);
 
 /// How often a tile of f32x3 adds its sums to totals before its end, where all of its input has one scale.
 [[nodiscard]] std::int64_t times_added(const Facts& facts, const Block& block);

@@ -42,12 +42,13 @@ constexpr double kLaunchSeconds = 3e-6;    // and the first loads
 constexpr double kPackBytesPerSecond = 1e12;
 constexpr double kEpilogueInstructions = 4;  // for an output: bias, address, store
 constexpr double kExchangeInstructions = 6;  // the same through shared memory
-// Of f32x3: instructions for a pair of values that is split, and cycles until a chunk's scale is chosen. Of its
-// producers: instructions for a stage, and cycles for four values of each thread, which are looked at and split.
+// Of f32x3: instructions for a pair of values that is split. Of its producers: instructions for a stage, cycles for
+// four values of each thread, which are looked at and split, or looked at alone.
 constexpr double kSplitInstructions = 10;
-constexpr double kChooseCycles = 300;
-constexpr double kLookInstructions = 90;
+constexpr double kLookInstructions = 30;
+constexpr double kAgreeInstructions = 60;
 constexpr double kSplitCycles = 135;
+constexpr double kLookCycles = 30;
 constexpr double kAddUpInstructions = 7;
 // Of a warpgroup that waits for its products before it gets the next ones ready.
 constexpr double kStall = 1.3;  // cycles of an instruction
@@ -159,30 +160,32 @@ double tile_cycles(const Facts& f, const Block& b) {
       number(staging.input_bytes) / (b.bulk    ? 128.0
                                      : f.split ? number(b.copy_bytes)
                                                : std::min(16.0, number(b.copy_bytes) / kSmallCopyCycles));
-  const double scans = f.split && !splits ? number(staging.input_bytes) / 16 / number(producers(f, b))
-                                          : 0;  // of a thread, four values each
+  const double scans =
+      f.split ? number(staging.input_bytes) / 16 / number(producers(f, b)) : 0;  // of a thread, four values each
   // What f32x3 adds up is written and read again; at a tile's end only what there is.
   const double additions = f.split ? number(times_added(f, b)) / stages : 0;
   const double weights = b.resident ? 0 : number(staging.weight_bytes);
   const double shared = products * number(merged * b.columns) / 4 + runs + arriving +
-                        3 * number(f.split && !splits ? staging.input_bytes : 0) / 128 + (f.split ? weights / 128 : 0) +
-                        additions * outputs * 16;
+                        (splits ? 1 : 3) * number(f.split ? staging.input_bytes : 0) / 128 +
+                        (f.split ? weights / 128 : 0) + additions * outputs * 16;
 
   const double bytes = number(staging.input_bytes) + weights;
   const double issue = warps / 4 * steps * number(staging.offsets_h) * read + products * 4 +
-                       (copies * 6 + scans * 27) * number(producers(f, b)) / 128 +
+                       (copies * 6 + scans * (splits ? 6 : 27)) * number(producers(f, b)) / 128 +
                        (f.split ? 2 * outputs * kAddUpInstructions * (additions + 1 / stages) : 0);
   // A warpgroup that gets nothing ready ahead leaves the tensor cores to the other one meanwhile.
   const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
-  const double look = f.split && !splits ? kProducerCycles * kLookInstructions + scans * kSplitCycles : 0;
+  const double look = !f.split ? 0
+                      : splits ? kProducerCycles * kLookInstructions + scans * kLookCycles
+                               : kProducerCycles * (kLookInstructions + kAgreeInstructions) + scans * kSplitCycles;
   const double producers = asking_cycles(f, b, stages) + look;
   // A stage that is free again is asked for, arrives, and in f32x3 is looked at, before it can be multiplied.
   const double consumers = std::max({tensor, issue, alone, shared});
   const double arrives = bytes / (is_odd(f) ? kOddL2BytesPerCycle : kL2BytesPerCycle);
   const double round = consumers + kLatencyCycles + arrives + producers;
   const double in_rounds = (f.split ? 1 : is_odd(f) ? kOddRound : 0) * round / number(b.stages);
-  const double multiplied = stages * (std::max({consumers, producers, arrives, in_rounds}) +
-                                      (is_odd(f) ? 0 : kChunkCycles) + (splits ? kChooseCycles : 0));
+  const double multiplied =
+      stages * (std::max({consumers, producers, arrives, in_rounds}) + (is_odd(f) ? 0 : kChunkCycles));
   const double stored = 2 * outputs * (b.exchange ? kExchangeInstructions : kEpilogueInstructions) / number(b.cluster);
   return b.in_turn ? std::max(multiplied, (multiplied + stored) / 2) : multiplied + stored + meeting_cycles(f, b);
 }

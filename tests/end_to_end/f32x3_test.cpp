@@ -47,6 +47,7 @@ constexpr Case kCases[] = {
     {"LargeKernel", "conv_transpose2d 5 -> 4; kernel 7x6; padding 2x3; input 3x18x36; compute f32x3"},
     {"SmallImages", "conv_transpose2d 20 -> 12; kernel 3x3; padding 1x1; input 3x5x8; compute f32x3", true},
     {"ImagesInOnePiece", "conv_transpose2d 40 -> 12; kernel 2x2; stride 2x2; input 3x9x14; compute f32x3"},
+    {"ManyChannelsInOnePiece", "conv_transpose2d 1040 -> 12; kernel 2x2; stride 2x2; input 3x6x8; compute f32x3"},
     {"SmallImagesChannelsLast", "conv_transpose2d 20 -> 12; kernel 2x3; input 3x5x7; compute f32x3; layout nhwc", true},
 };
 
@@ -214,6 +215,8 @@ constexpr Case kStagedCases[] = {
     {"RowsOfManyTaps", "conv_transpose2d 60 -> 8; kernel 3x7; padding 1x3; input 1x9x32; compute f32x3", false, 4},
     {"ManyTapsOfSomePhases", "conv_transpose2d 36 -> 4; kernel 7x9; stride 2x1; input 1x5x12; compute f32x3", false, 3},
     {"ImagesInOnePiece", "conv_transpose2d 120 -> 8; kernel 2x2; stride 2x2; input 3x6x10; compute f32x3", false, 4},
+    {"ManyChannelsInOnePiece", "conv_transpose2d 520 -> 8; kernel 2x2; stride 2x2; input 1x6x10; compute f32x3", false,
+     4},
     {"Copies", "conv_transpose2d 68 -> 8; kernel 1x2; stride 1x2; input 2x9x11; compute f32x3", false, 3},
     {"ChannelsLast",
      "conv_transpose2d 68 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 2x6x9; compute f32x3; layout nhwc", false,
@@ -229,16 +232,28 @@ class SplitStages : public SplitFloats {
   }
 };
 
-// Sums of stages whose magnitudes are near are made with one scale, others are put away.
+// Sums of stages whose magnitudes are near are made with one scale, others are put away or brought to another one.
 TEST_P(SplitStages, MagnitudesMayJumpFromStageToStage) {
   constexpr double kZero = -std::numeric_limits<double>::infinity();
   constexpr double kExponents[][4] = {{0, 1, 2, 3},    {0, -1, -2, -3},    {0, 2, 4, 6},     {0, -2, -4, -6},
-                                      {0, 60, 0, -60}, {60, 59, kZero, 0}, {0, kZero, 1, -1}};
+                                      {0, 39, 0, -39}, {39, 38, kZero, 0}, {0, kZero, 1, -1}};
   for (const auto& exponents : kExponents) {
     expect_close(
         run([&](std::int64_t i,
                 Random& random) { return std::exp2(exponents[(stage_of(i) + image_of(i)) % 4]) * uniform(random); },
             [&](std::int64_t i, Random& random) { return weight(i, uniform(random)); }));
+  }
+}
+
+// Sums that are brought to another scale stay finite: beyond 2^80 something is lost of what is small.
+TEST_P(SplitStages, WhatIsLostBesideFarLargerStagesIsBounded) {
+  for (const double exponent : {60, 100}) {
+    const double exponents[] = {0, exponent, 0, -exponent};
+    const Results results =
+        run([&](std::int64_t i,
+                Random& random) { return std::exp2(exponents[(stage_of(i) + image_of(i)) % 4]) * uniform(random); },
+            [&](std::int64_t i, Random& random) { return weight(i, uniform(random)); });
+    expect_close(results, 0x1.8p-129 * results.most_x * results.most_weight);
   }
 }
 
