@@ -10,6 +10,40 @@ namespace {
 
 using Kind = Residual::Kind;
 
+/// Head and body of a function on a line, if each is a line and both fit; else nothing.
+std::string joined(const std::vector<std::string>& head, const std::vector<std::string>& body) {
+  if (head.size() != 1 || body.size() != 1) {
+    return "";
+  }
+  std::string whole = head[0] + " " + body[0].substr(body[0].find_first_not_of(' ')) + " }";
+  return whole.size() <= kColumns ? whole : "";
+}
+
+/// A primitive's text; its function is on a line where it can be.
+std::string shortened(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  const std::size_t count = lines.size();
+  if (count < 3 || lines[count - 1] != "}" || !lines[count - 3].starts_with("__device__") ||
+      !lines[count - 3].ends_with('{')) {
+    return text;
+  }
+  const std::string whole = joined({lines[count - 3]}, {lines[count - 2]});
+  if (whole.empty()) {
+    return text;
+  }
+  lines.resize(count - 3);
+  std::string out;
+  for (const std::string& line : lines) {
+    out += line + "\n";
+  }
+  return out + whole;
+}
+
 class Printer {
  public:
   [[nodiscard]] Text take() {
@@ -95,6 +129,10 @@ class Printer {
     }
     head.push_back({Piece::Kind::kClose, {}});
     add_text(head, ") {");
+    if (const std::string whole = one_line(head, version.body); !whole.empty()) {
+      line(whole, template_line);
+      return;
+    }
     pieces(head, 0, template_line);
     all(version.body, 2);
     line("}", template_line);
@@ -133,6 +171,13 @@ class Printer {
   }
 
   static std::string blanks(int indent) { return std::string(static_cast<std::size_t>(indent), ' '); }
+
+  /// A function that is one short statement, on a line; nothing if it has more or the line were too long.
+  static std::string one_line(const Pieces& head, const std::vector<Residual>& body) {
+    const bool is_short =
+        body.size() == 1 && body[0].trail.empty() && (body[0].kind == Kind::kReturn || body[0].kind == Kind::kExpression);
+    return is_short ? joined(lay_out(head, 0), lay_out(statement_pieces(body[0]), 0)) : "";
+  }
 
   static void add_declaration(Pieces& to, const Residual& r) {
     add_text(to, r.text + declaration_text(r.type, r.name));
@@ -195,30 +240,37 @@ class Printer {
     line(blanks(indent) + "}", r.line);
   }
 
-  void statement(const Residual& r, int indent) {
+  /// A statement that ends with a semicolon.
+  static Pieces statement_pieces(const Residual& r) {
     Pieces text;
+    if (r.kind == Kind::kDeclare) {
+      add_declaration(text, r);
+    } else if (r.kind == Kind::kUsing) {
+      add_text(text, "using " + r.name + " = " + text_of_type(r.type));
+    } else if (r.kind == Kind::kExpression) {
+      add_term(text, r.terms[0]);
+    } else if (r.kind == Kind::kReturn) {
+      add_text(text, r.terms.empty() ? "return" : "return ");
+      if (!r.terms.empty()) {
+        add_term(text, r.terms[0]);
+      }
+    } else {
+      add_text(text, r.kind == Kind::kBreak ? "break" : "continue");
+    }
+    add_text(text, ";");
+    return text;
+  }
+
+  void statement(const Residual& r, int indent) {
     switch (r.kind) {
       case Kind::kDeclare:
-        add_declaration(text, r);
-        break;
       case Kind::kUsing:
-        add_text(text, "using " + r.name + " = " + text_of_type(r.type));
-        break;
       case Kind::kExpression:
-        add_term(text, r.terms[0]);
-        break;
       case Kind::kReturn:
-        add_text(text, r.terms.empty() ? "return" : "return ");
-        if (!r.terms.empty()) {
-          add_term(text, r.terms[0]);
-        }
-        break;
       case Kind::kBreak:
-        add_text(text, "break");
-        break;
       case Kind::kContinue:
-        add_text(text, "continue");
-        break;
+        pieces(statement_pieces(r), indent, r.line, r.trail);
+        return;
       case Kind::kIf:
         conditional(r, indent, "");
         return;
@@ -244,8 +296,6 @@ class Printer {
       case Kind::kGone:
         return;
     }
-    add_text(text, ";");
-    pieces(text, indent, r.line, r.trail);
   }
 
   Text out_;
@@ -263,7 +313,7 @@ Text print(const Output& output, const std::string& head) {
     printer.line("", 0);
     printer.line("#ifndef CONVTGEN_HOST_DEVICE", 0);
     for (const Primitive& primitive : output.primitives) {
-      printer.verbatim(primitive.text, 0);
+      printer.verbatim(shortened(primitive.text), 0);
     }
     printer.line("#endif", 0);
   }
