@@ -218,17 +218,17 @@ extern "C" __global__ void __launch_bounds__(256)
 
 #include "shift_gemm.operands.h"
 
+// The i-th of a thread's sums.
+constexpr int kTileSums = kTiles * kProductColumns / 2;  // of a phase, or those that one product makes
+__device__ __forceinline__ float& sum_at(Sums (&sums)[kSums][kTiles], int i) {
+  return sums[i / kTileSums][i / (kProductColumns / 2) % kTiles][i % (kProductColumns / 2)];
+}
+
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[kSums][kTiles]) {
 #pragma unroll
-  for (int part = 0; part < kSums; ++part) {
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-      for (int i = 0; i < kProductColumns / 2; ++i) {
-        wgmma_pin(sums[part][tile][i]);
-      }
-    }
+  for (int i = 0; i < kSums * kTileSums; ++i) {
+    wgmma_pin(sum_at(sums, i));
   }
 }
 

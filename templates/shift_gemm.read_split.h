@@ -133,12 +133,8 @@ __device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (
     wgmma_fence();
     CONVTGEN_UNROLL
     for (int kh = 0; kh < kBlockTapRows; ++kh) {
-      CONVTGEN_UNROLL
-      for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-        multiply_low(sums, sums_of_tap(kh, kw), runs[0], shift_of_tap(kw),
-                     wgmma_descriptor_move(operands, operand_of_tap(kh, kw, 0)),
-                     is_first(kh, kw) ? later : 1);  // tap ({kh}, {kw})
-      }
+      multiply_row(sums, sums_of_row(kh), runs[0], wgmma_descriptor_move(operands, operand_of_tap(kh, 0, 0)),
+                   is_first(kh, 0) ? later : 1, false);  // row {kh}
     }
     wgmma_commit();
     wgmma_wait(1);  // the run of the other part may be overwritten
@@ -153,12 +149,8 @@ __device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (
     wgmma_fence();
     CONVTGEN_UNROLL
     for (int kh = 0; kh < kBlockTapRows; ++kh) {
-      CONVTGEN_UNROLL
-      for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-        multiply_high(sums, sums_of_tap(kh, kw), runs[1], shift_of_tap(kw),
-                      wgmma_descriptor_move(operands, operand_of_tap(kh, kw, 0)),
-                      is_first(kh, kw) ? later : 1);  // tap ({kh}, {kw})
-      }
+      multiply_row(sums, sums_of_row(kh), runs[1], wgmma_descriptor_move(operands, operand_of_tap(kh, 0, 0)),
+                   is_first(kh, 0) ? later : 1, true);  // row {kh}
     }
     wgmma_commit();
     wgmma_wait(1);

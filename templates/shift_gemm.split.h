@@ -78,7 +78,7 @@ __device__ __forceinline__ void store_piece_split(float* to, const Piece& piece,
   }
 }
 
-// The largest magnitude of a thread's pieces of an image, of those that are finite where `finite`. NaN don't count.
+// The largest magnitude of a thread's pieces of an image. NaN don't count.
 constexpr int kMostBatch = kWideProducers ? 2 : 4;  // pieces that are read together: registers
 constexpr int kBatch = ceil_div(kPieces, ceil_div(kPieces, kMostBatch));
 __device__ __forceinline__ float largest_of_pieces(const float* own, int thread) {
@@ -116,24 +116,18 @@ __device__ __forceinline__ float largest_finite_of_pieces(const float* own, int 
   return most;
 }
 
-// Whether all threads have an i-th piece.
-__host__ __device__ constexpr bool all_have(int i) {
-  return (kLines % kLinesAtOnce == 0 || i / kTurns < kLines / kLinesAtOnce) &&
-         (kLinePieces % kTogether == 0 || i % kTurns < kTurns - 1);
-}
-
-// Splits a thread's pieces of an image. Those that some threads lack are done one by one.
+// Splits a thread's pieces of an image. Those that the last thread lacks, if not others too, are done one by one.
 __device__ __forceinline__ void split_pieces(float* own, int thread, float scale) {
 #pragma unroll
   for (int batch = 0; batch < kPieces; batch += kBatch) {
     Piece pieces[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      load_piece(pieces[i], own + place_of_piece(batch + i), batch + i < kPieces && all_have(batch + i));
+      load_piece(pieces[i], own + place_of_piece(batch + i), has_piece(batch + i, kSplitters - 1));
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (batch + i < kPieces && all_have(batch + i)) {
+      if (has_piece(batch + i, kSplitters - 1)) {
         store_piece_split(own + place_of_piece(batch + i), pieces[i], scale);
       } else if (has_piece(batch + i, thread)) {
         load_piece(pieces[i], own + place_of_piece(batch + i), true);
@@ -147,10 +141,9 @@ __device__ __forceinline__ void split_pieces(float* own, int thread, float scale
 // back when they have the next one, so those before these two must have been finished.
 constexpr int kUnderWay = P::bulk || P::stages < 5 ? P::stages - 2 : 2;
 
-// Splits the oldest stage under way, of this chunk of a tile, and says that it is there; goes on to the next one.
-// x keeps the scale that it had in the chunk before, if that brings the largest magnitude of an image to at least 2^13
-// and not beyond what f16 has, or there is none. Lane i has the exponent of the warp's i-th image, `kept`. Where there
-// are infinities, finite magnitudes are looked for anew.
+// Splits the oldest stage under way, of this chunk of a tile, and says that it is there; goes on to the next one. x
+// keeps the scale of the chunk before (`kept`: its exponent, of the warp's i-th image in lane i), if that brings the
+// largest finite magnitude of an image to at least 2^13 and not beyond what f16 has, or there is none.
 __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
                                              unsigned long long* landed, int& oldest, unsigned int& parity, int& chunk,
                                              int& kept, int thread) {

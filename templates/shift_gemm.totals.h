@@ -2,30 +2,29 @@
 // what the producers have split, and add sums up to totals.
 #pragma once
 
-// Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
-// or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to
-// be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where
-// products of the run `is_read` until now, by those of the chunk before, each word depends on what it was there, since
-// else the assembler takes registers for others that products of an earlier turn of a loop still read. Operands that no
-// tap takes are left out: their loads would be under way when the stage is given back.
+// Puts a run's words where the products take them from, before the fence: a word stands in two places. One of the two
+// has `zero` added, which the compiler doesn't know to be zero: of copies that it knows it makes more for each product.
+// Where products of the chunk before read the run until now (`is_read`), each word depends on what it was there.
+//
+// Made behind the fence, they would be made between the products; and there are no registers to spare for copies. What
+// depends on nothing would be put where products of an earlier turn of a loop still read. Operands that no tap takes
+// are left out: their loads would be under way when the stage is given back.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, bool is_read) {
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
-    if (kAllTaken || is_taken(i)) {
-      run[i][0] = words[0][i] | (is_read ? run[i][0] & zero : 0);
-      run[i][1] = words[0][i + 1] | (is_read ? run[i][1] & zero : zero);
-      run[i][2] = words[1][i] | (is_read ? run[i][2] & zero : 0);
-      run[i][3] = words[1][i + 1] | (is_read ? run[i][3] & zero : zero);
+    if (kAllTaken || (kTaken >> i & 1u) != 0) {
 #pragma unroll
       for (int word = 0; word < 4; ++word) {
+        run[i][word] = words[word / 2][i + word % 2] | (is_read ? run[i][word] & zero : word % 2 == 1 ? zero : 0);
         wgmma_pin_operand(run[i][word]);
       }
     }
   }
 }
 
-// Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones; with channels
-// last both, which lie together. A thread has two adjacent channels of each half.
+// Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones.
+//
+// With channels last it takes both, which lie together. A thread has two adjacent channels of each half.
 __device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int* row, int low) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -64,23 +63,28 @@ __device__ __forceinline__ unsigned int word_of_all(const Words& words) {
 }
 
 // A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where
-// `accumulate` is 0.
-__device__ __forceinline__ void multiply_low(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
-                                             unsigned long long weights, int accumulate) {
+// `accumulate` is 0; or, of the `high` parts of x, with the high and the low parts of the weights, behind those.
+__device__ __forceinline__ void multiply_part(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
+                                              unsigned long long weights, int accumulate, bool high) {
 #pragma unroll
   for (int tile = 0; tile < kTiles; ++tile) {
-    wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + part][tile], run[2 * tile + shift], weights, accumulate);
+    wgmma_rs(kProductType, kWgmmaMajorK, sums[high ? part : kPhaseSums + part][tile], run[2 * tile + shift], weights,
+             accumulate);
+    if (high) {
+      wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + part][tile], run[2 * tile + shift],
+               wgmma_descriptor_move(weights, kOperandSize), 1);
+    }
   }
 }
 
-// Those of the high parts of x with the high and the low parts of the weights, behind those above.
-__device__ __forceinline__ void multiply_high(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
-                                              unsigned long long weights, int accumulate) {
-#pragma unroll
-  for (int tile = 0; tile < kTiles; ++tile) {
-    wgmma_rs(kProductType, kWgmmaMajorK, sums[part][tile], run[2 * tile + shift], weights, accumulate);
-    wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + part][tile], run[2 * tile + shift],
-             wgmma_descriptor_move(weights, kOperandSize), 1);
+// These products of a row of taps. Its phases' sums begin with the `first`, its weights at `weights`.
+__device__ __forceinline__ void multiply_row(Sums (&sums)[kSums][kTiles], int first, const Run& run,
+                                             unsigned long long weights, int accumulate, bool high) {
+  CONVTGEN_UNROLL
+  for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
+    multiply_part(sums, first + sums_of_column(kw), run, shift_of_tap(kw),
+                  wgmma_descriptor_move(weights, operand_of_tap(0, kw, 0)), is_first_of_row(kw) ? accumulate : 1,
+                  high);  // tap {kw}
   }
 }
 
@@ -117,34 +121,18 @@ struct Held {
   int total;     // exponent of the scale that x has in them, in the thread's own image
 };
 
-// The exponent of the thread's own image of the tile.
-__device__ __forceinline__ int own_exponent(const Held& held, int image) {
-  return P::tile_n == 1 || kSplitsRead ? held.exponent : __shfl_sync(0xffffffffu, held.exponent, image);
-}
-
 // The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result.
 __device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[kSums][kTiles]) {
   int finite = 1;
 #pragma unroll
-  for (int part = 0; part < kPhaseSums; ++part) {
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-      for (int i = 0; i < kProductColumns / 2; ++i) {
-        finite &= is_finite(sums[part][tile][i]) ? 1 : 0;
-      }
-    }
+  for (int i = 0; i < kPhaseSums * kTileSums; ++i) {
+    finite &= is_finite(sum_at(sums, i)) ? 1 : 0;
   }
   if (finite == 0) {
 #pragma unroll
-    for (int part = 0; part < kPhaseSums; ++part) {
-#pragma unroll
-      for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-        for (int i = 0; i < kProductColumns / 2; ++i) {
-          sums[kPhaseSums + part][tile][i] = is_finite(sums[part][tile][i]) ? sums[kPhaseSums + part][tile][i] : 0;
-        }
-      }
+    for (int i = 0; i < kPhaseSums * kTileSums; ++i) {
+      float& low = sum_at(sums, kPhaseSums * kTileSums + i);
+      low = is_finite(sum_at(sums, i)) ? low : 0;
     }
   }
 }
@@ -181,51 +169,34 @@ __device__ __forceinline__ void bring_together(Sums (&sums)[kSums][kTiles], floa
 // of its first column and those behind.
 __device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], Held& held, float4* totals, const int* exponents,
                                        int image, bool last) {
-  int exponent = own_exponent(held, image);
+  int exponent = held.exponent;
+  if (P::tile_n > 1 && !kSplitsRead) {
+    exponent = __shfl_sync(0xffffffffu, exponent, image);  // of the thread's own image
+  }
   drop_low_of_infinite(sums);
   if (kHasTotals && held.added && exponent != held.total) {
     bring_together(sums, totals, exponent, held.total);
   }
 #pragma unroll
   for (int columns = 0; columns < P::columns / 8; ++columns) {
-    float factors[2][2] = {};
-    if (last) {
-      const int2 weight = *reinterpret_cast<const int2*>(exponents + columns * 8);
+    const int2 weight = *reinterpret_cast<const int2*>(exponents + columns * 8);
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const int undone = -exponent - (i == 0 ? weight.x : weight.y);
-        factors[i][0] = power_of_two(undone / 2);
-        factors[i][1] = power_of_two(undone - undone / 2);
-      }
-    }
+    for (int place = 0; place < kPhases * kTiles; ++place) {
+      const int part = kPhaseSums == 1 ? 0 : place / (kTiles * kMerged);
+      const int tile = place % kTiles;
+      const int first = place / kTiles % kMerged * (P::columns / 2) + columns * 4;
+      float4* total = totals + (place * (P::columns / 8) + columns) * kConsumers;
+      const float4 before = kHasTotals && held.added ? *total : make_float4(0, 0, 0, 0);
+      float values[4] = {before.x, before.y, before.z, before.w};
 #pragma unroll
-    for (int part = 0; part < kPhaseSums; ++part) {
-#pragma unroll
-      for (int merged = 0; merged < kMerged; ++merged) {
-#pragma unroll
-        for (int tile = 0; tile < kTiles; ++tile) {
-          const int first = merged * (P::columns / 2) + columns * 4;
-          const int place = ((part * kMerged + merged) * kTiles + tile) * (P::columns / 8) + columns;
-          float4* total = totals + place * kConsumers;
-          float values[4] = {};
-          if (kHasTotals && held.added) {
-            const float4 before = *total;
-            values[0] = before.x;
-            values[1] = before.y;
-            values[2] = before.z;
-            values[3] = before.w;
-          }
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            values[i] += join_sums(sums[part][tile][first + i], sums[kPhaseSums + part][tile][first + i]);
-            if (last) {
-              sums[part][tile][first + i] = values[i] * factors[i % 2][0] * factors[i % 2][1];
-            }
-          }
-          if (!last) {
-            *total = make_float4(values[0], values[1], values[2], values[3]);
-          }
+      for (int i = 0; i < 4; ++i) {
+        values[i] += join_sums(sums[part][tile][first + i], sums[kPhaseSums + part][tile][first + i]);
+        if (last) {
+          sums[part][tile][first + i] = scaled(values[i], -exponent - (i % 2 == 0 ? weight.x : weight.y));
         }
+      }
+      if (!last) {
+        *total = make_float4(values[0], values[1], values[2], values[3]);
       }
     }
   }
@@ -260,14 +231,8 @@ __device__ __forceinline__ void choose_scale(Sums (&sums)[kSums][kTiles], Held& 
 
 __device__ __forceinline__ void clear(Sums (&sums)[kSums][kTiles]) {
 #pragma unroll
-  for (int part = 0; part < kSums; ++part) {
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-      for (int i = 0; i < kProductColumns / 2; ++i) {
-        sums[part][tile][i] = 0;
-      }
-    }
+  for (int i = 0; i < kSums * kTileSums; ++i) {
+    sum_at(sums, i) = 0;
   }
 }
 
@@ -288,10 +253,12 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
       if (is_used(offset)) {
         const int row = step * used_before(kOffsetsH) + used_before(offset);
         if (P::add_rows > 0) {
-          if (row > 0 && held.rows == kRowsTogether) {
-            put_away(sums, held, totals, exponents, image);
+          if (row > 0) {
+            if (held.rows == kRowsTogether) {
+              put_away(sums, held, totals, exponents, image);
+            }
+            later = held.rows > 0 ? 1 : 0;
           }
-          later = held.rows > 0 ? 1 : 0;
           ++held.rows;
           if (kClears && later == 0) {
             clear(sums);
@@ -310,29 +277,19 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
               arrange(runs[1], words[0], zero, false);
             }
             if (P::resident && row == kRows - 1 && (!P::ahead || part == 1)) {
-              const unsigned int loaded = word_of_all(words[0]) | (P::ahead ? 0 : word_of_all(words[1]));
-              release(empty, ((loaded | static_cast<unsigned int>(held.exponent)) & zero) == 0);
+              release(empty, ((word_of_all(words[0]) | (P::ahead ? 0 : word_of_all(words[1])) |
+                               static_cast<unsigned int>(held.exponent)) &
+                              zero) == 0);
             }
             wgmma_fence();
           }
           CONVTGEN_UNROLL
           for (int kh = 0; kh < kBlockTapRows; ++kh) {
             if (offset_of_row(kh) == offset) {
-              CONVTGEN_UNROLL
-              for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-                const int begins = kClears           ? 0
-                                   : P::add_rows > 0 ? (is_first_of_row(kw) ? 1 : 0)
-                                                     : (step == 0 && is_first(kh, kw) ? 1 : 0);
-                if (part == 0) {
-                  multiply_low(sums, sums_of_tap(kh, kw), runs[0], shift_of_tap(kw),
-                               wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)),
-                               begins == 1 ? later : 1);  // tap ({kh}, {kw})
-                } else {
-                  multiply_high(sums, sums_of_tap(kh, kw), runs[1], shift_of_tap(kw),
-                                wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)),
-                                begins == 1 ? later : 1);  // tap ({kh}, {kw})
-                }
-              }
+              const bool begins = !kClears && (P::add_rows > 0 || (step == 0 && is_first(kh, 0)));
+              multiply_row(sums, sums_of_row(kh), runs[part],
+                           wgmma_descriptor_move(operands, operand_of_tap(kh, 0, step)), begins ? later : 1,
+                           part == 1);  // row {kh}
             }
           }
           if (P::ahead || part == 1) {

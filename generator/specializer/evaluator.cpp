@@ -56,6 +56,11 @@ Result<Output> Evaluator::run(const std::string& symbol) {
   if (error_) {
     return std::unexpected(*error_);
   }
+  if (drop_unused_fields(output)) {
+    for (Version& version : output.versions) {
+      clean_up(version.body, version.arguments, changes_);
+    }
+  }
   return output;
 }
 

@@ -174,8 +174,8 @@ class Printer {
 
   /// A function that is one short statement, on a line; nothing if it has more or the line were too long.
   static std::string one_line(const Pieces& head, const std::vector<Residual>& body) {
-    const bool is_short =
-        body.size() == 1 && body[0].trail.empty() && (body[0].kind == Kind::kReturn || body[0].kind == Kind::kExpression);
+    const bool is_short = body.size() == 1 && body[0].trail.empty() &&
+                          (body[0].kind == Kind::kReturn || body[0].kind == Kind::kExpression);
     return is_short ? joined(lay_out(head, 0), lay_out(statement_pieces(body[0]), 0)) : "";
   }
 

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "05ed618288bfbd31c2340ceb3d57ba82fbb0292a823bb649f290b6ca01e19f3b")
+  (digest "833fd7c83b50be55050d293db7a4028dc4ea5a3a5500bf12a58082ef8a48672b")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -336,42 +336,44 @@
     (attributes "__forceinline__")
     (argument int exponent)
     (return @1 (call __int_as_float (* (+ exponent 127) (<< 1 23)))))
-  (record @34 SplitPair
+  (function @34 device float scaled
+    (comment "value * 2^exponent: in two factors, since 2^exponent may be no float.")
+    (attributes "__forceinline__")
+    (argument float value)
+    (argument int exponent)
+    (return @1 (* (* value (call power_of_two (/ exponent 2))) (call power_of_two (- exponent (/ exponent 2))))))
+  (record @39 SplitPair
     (comment "Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.")
     (field "unsigned int" high)
     (field "unsigned int" low))
-  (function @38 device "unsigned int" low_parts
+  (function @43 device "unsigned int" low_parts
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
     (argument "unsigned int" high)
     (return @1 (call floats_to_half2 (call fmaf (call half_to_float (static_cast "unsigned short" (& high 65535u))) (- kLowScale) (* a kLowScale)) (call fmaf (call half_to_float (static_cast "unsigned short" (>> high 16))) (- kLowScale) (* b kLowScale)))))
-  (function @42 device SplitPair split_pair
+  (function @47 device SplitPair split_pair
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
     (argument float scale)
-    (declare @1 SplitPair pair)
-    (do @2 (= (. pair high) (call floats_to_half2 (* a scale) (* b scale))))
-    (do @3 (= (. pair low) (call low_parts (* a scale) (* b scale) (. pair high))))
-    (return @4 pair))
-  (function @50 device SplitPair split_pair_nonzero
+    (declare @1 (const "unsigned int") high (call floats_to_half2 (* a scale) (* b scale)))
+    (return @2 (init high (call low_parts (* a scale) (* b scale) high))))
+  (function @53 device SplitPair split_pair_nonzero
     (comment "The same, where no value but zero has a high part of zero: its product with an infinity is then one.")
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
     (argument float scale)
-    (declare @1 SplitPair pair)
-    (do @2 (= (. pair high) (call floats_to_half2 (* a scale) (* b scale))))
-    (do @3 (|= (. pair high) (? (&& (!= a 0) (== (& (. pair high) 32767u) 0)) 1u 0u)))
-    (do @4 (|= (. pair high) (? (&& (!= b 0) (== (& (. pair high) 2147418112u) 0)) 65536u 0u)))
-    (do @5 (= (. pair low) (call low_parts (* a scale) (* b scale) (. pair high))))
-    (return @6 pair))
-  (function @59 device bool is_finite
+    (declare @1 "unsigned int" high (call floats_to_half2 (* a scale) (* b scale)))
+    (do @2 (|= high (? (&& (!= a 0) (== (& high 32767u) 0)) 1u 0u)))
+    (do @3 (|= high (? (&& (!= b 0) (== (& high 2147418112u) 0)) 65536u 0u)))
+    (return @4 (init high (call low_parts (* a scale) (* b scale) high))))
+  (function @60 device bool is_finite
     (attributes "__forceinline__")
     (argument float value)
     (return @1 (<= (call fabsf value) 3.4028235e+38f)))
-  (function @64 device float join_sums
+  (function @65 device float join_sums
     (comment "A sum of products from that of the high parts and that of a high and a low part each.")
     (attributes "__forceinline__")
     (argument float high)
@@ -551,34 +553,36 @@
     (argument int kw)
     (declare @1 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
     (return @2 (/ (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)) kMerged)))
-  (function @56 constexpr int shift_of_tap
+  (function @57 constexpr int sums_of_row
+    (comment "The first sums of a row's phases, and a tap's behind them.")
+    (argument int kh)
+    (return @1 (? (> kPhaseGroups 1) 0 (* (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h) (/ P::stride_w kMerged)))))
+  (function @60 constexpr int sums_of_column
+    (argument int kw)
+    (return @1 (/ (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w) kMerged)))
+  (function @63 constexpr int shift_of_tap
     (argument int kw)
     (return @1 (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart)))
-  (function @60 constexpr bool is_taken
-    (comment "Whether some tap takes the operand whose first position is this one of a run; whether each operand is taken.")
-    (argument int place)
-    (declare @1 bool taken false)
+  (static_assert @67 (|| (! P::split) (<= kRun 32)) "a bit for each operand")
+  (function @68 constexpr "unsigned int" taken_operands
+    (declare @1 "unsigned int" taken 0)
     (for @2 plain (declare @2 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
       (for @3 plain (declare @3 int tile 0) (< tile kTiles) (++ tile)
-        (do @4 (= taken (|| taken (== (+ (* 2 tile) (call shift_of_tap kw)) place))))))
+        (do @4 (|= taken (<< 1u (% (+ (* 2 tile) (call shift_of_tap kw)) 32))))))
     (return @7 taken))
-  (function @69 constexpr bool all_are_taken
-    (declare @1 bool all true)
-    (for @2 plain (declare @2 int place 0) (< place (- kRun 1)) (++ place)
-      (do @3 (= all (&& all (call is_taken place)))))
-    (return @5 all))
-  (constant @76 bool kAllTaken (call all_are_taken))
-  (function @77 constexpr int operand_of_tap
+  (constant @77 "unsigned int" kTaken (call taken_operands))
+  (constant @78 bool kAllTaken (== kTaken (- (<< 1u (% (- kRun 1) 32)) 1)))
+  (function @79 constexpr int operand_of_tap
     (argument int kh)
     (argument int kw)
     (argument int step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
-  (constant @82 int kStepPitch (? P::channels_last kDepth (* kDepth kChannelPitch)))
-  (function @83 constexpr int staged_row
+  (constant @84 int kStepPitch (? P::channels_last kDepth (* kDepth kChannelPitch)))
+  (function @85 constexpr int staged_row
     (argument int step)
     (argument int offset)
     (return @1 (? (&& P::channels_last P::bulk) (+ (* (* offset (/ kRowPitch P::run)) kRunPitch) (* step kDepth)) (? P::channels_last (+ (* (+ (* offset kRowPitch) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kRowPitch)) kRunStart)))))
-  (function @90 constexpr bool has_taps
+  (function @92 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -588,12 +592,12 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @102 constexpr bool all_have_taps
+  (function @104 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @109 bool kAllHaveTaps (call all_have_taps))
+  (constant @111 bool kAllHaveTaps (call all_have_taps))
   (file "shift_gemm.weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
@@ -677,10 +681,8 @@
   (constant @95 int kHeldDepths (? kHeld (call ceil_div kDepths kDepthLanes) 1))
   (constant @96 int kPackTurns (? kHeld 1 (call ceil_div kColumnTaps kPackLanes)))
   (constant @97 bool kAllLanes (&& (&& kHeld (== (% kPackLanes kBlockTaps) 0)) (== (% kDepths kDepthLanes) 0)))
-  (function @102 device void pack_split
-    (comment "Packs some columns, each with a scale of its own. A thread has a tap of a column and the channels of some depths: it")
-    (comment "reads them at once. Threads that are left over do what others do. Blocks that read the same sectors follow one")
-    (comment "another.")
+  (function @103 device void pack_split
+    (comment "Packs some columns, each with a scale of its own. A thread has a tap of a column and the channels of some depths.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const float))) weight)
     (argument (restrict (pointer "unsigned char")) packed)
@@ -702,8 +704,7 @@
       (for @16 (pragma "unroll") (declare @16 int held 0) (< held kHeldDepths) (++ held)
         (for @18 (pragma "unroll") (declare @18 int i 0) (< i 16) (++ i)
           (declare @19 (const int) depth (+ (/ (+ lane (* turn kPackLanes)) kBlockTaps) (* held kDepthLanes)))
-          (declare @20 (const int) ci (+ (* (? kAllLanes depth (% depth kDepths)) kDepth) i))
-          (do @21 (= (at (at values held) i) (call weight_at weight ci co (call place_of_tap (% (+ lane (* turn kPackLanes)) kBlockTaps) index))))
+          (do @20 (= (at (at values held) i) (call weight_at weight (+ (* (? kAllLanes depth (% depth kDepths)) kDepth) i) co (call place_of_tap (% (+ lane (* turn kPackLanes)) kBlockTaps) index))))
           (do @22 (= most (call larger_finite most (at (at values held) i)))))))
     (for @26 plain (declare @26 int distance 16) (>= distance kPackColumns) (/= distance 2)
       (do @27 (= most (call fmaxf most (call __shfl_xor_sync 4294967295u most distance)))))
@@ -1121,14 +1122,18 @@
       (do @48 (= (at (at run i) 2) (at (at words 1) i)))
       (do @49 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
   (file "shift_gemm.cu")
-  (function @222 device void pin
+  (constant @222 int kTileSums (/ (* kTiles kProductColumns) 2))
+  (function @223 device (reference float) sum_at
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument int i)
+    (return @1 (at (at (at sums (/ i kTileSums)) (% (/ i (/ kProductColumns 2)) kTiles)) (% i (/ kProductColumns 2)))))
+  (function @228 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
-      (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
-        (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
-          (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
+      (do @3 (call wgmma_pin (call sum_at sums i)))))
   (function @236 device void release
     (comment "Says for a warp that it has read or filled a stage, if that is so.")
     (attributes "__forceinline__")
@@ -1194,30 +1199,23 @@
         (do @3 (= stage 0))
         (do @4 (^= parity 1)))))
   (file "shift_gemm.totals.h")
-  (function @11 device void arrange
-    (comment "Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,")
-    (comment "or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to")
-    (comment "be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where")
-    (comment "products of the run `is_read` until now, by those of the chunk before, each word depends on what it was there, since")
-    (comment "else the assembler takes registers for others that products of an earlier turn of a loop still read. Operands that no")
-    (comment "tap takes are left out: their loads would be under way when the stage is given back.")
+  (function @12 device void arrange
+    (comment "Puts a run's words where the products take them from, before the fence: a word stands in two places. One of the two")
+    (comment "has `zero` added, which the compiler doesn't know to be zero: of copies that it knows it makes more for each product.")
+    (comment "Where products of the chunk before read the run until now (`is_read`), each word depends on what it was there.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
     (argument (reference (const Words)) words)
     (argument "unsigned int" zero)
     (argument bool is_read)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (- kRun 1)) (++ i)
-      (if @3 (|| kAllTaken (call is_taken i))
+      (if @3 (|| kAllTaken (!= (& (>> kTaken i) 1u) 0))
         (then
-          (do @4 (= (at (at run i) 0) (| (at (at words 0) i) (? is_read (& (at (at run i) 0) zero) 0))))
-          (do @5 (= (at (at run i) 1) (| (at (at words 0) (+ i 1)) (? is_read (& (at (at run i) 1) zero) zero))))
-          (do @6 (= (at (at run i) 2) (| (at (at words 1) i) (? is_read (& (at (at run i) 2) zero) 0))))
-          (do @7 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) (? is_read (& (at (at run i) 3) zero) zero))))
-          (for @9 (pragma "unroll") (declare @9 int word 0) (< word 4) (++ word)
-            (do @10 (call wgmma_pin_operand (at (at run i) word))))))))
-  (function @29 device void load_words
-    (comment "Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones; with channels")
-    (comment "last both, which lie together. A thread has two adjacent channels of each half.")
+          (for @5 (pragma "unroll") (declare @5 int word 0) (< word 4) (++ word)
+            (do @6 (= (at (at run i) word) (| (at (at words (/ word 2)) (+ i (% word 2))) (? is_read (& (at (at run i) word) zero) (? (== (% word 2) 1) zero 0)))))
+            (do @7 (call wgmma_pin_operand (at (at run i) word))))))))
+  (function @28 device void load_words
+    (comment "Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones.")
     (attributes "__forceinline__")
     (argument (reference (array Words 2)) words)
     (argument (pointer (const "unsigned int")) row)
@@ -1243,7 +1241,7 @@
                 (declare @18 (const uint2) v (* (reinterpret_cast (pointer (const uint2)) (+ (+ row (* (+ (* half 8) low) kChannelPitch)) i))))
                 (do @19 (= (at (at (at words low) half) i) (. v x)))
                 (do @20 (= (at (at (at words low) half) (+ i 1)) (. v y))))))))))
-  (function @57 device "unsigned int" word_of_all
+  (function @56 device "unsigned int" word_of_all
     (comment "A word that waits for all loads of these words, which the compiler takes apart: an arrival at a barrier does not, but")
     (comment "where what allows it takes the word, of which `zero` leaves nothing.")
     (attributes "__forceinline__")
@@ -1252,9 +1250,9 @@
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i kRun) (++ i)
       (do @4 (|= word (| (at (at words 0) i) (at (at words 1) i)))))
     (return @6 word))
-  (function @68 device void multiply_low
+  (function @67 device void multiply_part
     (comment "A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where")
-    (comment "`accumulate` is 0.")
+    (comment "`accumulate` is 0; or, of the `high` parts of x, with the high and the low parts of the weights, behind those.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument int part)
@@ -1262,63 +1260,58 @@
     (argument int shift)
     (argument "unsigned long long" weights)
     (argument int accumulate)
+    (argument bool high)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
-      (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @77 device void multiply_high
-    (comment "Those of the high parts of x with the high and the low parts of the weights, behind those above.")
+      (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (? high part (+ kPhaseSums part))) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
+      (if @6 high
+        (then
+          (do @7 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))))
+  (function @81 device void multiply_row
+    (comment "These products of a row of taps. Its phases' sums begin with the `first`, its weights at `weights`.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (argument int part)
+    (argument int first)
     (argument (reference (const Run)) run)
-    (argument int shift)
     (argument "unsigned long long" weights)
     (argument int accumulate)
-    (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
-      (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
-      (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))
-  (constant @90 int kRows (* kSteps (call used_before kOffsetsH)))
-  (function @91 constexpr int next_used
+    (argument bool high)
+    (for @3 unrolled (declare @3 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+      (do @4 (call multiply_part sums (+ first (call sums_of_column kw)) run (call shift_of_tap kw) (call wgmma_descriptor_move weights (call operand_of_tap 0 kw 0)) (? (call is_first_of_row kw) accumulate 1) high)
+        (trail "tap {kw}"))))
+  (constant @94 int kRows (* kSteps (call used_before kOffsetsH)))
+  (function @95 constexpr int next_used
     (argument int offset)
     (declare @1 int next (? (< offset (- kOffsetsH 1)) (+ offset 1) 0))
     (while @2 (! (call is_used next))
       (do @3 (= next (? (< next (- kOffsetsH 1)) (+ next 1) 0))))
     (return @5 next))
-  (constant @98 int kFirstOffset (call next_used (- kOffsetsH 1)))
-  (constant @99 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
-  (constant @100 int kTerms (* (* (? kSplitsRead 1 kSteps) kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
-  (constant @102 int kMostTerms 16)
-  (constant @103 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
-  (constant @107 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
-  (constant @108 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
-  (constant @110 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (record @113 Held
+  (constant @102 int kFirstOffset (call next_used (- kOffsetsH 1)))
+  (constant @103 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
+  (constant @104 int kTerms (* (* (? kSplitsRead 1 kSteps) kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
+  (constant @106 int kMostTerms 16)
+  (constant @107 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
+  (constant @111 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
+  (constant @112 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
+  (constant @114 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (record @117 Held
     (comment "What a thread's sums hold.")
     (field int rows (trail "of taps; 0: nothing, the next products begin them"))
     (field int exponent (trail "of the scale that x has there, in image `lane % P::tile_n` of the tile"))
     (field bool added (trail "whether the totals hold what was summed up before, of this tile"))
     (field int total (trail "exponent of the scale that x has in them, in the thread's own image")))
-  (function @121 device int own_exponent
-    (comment "The exponent of the thread's own image of the tile.")
-    (attributes "__forceinline__")
-    (argument (reference (const Held)) held)
-    (argument int image)
-    (return @1 (? (|| (== P::tile_n 1) kSplitsRead) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
-  (function @126 device void drop_low_of_infinite
+  (function @125 device void drop_low_of_infinite
     (comment "The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (declare @1 int finite 1)
-    (for @3 (pragma "unroll") (declare @3 int part 0) (< part kPhaseSums) (++ part)
-      (for @5 (pragma "unroll") (declare @5 int tile 0) (< tile kTiles) (++ tile)
-        (for @7 (pragma "unroll") (declare @7 int i 0) (< i (/ kProductColumns 2)) (++ i)
-          (do @8 (&= finite (? (call is_finite (at (at (at sums part) tile) i)) 1 0))))))
-    (if @12 (== finite 0)
+    (for @3 (pragma "unroll") (declare @3 int i 0) (< i (* kPhaseSums kTileSums)) (++ i)
+      (do @4 (&= finite (? (call is_finite (call sum_at sums i)) 1 0))))
+    (if @6 (== finite 0)
       (then
-        (for @14 (pragma "unroll") (declare @14 int part 0) (< part kPhaseSums) (++ part)
-          (for @16 (pragma "unroll") (declare @16 int tile 0) (< tile kTiles) (++ tile)
-            (for @18 (pragma "unroll") (declare @18 int i 0) (< i (/ kProductColumns 2)) (++ i)
-              (do @19 (= (at (at (at sums (+ kPhaseSums part)) tile) i) (? (call is_finite (at (at (at sums part) tile) i)) (at (at (at sums (+ kPhaseSums part)) tile) i) 0)))))))))
-  (function @153 device void bring_together
+        (for @8 (pragma "unroll") (declare @8 int i 0) (< i (* kPhaseSums kTileSums)) (++ i)
+          (declare @9 (reference float) low (call sum_at sums (+ (* kPhaseSums kTileSums) i)))
+          (do @10 (= low (? (call is_finite (call sum_at sums i)) low 0)))))))
+  (function @141 device void bring_together
     (comment "Gives sums and totals one scale, the smaller one of theirs. It is undone in two factors where one would be no float.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1339,7 +1332,7 @@
       (do @19 (= (at totals (* i kConsumers)) (call make_float4 (* (* (. value x) third) fourth) (* (* (. value y) third) fourth) (* (* (. value z) third) fourth) (* (* (. value w) third) fourth)))))
     (do @22 (= exponent less))
     (do @23 (= total less)))
-  (function @182 device void add_up
+  (function @170 device void add_up
     (comment "Adds the sums to the totals, where there are any. That becomes the totals; or, `last` in a tile, it is taken to units")
     (comment "of the result and put into the place of the sums. `totals` are the thread's; `exponents` are of the weights' scales,")
     (comment "of its first column and those behind.")
@@ -1350,46 +1343,36 @@
     (argument (pointer (const int)) exponents)
     (argument int image)
     (argument bool last)
-    (declare @2 int exponent (call own_exponent held image))
-    (do @3 (call drop_low_of_infinite sums))
-    (if @4 (&& (&& kHasTotals (. held added)) (!= exponent (. held total)))
+    (declare @2 int exponent (. held exponent))
+    (if @3 (&& (> P::tile_n 1) (! kSplitsRead))
       (then
-        (do @5 (call bring_together sums totals exponent (. held total)))))
-    (for @8 (pragma "unroll") (declare @8 int columns 0) (< columns (/ P::columns 8)) (++ columns)
-      (declare @9 (array (array float 2) 2) factors (init))
-      (if @10 last
-        (then
-          (declare @11 (const int2) weight (* (reinterpret_cast (pointer (const int2)) (+ exponents (* columns 8)))))
-          (for @13 (pragma "unroll") (declare @13 int i 0) (< i 2) (++ i)
-            (declare @14 (const int) undone (- (- exponent) (? (== i 0) (. weight x) (. weight y))))
-            (do @15 (= (at (at factors i) 0) (call power_of_two (/ undone 2))))
-            (do @16 (= (at (at factors i) 1) (call power_of_two (- undone (/ undone 2))))))))
-      (for @20 (pragma "unroll") (declare @20 int part 0) (< part kPhaseSums) (++ part)
-        (for @22 (pragma "unroll") (declare @22 int merged 0) (< merged kMerged) (++ merged)
-          (for @24 (pragma "unroll") (declare @24 int tile 0) (< tile kTiles) (++ tile)
-            (declare @25 (const int) first (+ (* merged (/ P::columns 2)) (* columns 4)))
-            (declare @26 (const int) place (+ (* (+ (* (+ (* part kMerged) merged) kTiles) tile) (/ P::columns 8)) columns))
-            (declare @27 (pointer float4) total (+ totals (* place kConsumers)))
-            (declare @28 (array float 4) values (init))
-            (if @29 (&& kHasTotals (. held added))
-              (then
-                (declare @30 (const float4) before (* total))
-                (do @31 (= (at values 0) (. before x)))
-                (do @32 (= (at values 1) (. before y)))
-                (do @33 (= (at values 2) (. before z)))
-                (do @34 (= (at values 3) (. before w)))))
-            (for @37 (pragma "unroll") (declare @37 int i 0) (< i 4) (++ i)
-              (do @38 (+= (at values i) (call join_sums (at (at (at sums part) tile) (+ first i)) (at (at (at sums (+ kPhaseSums part)) tile) (+ first i)))))
-              (if @39 last
-                (then
-                  (do @40 (= (at (at (at sums part) tile) (+ first i)) (* (* (at values i) (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1)))))))
-            (if @43 (! last)
-              (then
-                (do @44 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3))))))))))
-    (do @50 (= (. held rows) 0))
-    (do @51 (= (. held added) (! last)))
-    (do @52 (= (. held total) exponent)))
-  (function @238 device void put_away
+        (do @4 (= exponent (call __shfl_sync 4294967295u exponent image))
+          (trail "of the thread's own image"))))
+    (do @6 (call drop_low_of_infinite sums))
+    (if @7 (&& (&& kHasTotals (. held added)) (!= exponent (. held total)))
+      (then
+        (do @8 (call bring_together sums totals exponent (. held total)))))
+    (for @11 (pragma "unroll") (declare @11 int columns 0) (< columns (/ P::columns 8)) (++ columns)
+      (declare @12 (const int2) weight (* (reinterpret_cast (pointer (const int2)) (+ exponents (* columns 8)))))
+      (for @14 (pragma "unroll") (declare @14 int place 0) (< place (* kPhases kTiles)) (++ place)
+        (declare @15 (const int) part (? (== kPhaseSums 1) 0 (/ place (* kTiles kMerged))))
+        (declare @16 (const int) tile (% place kTiles))
+        (declare @17 (const int) first (+ (* (% (/ place kTiles) kMerged) (/ P::columns 2)) (* columns 4)))
+        (declare @18 (pointer float4) total (+ totals (* (+ (* place (/ P::columns 8)) columns) kConsumers)))
+        (declare @19 (const float4) before (? (&& kHasTotals (. held added)) (* total) (call make_float4 0 0 0 0)))
+        (declare @20 (array float 4) values (init (. before x) (. before y) (. before z) (. before w)))
+        (for @22 (pragma "unroll") (declare @22 int i 0) (< i 4) (++ i)
+          (do @23 (+= (at values i) (call join_sums (at (at (at sums part) tile) (+ first i)) (at (at (at sums (+ kPhaseSums part)) tile) (+ first i)))))
+          (if @24 last
+            (then
+              (do @25 (= (at (at (at sums part) tile) (+ first i)) (call scaled (at values i) (- (- exponent) (? (== (% i 2) 0) (. weight x) (. weight y)))))))))
+        (if @28 (! last)
+          (then
+            (do @29 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3))))))))
+    (do @33 (= (. held rows) 0))
+    (do @34 (= (. held added) (! last)))
+    (do @35 (= (. held total) exponent)))
+  (function @209 device void put_away
     (comment "Adds the sums to the totals; the next products begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1402,7 +1385,7 @@
         (do @3 (call wgmma_wait 0))))
     (do @5 (call pin sums))
     (do @6 (call add_up sums held totals exponents image false)))
-  (function @249 device void choose_scale
+  (function @220 device void choose_scale
     (comment "Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as")
     (comment "those of terms enough are.")
     (attributes "__forceinline__")
@@ -1420,14 +1403,12 @@
           (then
             (do @6 (call put_away sums held totals exponents image))))))
     (do @9 (= (. held exponent) exponent)))
-  (function @261 device void clear
+  (function @232 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
-      (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
-        (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
-          (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @277 device void multiply_split
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
+      (do @3 (= (call sum_at sums i) 0))))
+  (function @242 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
@@ -1454,76 +1435,71 @@
             (declare @12 (const int) row (+ (* step (call used_before kOffsetsH)) (call used_before offset)))
             (if @13 (> P::add_rows 0)
               (then
-                (if @14 (&& (> row 0) (== (. held rows) kRowsTogether))
+                (if @14 (> row 0)
                   (then
-                    (do @15 (call put_away sums held totals exponents image))))
-                (do @17 (= later (? (> (. held rows) 0) 1 0)))
-                (do @18 (++ (. held rows)))
-                (if @19 (&& kClears (== later 0))
+                    (if @15 (== (. held rows) kRowsTogether)
+                      (then
+                        (do @16 (call put_away sums held totals exponents image))))
+                    (do @18 (= later (? (> (. held rows) 0) 1 0)))))
+                (do @20 (++ (. held rows)))
+                (if @21 (&& kClears (== later 0))
                   (then
-                    (do @20 (call clear sums))
-                    (do @21 (call pin sums))))))
-            (for @25 unrolled (declare @25 int part 0) (< part 2) (++ part)
-              (if @26 (|| P::ahead (== part 0))
+                    (do @22 (call clear sums))
+                    (do @23 (call pin sums))))))
+            (for @27 unrolled (declare @27 int part 0) (< part 2) (++ part)
+              (if @28 (|| P::ahead (== part 0))
                 (then
-                  (if @27 (&& (== row 0) (== part 0))
+                  (if @29 (&& (== row 0) (== part 0))
                     (then
-                      (do @28 (call load_words words (+ rows (call staged_row 0 offset)) 1))))
-                  (do @30 (call arrange (at runs part) (at words (- 1 part)) zero (&& (&& (&& P::ahead (! kAlone)) (== part 1)) (== row 0))))
-                  (if @31 (! P::ahead)
+                      (do @30 (call load_words words (+ rows (call staged_row 0 offset)) 1))))
+                  (do @32 (call arrange (at runs part) (at words (- 1 part)) zero (&& (&& (&& P::ahead (! kAlone)) (== part 1)) (== row 0))))
+                  (if @33 (! P::ahead)
                     (then
-                      (do @32 (call load_words words (+ rows (call staged_row step offset)) 0))
-                      (do @33 (call arrange (at runs 1) (at words 0) zero false))))
-                  (if @35 (&& (&& P::resident (== row (- kRows 1))) (|| (! P::ahead) (== part 1)))
+                      (do @34 (call load_words words (+ rows (call staged_row step offset)) 0))
+                      (do @35 (call arrange (at runs 1) (at words 0) zero false))))
+                  (if @37 (&& (&& P::resident (== row (- kRows 1))) (|| (! P::ahead) (== part 1)))
                     (then
-                      (declare @36 (const "unsigned int") loaded (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))))
-                      (do @37 (call release empty (== (& (| loaded (static_cast "unsigned int" (. held exponent))) zero) 0)))))
-                  (do @39 (call wgmma_fence))))
-              (for @42 unrolled (declare @42 int kh 0) (< kh kBlockTapRows) (++ kh)
-                (if @43 (== (call offset_of_row kh) offset)
+                      (do @38 (call release empty (== (& (| (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))) (static_cast "unsigned int" (. held exponent))) zero) 0)))))
+                  (do @42 (call wgmma_fence))))
+              (for @45 unrolled (declare @45 int kh 0) (< kh kBlockTapRows) (++ kh)
+                (if @46 (== (call offset_of_row kh) offset)
                   (then
-                    (for @45 unrolled (declare @45 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                      (declare @46 (const int) begins (? kClears 0 (? (> P::add_rows 0) (? (call is_first_of_row kw) 1 0) (? (&& (== step 0) (call is_first kh kw)) 1 0))))
-                      (if @49 (== part 0)
-                        (then
-                          (do @50 (call multiply_low sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (? (== begins 1) later 1))
-                            (trail "tap ({kh}, {kw})")))
-                        (else
-                          (do @54 (call multiply_high sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (? (== begins 1) later 1))
-                            (trail "tap ({kh}, {kw})"))))))))
-              (if @61 (|| P::ahead (== part 1))
+                    (declare @47 (const bool) begins (&& (! kClears) (|| (> P::add_rows 0) (&& (== step 0) (call is_first kh 0)))))
+                    (do @48 (call multiply_row sums (call sums_of_row kh) (at runs part) (call wgmma_descriptor_move operands (call operand_of_tap kh 0 step)) (? begins later 1) (== part 1))
+                      (trail "row {kh}")))))
+              (if @53 (|| P::ahead (== part 1))
                 (then
-                  (do @62 (call wgmma_commit))
-                  (declare @63 (const bool) gives_back (&& (&& (&& P::ahead (! P::resident)) (== row 0)) (== part 0)))
-                  (if @64 gives_back
+                  (do @54 (call wgmma_commit))
+                  (declare @55 (const bool) gives_back (&& (&& (&& P::ahead (! P::resident)) (== row 0)) (== part 0)))
+                  (if @56 gives_back
                     (then
-                      (comment @64 "before loads that it needn't wait for")
-                      (do @65 (call wgmma_wait 1))
-                      (do @66 (call release previous (! first)))))
-                  (comment @68 "What comes next is loaded while these products run, where there are registers for it.")
-                  (if @69 (! P::ahead)
+                      (comment @56 "before loads that it needn't wait for")
+                      (do @57 (call wgmma_wait 1))
+                      (do @58 (call release previous (! first)))))
+                  (comment @60 "What comes next is loaded while these products run, where there are registers for it.")
+                  (if @61 (! P::ahead)
                     (then
-                      (do @70 (call wgmma_wait 0))))
-                  (if @72 (&& P::ahead (== part 0))
+                      (do @62 (call wgmma_wait 0))))
+                  (if @64 (&& P::ahead (== part 0))
                     (then
-                      (do @73 (call load_words words (+ rows (call staged_row step offset)) 0)))
+                      (do @65 (call load_words words (+ rows (call staged_row step offset)) 0)))
                     (else
-                      (if @74 (< row (- kRows 1))
+                      (if @66 (< row (- kRows 1))
                         (then
-                          (do @75 (call load_words words (+ rows (call staged_row (+ step (? (== (call next_used offset) kFirstOffset) 1 0)) (call next_used offset))) 1))))))
-                  (if @78 (&& (&& P::ahead (! gives_back)) (|| (! kAlone) (!= row (? (== part 0) 0 (- kRows 1)))))
+                          (do @67 (call load_words words (+ rows (call staged_row (+ step (? (== (call next_used offset) kFirstOffset) 1 0)) (call next_used offset))) 1))))))
+                  (if @70 (&& (&& P::ahead (! gives_back)) (|| (! kAlone) (!= row (? (== part 0) 0 (- kRows 1)))))
                     (then
-                      (do @79 (call wgmma_wait 1)
+                      (do @71 (call wgmma_wait 1)
                         (trail "the run of the other part may be overwritten")))))))))))
-    (if @86 (&& P::ahead kAlone)
+    (if @78 (&& P::ahead kAlone)
       (then
-        (do @87 (call wgmma_wait 0))))
-    (if @89 (== P::add_rows 0)
+        (do @79 (call wgmma_wait 0))))
+    (if @81 (== P::add_rows 0)
       (then
-        (do @90 (+= (. held rows) kRows))))
-    (if @92 (&& (! P::ahead) (! P::resident))
+        (do @82 (+= (. held rows) kRows))))
+    (if @84 (&& (! P::ahead) (! P::resident))
       (then
-        (do @93 (call release empty true)))))
+        (do @85 (call release empty true)))))
   (file "shift_gemm.read_split.h")
   (alias @6 Values (array (array float kRun) 4))
   (function @10 device void load_values
@@ -1646,29 +1622,27 @@
       (do @16 (call arrange (at runs 0) (at words 1) zero false))
       (do @17 (call wgmma_fence))
       (for @19 unrolled (declare @19 int kh 0) (< kh kBlockTapRows) (++ kh)
-        (for @21 unrolled (declare @21 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-          (do @22 (call multiply_low sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw 0)) (? (call is_first kh kw) later 1))
-            (trail "tap ({kh}, {kw})"))))
-      (do @27 (call wgmma_commit))
-      (do @28 (call wgmma_wait 1)
+        (do @20 (call multiply_row sums (call sums_of_row kh) (at runs 0) (call wgmma_descriptor_move operands (call operand_of_tap kh 0 0)) (? (call is_first kh 0) later 1) false)
+          (trail "row {kh}")))
+      (do @23 (call wgmma_commit))
+      (do @24 (call wgmma_wait 1)
         (trail "the run of the other part may be overwritten"))
-      (if @29 (&& (! P::resident) (== step 0))
+      (if @25 (&& (! P::resident) (== step 0))
         (then
-          (do @30 (call release previous (! first)))))
-      (if @32 (< step (- kSteps 1))
+          (do @26 (call release previous (! first)))))
+      (if @28 (< step (- kSteps 1))
         (then
-          (comment @32 "what comes next is loaded while these products run")
-          (do @33 (+= row kStepPitch))
-          (do @34 (call load_values values row))))
-      (do @36 (call arrange (at runs 1) (at words 0) zero true))
-      (do @37 (call wgmma_fence))
-      (for @39 unrolled (declare @39 int kh 0) (< kh kBlockTapRows) (++ kh)
-        (for @41 unrolled (declare @41 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-          (do @42 (call multiply_high sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw 0)) (? (call is_first kh kw) later 1))
-            (trail "tap ({kh}, {kw})"))))
-      (do @47 (call wgmma_commit))
-      (do @48 (call wgmma_wait 1))
-      (do @49 (= operands (call wgmma_descriptor_move operands kProductBytes)))))
+          (comment @28 "what comes next is loaded while these products run")
+          (do @29 (+= row kStepPitch))
+          (do @30 (call load_values values row))))
+      (do @32 (call arrange (at runs 1) (at words 0) zero true))
+      (do @33 (call wgmma_fence))
+      (for @35 unrolled (declare @35 int kh 0) (< kh kBlockTapRows) (++ kh)
+        (do @36 (call multiply_row sums (call sums_of_row kh) (at runs 1) (call wgmma_descriptor_move operands (call operand_of_tap kh 0 0)) (? (call is_first kh 0) later 1) true)
+          (trail "row {kh}")))
+      (do @39 (call wgmma_commit))
+      (do @40 (call wgmma_wait 1))
+      (do @41 (= operands (call wgmma_descriptor_move operands kProductBytes)))))
   (file "shift_gemm.split.h")
   (constant @10 bool kByImages (>= P::tile_n (/ kProducers 32)))
   (constant @11 int kSplitters (? kByImages 32 kProducers))
@@ -1764,12 +1738,8 @@
       (for @7 (pragma "unroll") (declare @7 int v 0) (< v (? P::channels_last 4 (* 2 kWide))) (++ v)
         (do @8 (= most (call larger_finite most (at piece v))))))
     (return @11 most))
-  (function @120 constexpr bool all_have
-    (comment "Whether all threads have an i-th piece.")
-    (argument int i)
-    (return @1 (&& (|| (== (% kLines kLinesAtOnce) 0) (< (/ i kTurns) (/ kLines kLinesAtOnce))) (|| (== (% kLinePieces kTogether) 0) (< (% i kTurns) (- kTurns 1))))))
-  (function @126 device void split_pieces
-    (comment "Splits a thread's pieces of an image. Those that some threads lack are done one by one.")
+  (function @120 device void split_pieces
+    (comment "Splits a thread's pieces of an image. Those that the last thread lacks, if not others too, are done one by one.")
     (attributes "__forceinline__")
     (argument (pointer float) own)
     (argument int thread)
@@ -1777,9 +1747,9 @@
     (for @2 (pragma "unroll") (declare @2 int batch 0) (< batch kPieces) (+= batch kBatch)
       (declare @3 (array Piece kBatch) pieces)
       (for @5 (pragma "unroll") (declare @5 int i 0) (< i kBatch) (++ i)
-        (do @6 (call load_piece (at pieces i) (+ own (call place_of_piece (+ batch i))) (&& (< (+ batch i) kPieces) (call all_have (+ batch i))))))
+        (do @6 (call load_piece (at pieces i) (+ own (call place_of_piece (+ batch i))) (call has_piece (+ batch i) (- kSplitters 1)))))
       (for @9 (pragma "unroll") (declare @9 int i 0) (< i kBatch) (++ i)
-        (if @10 (&& (< (+ batch i) kPieces) (call all_have (+ batch i)))
+        (if @10 (call has_piece (+ batch i) (- kSplitters 1))
           (then
             (do @11 (call store_piece_split (+ own (call place_of_piece (+ batch i))) (at pieces i) scale)))
           (else
@@ -1787,12 +1757,11 @@
               (then
                 (do @13 (call load_piece (at pieces i) (+ own (call place_of_piece (+ batch i))) true))
                 (do @14 (call store_piece_split (+ own (call place_of_piece (+ batch i))) (at pieces i) scale)))))))))
-  (constant @148 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
-  (function @154 device void finish_stage
-    (comment "Splits the oldest stage under way, of this chunk of a tile, and says that it is there; goes on to the next one.")
-    (comment "x keeps the scale that it had in the chunk before, if that brings the largest magnitude of an image to at least 2^13")
-    (comment "and not beyond what f16 has, or there is none. Lane i has the exponent of the warp's i-th image, `kept`. Where there")
-    (comment "are infinities, finite magnitudes are looked for anew.")
+  (constant @142 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
+  (function @147 device void finish_stage
+    (comment "Splits the oldest stage under way, of this chunk of a tile, and says that it is there; goes on to the next one. x")
+    (comment "keeps the scale of the chunk before (`kept`: its exponent, of the warp's i-th image in lane i), if that brings the")
+    (comment "largest finite magnitude of an image to at least 2^13 and not beyond what f16 has, or there is none.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
     (argument (pointer "unsigned long long") full)
