@@ -192,7 +192,7 @@ __device__ __forceinline__ void add_up(Sums (&sums)[kSums][kTiles], Held& held, 
       for (int i = 0; i < 4; ++i) {
         values[i] += join_sums(sums[part][tile][first + i], sums[kPhaseSums + part][tile][first + i]);
         if (last) {
-          sums[part][tile][first + i] = scaled(values[i], -exponent - (i % 2 == 0 ? weight.x : weight.y));
+          sums[part][tile][first + i] = scaled_by(values[i], -exponent - (i % 2 == 0 ? weight.x : weight.y));
         }
       }
       if (!last) {

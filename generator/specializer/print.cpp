@@ -10,6 +10,8 @@ namespace {
 
 using Kind = Residual::Kind;
 
+constexpr std::size_t kShortColumns = 100;  // of a loop or an `if` that is one line
+
 /// Head and body of a function on a line, if each is a line and both fit; else nothing.
 std::string joined(const std::vector<std::string>& head, const std::vector<std::string>& body) {
   if (head.size() != 1 || body.size() != 1) {
@@ -129,7 +131,7 @@ class Printer {
     }
     head.push_back({Piece::Kind::kClose, {}});
     add_text(head, ") {");
-    if (const std::string whole = one_line(head, version.body); !whole.empty()) {
+    if (const std::string whole = one_line(head, version.body, 0); !whole.empty()) {
       line(whole, template_line);
       return;
     }
@@ -172,11 +174,21 @@ class Printer {
 
   static std::string blanks(int indent) { return std::string(static_cast<std::size_t>(indent), ' '); }
 
-  /// A function that is one short statement, on a line; nothing if it has more or the line were too long.
-  static std::string one_line(const Pieces& head, const std::vector<Residual>& body) {
+  /// Something that has one short statement, on a line; nothing if it has more or the line were too long.
+  static std::string one_line(const Pieces& head, const std::vector<Residual>& body, int indent) {
     const bool is_short = body.size() == 1 && body[0].trail.empty() &&
                           (body[0].kind == Kind::kReturn || body[0].kind == Kind::kExpression);
-    return is_short ? joined(lay_out(head, 0), lay_out(statement_pieces(body[0]), 0)) : "";
+    return is_short ? joined(lay_out(head, indent), lay_out(statement_pieces(body[0]), indent)) : "";
+  }
+
+  /// The same for a loop or an `if`, which is printed so where it can be.
+  bool one_line(const Pieces& head, const Residual& r, int indent) {
+    const std::string whole = r.trail.empty() ? one_line(head, r.body, indent) : "";
+    if (whole.empty() || whole.size() > kShortColumns) {
+      return false;
+    }
+    line(whole, r.line);
+    return true;
   }
 
   static void add_declaration(Pieces& to, const Residual& r) {
@@ -193,6 +205,9 @@ class Printer {
     add_text(head, std::string(before) + "if (");
     add_term(head, r.terms[0]);
     add_text(head, ") {");
+    if (before.empty() && r.otherwise.empty() && one_line(head, r, indent)) {
+      return;
+    }
     pieces(head, indent, r.line, before.empty() ? std::string_view(r.trail) : "");
     all(r.body, indent + 2);
     if (r.otherwise.size() == 1 && r.otherwise[0].kind == Kind::kIf) {
@@ -235,6 +250,9 @@ class Printer {
       head.push_back({Piece::Kind::kClose, {}});
     }
     add_text(head, ") {");
+    if (one_line(head, r, indent)) {
+      return;
+    }
     pieces(head, indent, r.line, r.trail);
     all(r.body, indent + 2);
     line(blanks(indent) + "}", r.line);
@@ -346,7 +364,17 @@ Text print(const Output& output, const std::string& head) {
       const int line = line_of(type.record->place);
       printer.comment(type.record->comment, line);
       const std::string& attribute = type.record->attribute;
-      printer.line(fmt::format("struct {}{}{} {{", attribute, attribute.empty() ? "" : " ", type.record->name), line);
+      const std::string head =
+          fmt::format("struct {}{}{} {{", attribute, attribute.empty() ? "" : " ", type.record->name);
+      std::string whole = head;
+      for (const Field& field : type.fields) {
+        whole += fmt::format(" {};", declaration_text(field.type, field.name));
+      }
+      if (whole.size() + 3 <= kShortColumns && std::ranges::all_of(type.fields, &std::string::empty, &Field::trail)) {
+        printer.line(whole + " };", line);
+        continue;
+      }
+      printer.line(head, line);
       for (const Field& field : type.fields) {
         Pieces text;
         add_text(text, declaration_text(field.type, field.name) + ";");

@@ -31,7 +31,7 @@ __device__ __forceinline__ float power_of_two(int exponent) {
 }
 
 // value * 2^exponent: in two factors, since 2^exponent may be no float.
-__device__ __forceinline__ float scaled(float value, int exponent) {
+__device__ __forceinline__ float scaled_by(float value, int exponent) {
   return value * power_of_two(exponent / 2) * power_of_two(exponent - exponent / 2);
 }
 

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "833fd7c83b50be55050d293db7a4028dc4ea5a3a5500bf12a58082ef8a48672b")
+  (digest "cd1ae1eb519781a84878cc71b2d1149d7c953d42094398d2eb46f1431d803648")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -336,7 +336,7 @@
     (attributes "__forceinline__")
     (argument int exponent)
     (return @1 (call __int_as_float (* (+ exponent 127) (<< 1 23)))))
-  (function @34 device float scaled
+  (function @34 device float scaled_by
     (comment "value * 2^exponent: in two factors, since 2^exponent may be no float.")
     (attributes "__forceinline__")
     (argument float value)
@@ -1365,7 +1365,7 @@
           (do @23 (+= (at values i) (call join_sums (at (at (at sums part) tile) (+ first i)) (at (at (at sums (+ kPhaseSums part)) tile) (+ first i)))))
           (if @24 last
             (then
-              (do @25 (= (at (at (at sums part) tile) (+ first i)) (call scaled (at values i) (- (- exponent) (? (== (% i 2) 0) (. weight x) (. weight y)))))))))
+              (do @25 (= (at (at (at sums part) tile) (+ first i)) (call scaled_by (at values i) (- (- exponent) (? (== (% i 2) 0) (. weight x) (. weight y)))))))))
         (if @28 (! last)
           (then
             (do @29 (= (* total) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3))))))))
