@@ -131,11 +131,7 @@ __device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (
     }
     arrange(runs[0], words[1], zero, false);
     wgmma_fence();
-    CONVTGEN_UNROLL
-    for (int kh = 0; kh < kBlockTapRows; ++kh) {
-      multiply_row(sums, sums_of_row(kh), runs[0], wgmma_descriptor_move(operands, operand_of_tap(kh, 0, 0)),
-                   is_first(kh, 0) ? later : 1, false);  // row {kh}
-    }
+    multiply_taps(sums, runs[0], operands, 0, later, false);
     wgmma_commit();
     wgmma_wait(1);  // the run of the other part may be overwritten
     if (!P::resident && step == 0) {
@@ -147,11 +143,7 @@ __device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (
     }
     arrange(runs[1], words[0], zero, true);
     wgmma_fence();
-    CONVTGEN_UNROLL
-    for (int kh = 0; kh < kBlockTapRows; ++kh) {
-      multiply_row(sums, sums_of_row(kh), runs[1], wgmma_descriptor_move(operands, operand_of_tap(kh, 0, 0)),
-                   is_first(kh, 0) ? later : 1, true);  // row {kh}
-    }
+    multiply_taps(sums, runs[1], operands, 0, later, true);
     wgmma_commit();
     wgmma_wait(1);
     operands = wgmma_descriptor_move(operands, kProductBytes);

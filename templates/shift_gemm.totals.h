@@ -77,29 +77,10 @@ __device__ __forceinline__ void multiply_part(Sums (&sums)[kSums][kTiles], int p
   }
 }
 
-// These products of a row of taps. Its phases' sums begin with the `first`, its weights at `weights`.
-__device__ __forceinline__ void multiply_row(Sums (&sums)[kSums][kTiles], int first, const Run& run,
-                                             unsigned long long weights, int accumulate, bool high) {
-  CONVTGEN_UNROLL
-  for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-    multiply_part(sums, first + sums_of_column(kw), run, shift_of_tap(kw),
-                  wgmma_descriptor_move(weights, operand_of_tap(0, kw, 0)), is_first_of_row(kw) ? accumulate : 1,
-                  high);  // tap {kw}
-  }
-}
-
 // Rows of taps with input, of a chunk, and how many of them are summed up in a run: in sums of a phase no more than 16
 // products of 16 channels follow one another, since each addition truncates. With P::add_rows the rows of a chunk alone
 // are more.
 constexpr int kRows = kSteps * used_before(kOffsetsH);
-__host__ __device__ constexpr int next_used(int offset) {
-  int next = offset < kOffsetsH - 1 ? offset + 1 : 0;
-  while (!is_used(next)) {
-    next = next < kOffsetsH - 1 ? next + 1 : 0;
-  }
-  return next;
-}
-constexpr int kFirstOffset = next_used(kOffsetsH - 1);
 constexpr int kRowTerms = ceil_div(P::kernel_w, P::stride_w / greatest_common_divisor(P::stride_w, P::dilation_w));
 constexpr int kTerms = (kSplitsRead ? 1 : kSteps) * kRowTerms *
                        ceil_div(P::kernel_h, P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h));
@@ -236,6 +217,63 @@ __device__ __forceinline__ void clear(Sums (&sums)[kSums][kTiles]) {
   }
 }
 
+// Staged rows with input, of all steps of a chunk: where a thread reads them, behind its first position and channel.
+__host__ __device__ constexpr int offset_of_used(int row) {
+  int offset = 0;
+  while (!is_used(offset) || used_before(offset) != row) {
+    ++offset;
+  }
+  return offset;
+}
+__host__ __device__ constexpr bool are_even() {
+  bool even = true;
+  for (int row = 0; row < kUsedRows; ++row) {
+    even = even && offset_of_used(row) * (kUsedRows - 1) == row * (kOffsetsH - 1);
+  }
+  return even;
+}
+constexpr bool kEven = are_even();  // used rows follow one another in equal distances
+constexpr int kUsedPitch =
+    (staged_row(0, 1) - staged_row(0, 0)) * (kUsedRows > 1 ? (kOffsetsH - 1) / (kUsedRows - 1) : 1);
+__host__ __device__ constexpr int place_of_row(int row) {
+  return staged_row(0, 0) +
+         (kUsedRows == 1 ? row * kStepPitch
+          : kSteps == 1  ? 0
+                         : row / kUsedRows * kStepPitch) +
+         (kUsedRows == 1 ? 0
+          : !kEven       ? offset_of_used(row % kUsedRows) * (staged_row(0, 1) - staged_row(0, 0))
+          : kSteps == 1  ? row * kUsedPitch
+                         : row % kUsedRows * kUsedPitch);
+}
+
+// The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the
+// first of a phase begin its sums, where `later` is 0.
+constexpr bool kUniform = kUsedRows == kBlockTapRows;  // each has one row of taps, found by its number
+constexpr int kTapRowBytes = P::kernel_w / kMerged * kSteps * kProductBytes;
+__device__ __forceinline__ void multiply_taps(Sums (&sums)[kSums][kTiles], const Run& run, unsigned long long weights,
+                                              const int row, int later, bool high) {
+  const int used = kSteps == 1 ? row : row % kUsedRows;
+  const int step_bytes = kSteps == 1 ? 0 : row / kUsedRows * kProductBytes;
+  if (kUniform && kUsedRows > 1) {
+    weights = wgmma_descriptor_move(weights, (kUsedRows - 1 - used) * kTapRowBytes + step_bytes);
+  } else if (kSplitsStaged && kSteps > 1) {
+    weights = wgmma_descriptor_move(weights, step_bytes);
+  }
+  CONVTGEN_UNROLL
+  for (int kh = 0; kh < (kUniform ? 1 : kBlockTapRows); ++kh) {
+    if (kUniform || kUsedRows == 1 || used == used_before(offset_of_row(kh))) {
+      const bool may_begin = !kClears && (P::add_rows > 0 || kUniform || is_first(kh, 0));
+      const int begun = !may_begin ? 1 : P::add_rows > 0 || (kUniform ? row == 0 : row < kUsedRows) ? later : 1;
+      CONVTGEN_UNROLL
+      for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
+        multiply_part(sums, (kUniform ? 0 : sums_of_row(kh)) + sums_of_column(kw), run, shift_of_tap(kw),
+                      wgmma_descriptor_move(weights, operand_of_tap(kh, kw, 0)), is_first_of_row(kw) ? begun : 1,
+                      high);  // tap {kw} of a row
+      }
+    }
+  }
+}
+
 // All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.
 // With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of
 // the stage before are done, that this one has been, unless the chunk is the `first` of a tile.
@@ -246,75 +284,56 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
   const unsigned long long operands = wgmma_descriptor(weights, kProductColumns * 16, 128, 0);
   int later = kHasTotals && held.rows > 0 ? 1 : 0;
   Words words[2];
-  CONVTGEN_UNROLL
-  for (int step = 0; step < kSteps; ++step) {
-    CONVTGEN_UNROLL
-    for (int offset = 0; offset < kOffsetsH; ++offset) {
-      if (is_used(offset)) {
-        const int row = step * used_before(kOffsetsH) + used_before(offset);
-        if (P::add_rows > 0) {
-          if (row > 0) {
-            if (held.rows == kRowsTogether) {
-              put_away(sums, held, totals, exponents, image);
-            }
-            later = held.rows > 0 ? 1 : 0;
-          }
-          ++held.rows;
-          if (kClears && later == 0) {
-            clear(sums);
-            pin(sums);
-          }
+  load_words(words, rows + place_of_row(0), 1);
+#pragma unroll
+  for (int row = 0; row < kRows; ++row) {
+    if (P::add_rows > 0) {
+      if (row != 0) {
+        if (held.rows == kRowsTogether) {
+          put_away(sums, held, totals, exponents, image);
         }
-        CONVTGEN_UNROLL
-        for (int part = 0; part < 2; ++part) {
-          if (P::ahead || part == 0) {
-            if (row == 0 && part == 0) {
-              load_words(words, rows + staged_row(0, offset), 1);
-            }
-            arrange(runs[part], words[1 - part], zero, P::ahead && !kAlone && part == 1 && row == 0);
-            if (!P::ahead) {
-              load_words(words, rows + staged_row(step, offset), 0);
-              arrange(runs[1], words[0], zero, false);
-            }
-            if (P::resident && row == kRows - 1 && (!P::ahead || part == 1)) {
-              release(empty, ((word_of_all(words[0]) | (P::ahead ? 0 : word_of_all(words[1])) |
-                               static_cast<unsigned int>(held.exponent)) &
-                              zero) == 0);
-            }
-            wgmma_fence();
-          }
-          CONVTGEN_UNROLL
-          for (int kh = 0; kh < kBlockTapRows; ++kh) {
-            if (offset_of_row(kh) == offset) {
-              const bool begins = !kClears && (P::add_rows > 0 || (step == 0 && is_first(kh, 0)));
-              multiply_row(sums, sums_of_row(kh), runs[part],
-                           wgmma_descriptor_move(operands, operand_of_tap(kh, 0, step)), begins ? later : 1,
-                           part == 1);  // row {kh}
-            }
-          }
-          if (P::ahead || part == 1) {
-            wgmma_commit();
-            const bool gives_back = P::ahead && !P::resident && row == 0 && part == 0;
-            if (gives_back) {  // before loads that it needn't wait for
-              wgmma_wait(1);
-              release(previous, !first);
-            }
-            // What comes next is loaded while these products run, where there are registers for it.
-            if (!P::ahead) {
-              wgmma_wait(0);
-            }
-            if (P::ahead && part == 0) {
-              load_words(words, rows + staged_row(step, offset), 0);
-            } else if (row < kRows - 1) {
-              load_words(words,
-                         rows + staged_row(step + (next_used(offset) == kFirstOffset ? 1 : 0), next_used(offset)), 1);
-            }
-            if (P::ahead && !gives_back && (!kAlone || row != (part == 0 ? 0 : kRows - 1))) {
-              wgmma_wait(1);  // the run of the other part may be overwritten
-            }
-          }
-        }
+        later = held.rows > 0 ? 1 : 0;
       }
+      ++held.rows;
+      if (kClears && later == 0) {
+        clear(sums);
+        pin(sums);
+      }
+    }
+    arrange(runs[0], words[1], zero, false);
+    if (P::ahead) {
+      wgmma_fence();
+      multiply_taps(sums, runs[0], operands, row, later, false);
+      wgmma_commit();
+      if (!P::resident && row == 0) {  // before loads that it needn't wait for
+        wgmma_wait(1);
+        release(previous, !first);
+      }
+    }
+    load_words(words, rows + place_of_row(row), 0);  // while these products run, where there are registers for it
+    if (P::ahead && ((P::resident && !kAlone) || row != 0)) {
+      wgmma_wait(1);  // the run of the other part may be overwritten
+    }
+    arrange(runs[1], words[0], zero, P::ahead && !kAlone && row == 0);
+    if (P::resident && row == kRows - 1) {
+      release(empty, ((word_of_all(words[0]) | (P::ahead ? 0 : word_of_all(words[1])) |
+                       static_cast<unsigned int>(held.exponent)) &
+                      zero) == 0);
+    }
+    wgmma_fence();
+    if (!P::ahead) {
+      multiply_taps(sums, runs[0], operands, row, later, false);
+    }
+    multiply_taps(sums, runs[1], operands, row, later, true);
+    wgmma_commit();
+    if (!P::ahead) {
+      wgmma_wait(0);
+    }
+    if (row != kRows - 1) {
+      load_words(words, rows + place_of_row(row + 1), 1);
+    }
+    if (P::ahead && (!kAlone || row != kRows - 1)) {
+      wgmma_wait(1);
     }
   }
   if (P::ahead && kAlone) {

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "cd1ae1eb519781a84878cc71b2d1149d7c953d42094398d2eb46f1431d803648")
+  (digest "8c848678fcade78441a39dbe93cd03842e13376892840aa885783181e1984634")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1266,40 +1266,21 @@
       (if @6 high
         (then
           (do @7 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))))
-  (function @81 device void multiply_row
-    (comment "These products of a row of taps. Its phases' sums begin with the `first`, its weights at `weights`.")
-    (attributes "__forceinline__")
-    (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (argument int first)
-    (argument (reference (const Run)) run)
-    (argument "unsigned long long" weights)
-    (argument int accumulate)
-    (argument bool high)
-    (for @3 unrolled (declare @3 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-      (do @4 (call multiply_part sums (+ first (call sums_of_column kw)) run (call shift_of_tap kw) (call wgmma_descriptor_move weights (call operand_of_tap 0 kw 0)) (? (call is_first_of_row kw) accumulate 1) high)
-        (trail "tap {kw}"))))
-  (constant @94 int kRows (* kSteps (call used_before kOffsetsH)))
-  (function @95 constexpr int next_used
-    (argument int offset)
-    (declare @1 int next (? (< offset (- kOffsetsH 1)) (+ offset 1) 0))
-    (while @2 (! (call is_used next))
-      (do @3 (= next (? (< next (- kOffsetsH 1)) (+ next 1) 0))))
-    (return @5 next))
-  (constant @102 int kFirstOffset (call next_used (- kOffsetsH 1)))
-  (constant @103 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
-  (constant @104 int kTerms (* (* (? kSplitsRead 1 kSteps) kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
-  (constant @106 int kMostTerms 16)
-  (constant @107 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
-  (constant @111 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
-  (constant @112 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
-  (constant @114 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (record @117 Held
+  (constant @83 int kRows (* kSteps (call used_before kOffsetsH)))
+  (constant @84 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
+  (constant @85 int kTerms (* (* (? kSplitsRead 1 kSteps) kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
+  (constant @87 int kMostTerms 16)
+  (constant @88 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
+  (constant @92 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
+  (constant @93 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
+  (constant @95 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (record @98 Held
     (comment "What a thread's sums hold.")
     (field int rows (trail "of taps; 0: nothing, the next products begin them"))
     (field int exponent (trail "of the scale that x has there, in image `lane % P::tile_n` of the tile"))
     (field bool added (trail "whether the totals hold what was summed up before, of this tile"))
     (field int total (trail "exponent of the scale that x has in them, in the thread's own image")))
-  (function @125 device void drop_low_of_infinite
+  (function @106 device void drop_low_of_infinite
     (comment "The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1311,7 +1292,7 @@
         (for @8 (pragma "unroll") (declare @8 int i 0) (< i (* kPhaseSums kTileSums)) (++ i)
           (declare @9 (reference float) low (call sum_at sums (+ (* kPhaseSums kTileSums) i)))
           (do @10 (= low (? (call is_finite (call sum_at sums i)) low 0)))))))
-  (function @141 device void bring_together
+  (function @122 device void bring_together
     (comment "Gives sums and totals one scale, the smaller one of theirs. It is undone in two factors where one would be no float.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1332,7 +1313,7 @@
       (do @19 (= (at totals (* i kConsumers)) (call make_float4 (* (* (. value x) third) fourth) (* (* (. value y) third) fourth) (* (* (. value z) third) fourth) (* (* (. value w) third) fourth)))))
     (do @22 (= exponent less))
     (do @23 (= total less)))
-  (function @170 device void add_up
+  (function @151 device void add_up
     (comment "Adds the sums to the totals, where there are any. That becomes the totals; or, `last` in a tile, it is taken to units")
     (comment "of the result and put into the place of the sums. `totals` are the thread's; `exponents` are of the weights' scales,")
     (comment "of its first column and those behind.")
@@ -1372,7 +1353,7 @@
     (do @33 (= (. held rows) 0))
     (do @34 (= (. held added) (! last)))
     (do @35 (= (. held total) exponent)))
-  (function @209 device void put_away
+  (function @190 device void put_away
     (comment "Adds the sums to the totals; the next products begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1385,7 +1366,7 @@
         (do @3 (call wgmma_wait 0))))
     (do @5 (call pin sums))
     (do @6 (call add_up sums held totals exponents image false)))
-  (function @220 device void choose_scale
+  (function @201 device void choose_scale
     (comment "Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as")
     (comment "those of terms enough are.")
     (attributes "__forceinline__")
@@ -1403,12 +1384,56 @@
           (then
             (do @6 (call put_away sums held totals exponents image))))))
     (do @9 (= (. held exponent) exponent)))
-  (function @232 device void clear
+  (function @213 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
       (do @3 (= (call sum_at sums i) 0))))
-  (function @242 device void multiply_split
+  (function @221 constexpr int offset_of_used
+    (comment "Staged rows with input, of all steps of a chunk: where a thread reads them, behind its first position and channel.")
+    (argument int row)
+    (declare @1 int offset 0)
+    (while @2 (|| (! (call is_used offset)) (!= (call used_before offset) row))
+      (do @3 (++ offset)))
+    (return @5 offset))
+  (function @228 constexpr bool are_even
+    (declare @1 bool even true)
+    (for @2 plain (declare @2 int row 0) (< row kUsedRows) (++ row)
+      (do @3 (= even (&& even (== (* (call offset_of_used row) (- kUsedRows 1)) (* row (- kOffsetsH 1)))))))
+    (return @5 even))
+  (constant @235 bool kEven (call are_even))
+  (constant @236 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
+  (function @238 constexpr int place_of_row
+    (argument int row)
+    (return @1 (+ (+ (call staged_row 0 0) (? (== kUsedRows 1) (* row kStepPitch) (? (== kSteps 1) 0 (* (/ row kUsedRows) kStepPitch)))) (? (== kUsedRows 1) 0 (? (! kEven) (* (call offset_of_used (% row kUsedRows)) (- (call staged_row 0 1) (call staged_row 0 0))) (? (== kSteps 1) (* row kUsedPitch) (* (% row kUsedRows) kUsedPitch)))))))
+  (constant @251 bool kUniform (== kUsedRows kBlockTapRows))
+  (constant @252 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
+  (function @253 device void multiply_taps
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument (reference (const Run)) run)
+    (argument "unsigned long long" weights)
+    (argument (const int) row)
+    (argument int later)
+    (argument bool high)
+    (declare @2 (const int) used (? (== kSteps 1) row (% row kUsedRows)))
+    (declare @3 (const int) step_bytes (? (== kSteps 1) 0 (* (/ row kUsedRows) kProductBytes)))
+    (if @4 (&& kUniform (> kUsedRows 1))
+      (then
+        (do @5 (= weights (call wgmma_descriptor_move weights (+ (* (- (- kUsedRows 1) used) kTapRowBytes) step_bytes)))))
+      (else
+        (if @6 (&& kSplitsStaged (> kSteps 1))
+          (then
+            (do @7 (= weights (call wgmma_descriptor_move weights step_bytes)))))))
+    (for @10 unrolled (declare @10 int kh 0) (< kh (? kUniform 1 kBlockTapRows)) (++ kh)
+      (if @11 (|| (|| kUniform (== kUsedRows 1)) (== used (call used_before (call offset_of_row kh))))
+        (then
+          (declare @12 (const bool) may_begin (&& (! kClears) (|| (|| (> P::add_rows 0) kUniform) (call is_first kh 0))))
+          (declare @13 (const int) begun (? (! may_begin) 1 (? (|| (> P::add_rows 0) (? kUniform (== row 0) (< row kUsedRows))) later 1)))
+          (for @15 unrolled (declare @15 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+            (do @16 (call multiply_part sums (+ (? kUniform 0 (call sums_of_row kh)) (call sums_of_column kw)) run (call shift_of_tap kw) (call wgmma_descriptor_move weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
+              (trail "tap {kw} of a row")))))))
+  (function @280 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
@@ -1428,78 +1453,66 @@
     (declare @4 (const "unsigned long long") operands (call wgmma_descriptor weights (* kProductColumns 16) 128 0))
     (declare @5 int later (? (&& kHasTotals (> (. held rows) 0)) 1 0))
     (declare @6 (array Words 2) words)
-    (for @8 unrolled (declare @8 int step 0) (< step kSteps) (++ step)
-      (for @10 unrolled (declare @10 int offset 0) (< offset kOffsetsH) (++ offset)
-        (if @11 (call is_used offset)
-          (then
-            (declare @12 (const int) row (+ (* step (call used_before kOffsetsH)) (call used_before offset)))
-            (if @13 (> P::add_rows 0)
-              (then
-                (if @14 (> row 0)
-                  (then
-                    (if @15 (== (. held rows) kRowsTogether)
-                      (then
-                        (do @16 (call put_away sums held totals exponents image))))
-                    (do @18 (= later (? (> (. held rows) 0) 1 0)))))
-                (do @20 (++ (. held rows)))
-                (if @21 (&& kClears (== later 0))
-                  (then
-                    (do @22 (call clear sums))
-                    (do @23 (call pin sums))))))
-            (for @27 unrolled (declare @27 int part 0) (< part 2) (++ part)
-              (if @28 (|| P::ahead (== part 0))
+    (do @7 (call load_words words (+ rows (call place_of_row 0)) 1))
+    (for @9 (pragma "unroll") (declare @9 int row 0) (< row kRows) (++ row)
+      (if @10 (> P::add_rows 0)
+        (then
+          (if @11 (!= row 0)
+            (then
+              (if @12 (== (. held rows) kRowsTogether)
                 (then
-                  (if @29 (&& (== row 0) (== part 0))
-                    (then
-                      (do @30 (call load_words words (+ rows (call staged_row 0 offset)) 1))))
-                  (do @32 (call arrange (at runs part) (at words (- 1 part)) zero (&& (&& (&& P::ahead (! kAlone)) (== part 1)) (== row 0))))
-                  (if @33 (! P::ahead)
-                    (then
-                      (do @34 (call load_words words (+ rows (call staged_row step offset)) 0))
-                      (do @35 (call arrange (at runs 1) (at words 0) zero false))))
-                  (if @37 (&& (&& P::resident (== row (- kRows 1))) (|| (! P::ahead) (== part 1)))
-                    (then
-                      (do @38 (call release empty (== (& (| (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))) (static_cast "unsigned int" (. held exponent))) zero) 0)))))
-                  (do @42 (call wgmma_fence))))
-              (for @45 unrolled (declare @45 int kh 0) (< kh kBlockTapRows) (++ kh)
-                (if @46 (== (call offset_of_row kh) offset)
-                  (then
-                    (declare @47 (const bool) begins (&& (! kClears) (|| (> P::add_rows 0) (&& (== step 0) (call is_first kh 0)))))
-                    (do @48 (call multiply_row sums (call sums_of_row kh) (at runs part) (call wgmma_descriptor_move operands (call operand_of_tap kh 0 step)) (? begins later 1) (== part 1))
-                      (trail "row {kh}")))))
-              (if @53 (|| P::ahead (== part 1))
-                (then
-                  (do @54 (call wgmma_commit))
-                  (declare @55 (const bool) gives_back (&& (&& (&& P::ahead (! P::resident)) (== row 0)) (== part 0)))
-                  (if @56 gives_back
-                    (then
-                      (comment @56 "before loads that it needn't wait for")
-                      (do @57 (call wgmma_wait 1))
-                      (do @58 (call release previous (! first)))))
-                  (comment @60 "What comes next is loaded while these products run, where there are registers for it.")
-                  (if @61 (! P::ahead)
-                    (then
-                      (do @62 (call wgmma_wait 0))))
-                  (if @64 (&& P::ahead (== part 0))
-                    (then
-                      (do @65 (call load_words words (+ rows (call staged_row step offset)) 0)))
-                    (else
-                      (if @66 (< row (- kRows 1))
-                        (then
-                          (do @67 (call load_words words (+ rows (call staged_row (+ step (? (== (call next_used offset) kFirstOffset) 1 0)) (call next_used offset))) 1))))))
-                  (if @70 (&& (&& P::ahead (! gives_back)) (|| (! kAlone) (!= row (? (== part 0) 0 (- kRows 1)))))
-                    (then
-                      (do @71 (call wgmma_wait 1)
-                        (trail "the run of the other part may be overwritten")))))))))))
-    (if @78 (&& P::ahead kAlone)
+                  (do @13 (call put_away sums held totals exponents image))))
+              (do @15 (= later (? (> (. held rows) 0) 1 0)))))
+          (do @17 (++ (. held rows)))
+          (if @18 (&& kClears (== later 0))
+            (then
+              (do @19 (call clear sums))
+              (do @20 (call pin sums))))))
+      (do @23 (call arrange (at runs 0) (at words 1) zero false))
+      (if @24 P::ahead
+        (then
+          (do @25 (call wgmma_fence))
+          (do @26 (call multiply_taps sums (at runs 0) operands row later false))
+          (do @27 (call wgmma_commit))
+          (if @28 (&& (! P::resident) (== row 0))
+            (then
+              (comment @28 "before loads that it needn't wait for")
+              (do @29 (call wgmma_wait 1))
+              (do @30 (call release previous (! first)))))))
+      (do @33 (call load_words words (+ rows (call place_of_row row)) 0)
+        (trail "while these products run, where there are registers for it"))
+      (if @34 (&& P::ahead (|| (&& P::resident (! kAlone)) (!= row 0)))
+        (then
+          (do @35 (call wgmma_wait 1)
+            (trail "the run of the other part may be overwritten"))))
+      (do @37 (call arrange (at runs 1) (at words 0) zero (&& (&& P::ahead (! kAlone)) (== row 0))))
+      (if @38 (&& P::resident (== row (- kRows 1)))
+        (then
+          (do @39 (call release empty (== (& (| (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))) (static_cast "unsigned int" (. held exponent))) zero) 0)))))
+      (do @43 (call wgmma_fence))
+      (if @44 (! P::ahead)
+        (then
+          (do @45 (call multiply_taps sums (at runs 0) operands row later false))))
+      (do @47 (call multiply_taps sums (at runs 1) operands row later true))
+      (do @48 (call wgmma_commit))
+      (if @49 (! P::ahead)
+        (then
+          (do @50 (call wgmma_wait 0))))
+      (if @52 (!= row (- kRows 1))
+        (then
+          (do @53 (call load_words words (+ rows (call place_of_row (+ row 1))) 1))))
+      (if @55 (&& P::ahead (|| (! kAlone) (!= row (- kRows 1))))
+        (then
+          (do @56 (call wgmma_wait 1)))))
+    (if @59 (&& P::ahead kAlone)
       (then
-        (do @79 (call wgmma_wait 0))))
-    (if @81 (== P::add_rows 0)
+        (do @60 (call wgmma_wait 0))))
+    (if @62 (== P::add_rows 0)
       (then
-        (do @82 (+= (. held rows) kRows))))
-    (if @84 (&& (! P::ahead) (! P::resident))
+        (do @63 (+= (. held rows) kRows))))
+    (if @65 (&& (! P::ahead) (! P::resident))
       (then
-        (do @85 (call release empty true)))))
+        (do @66 (call release empty true)))))
   (file "shift_gemm.read_split.h")
   (alias @6 Values (array (array float kRun) 4))
   (function @10 device void load_values
@@ -1621,28 +1634,24 @@
           (do @14 (call release empty (== (& (call word_of_all (at words 1)) zero) 0)))))
       (do @16 (call arrange (at runs 0) (at words 1) zero false))
       (do @17 (call wgmma_fence))
-      (for @19 unrolled (declare @19 int kh 0) (< kh kBlockTapRows) (++ kh)
-        (do @20 (call multiply_row sums (call sums_of_row kh) (at runs 0) (call wgmma_descriptor_move operands (call operand_of_tap kh 0 0)) (? (call is_first kh 0) later 1) false)
-          (trail "row {kh}")))
-      (do @23 (call wgmma_commit))
-      (do @24 (call wgmma_wait 1)
+      (do @18 (call multiply_taps sums (at runs 0) operands 0 later false))
+      (do @19 (call wgmma_commit))
+      (do @20 (call wgmma_wait 1)
         (trail "the run of the other part may be overwritten"))
-      (if @25 (&& (! P::resident) (== step 0))
+      (if @21 (&& (! P::resident) (== step 0))
         (then
-          (do @26 (call release previous (! first)))))
-      (if @28 (< step (- kSteps 1))
+          (do @22 (call release previous (! first)))))
+      (if @24 (< step (- kSteps 1))
         (then
-          (comment @28 "what comes next is loaded while these products run")
-          (do @29 (+= row kStepPitch))
-          (do @30 (call load_values values row))))
-      (do @32 (call arrange (at runs 1) (at words 0) zero true))
-      (do @33 (call wgmma_fence))
-      (for @35 unrolled (declare @35 int kh 0) (< kh kBlockTapRows) (++ kh)
-        (do @36 (call multiply_row sums (call sums_of_row kh) (at runs 1) (call wgmma_descriptor_move operands (call operand_of_tap kh 0 0)) (? (call is_first kh 0) later 1) true)
-          (trail "row {kh}")))
-      (do @39 (call wgmma_commit))
-      (do @40 (call wgmma_wait 1))
-      (do @41 (= operands (call wgmma_descriptor_move operands kProductBytes)))))
+          (comment @24 "what comes next is loaded while these products run")
+          (do @25 (+= row kStepPitch))
+          (do @26 (call load_values values row))))
+      (do @28 (call arrange (at runs 1) (at words 0) zero true))
+      (do @29 (call wgmma_fence))
+      (do @30 (call multiply_taps sums (at runs 1) operands 0 later true))
+      (do @31 (call wgmma_commit))
+      (do @32 (call wgmma_wait 1))
+      (do @33 (= operands (call wgmma_descriptor_move operands kProductBytes)))))
   (file "shift_gemm.split.h")
   (constant @10 bool kByImages (>= P::tile_n (/ kProducers 32)))
   (constant @11 int kSplitters (? kByImages 32 kProducers))
