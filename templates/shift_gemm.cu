@@ -218,8 +218,8 @@ extern "C" __global__ void __launch_bounds__(256)
 
 #include "shift_gemm.operands.h"
 
+constexpr int kTileSums = kTiles * kProductColumns / 2;  // of phases that one product makes
 // The i-th of a thread's sums.
-constexpr int kTileSums = kTiles * kProductColumns / 2;  // of a phase, or those that one product makes
 __device__ __forceinline__ float& sum_at(Sums (&sums)[kSums][kTiles], int i) {
   return sums[i / kTileSums][i / (kProductColumns / 2) % kTiles][i % (kProductColumns / 2)];
 }
@@ -496,13 +496,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         next_stage(stage, parity);
         if constexpr (kSplitsStaged) {
           ++unfinished;
-          for (; unfinished > kUnderWay || (P::bulk && unfinished > 0 &&
-                                            warp_uniform(mbarrier_test(&landed[oldest], oldest_parity) ? 1 : 0) == 1);
-               --unfinished) {
+          while (unfinished > kUnderWay || (P::bulk && unfinished > 0 &&
+                                            warp_uniform(mbarrier_test(&landed[oldest], oldest_parity) ? 1 : 0) == 1)) {
             if (!P::bulk) {
               async_copy_wait(kUnderWay);
             }
             finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
+            --unfinished;
           }
         }
       }

@@ -31,9 +31,8 @@ __host__ __device__ constexpr int place_of_piece(int i) {
   return i / kTurns * kLinesAtOnce * kLinePitch + i % kTurns * kTogether * kWide;
 }
 __device__ __forceinline__ bool has_piece(int i, int thread) {
-  const bool line = kLines % kLinesAtOnce == 0 || i / kTurns * kLinesAtOnce + thread / kTogether < kLines;
-  const bool piece = kLinePieces % kTogether == 0 || i % kTurns * kTogether + thread % kTogether < kLinePieces;
-  return i < kPieces && line && piece;
+  return i < kPieces && (kLines % kLinesAtOnce == 0 || i / kTurns * kLinesAtOnce + thread / kTogether < kLines) &&
+         (kLinePieces % kTogether == 0 || i % kTurns * kTogether + thread % kTogether < kLinePieces);
 }
 
 // Takes a piece to registers; zeros where there is none.

@@ -217,7 +217,7 @@ __device__ __forceinline__ void clear(Sums (&sums)[kSums][kTiles]) {
   }
 }
 
-// Staged rows with input, of all steps of a chunk: where a thread reads them, behind its first position and channel.
+// The offset of the row-th staged row that some tap reads; whether these follow one another in equal distances.
 __host__ __device__ constexpr int offset_of_used(int row) {
   int offset = 0;
   while (!is_used(offset) || used_before(offset) != row) {
@@ -232,9 +232,11 @@ __host__ __device__ constexpr bool are_even() {
   }
   return even;
 }
-constexpr bool kEven = are_even();  // used rows follow one another in equal distances
+constexpr bool kEven = are_even();
 constexpr int kUsedPitch =
     (staged_row(0, 1) - staged_row(0, 0)) * (kUsedRows > 1 ? (kOffsetsH - 1) / (kUsedRows - 1) : 1);
+
+// Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.
 __host__ __device__ constexpr int place_of_row(int row) {
   return staged_row(0, 0) +
          (kUsedRows == 1 ? row * kStepPitch
@@ -246,10 +248,11 @@ __host__ __device__ constexpr int place_of_row(int row) {
                          : row % kUsedRows * kUsedPitch);
 }
 
-// The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the
-// first of a phase begin its sums, where `later` is 0.
 constexpr bool kUniform = kUsedRows == kBlockTapRows;  // each has one row of taps, found by its number
 constexpr int kTapRowBytes = P::kernel_w / kMerged * kSteps * kProductBytes;
+
+// The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the
+// first of a phase begin its sums, where `later` is 0.
 __device__ __forceinline__ void multiply_taps(Sums (&sums)[kSums][kTiles], const Run& run, unsigned long long weights,
                                               const int row, int later, bool high) {
   const int used = kSteps == 1 ? row : row % kUsedRows;

@@ -82,6 +82,27 @@ const Version& Evaluator::specialise_kernel(const Function& kernel, const std::s
   return versions_[made];
 }
 
+namespace {
+
+/// The text without those one-line cases of a switch that are for none of these constants.
+std::string without_cases(const std::string& text, const std::set<std::string>& constants) {
+  constexpr std::string_view kCase = "    case ";
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    const std::size_t colon = line.find(':');
+    const bool is_case = line.starts_with(kCase) && colon != line.npos && line.find("break;") != line.npos;
+    if (!is_case || constants.contains(std::string(line.substr(kCase.size(), colon - kCase.size())))) {
+      out += line;
+    }
+    at = end;
+  }
+  return out;
+}
+
+}  // namespace
+
 /// Takes over what the kernels reach, in the program's order.
 void Evaluator::collect(Output& output, std::set<std::string> reached) {
   const std::vector<Item>& items = globals_.program().items;
@@ -122,6 +143,11 @@ void Evaluator::collect(Output& output, std::set<std::string> reached) {
     if (const auto* primitive = std::get_if<Primitive>(&item);
         primitive != nullptr && reached.contains(primitive->name)) {
       output.primitives.push_back(*primitive);
+      const auto constants = constants_.find(primitive->name);
+      if (constants != constants_.end() && !constants->second.contains("")) {
+        std::string& text = output.primitives.back().text;
+        text = without_cases(text, constants->second);
+      }
     }
   }
   for (const auto& [name, primitive] : printed_) {

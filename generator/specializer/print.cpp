@@ -131,7 +131,7 @@ class Printer {
     }
     head.push_back({Piece::Kind::kClose, {}});
     add_text(head, ") {");
-    if (const std::string whole = one_line(head, version.body, 0); !whole.empty()) {
+    if (const std::string whole = one_line(head, version.body, 0); !whole.empty() && version.body[0].trail.empty()) {
       line(whole, template_line);
       return;
     }
@@ -176,18 +176,27 @@ class Printer {
 
   /// Something that has one short statement, on a line; nothing if it has more or the line were too long.
   static std::string one_line(const Pieces& head, const std::vector<Residual>& body, int indent) {
-    const bool is_short = body.size() == 1 && body[0].trail.empty() &&
-                          (body[0].kind == Kind::kReturn || body[0].kind == Kind::kExpression);
+    using enum Residual::Kind;
+    const bool is_short = body.size() == 1 && (body[0].kind == kReturn || body[0].kind == kExpression ||
+                                               body[0].kind == kBreak || body[0].kind == kContinue);
     return is_short ? joined(lay_out(head, indent), lay_out(statement_pieces(body[0]), indent)) : "";
   }
 
-  /// The same for a loop or an `if`, which is printed so where it can be.
+  /// The same for a loop or an `if`, which is printed so where it can be, with the comment that one of its lines has.
   bool one_line(const Pieces& head, const Residual& r, int indent) {
-    const std::string whole = r.trail.empty() ? one_line(head, r.body, indent) : "";
-    if (whole.empty() || whole.size() > kShortColumns) {
+    const std::string whole = one_line(head, r.body, indent);
+    if (whole.empty() || whole.size() > kShortColumns || (!r.trail.empty() && !r.body[0].trail.empty())) {
       return false;
     }
-    line(whole, r.line);
+    const std::string& trail = r.trail.empty() ? r.body[0].trail : r.trail;
+    const std::string text = comment_text(trail);
+    if (trail.empty()) {
+      line(whole, r.line);
+    } else if (whole.size() + 2 + text.size() <= kColumns) {
+      trailed_line(whole, text, r.line);
+    } else {
+      return false;
+    }
     return true;
   }
 

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "8c848678fcade78441a39dbe93cd03842e13376892840aa885783181e1984634")
+  (digest "0e0b4e68cb4bcc4b7fc542f08b6ec3142e1beb90c660f33910ff5238642f76e9")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -158,9 +158,9 @@
   (primitive @25 void async_copy_16 (uses shared_address) "// Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.\n__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
   (primitive @31 void async_copy_16_l1 (uses shared_address) "// Copies as async_copy_16() does, and keeps the bytes in L1 too, for sources that are read again soon.\n__device__ __forceinline__ void async_copy_16_l1(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 16, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
   (primitive @37 void async_copy_commit (uses) "// Closes a group: all copies of this thread since the last one. An empty group is legal.\n__device__ __forceinline__ void async_copy_commit() {\n  asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}")
-  (primitive @44 void async_copy_wait (uses) "// Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still under way.\n__device__ __forceinline__ void async_copy_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
-  (primitive @76 void async_copy_wait_all (uses) "// Waits for all copies of this thread, in groups or not.\n__device__ __forceinline__ void async_copy_wait_all() {\n  asm volatile(\"cp.async.wait_all;\" ::: \"memory\");\n}")
-  (primitive @83 void async_copy_arrive (uses shared_address) "// Arrives at an mbarrier once all copies that this thread has asked for so far are in shared memory; does not wait.\n__device__ __forceinline__ void async_copy_arrive(unsigned long long* barrier) {\n  asm volatile(\"cp.async.mbarrier.arrive.noinc.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
+  (primitive @46 void async_copy_wait (uses) "// Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still under way.\n__device__ __forceinline__ void async_copy_wait(int pending) {\n  switch (pending) {\n    case 0: asm volatile(\"cp.async.wait_group 0;\" ::: \"memory\"); break;\n    case 1: asm volatile(\"cp.async.wait_group 1;\" ::: \"memory\"); break;\n    case 2: asm volatile(\"cp.async.wait_group 2;\" ::: \"memory\"); break;\n    case 3: asm volatile(\"cp.async.wait_group 3;\" ::: \"memory\"); break;\n    case 4: asm volatile(\"cp.async.wait_group 4;\" ::: \"memory\"); break;\n    case 5: asm volatile(\"cp.async.wait_group 5;\" ::: \"memory\"); break;\n    case 6: asm volatile(\"cp.async.wait_group 6;\" ::: \"memory\"); break;\n    case 7: asm volatile(\"cp.async.wait_group 7;\" ::: \"memory\"); break;\n    default: __trap();\n  }\n}")
+  (primitive @63 void async_copy_wait_all (uses) "// Waits for all copies of this thread, in groups or not.\n__device__ __forceinline__ void async_copy_wait_all() {\n  asm volatile(\"cp.async.wait_all;\" ::: \"memory\");\n}")
+  (primitive @70 void async_copy_arrive (uses shared_address) "// Arrives at an mbarrier once all copies that this thread has asked for so far are in shared memory; does not wait.\n__device__ __forceinline__ void async_copy_arrive(unsigned long long* barrier) {\n  asm volatile(\"cp.async.mbarrier.arrive.noinc.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
   (file "device/barrier.h")
   (primitive @17 void mbarrier_init (uses shared_address) "// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.\n__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {\n  asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" ::\"r\"(shared_address(barrier)), \"r\"(count) : \"memory\");\n}")
   (primitive @22 void mbarrier_invalidate (uses shared_address) "// Ends the barrier's life; its bytes may be used for something else then. Nothing may be waiting or under way.\n__device__ __forceinline__ void mbarrier_invalidate(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.inval.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
@@ -1122,8 +1122,9 @@
       (do @48 (= (at (at run i) 2) (at (at words 1) i)))
       (do @49 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
   (file "shift_gemm.cu")
-  (constant @222 int kTileSums (/ (* kTiles kProductColumns) 2))
+  (constant @221 int kTileSums (/ (* kTiles kProductColumns) 2))
   (function @223 device (reference float) sum_at
+    (comment "The i-th of a thread's sums.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument int i)
@@ -1390,7 +1391,7 @@
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
       (do @3 (= (call sum_at sums i) 0))))
   (function @221 constexpr int offset_of_used
-    (comment "Staged rows with input, of all steps of a chunk: where a thread reads them, behind its first position and channel.")
+    (comment "The offset of the row-th staged row that some tap reads; whether these follow one another in equal distances.")
     (argument int row)
     (declare @1 int offset 0)
     (while @2 (|| (! (call is_used offset)) (!= (call used_before offset) row))
@@ -1403,12 +1404,15 @@
     (return @5 even))
   (constant @235 bool kEven (call are_even))
   (constant @236 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
-  (function @238 constexpr int place_of_row
+  (function @240 constexpr int place_of_row
+    (comment "Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.")
     (argument int row)
     (return @1 (+ (+ (call staged_row 0 0) (? (== kUsedRows 1) (* row kStepPitch) (? (== kSteps 1) 0 (* (/ row kUsedRows) kStepPitch)))) (? (== kUsedRows 1) 0 (? (! kEven) (* (call offset_of_used (% row kUsedRows)) (- (call staged_row 0 1) (call staged_row 0 0))) (? (== kSteps 1) (* row kUsedPitch) (* (% row kUsedRows) kUsedPitch)))))))
   (constant @251 bool kUniform (== kUsedRows kBlockTapRows))
   (constant @252 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
-  (function @253 device void multiply_taps
+  (function @256 device void multiply_taps
+    (comment "The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the")
+    (comment "first of a phase begin its sums, where `later` is 0.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference (const Run)) run)
@@ -1433,7 +1437,7 @@
           (for @15 unrolled (declare @15 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
             (do @16 (call multiply_part sums (+ (? kUniform 0 (call sums_of_row kh)) (call sums_of_column kw)) run (call shift_of_tap kw) (call wgmma_descriptor_move weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
               (trail "tap {kw} of a row")))))))
-  (function @280 device void multiply_split
+  (function @283 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
@@ -1676,10 +1680,8 @@
     (attributes "__forceinline__")
     (argument int i)
     (argument int thread)
-    (declare @1 (const bool) line (|| (== (% kLines kLinesAtOnce) 0) (< (+ (* (/ i kTurns) kLinesAtOnce) (/ thread kTogether)) kLines)))
-    (declare @2 (const bool) piece (|| (== (% kLinePieces kTogether) 0) (< (+ (* (% i kTurns) kTogether) (% thread kTogether)) kLinePieces)))
-    (return @3 (&& (&& (< i kPieces) line) piece)))
-  (function @40 device void load_piece
+    (return @1 (&& (&& (< i kPieces) (|| (== (% kLines kLinesAtOnce) 0) (< (+ (* (/ i kTurns) kLinesAtOnce) (/ thread kTogether)) kLines))) (|| (== (% kLinePieces kTogether) 0) (< (+ (* (% i kTurns) kTogether) (% thread kTogether)) kLinePieces)))))
+  (function @39 device void load_piece
     (comment "Takes a piece to registers; zeros where there is none.")
     (attributes "__forceinline__")
     (argument (reference Piece) piece)
@@ -1697,7 +1699,7 @@
           (declare @10 (const float2) v (? exists (* (reinterpret_cast (pointer (const float2)) (+ from (* half kChannelPitch)))) (call make_float2 0 0)))
           (do @11 (= (at piece (* half 2)) (. v x)))
           (do @12 (= (at piece (+ (* half 2) 1)) (. v y)))))))
-  (function @58 device void store_piece_split
+  (function @57 device void store_piece_split
     (comment "Splits a piece, and puts its parts where it was.")
     (attributes "__forceinline__")
     (argument (pointer float) to)
@@ -1720,9 +1722,9 @@
           (else
             (do @17 (= (* (reinterpret_cast (pointer uint2) words)) (call make_uint2 (. (at pairs 0) high) (. (at pairs 1) high))))
             (do @18 (= (* (reinterpret_cast (pointer uint2) (+ words kChannelPitch))) (call make_uint2 (. (at pairs 0) low) (. (at pairs 1) low)))))))))
-  (constant @82 int kMostBatch (? kWideProducers 2 4))
-  (constant @83 int kBatch (call ceil_div kPieces (call ceil_div kPieces kMostBatch)))
-  (function @84 device float largest_of_pieces
+  (constant @81 int kMostBatch (? kWideProducers 2 4))
+  (constant @82 int kBatch (call ceil_div kPieces (call ceil_div kPieces kMostBatch)))
+  (function @83 device float largest_of_pieces
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
     (argument int thread)
@@ -1735,7 +1737,7 @@
         (for @12 (pragma "unroll") (declare @12 int v 0) (< v (? P::channels_last 4 (* 2 kWide))) (++ v)
           (do @13 (= (at most (% v 2)) (call fmaxf (at most (% v 2)) (call fabsf (at (at pieces i) v))))))))
     (return @17 (call fmaxf (at most 0) (at most 1))))
-  (function @105 device float largest_finite_of_pieces
+  (function @104 device float largest_finite_of_pieces
     (comment "The same of what is finite, which is seldom asked for: piece by piece.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
@@ -1747,7 +1749,7 @@
       (for @7 (pragma "unroll") (declare @7 int v 0) (< v (? P::channels_last 4 (* 2 kWide))) (++ v)
         (do @8 (= most (call larger_finite most (at piece v))))))
     (return @11 most))
-  (function @120 device void split_pieces
+  (function @119 device void split_pieces
     (comment "Splits a thread's pieces of an image. Those that the last thread lacks, if not others too, are done one by one.")
     (attributes "__forceinline__")
     (argument (pointer float) own)
@@ -1766,8 +1768,8 @@
               (then
                 (do @13 (call load_piece (at pieces i) (+ own (call place_of_piece (+ batch i))) true))
                 (do @14 (call store_piece_split (+ own (call place_of_piece (+ batch i))) (at pieces i) scale)))))))))
-  (constant @142 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
-  (function @147 device void finish_stage
+  (constant @141 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
+  (function @146 device void finish_stage
     (comment "Splits the oldest stage under way, of this chunk of a tile, and says that it is there; goes on to the next one. x")
     (comment "keeps the scale of the chunk before (`kept`: its exponent, of the warp's i-th image in lane i), if that brings the")
     (comment "largest finite magnitude of an image to at least 2^13 and not beyond what f16 has, or there is none.")
@@ -2199,11 +2201,12 @@
             (if_constexpr @160 kSplitsStaged
               (then
                 (do @161 (++ unfinished))
-                (for @162 plain none (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (== (call warp_uniform (? (call mbarrier_test (& (at landed oldest)) oldest_parity) 1 0)) 1))) (-- unfinished)
-                  (if @165 (! P::bulk)
+                (while @162 (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (== (call warp_uniform (? (call mbarrier_test (& (at landed oldest)) oldest_parity) 1 0)) 1)))
+                  (if @164 (! P::bulk)
                     (then
-                      (do @166 (call async_copy_wait kUnderWay))))
-                  (do @168 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))))))
+                      (do @165 (call async_copy_wait kUnderWay))))
+                  (do @167 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))
+                  (do @168 (-- unfinished))))))
           (if @172 (> P::cluster 1)
             (then
               (comment @172 "with the consumers, in add_up_cluster()")
