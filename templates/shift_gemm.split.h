@@ -26,10 +26,11 @@ static_assert(kSplitters % kTogether == 0, "a line's threads are all there");
 // A thread's piece: two channels of kWide positions, with channels last four of one.
 using Piece = float[P::channels_last ? 4 : 2 * kWide];
 
-// Where the thread's i-th piece begins, behind its first one; and whether there is one.
+// Where the thread's i-th piece begins, behind its first one.
 __host__ __device__ constexpr int place_of_piece(int i) {
   return i / kTurns * kLinesAtOnce * kLinePitch + i % kTurns * kTogether * kWide;
 }
+// Whether there is one.
 __device__ __forceinline__ bool has_piece(int i, int thread) {
   return i < kPieces && (kLines % kLinesAtOnce == 0 || i / kTurns * kLinesAtOnce + thread / kTogether < kLines) &&
          (kLinePieces % kTogether == 0 || i % kTurns * kTogether + thread % kTogether < kLinePieces);
@@ -77,9 +78,10 @@ __device__ __forceinline__ void store_piece_split(float* to, const Piece& piece,
   }
 }
 
-// The largest magnitude of a thread's pieces of an image. NaN don't count.
 constexpr int kMostBatch = kWideProducers ? 2 : 4;  // pieces that are read together: registers
 constexpr int kBatch = ceil_div(kPieces, ceil_div(kPieces, kMostBatch));
+
+// The largest magnitude of a thread's pieces of an image. NaN don't count.
 __device__ __forceinline__ float largest_of_pieces(const float* own, int thread) {
   float most[2] = {0, 0};
 #pragma unroll
@@ -140,9 +142,10 @@ __device__ __forceinline__ void split_pieces(float* own, int thread, float scale
 // back when they have the next one, so those before these two must have been finished.
 constexpr int kUnderWay = P::bulk || P::stages < 5 ? P::stages - 2 : 2;
 
-// Splits the oldest stage under way, of this chunk of a tile, and says that it is there; goes on to the next one. x
-// keeps the scale of the chunk before (`kept`: its exponent, of the warp's i-th image in lane i), if that brings the
-// largest finite magnitude of an image to at least 2^13 and not beyond what f16 has, or there is none.
+// Splits the oldest stage under way, of this chunk of a tile, and says that it is there; goes on to the next one.
+// x keeps the scale that it had in the chunk before, if that brings the largest magnitude of an image to at least 2^13
+// and not beyond what f16 has, or there is none. Lane i has the exponent of the warp's i-th image, `kept`. Where there
+// are infinities, finite magnitudes are looked for anew.
 __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
                                              unsigned long long* landed, int& oldest, unsigned int& parity, int& chunk,
                                              int& kept, int thread) {

@@ -63,7 +63,7 @@ __host__ __device__ constexpr int sums_of_column(int kw) {
 __host__ __device__ constexpr int shift_of_tap(int kw) {
   return offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) - kFirstColumn - kRunStart;
 }
-// The operands of a run that some tap takes, each by the bit of its first position; whether each one is taken.
+// The operands of a run that some tap takes, each by the bit of its first position.
 static_assert(!P::split || kRun <= 32, "a bit for each operand");
 __host__ __device__ constexpr unsigned int taken_operands() {
   unsigned int taken = 0;
@@ -76,6 +76,12 @@ __host__ __device__ constexpr unsigned int taken_operands() {
 }
 constexpr unsigned int kTaken = taken_operands();
 constexpr bool kAllTaken = kTaken == (1u << (kRun - 1) % 32) - 1;
+
+// Whether some tap takes the operand whose first position is this one of a run.
+__host__ __device__ constexpr bool is_taken(int place) {
+  return (kTaken >> place & 1u) != 0;
+}
+
 __host__ __device__ constexpr int operand_of_tap(int kh, int kw, int step) {
   return ((kh * P::kernel_w + kw) / kMerged * kSteps + step) * kProductBytes;
 }

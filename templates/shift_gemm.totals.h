@@ -12,7 +12,7 @@
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, bool is_read) {
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
-    if (kAllTaken || (kTaken >> i & 1u) != 0) {
+    if (kAllTaken || is_taken(i)) {
 #pragma unroll
       for (int word = 0; word < 4; ++word) {
         run[i][word] = words[word / 2][i + word % 2] | (is_read ? run[i][word] & zero : word % 2 == 1 ? zero : 0);
@@ -118,28 +118,23 @@ __device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[kSums][kTiles]
   }
 }
 
-// Gives sums and totals one scale, the smaller one of theirs. It is undone in two factors where one would be no float.
+// Takes sums to a scale of 2^difference times theirs.
+__device__ __forceinline__ void scale_sums(Sums (&sums)[kSums][kTiles], int difference) {
+#pragma unroll
+  for (int i = 0; i < kSums * kTileSums; ++i) {
+    sum_at(sums, i) = scaled_by(sum_at(sums, i), difference);
+  }
+}
+
+// Gives sums and totals one scale, the smaller one of theirs.
 __device__ __forceinline__ void bring_together(Sums (&sums)[kSums][kTiles], float4* totals, int& exponent, int& total) {
   const int less = min(exponent, total);
-  const float first = power_of_two((less - exponent) / 2);
-  const float second = power_of_two(less - exponent - (less - exponent) / 2);
-#pragma unroll
-  for (int part = 0; part < kSums; ++part) {
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-      for (int i = 0; i < kProductColumns / 2; ++i) {
-        sums[part][tile][i] = sums[part][tile][i] * first * second;
-      }
-    }
-  }
-  const float third = power_of_two((less - total) / 2);
-  const float fourth = power_of_two(less - total - (less - total) / 2);
+  scale_sums(sums, less - exponent);
 #pragma unroll 4
   for (int i = 0; i < kPhases * kTiles * P::columns / 8; ++i) {
     const float4 value = totals[i * kConsumers];
-    totals[i * kConsumers] = make_float4(value.x * third * fourth, value.y * third * fourth, value.z * third * fourth,
-                                         value.w * third * fourth);
+    totals[i * kConsumers] = make_float4(scaled_by(value.x, less - total), scaled_by(value.y, less - total),
+                                         scaled_by(value.z, less - total), scaled_by(value.w, less - total));
   }
   exponent = less;
   total = less;

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "0e0b4e68cb4bcc4b7fc542f08b6ec3142e1beb90c660f33910ff5238642f76e9")
+  (digest "5f2b250bacd69f3b6abeb17917d150ed4ed479d9375933ce5650c654c0ff4ac8")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -572,17 +572,21 @@
     (return @7 taken))
   (constant @77 "unsigned int" kTaken (call taken_operands))
   (constant @78 bool kAllTaken (== kTaken (- (<< 1u (% (- kRun 1) 32)) 1)))
-  (function @79 constexpr int operand_of_tap
+  (function @81 constexpr bool is_taken
+    (comment "Whether some tap takes the operand whose first position is this one of a run.")
+    (argument int place)
+    (return @1 (!= (& (>> kTaken place) 1u) 0)))
+  (function @85 constexpr int operand_of_tap
     (argument int kh)
     (argument int kw)
     (argument int step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
-  (constant @84 int kStepPitch (? P::channels_last kDepth (* kDepth kChannelPitch)))
-  (function @85 constexpr int staged_row
+  (constant @90 int kStepPitch (? P::channels_last kDepth (* kDepth kChannelPitch)))
+  (function @91 constexpr int staged_row
     (argument int step)
     (argument int offset)
     (return @1 (? (&& P::channels_last P::bulk) (+ (* (* offset (/ kRowPitch P::run)) kRunPitch) (* step kDepth)) (? P::channels_last (+ (* (+ (* offset kRowPitch) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kRowPitch)) kRunStart)))))
-  (function @92 constexpr bool has_taps
+  (function @98 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -592,12 +596,12 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @104 constexpr bool all_have_taps
+  (function @110 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @111 bool kAllHaveTaps (call all_have_taps))
+  (constant @117 bool kAllHaveTaps (call all_have_taps))
   (file "shift_gemm.weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
@@ -1210,7 +1214,7 @@
     (argument "unsigned int" zero)
     (argument bool is_read)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (- kRun 1)) (++ i)
-      (if @3 (|| kAllTaken (!= (& (>> kTaken i) 1u) 0))
+      (if @3 (|| kAllTaken (call is_taken i))
         (then
           (for @5 (pragma "unroll") (declare @5 int word 0) (< word 4) (++ word)
             (do @6 (= (at (at run i) word) (| (at (at words (/ word 2)) (+ i (% word 2))) (? is_read (& (at (at run i) word) zero) (? (== (% word 2) 1) zero 0)))))
@@ -1293,28 +1297,28 @@
         (for @8 (pragma "unroll") (declare @8 int i 0) (< i (* kPhaseSums kTileSums)) (++ i)
           (declare @9 (reference float) low (call sum_at sums (+ (* kPhaseSums kTileSums) i)))
           (do @10 (= low (? (call is_finite (call sum_at sums i)) low 0)))))))
-  (function @122 device void bring_together
-    (comment "Gives sums and totals one scale, the smaller one of theirs. It is undone in two factors where one would be no float.")
+  (function @122 device void scale_sums
+    (comment "Takes sums to a scale of 2^difference times theirs.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument int difference)
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
+      (do @3 (= (call sum_at sums i) (call scaled_by (call sum_at sums i) difference)))))
+  (function @130 device void bring_together
+    (comment "Gives sums and totals one scale, the smaller one of theirs.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (pointer float4) totals)
     (argument (reference int) exponent)
     (argument (reference int) total)
     (declare @1 (const int) less (call min exponent total))
-    (declare @2 (const float) first (call power_of_two (/ (- less exponent) 2)))
-    (declare @3 (const float) second (call power_of_two (- (- less exponent) (/ (- less exponent) 2))))
-    (for @5 (pragma "unroll") (declare @5 int part 0) (< part kSums) (++ part)
-      (for @7 (pragma "unroll") (declare @7 int tile 0) (< tile kTiles) (++ tile)
-        (for @9 (pragma "unroll") (declare @9 int i 0) (< i (/ kProductColumns 2)) (++ i)
-          (do @10 (= (at (at (at sums part) tile) i) (* (* (at (at (at sums part) tile) i) first) second))))))
-    (declare @14 (const float) third (call power_of_two (/ (- less total) 2)))
-    (declare @15 (const float) fourth (call power_of_two (- (- less total) (/ (- less total) 2))))
-    (for @17 (pragma "unroll 4") (declare @17 int i 0) (< i (/ (* (* kPhases kTiles) P::columns) 8)) (++ i)
-      (declare @18 (const float4) value (at totals (* i kConsumers)))
-      (do @19 (= (at totals (* i kConsumers)) (call make_float4 (* (* (. value x) third) fourth) (* (* (. value y) third) fourth) (* (* (. value z) third) fourth) (* (* (. value w) third) fourth)))))
-    (do @22 (= exponent less))
-    (do @23 (= total less)))
-  (function @151 device void add_up
+    (do @2 (call scale_sums sums (- less exponent)))
+    (for @4 (pragma "unroll 4") (declare @4 int i 0) (< i (/ (* (* kPhases kTiles) P::columns) 8)) (++ i)
+      (declare @5 (const float4) value (at totals (* i kConsumers)))
+      (do @6 (= (at totals (* i kConsumers)) (call make_float4 (call scaled_by (. value x) (- less total)) (call scaled_by (. value y) (- less total)) (call scaled_by (. value z) (- less total)) (call scaled_by (. value w) (- less total))))))
+    (do @9 (= exponent less))
+    (do @10 (= total less)))
+  (function @146 device void add_up
     (comment "Adds the sums to the totals, where there are any. That becomes the totals; or, `last` in a tile, it is taken to units")
     (comment "of the result and put into the place of the sums. `totals` are the thread's; `exponents` are of the weights' scales,")
     (comment "of its first column and those behind.")
@@ -1354,7 +1358,7 @@
     (do @33 (= (. held rows) 0))
     (do @34 (= (. held added) (! last)))
     (do @35 (= (. held total) exponent)))
-  (function @190 device void put_away
+  (function @185 device void put_away
     (comment "Adds the sums to the totals; the next products begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1367,7 +1371,7 @@
         (do @3 (call wgmma_wait 0))))
     (do @5 (call pin sums))
     (do @6 (call add_up sums held totals exponents image false)))
-  (function @201 device void choose_scale
+  (function @196 device void choose_scale
     (comment "Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as")
     (comment "those of terms enough are.")
     (attributes "__forceinline__")
@@ -1385,32 +1389,32 @@
           (then
             (do @6 (call put_away sums held totals exponents image))))))
     (do @9 (= (. held exponent) exponent)))
-  (function @213 device void clear
+  (function @208 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
       (do @3 (= (call sum_at sums i) 0))))
-  (function @221 constexpr int offset_of_used
+  (function @216 constexpr int offset_of_used
     (comment "The offset of the row-th staged row that some tap reads; whether these follow one another in equal distances.")
     (argument int row)
     (declare @1 int offset 0)
     (while @2 (|| (! (call is_used offset)) (!= (call used_before offset) row))
       (do @3 (++ offset)))
     (return @5 offset))
-  (function @228 constexpr bool are_even
+  (function @223 constexpr bool are_even
     (declare @1 bool even true)
     (for @2 plain (declare @2 int row 0) (< row kUsedRows) (++ row)
       (do @3 (= even (&& even (== (* (call offset_of_used row) (- kUsedRows 1)) (* row (- kOffsetsH 1)))))))
     (return @5 even))
-  (constant @235 bool kEven (call are_even))
-  (constant @236 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
-  (function @240 constexpr int place_of_row
+  (constant @230 bool kEven (call are_even))
+  (constant @231 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
+  (function @235 constexpr int place_of_row
     (comment "Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.")
     (argument int row)
     (return @1 (+ (+ (call staged_row 0 0) (? (== kUsedRows 1) (* row kStepPitch) (? (== kSteps 1) 0 (* (/ row kUsedRows) kStepPitch)))) (? (== kUsedRows 1) 0 (? (! kEven) (* (call offset_of_used (% row kUsedRows)) (- (call staged_row 0 1) (call staged_row 0 0))) (? (== kSteps 1) (* row kUsedPitch) (* (% row kUsedRows) kUsedPitch)))))))
-  (constant @251 bool kUniform (== kUsedRows kBlockTapRows))
-  (constant @252 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
-  (function @256 device void multiply_taps
+  (constant @246 bool kUniform (== kUsedRows kBlockTapRows))
+  (constant @247 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
+  (function @251 device void multiply_taps
     (comment "The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the")
     (comment "first of a phase begin its sums, where `later` is 0.")
     (attributes "__forceinline__")
@@ -1437,7 +1441,7 @@
           (for @15 unrolled (declare @15 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
             (do @16 (call multiply_part sums (+ (? kUniform 0 (call sums_of_row kh)) (call sums_of_column kw)) run (call shift_of_tap kw) (call wgmma_descriptor_move weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
               (trail "tap {kw} of a row")))))))
-  (function @283 device void multiply_split
+  (function @278 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
@@ -1673,15 +1677,16 @@
   (alias @27 Piece (array float (? P::channels_last 4 (* 2 kWide)))
     (comment "A thread's piece: two channels of kWide positions, with channels last four of one."))
   (function @30 constexpr int place_of_piece
-    (comment "Where the thread's i-th piece begins, behind its first one; and whether there is one.")
+    (comment "Where the thread's i-th piece begins, behind its first one.")
     (argument int i)
     (return @1 (+ (* (* (/ i kTurns) kLinesAtOnce) kLinePitch) (* (* (% i kTurns) kTogether) kWide))))
-  (function @33 device bool has_piece
+  (function @34 device bool has_piece
+    (comment "Whether there is one.")
     (attributes "__forceinline__")
     (argument int i)
     (argument int thread)
     (return @1 (&& (&& (< i kPieces) (|| (== (% kLines kLinesAtOnce) 0) (< (+ (* (/ i kTurns) kLinesAtOnce) (/ thread kTogether)) kLines))) (|| (== (% kLinePieces kTogether) 0) (< (+ (* (% i kTurns) kTogether) (% thread kTogether)) kLinePieces)))))
-  (function @39 device void load_piece
+  (function @40 device void load_piece
     (comment "Takes a piece to registers; zeros where there is none.")
     (attributes "__forceinline__")
     (argument (reference Piece) piece)
@@ -1699,7 +1704,7 @@
           (declare @10 (const float2) v (? exists (* (reinterpret_cast (pointer (const float2)) (+ from (* half kChannelPitch)))) (call make_float2 0 0)))
           (do @11 (= (at piece (* half 2)) (. v x)))
           (do @12 (= (at piece (+ (* half 2) 1)) (. v y)))))))
-  (function @57 device void store_piece_split
+  (function @58 device void store_piece_split
     (comment "Splits a piece, and puts its parts where it was.")
     (attributes "__forceinline__")
     (argument (pointer float) to)
@@ -1724,7 +1729,8 @@
             (do @18 (= (* (reinterpret_cast (pointer uint2) (+ words kChannelPitch))) (call make_uint2 (. (at pairs 0) low) (. (at pairs 1) low)))))))))
   (constant @81 int kMostBatch (? kWideProducers 2 4))
   (constant @82 int kBatch (call ceil_div kPieces (call ceil_div kPieces kMostBatch)))
-  (function @83 device float largest_of_pieces
+  (function @85 device float largest_of_pieces
+    (comment "The largest magnitude of a thread's pieces of an image. NaN don't count.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
     (argument int thread)
@@ -1737,7 +1743,7 @@
         (for @12 (pragma "unroll") (declare @12 int v 0) (< v (? P::channels_last 4 (* 2 kWide))) (++ v)
           (do @13 (= (at most (% v 2)) (call fmaxf (at most (% v 2)) (call fabsf (at (at pieces i) v))))))))
     (return @17 (call fmaxf (at most 0) (at most 1))))
-  (function @104 device float largest_finite_of_pieces
+  (function @106 device float largest_finite_of_pieces
     (comment "The same of what is finite, which is seldom asked for: piece by piece.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
@@ -1749,7 +1755,7 @@
       (for @7 (pragma "unroll") (declare @7 int v 0) (< v (? P::channels_last 4 (* 2 kWide))) (++ v)
         (do @8 (= most (call larger_finite most (at piece v))))))
     (return @11 most))
-  (function @119 device void split_pieces
+  (function @121 device void split_pieces
     (comment "Splits a thread's pieces of an image. Those that the last thread lacks, if not others too, are done one by one.")
     (attributes "__forceinline__")
     (argument (pointer float) own)
@@ -1768,11 +1774,12 @@
               (then
                 (do @13 (call load_piece (at pieces i) (+ own (call place_of_piece (+ batch i))) true))
                 (do @14 (call store_piece_split (+ own (call place_of_piece (+ batch i))) (at pieces i) scale)))))))))
-  (constant @141 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
-  (function @146 device void finish_stage
-    (comment "Splits the oldest stage under way, of this chunk of a tile, and says that it is there; goes on to the next one. x")
-    (comment "keeps the scale of the chunk before (`kept`: its exponent, of the warp's i-th image in lane i), if that brings the")
-    (comment "largest finite magnitude of an image to at least 2^13 and not beyond what f16 has, or there is none.")
+  (constant @143 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
+  (function @149 device void finish_stage
+    (comment "Splits the oldest stage under way, of this chunk of a tile, and says that it is there; goes on to the next one.")
+    (comment "x keeps the scale that it had in the chunk before, if that brings the largest magnitude of an image to at least 2^13")
+    (comment "and not beyond what f16 has, or there is none. Lane i has the exponent of the warp's i-th image, `kept`. Where there")
+    (comment "are infinities, finite magnitudes are looked for anew.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
     (argument (pointer "unsigned long long") full)
