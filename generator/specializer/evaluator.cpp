@@ -84,19 +84,25 @@ const Version& Evaluator::specialise_kernel(const Function& kernel, const std::s
 
 namespace {
 
-/// The text without those one-line cases of a switch that are for none of these constants.
-std::string without_cases(const std::string& text, const std::set<std::string>& constants) {
-  constexpr std::string_view kCase = "    case ";
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
-    const std::string_view line = std::string_view(text).substr(at, end - at);
-    const std::size_t colon = line.find(':');
-    const bool is_case = line.starts_with(kCase) && colon != line.npos && line.find("break;") != line.npos;
-    if (!is_case || constants.contains(std::string(line.substr(kCase.size(), colon - kCase.size())))) {
-      out += line;
+/// The text with those cases of a switch only that are for one of these constants, each on a line.
+std::string with_cases(const std::string& text, const std::set<std::string>& constants) {
+  constexpr std::string_view kCase = "\n    case ";
+  constexpr std::string_view kBreak = "break;";
+  std::string out = text;
+  for (std::size_t at = out.find(kCase); at != out.npos; at = out.find(kCase, at)) {
+    const std::size_t value = at + kCase.size();
+    const std::size_t end = out.find(kBreak, at) + kBreak.size();
+    if (!constants.contains(out.substr(value, out.find(':', at) - value))) {
+      out.erase(at, end - at);
+      continue;
     }
-    at = end;
+    std::string line;
+    for (std::size_t i = value; i < end; ++i) {
+      const bool is_blank = out[i] == '\n' || out[i] == ' ';
+      line += is_blank ? (line.back() == ' ' ? "" : " ") : std::string(1, out[i]);
+    }
+    out.replace(value, end - value, line);
+    at = value;
   }
   return out;
 }
@@ -146,7 +152,7 @@ void Evaluator::collect(Output& output, std::set<std::string> reached) {
       const auto constants = constants_.find(primitive->name);
       if (constants != constants_.end() && !constants->second.contains("")) {
         std::string& text = output.primitives.back().text;
-        text = without_cases(text, constants->second);
+        text = with_cases(text, constants->second);
       }
     }
   }

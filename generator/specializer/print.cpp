@@ -10,7 +10,7 @@ namespace {
 
 using Kind = Residual::Kind;
 
-constexpr std::size_t kShortColumns = 100;  // of a loop or an `if` that is one line
+constexpr std::size_t kShortColumns = 110;  // of a loop or an `if` that is one line
 
 /// Head and body of a function on a line, if each is a line and both fit; else nothing.
 std::string joined(const std::vector<std::string>& head, const std::vector<std::string>& body) {
@@ -21,29 +21,35 @@ std::string joined(const std::vector<std::string>& head, const std::vector<std::
   return whole.size() <= kColumns ? whole : "";
 }
 
-/// A primitive's text; its function is on a line where it can be.
+/// A primitive's text: lists of an asm statement's operands follow one another on a line, and so does the whole
+/// function, where it can be.
 std::string shortened(const std::string& text) {
   std::vector<std::string> lines;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
+    const std::string line = text.substr(at, end - at);
+    const std::size_t first = line.find_first_not_of(' ');
+    const bool is_list = first != line.npos && line[first] == ':';
+    if (is_list && !lines.empty() && lines.back().size() + 1 + line.size() - first <= kColumns) {
+      lines.back() += " " + line.substr(first);
+    } else {
+      lines.push_back(line);
+    }
     at = end + 1;
   }
   const std::size_t count = lines.size();
-  if (count < 3 || lines[count - 1] != "}" || !lines[count - 3].starts_with("__device__") ||
-      !lines[count - 3].ends_with('{')) {
-    return text;
+  if (count >= 3 && lines[count - 1] == "}" && lines[count - 3].starts_with("__device__") &&
+      lines[count - 3].ends_with('{')) {
+    if (const std::string whole = joined({lines[count - 3]}, {lines[count - 2]}); !whole.empty()) {
+      lines.resize(count - 3);
+      lines.push_back(whole);
+    }
   }
-  const std::string whole = joined({lines[count - 3]}, {lines[count - 2]});
-  if (whole.empty()) {
-    return text;
-  }
-  lines.resize(count - 3);
   std::string out;
   for (const std::string& line : lines) {
-    out += line + "\n";
+    out += (out.empty() ? "" : "\n") + line;
   }
-  return out + whole;
+  return out;
 }
 
 class Printer {
@@ -344,15 +350,15 @@ Text print(const Output& output, const std::string& head) {
     }
     printer.line("#endif", 0);
   }
-  // An item that stands directly below an alias in the template does so here.
-  const Alias* above = nullptr;
+  // An item that stands directly below a type in the template does so here.
+  Place behind_type;  // the line below the type just printed
   const auto separate = [&](const Place& place, const std::vector<std::string>& comment) {
-    const bool together = above != nullptr && above->place.file == place.file &&
-                          above->place.line + 1 + static_cast<int>(comment.size()) == place.line;
+    const bool together =
+        behind_type.file == place.file && behind_type.line + static_cast<int>(comment.size()) == place.line;
     if (!together) {
       printer.line("", 0);
     }
-    above = nullptr;
+    behind_type = {};
   };
   std::size_t next = 0;  // of the types
   const auto types_before = [&](std::size_t order) {
@@ -360,9 +366,11 @@ Text print(const Output& output, const std::string& head) {
       const ResidualType& type = output.types[next];
       if (type.alias != nullptr) {
         separate(type.alias->place, type.alias->comment);
-        above = type.alias;
+        behind_type = {type.alias->place.file, type.alias->place.line + 1};
       } else {
         separate(type.record->place, type.record->comment);
+        const int lines = static_cast<int>(type.record->fields.size()) + 2;
+        behind_type = {type.record->place.file, type.record->place.line + lines};
       }
       if (type.alias != nullptr) {
         const int line = line_of(type.alias->place);

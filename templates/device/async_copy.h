@@ -38,26 +38,39 @@ __device__ __forceinline__ void async_copy_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// clang-format off
-
 // Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still under way.
 //
 // Copies that are in no group yet are not waited for.
 __device__ __forceinline__ void async_copy_wait(int pending) {
   switch (pending) {
-    case 0: asm volatile("cp.async.wait_group 0;" ::: "memory"); break;
-    case 1: asm volatile("cp.async.wait_group 1;" ::: "memory"); break;
-    case 2: asm volatile("cp.async.wait_group 2;" ::: "memory"); break;
-    case 3: asm volatile("cp.async.wait_group 3;" ::: "memory"); break;
-    case 4: asm volatile("cp.async.wait_group 4;" ::: "memory"); break;
-    case 5: asm volatile("cp.async.wait_group 5;" ::: "memory"); break;
-    case 6: asm volatile("cp.async.wait_group 6;" ::: "memory"); break;
-    case 7: asm volatile("cp.async.wait_group 7;" ::: "memory"); break;
-    default: __trap();
+    case 0:
+      asm volatile("cp.async.wait_group 0;" ::: "memory");
+      break;
+    case 1:
+      asm volatile("cp.async.wait_group 1;" ::: "memory");
+      break;
+    case 2:
+      asm volatile("cp.async.wait_group 2;" ::: "memory");
+      break;
+    case 3:
+      asm volatile("cp.async.wait_group 3;" ::: "memory");
+      break;
+    case 4:
+      asm volatile("cp.async.wait_group 4;" ::: "memory");
+      break;
+    case 5:
+      asm volatile("cp.async.wait_group 5;" ::: "memory");
+      break;
+    case 6:
+      asm volatile("cp.async.wait_group 6;" ::: "memory");
+      break;
+    case 7:
+      asm volatile("cp.async.wait_group 7;" ::: "memory");
+      break;
+    default:
+      __trap();
   }
 }
-
-// clang-format on
 
 // Waits for all copies of this thread, in groups or not.
 __device__ __forceinline__ void async_copy_wait_all() {

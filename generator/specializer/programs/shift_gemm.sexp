@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "5f2b250bacd69f3b6abeb17917d150ed4ed479d9375933ce5650c654c0ff4ac8")
+  (digest "d7afd05d6ee18331de5d82353969945b07c37baf757af11ef53ab3b962724491")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -158,9 +158,9 @@
   (primitive @25 void async_copy_16 (uses shared_address) "// Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.\n__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
   (primitive @31 void async_copy_16_l1 (uses shared_address) "// Copies as async_copy_16() does, and keeps the bytes in L1 too, for sources that are read again soon.\n__device__ __forceinline__ void async_copy_16_l1(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 16, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
   (primitive @37 void async_copy_commit (uses) "// Closes a group: all copies of this thread since the last one. An empty group is legal.\n__device__ __forceinline__ void async_copy_commit() {\n  asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}")
-  (primitive @46 void async_copy_wait (uses) "// Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still under way.\n__device__ __forceinline__ void async_copy_wait(int pending) {\n  switch (pending) {\n    case 0: asm volatile(\"cp.async.wait_group 0;\" ::: \"memory\"); break;\n    case 1: asm volatile(\"cp.async.wait_group 1;\" ::: \"memory\"); break;\n    case 2: asm volatile(\"cp.async.wait_group 2;\" ::: \"memory\"); break;\n    case 3: asm volatile(\"cp.async.wait_group 3;\" ::: \"memory\"); break;\n    case 4: asm volatile(\"cp.async.wait_group 4;\" ::: \"memory\"); break;\n    case 5: asm volatile(\"cp.async.wait_group 5;\" ::: \"memory\"); break;\n    case 6: asm volatile(\"cp.async.wait_group 6;\" ::: \"memory\"); break;\n    case 7: asm volatile(\"cp.async.wait_group 7;\" ::: \"memory\"); break;\n    default: __trap();\n  }\n}")
-  (primitive @63 void async_copy_wait_all (uses) "// Waits for all copies of this thread, in groups or not.\n__device__ __forceinline__ void async_copy_wait_all() {\n  asm volatile(\"cp.async.wait_all;\" ::: \"memory\");\n}")
-  (primitive @70 void async_copy_arrive (uses shared_address) "// Arrives at an mbarrier once all copies that this thread has asked for so far are in shared memory; does not wait.\n__device__ __forceinline__ void async_copy_arrive(unsigned long long* barrier) {\n  asm volatile(\"cp.async.mbarrier.arrive.noinc.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
+  (primitive @44 void async_copy_wait (uses) "// Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still under way.\n__device__ __forceinline__ void async_copy_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
+  (primitive @76 void async_copy_wait_all (uses) "// Waits for all copies of this thread, in groups or not.\n__device__ __forceinline__ void async_copy_wait_all() {\n  asm volatile(\"cp.async.wait_all;\" ::: \"memory\");\n}")
+  (primitive @83 void async_copy_arrive (uses shared_address) "// Arrives at an mbarrier once all copies that this thread has asked for so far are in shared memory; does not wait.\n__device__ __forceinline__ void async_copy_arrive(unsigned long long* barrier) {\n  asm volatile(\"cp.async.mbarrier.arrive.noinc.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
   (file "device/barrier.h")
   (primitive @17 void mbarrier_init (uses shared_address) "// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.\n__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {\n  asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" ::\"r\"(shared_address(barrier)), \"r\"(count) : \"memory\");\n}")
   (primitive @22 void mbarrier_invalidate (uses shared_address) "// Ends the barrier's life; its bytes may be used for something else then. Nothing may be waiting or under way.\n__device__ __forceinline__ void mbarrier_invalidate(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.inval.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
@@ -1052,19 +1052,18 @@
     (for @4 plain (declare @4 int i (/ thread kTogether)) (< i kRows) (+= i (/ kProducers kTogether))
       (declare @5 (const int) iy (+ first_row (% i kStagedRows)))
       (declare @6 (const int) image (% (/ i kStagedRows) P::tile_n))
-      (declare @7 (const int) channel (/ i kImageRows))
-      (declare @8 (const bool) is_copied (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< channel channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)))
-      (declare @10 (pointer Element) staged (+ (+ to (* channel kChannelPitch)) (* (% i kImageRows) kRowPitch)))
-      (for @11 plain (declare @11 int column (? (&& kSkewed is_copied) kRowPitch (* (% thread kTogether) kPiece))) (< column kRowPitch) (+= column (* kTogether kPiece))
-        (declare @13 (const int) ix (+ first_column column))
-        (if @14 (|| (|| (|| kSkewed (! is_copied)) (< ix 0)) (>= ix in_w))
+      (declare @7 (const bool) is_copied (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< (/ i kImageRows) channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)))
+      (declare @9 (pointer Element) staged (+ (+ to (* (/ i kImageRows) kChannelPitch)) (* (% i kImageRows) kRowPitch)))
+      (for @10 plain (declare @10 int column (? (&& kSkewed is_copied) kRowPitch (* (% thread kTogether) kPiece))) (< column kRowPitch) (+= column (* kTogether kPiece))
+        (declare @12 (const int) ix (+ first_column column))
+        (if @13 (|| (|| (|| kSkewed (! is_copied)) (< ix 0)) (>= ix in_w))
           (then
-            (do @15 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0)))))))
-    (do @19 (call fence_proxy_async)
+            (do @14 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0)))))))
+    (do @18 (call fence_proxy_async)
       (trail "the next bulk copies to these places come behind it"))
-    (if @20 kByWarps
+    (if @19 kByWarps
       (then
-        (do @21 (call __syncwarp)
+        (do @20 (call __syncwarp)
           (trail "one lane arrives for all")))))
   (file "shift_gemm.operands.h")
   (record @6 Place
