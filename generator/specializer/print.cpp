@@ -137,8 +137,9 @@ class Printer {
     }
     head.push_back({Piece::Kind::kClose, {}});
     add_text(head, ") {");
-    if (const std::string whole = one_line(head, version.body, 0); !whole.empty() && version.body[0].trail.empty()) {
-      line(whole, template_line);
+    if (const std::string whole = one_line(head, version.body, 0);
+        !is_kernel && !whole.empty() && version.body[0].trail.empty()) {
+      line(whole, version.body[0].line);
       return;
     }
     pieces(head, 0, template_line);
@@ -197,9 +198,9 @@ class Printer {
     const std::string& trail = r.trail.empty() ? r.body[0].trail : r.trail;
     const std::string text = comment_text(trail);
     if (trail.empty()) {
-      line(whole, r.line);
+      line(whole, r.body[0].line);
     } else if (whole.size() + 2 + text.size() <= kColumns) {
-      trailed_line(whole, text, r.line);
+      trailed_line(whole, text, r.body[0].line);
     } else {
       return false;
     }
