@@ -232,18 +232,31 @@ constexpr int kUsedPitch =
     (staged_row(0, 1) - staged_row(0, 0)) * (kUsedRows > 1 ? (kOffsetsH - 1) / (kUsedRows - 1) : 1);
 
 // Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.
-__host__ __device__ constexpr int place_of_row(int row) {
-  return staged_row(0, 0) +
-         (kUsedRows == 1 ? row * kStepPitch
-          : kSteps == 1  ? 0
-                         : row / kUsedRows * kStepPitch) +
-         (kUsedRows == 1 ? 0
-          : !kEven       ? offset_of_used(row % kUsedRows) * (staged_row(0, 1) - staged_row(0, 0))
-          : kSteps == 1  ? row * kUsedPitch
-                         : row % kUsedRows * kUsedPitch);
+__device__ __forceinline__ int place_of_row(int row) {
+  const int first = staged_row(0, 0) + (kSteps == 1 ? 0 : row / kUsedRows * kStepPitch);
+  const int used = kSteps == 1 ? row : row % kUsedRows;
+  if (kEven) {
+    return kUsedRows == 1 ? first : first + used * kUsedPitch;
+  }
+  int behind = 0;
+  CONVTGEN_UNROLL
+  for (int i = 1; i < kUsedRows; ++i) {
+    if (used == i) {
+      behind = staged_row(0, offset_of_used(i)) - staged_row(0, 0);
+    }
+  }
+  return first + behind;
 }
 
-constexpr bool kUniform = kUsedRows == kBlockTapRows;  // each has one row of taps, found by its number
+// Whether each of these has one row of taps, found by its number, and all of the same phase.
+__host__ __device__ constexpr bool are_uniform() {
+  bool uniform = kUsedRows == kBlockTapRows;
+  for (int kh = 1; kh < kBlockTapRows; ++kh) {
+    uniform = uniform && sums_of_row(kh) == sums_of_row(0);
+  }
+  return uniform;
+}
+constexpr bool kUniform = are_uniform();
 constexpr int kTapRowBytes = P::kernel_w / kMerged * kSteps * kProductBytes;
 
 // The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the
@@ -264,7 +277,7 @@ __device__ __forceinline__ void multiply_taps(Sums (&sums)[kSums][kTiles], const
       const int begun = !may_begin ? 1 : P::add_rows > 0 || (kUniform ? row == 0 : row < kUsedRows) ? later : 1;
       CONVTGEN_UNROLL
       for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-        multiply_part(sums, (kUniform ? 0 : sums_of_row(kh)) + sums_of_column(kw), run, shift_of_tap(kw),
+        multiply_part(sums, sums_of_row(kh) + sums_of_column(kw), run, shift_of_tap(kw),
                       wgmma_descriptor_move(weights, operand_of_tap(kh, kw, 0)), is_first_of_row(kw) ? begun : 1,
                       high);  // tap {kw} of a row
       }
@@ -282,7 +295,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
   const unsigned long long operands = wgmma_descriptor(weights, kProductColumns * 16, 128, 0);
   int later = kHasTotals && held.rows > 0 ? 1 : 0;
   Words words[2];
-  load_words(words, rows + place_of_row(0), 1);
+  load_words(words, rows + staged_row(0, 0), 1);
 #pragma unroll
   for (int row = 0; row < kRows; ++row) {
     if (P::add_rows > 0) {

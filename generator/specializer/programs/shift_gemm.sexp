@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "d7afd05d6ee18331de5d82353969945b07c37baf757af11ef53ab3b962724491")
+  (digest "9a644aff6fa336a551949f014155cd6236ce6912792796ab47268eac3a9038cf")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1407,13 +1407,30 @@
     (return @5 even))
   (constant @230 bool kEven (call are_even))
   (constant @231 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
-  (function @235 constexpr int place_of_row
+  (function @235 device int place_of_row
     (comment "Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.")
+    (attributes "__forceinline__")
     (argument int row)
-    (return @1 (+ (+ (call staged_row 0 0) (? (== kUsedRows 1) (* row kStepPitch) (? (== kSteps 1) 0 (* (/ row kUsedRows) kStepPitch)))) (? (== kUsedRows 1) 0 (? (! kEven) (* (call offset_of_used (% row kUsedRows)) (- (call staged_row 0 1) (call staged_row 0 0))) (? (== kSteps 1) (* row kUsedPitch) (* (% row kUsedRows) kUsedPitch)))))))
-  (constant @246 bool kUniform (== kUsedRows kBlockTapRows))
-  (constant @247 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
-  (function @251 device void multiply_taps
+    (declare @1 (const int) first (+ (call staged_row 0 0) (? (== kSteps 1) 0 (* (/ row kUsedRows) kStepPitch))))
+    (declare @2 (const int) used (? (== kSteps 1) row (% row kUsedRows)))
+    (if @3 kEven
+      (then
+        (return @4 (? (== kUsedRows 1) first (+ first (* used kUsedPitch))))))
+    (declare @6 int behind 0)
+    (for @8 unrolled (declare @8 int i 1) (< i kUsedRows) (++ i)
+      (if @9 (== used i)
+        (then
+          (do @10 (= behind (- (call staged_row 0 (call offset_of_used i)) (call staged_row 0 0)))))))
+    (return @13 (+ first behind)))
+  (function @252 constexpr bool are_uniform
+    (comment "Whether each of these has one row of taps, found by its number, and all of the same phase.")
+    (declare @1 bool uniform (== kUsedRows kBlockTapRows))
+    (for @2 plain (declare @2 int kh 1) (< kh kBlockTapRows) (++ kh)
+      (do @3 (= uniform (&& uniform (== (call sums_of_row kh) (call sums_of_row 0))))))
+    (return @5 uniform))
+  (constant @259 bool kUniform (call are_uniform))
+  (constant @260 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
+  (function @264 device void multiply_taps
     (comment "The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the")
     (comment "first of a phase begin its sums, where `later` is 0.")
     (attributes "__forceinline__")
@@ -1438,9 +1455,9 @@
           (declare @12 (const bool) may_begin (&& (! kClears) (|| (|| (> P::add_rows 0) kUniform) (call is_first kh 0))))
           (declare @13 (const int) begun (? (! may_begin) 1 (? (|| (> P::add_rows 0) (? kUniform (== row 0) (< row kUsedRows))) later 1)))
           (for @15 unrolled (declare @15 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-            (do @16 (call multiply_part sums (+ (? kUniform 0 (call sums_of_row kh)) (call sums_of_column kw)) run (call shift_of_tap kw) (call wgmma_descriptor_move weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
+            (do @16 (call multiply_part sums (+ (call sums_of_row kh) (call sums_of_column kw)) run (call shift_of_tap kw) (call wgmma_descriptor_move weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
               (trail "tap {kw} of a row")))))))
-  (function @278 device void multiply_split
+  (function @291 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
@@ -1460,7 +1477,7 @@
     (declare @4 (const "unsigned long long") operands (call wgmma_descriptor weights (* kProductColumns 16) 128 0))
     (declare @5 int later (? (&& kHasTotals (> (. held rows) 0)) 1 0))
     (declare @6 (array Words 2) words)
-    (do @7 (call load_words words (+ rows (call place_of_row 0)) 1))
+    (do @7 (call load_words words (+ rows (call staged_row 0 0)) 1))
     (for @9 (pragma "unroll") (declare @9 int row 0) (< row kRows) (++ row)
       (if @10 (> P::add_rows 0)
         (then
