@@ -501,7 +501,7 @@ __device__ __forceinline__ void choose_scale(Sums (&sums)[2][2], Held& held, con
 }
 
 // Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.
-__device__ int place_of_row(int row) { return row * 40; }
+__device__ __forceinline__ int place_of_row(int row) { return row * 40; }
 
 // The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the
 // first of a phase begin its sums, where `later` is 0.
