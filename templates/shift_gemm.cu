@@ -224,17 +224,17 @@ extern "C" __global__ void __launch_bounds__(256)
 
 #include "shift_gemm.operands.h"
 
+constexpr int kTileSums = kTiles * kProductColumns / 2;  // of phases that one product makes
+// The i-th of a thread's sums.
+__device__ __forceinline__ float& sum_at(Sums (&sums)[kSums][kTiles], int i) {
+  return sums[i / kTileSums][i / (kProductColumns / 2) % kTiles][i % (kProductColumns / 2)];
+}
+
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[kSums][kTiles]) {
 #pragma unroll
-  for (int part = 0; part < kSums; ++part) {
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-      for (int i = 0; i < kProductColumns / 2; ++i) {
-        wgmma_pin(sums[part][tile][i]);
-      }
-    }
+  for (int i = 0; i < kSums * kTileSums; ++i) {
+    wgmma_pin(sum_at(sums, i));
   }
 }
 
@@ -505,13 +505,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         next_stage(stage, parity);
         if constexpr (P::split) {
           ++unfinished;
-          for (; unfinished > kUnderWay || (P::bulk && unfinished > 0 &&
-                                            warp_uniform(mbarrier_test(&landed[oldest], oldest_parity) ? 1 : 0) == 1);
-               --unfinished) {
+          while (unfinished > kUnderWay || (P::bulk && unfinished > 0 &&
+                                            warp_uniform(mbarrier_test(&landed[oldest], oldest_parity) ? 1 : 0) == 1)) {
             if (!P::bulk) {
               async_copy_wait(kUnderWay);
             }
             finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
+            --unfinished;
           }
         }
       }

@@ -74,15 +74,7 @@ __device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (
     }
     arrange(runs[0], words[1], zero, false);
     wgmma_fence();
-    CONVTGEN_UNROLL
-    for (int kh = 0; kh < kBlockTapRows; ++kh) {
-      CONVTGEN_UNROLL
-      for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-        multiply_low(sums, sums_of_tap(kh, kw), runs[0], shift_of_tap(kw),
-                     wgmma_descriptor_move(operands, operand_of_tap(kh, kw, 0)),
-                     is_first(kh, kw) ? later : 1);  // tap ({kh}, {kw})
-      }
-    }
+    multiply_taps(sums, runs[0], operands, 0, later, false);
     wgmma_commit();
     wgmma_wait(1);  // the run of the other part may be overwritten
     if (!P::resident && step == 0) {
@@ -94,15 +86,7 @@ __device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (
     }
     arrange(runs[1], words[0], zero, true);
     wgmma_fence();
-    CONVTGEN_UNROLL
-    for (int kh = 0; kh < kBlockTapRows; ++kh) {
-      CONVTGEN_UNROLL
-      for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-        multiply_high(sums, sums_of_tap(kh, kw), runs[1], shift_of_tap(kw),
-                      wgmma_descriptor_move(operands, operand_of_tap(kh, kw, 0)),
-                      is_first(kh, kw) ? later : 1);  // tap ({kh}, {kw})
-      }
-    }
+    multiply_taps(sums, runs[1], operands, 0, later, true);
     wgmma_commit();
     wgmma_wait(1);
     operands = wgmma_descriptor_move(operands, kProductBytes);

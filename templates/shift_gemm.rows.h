@@ -136,10 +136,9 @@ __device__ __forceinline__ void clear_gaps(Element* to, int channels, int first_
   for (int i = thread / kTogether; i < kRows; i += kProducers / kTogether) {
     const int iy = first_row + i % kStagedRows;
     const int image = i / kStagedRows % P::tile_n;
-    const int channel = i / kImageRows;
-    const bool is_copied = (P::in_channels % P::chunk == 0 || channel < channels) &&
+    const bool is_copied = (P::in_channels % P::chunk == 0 || i / kImageRows < channels) &&
                            (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h;
-    Element* staged = to + channel * kChannelPitch + i % kImageRows * kRowPitch;
+    Element* staged = to + i / kImageRows * kChannelPitch + i % kImageRows * kRowPitch;
     for (int column = kSkewed && is_copied ? kRowPitch : thread % kTogether * kPiece; column < kRowPitch;
          column += kTogether * kPiece) {
       const int ix = first_column + column;

@@ -25,14 +25,14 @@ static_assert(kSplitters % kTogether == 0, "a line's threads are all there");
 // A thread's piece: two channels of kWide positions, with channels last four of one.
 using Piece = float[P::channels_last ? 4 : 2 * kWide];
 
-// Where the thread's i-th piece begins, behind its first one; and whether there is one.
+// Where the thread's i-th piece begins, behind its first one.
 __host__ __device__ constexpr int place_of_piece(int i) {
   return i / kTurns * kLinesAtOnce * kLinePitch + i % kTurns * kTogether * kWide;
 }
+// Whether there is one.
 __device__ __forceinline__ bool has_piece(int i, int thread) {
-  const bool line = kLines % kLinesAtOnce == 0 || i / kTurns * kLinesAtOnce + thread / kTogether < kLines;
-  const bool piece = kLinePieces % kTogether == 0 || i % kTurns * kTogether + thread % kTogether < kLinePieces;
-  return i < kPieces && line && piece;
+  return i < kPieces && (kLines % kLinesAtOnce == 0 || i / kTurns * kLinesAtOnce + thread / kTogether < kLines) &&
+         (kLinePieces % kTogether == 0 || i % kTurns * kTogether + thread % kTogether < kLinePieces);
 }
 
 // Takes a piece to registers; zeros where there is none.
@@ -123,24 +123,18 @@ __device__ __forceinline__ float largest_finite_of_pieces(const float* own, int 
   return most;
 }
 
-// Whether all threads have an i-th piece.
-__host__ __device__ constexpr bool all_have(int i) {
-  return (kLines % kLinesAtOnce == 0 || i / kTurns < kLines / kLinesAtOnce) &&
-         (kLinePieces % kTogether == 0 || i % kTurns < kTurns - 1);
-}
-
-// Splits a thread's pieces of an image. Those that some threads lack are done one by one.
+// Splits a thread's pieces of an image. Those that the last thread lacks, if not others too, are done one by one.
 __device__ __forceinline__ void split_pieces(float* own, int thread, float scale) {
 #pragma unroll
   for (int batch = 0; batch < kPieces; batch += kBatch) {
     Piece pieces[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      load_piece(pieces[i], own + place_of_piece(batch + i), batch + i < kPieces && all_have(batch + i));
+      load_piece(pieces[i], own + place_of_piece(batch + i), has_piece(batch + i, kSplitters - 1));
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (batch + i < kPieces && all_have(batch + i)) {
+      if (has_piece(batch + i, kSplitters - 1)) {
         store_piece_split(own + place_of_piece(batch + i), pieces[i], scale);
       } else if (has_piece(batch + i, thread)) {
         load_piece(pieces[i], own + place_of_piece(batch + i), true);

@@ -53,27 +53,35 @@ __host__ __device__ constexpr int sums_of_tap(int kh, int kw) {
   const int phase_h = kPhaseGroups > 1 ? 0 : phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
   return (phase_h * P::stride_w + phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w)) / kMerged;
 }
+// The first sums of a row's phases, and a tap's behind them.
+__host__ __device__ constexpr int sums_of_row(int kh) {
+  return kPhaseGroups > 1 ? 0 : phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) * (P::stride_w / kMerged);
+}
+__host__ __device__ constexpr int sums_of_column(int kw) {
+  return phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) / kMerged;
+}
 __host__ __device__ constexpr int shift_of_tap(int kw) {
   return offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) - kFirstColumn - kRunStart;
 }
-// Whether some tap takes the operand whose first position is this one of a run; whether each operand is taken.
-__host__ __device__ constexpr bool is_taken(int place) {
-  bool taken = false;
+// The operands of a run that some tap takes, each by the bit of its first position.
+static_assert(!P::split || kRun <= 32, "a bit for each operand");
+__host__ __device__ constexpr unsigned int taken_operands() {
+  unsigned int taken = 0;
   for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
     for (int tile = 0; tile < kTiles; ++tile) {
-      taken = taken || 2 * tile + shift_of_tap(kw) == place;
+      taken |= 1u << (2 * tile + shift_of_tap(kw)) % 32;
     }
   }
   return taken;
 }
-__host__ __device__ constexpr bool all_are_taken() {
-  bool all = true;
-  for (int place = 0; place < kRun - 1; ++place) {
-    all = all && is_taken(place);
-  }
-  return all;
+constexpr unsigned int kTaken = taken_operands();
+constexpr bool kAllTaken = kTaken == (1u << (kRun - 1) % 32) - 1;
+
+// Whether some tap takes the operand whose first position is this one of a run.
+__host__ __device__ constexpr bool is_taken(int place) {
+  return (kTaken >> place & 1u) != 0;
 }
-constexpr bool kAllTaken = all_are_taken();
+
 __host__ __device__ constexpr int operand_of_tap(int kh, int kw, int step) {
   return ((kh * P::kernel_w + kw) / kMerged * kSteps + step) * kProductBytes;
 }

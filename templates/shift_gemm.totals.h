@@ -2,30 +2,29 @@
 // what the producers have split, and add sums up to totals.
 #pragma once
 
-// Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,
-// or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to
-// be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where
-// products of the run `is_read` until now, by those of the chunk before, each word depends on what it was there, since
-// else the assembler takes registers for others that products of an earlier turn of a loop still read. Operands that no
-// tap takes are left out: their loads would be under way when the stage is given back.
+// Puts a run's words where the products take them from, before the fence: a word stands in two places. One of the two
+// has `zero` added, which the compiler doesn't know to be zero: of copies that it knows it makes more for each product.
+// Where products of the chunk before read the run until now (`is_read`), each word depends on what it was there.
+//
+// Made behind the fence, they would be made between the products; and there are no registers to spare for copies. What
+// depends on nothing would be put where products of an earlier turn of a loop still read. Operands that no tap takes
+// are left out: their loads would be under way when the stage is given back.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, bool is_read) {
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
     if (kAllTaken || is_taken(i)) {
-      run[i][0] = words[0][i] | (is_read ? run[i][0] & zero : 0);
-      run[i][1] = words[0][i + 1] | (is_read ? run[i][1] & zero : zero);
-      run[i][2] = words[1][i] | (is_read ? run[i][2] & zero : 0);
-      run[i][3] = words[1][i + 1] | (is_read ? run[i][3] & zero : zero);
 #pragma unroll
       for (int word = 0; word < 4; ++word) {
+        run[i][word] = words[word / 2][i + word % 2] | (is_read ? run[i][word] & zero : word % 2 == 1 ? zero : 0);
         wgmma_pin_operand(run[i][word]);
       }
     }
   }
 }
 
-// Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones; with channels
-// last both, which lie together. A thread has two adjacent channels of each half.
+// Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones.
+//
+// With channels last it takes both, which lie together. A thread has two adjacent channels of each half.
 __device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int* row, int low) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -64,37 +63,23 @@ __device__ __forceinline__ unsigned int word_of_all(const Words& words) {
 }
 
 // A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where
-// `accumulate` is 0.
-__device__ __forceinline__ void multiply_low(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
-                                             unsigned long long weights, int accumulate) {
+// `accumulate` is 0; or, of the `high` parts of x, with the high and the low parts of the weights, behind those.
+__device__ __forceinline__ void multiply_part(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
+                                              unsigned long long weights, int accumulate, bool high) {
 #pragma unroll
   for (int tile = 0; tile < kTiles; ++tile) {
-    wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + part][tile], run[2 * tile + shift], weights, accumulate);
-  }
-}
-
-// Those of the high parts of x with the high and the low parts of the weights, behind those above.
-__device__ __forceinline__ void multiply_high(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
-                                              unsigned long long weights, int accumulate) {
-#pragma unroll
-  for (int tile = 0; tile < kTiles; ++tile) {
-    wgmma_rs(kProductType, kWgmmaMajorK, sums[part][tile], run[2 * tile + shift], weights, accumulate);
-    wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + part][tile], run[2 * tile + shift],
-             wgmma_descriptor_move(weights, kOperandSize), 1);
+    wgmma_rs(kProductType, kWgmmaMajorK, sums[high ? part : kPhaseSums + part][tile], run[2 * tile + shift], weights,
+             accumulate);
+    if (high) {
+      wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + part][tile], run[2 * tile + shift],
+               wgmma_descriptor_move(weights, kOperandSize), 1);
+    }
   }
 }
 
 // Rows of taps with input, of a chunk, and how many of them are summed up in a run, with at most kMostTerms products:
 // with P::add_rows those of a chunk alone have more.
 constexpr int kRows = kSteps * used_before(kOffsetsH);
-__host__ __device__ constexpr int next_used(int offset) {
-  int next = offset < kOffsetsH - 1 ? offset + 1 : 0;
-  while (!is_used(next)) {
-    next = next < kOffsetsH - 1 ? next + 1 : 0;
-  }
-  return next;
-}
-constexpr int kFirstOffset = next_used(kOffsetsH - 1);
 constexpr int kRowsTogether = P::add_rows > 0 && kSplitsStaged ? P::add_rows
                                                                : kRows*(kTerms < kMostTerms ? kMostTerms / kTerms : 1);
 // Whether sums hold one chunk, so that no products are under way before the next one's; whether all of a chunk's are
@@ -136,45 +121,30 @@ __device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[kSums][kTiles]
   }
   if (finite == 0) {
 #pragma unroll
-    for (int part = 0; part < kPhaseSums; ++part) {
-#pragma unroll
-      for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-        for (int i = 0; i < kProductColumns / 2; ++i) {
-          sums[kPhaseSums + part][tile][i] = is_finite(sums[part][tile][i]) ? sums[kPhaseSums + part][tile][i] : 0;
-        }
-      }
+    for (int i = 0; i < kPhaseSums * kTileSums; ++i) {
+      float& low = sum_at(sums, kPhaseSums * kTileSums + i);
+      low = is_finite(sum_at(sums, i)) ? low : 0;
     }
   }
 }
 
-// Takes sums to a scale of 2^difference times theirs, in two factors where one would be no float.
+// Takes sums to a scale of 2^difference times theirs.
 __device__ __forceinline__ void scale_sums(Sums (&sums)[kSums][kTiles], int difference) {
-  const float first = power_of_two(difference / 2);
-  const float second = power_of_two(difference - difference / 2);
 #pragma unroll
-  for (int part = 0; part < kSums; ++part) {
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-      for (int i = 0; i < kProductColumns / 2; ++i) {
-        sums[part][tile][i] = sums[part][tile][i] * first * second;
-      }
-    }
+  for (int i = 0; i < kSums * kTileSums; ++i) {
+    sum_at(sums, i) = scaled_by(sum_at(sums, i), difference);
   }
 }
 
-// Gives sums and totals one scale, the smaller one of theirs. It is undone in two factors where one would be no float.
+// Gives sums and totals one scale, the smaller one of theirs.
 __device__ __forceinline__ void bring_together(Sums (&sums)[kSums][kTiles], float4* totals, int& exponent, int& total) {
   const int less = min(exponent, total);
   scale_sums(sums, less - exponent);
-  const float third = power_of_two((less - total) / 2);
-  const float fourth = power_of_two(less - total - (less - total) / 2);
 #pragma unroll 4
   for (int i = 0; i < kPhases * kTiles * P::columns / 8; ++i) {
     const float4 value = totals[i * kConsumers];
-    totals[i * kConsumers] = make_float4(value.x * third * fourth, value.y * third * fourth, value.z * third * fourth,
-                                         value.w * third * fourth);
+    totals[i * kConsumers] = make_float4(scaled_by(value.x, less - total), scaled_by(value.y, less - total),
+                                         scaled_by(value.z, less - total), scaled_by(value.w, less - total));
   }
   exponent = less;
   total = less;
@@ -182,7 +152,7 @@ __device__ __forceinline__ void bring_together(Sums (&sums)[kSums][kTiles], floa
 
 // Joins the sums of high and of low parts, and adds the totals where there are any: into the place of the sums of high
 // parts. Returns the exponent of the scale that x has there. `totals` are the thread's.
-constexpr int kSumQuads = kProductColumns / 8;
+constexpr int kJoined = kPhaseSums * kTileSums;
 __device__ __forceinline__ int join_all(Sums (&sums)[kSums][kTiles], Held& held, float4* totals, int image) {
   int exponent = own_exponent(held, image);
   drop_low_of_infinite(sums);
@@ -190,25 +160,17 @@ __device__ __forceinline__ int join_all(Sums (&sums)[kSums][kTiles], Held& held,
     bring_together(sums, totals, exponent, held.total);
   }
 #pragma unroll
-  for (int part = 0; part < kPhaseSums; ++part) {
+  for (int i = 0; i < kJoined; ++i) {
+    sum_at(sums, i) = join_sums(sum_at(sums, i), sum_at(sums, kJoined + i));
+  }
+  if (kHasTotals && held.added) {
 #pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-      for (int quad = 0; quad < kSumQuads; ++quad) {
-        float* high = &sums[part][tile][quad * 4];
-        const float* low = &sums[kPhaseSums + part][tile][quad * 4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          high[i] = join_sums(high[i], low[i]);
-        }
-        if (kHasTotals && held.added) {
-          const float4 before = totals[((part * kTiles + tile) * kSumQuads + quad) * kConsumers];
-          high[0] += before.x;
-          high[1] += before.y;
-          high[2] += before.z;
-          high[3] += before.w;
-        }
-      }
+    for (int i = 0; i < kJoined; i += 4) {
+      const float4 before = totals[i / 4 * kConsumers];
+      sum_at(sums, i) += before.x;
+      sum_at(sums, i + 1) += before.y;
+      sum_at(sums, i + 2) += before.z;
+      sum_at(sums, i + 3) += before.w;
     }
   }
   return exponent;
@@ -222,16 +184,9 @@ __device__ __forceinline__ void put_away(Sums (&sums)[kSums][kTiles], Held& held
   pin(sums);
   held.total = join_all(sums, held, totals, image);
 #pragma unroll
-  for (int part = 0; part < kPhaseSums; ++part) {
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-      for (int quad = 0; quad < kSumQuads; ++quad) {
-        const float* high = &sums[part][tile][quad * 4];
-        totals[((part * kTiles + tile) * kSumQuads + quad) * kConsumers] =
-            make_float4(high[0], high[1], high[2], high[3]);
-      }
-    }
+  for (int i = 0; i < kJoined; i += 4) {
+    totals[i / 4 * kConsumers] =
+        make_float4(sum_at(sums, i), sum_at(sums, i + 1), sum_at(sums, i + 2), sum_at(sums, i + 3));
   }
   held.rows = 0;
   held.added = true;
@@ -254,16 +209,10 @@ __device__ __forceinline__ void undo_scales(Sums (&sums)[kSums][kTiles], Held& h
       shifts[1] = biases[own_channel(0, columns * 2 + 1)];
     }
 #pragma unroll
-    for (int part = 0; part < kPhaseSums; ++part) {
-#pragma unroll
-      for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-        for (int i = 0; i < 4 * kMerged; ++i) {
-          float& value = sums[part][tile][i / 4 * (P::columns / 2) + columns * 4 + i % 4];
-          value = P::has_bias && !kShifts ? fmaf(value * factors[i % 2][0], factors[i % 2][1], shifts[i % 2])
-                                          : value * factors[i % 2][0] * factors[i % 2][1];
-        }
-      }
+    for (int i = 0; i < 4 * kPhases * kTiles; ++i) {
+      float& value = sum_at(sums, i / 4 * (P::columns / 2) + columns * 4 + i % 4);
+      value = P::has_bias && !kShifts ? fmaf(value * factors[i % 2][0], factors[i % 2][1], shifts[i % 2])
+                                      : value * factors[i % 2][0] * factors[i % 2][1];
     }
   }
   held.rows = 0;
@@ -312,12 +261,79 @@ __device__ __forceinline__ void choose_scale(Sums (&sums)[kSums][kTiles], Held& 
 
 __device__ __forceinline__ void clear(Sums (&sums)[kSums][kTiles]) {
 #pragma unroll
-  for (int part = 0; part < kSums; ++part) {
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-      for (int i = 0; i < kProductColumns / 2; ++i) {
-        sums[part][tile][i] = 0;
+  for (int i = 0; i < kSums * kTileSums; ++i) {
+    sum_at(sums, i) = 0;
+  }
+}
+
+// The offset of the row-th staged row that some tap reads; whether these follow one another in equal distances.
+__host__ __device__ constexpr int offset_of_used(int row) {
+  int offset = 0;
+  while (!is_used(offset) || used_before(offset) != row) {
+    ++offset;
+  }
+  return offset;
+}
+__host__ __device__ constexpr bool are_even() {
+  bool even = true;
+  for (int row = 0; row < kUsedRows; ++row) {
+    even = even && offset_of_used(row) * (kUsedRows - 1) == row * (kOffsetsH - 1);
+  }
+  return even;
+}
+constexpr bool kEven = are_even();
+constexpr int kUsedPitch =
+    (staged_row(0, 1) - staged_row(0, 0)) * (kUsedRows > 1 ? (kOffsetsH - 1) / (kUsedRows - 1) : 1);
+
+// Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.
+__device__ __forceinline__ int place_of_row(int row) {
+  const int first = staged_row(0, 0) + (kSteps == 1 ? 0 : row / kUsedRows * kStepPitch);
+  const int used = kSteps == 1 ? row : row % kUsedRows;
+  if (kEven) {
+    return kUsedRows == 1 ? first : first + used * kUsedPitch;
+  }
+  int behind = 0;
+  CONVTGEN_UNROLL
+  for (int i = 1; i < kUsedRows; ++i) {
+    if (used == i) {
+      behind = staged_row(0, offset_of_used(i)) - staged_row(0, 0);
+    }
+  }
+  return first + behind;
+}
+
+// Whether each of these has one row of taps, found by its number, and all of the same phase.
+__host__ __device__ constexpr bool are_uniform() {
+  bool uniform = kUsedRows == kBlockTapRows;
+  for (int kh = 1; kh < kBlockTapRows; ++kh) {
+    uniform = uniform && sums_of_row(kh) == sums_of_row(0);
+  }
+  return uniform;
+}
+constexpr bool kUniform = are_uniform();
+constexpr int kTapRowBytes = P::kernel_w / kMerged * kSteps * kProductBytes;
+
+// The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the
+// first of a phase begin its sums, where `later` is 0.
+__device__ __forceinline__ void multiply_taps(Sums (&sums)[kSums][kTiles], const Run& run, unsigned long long weights,
+                                              const int row, int later, bool high) {
+  const int used = kSteps == 1 ? row : row % kUsedRows;
+  const int step_bytes = kSteps == 1 ? 0 : row / kUsedRows * kProductBytes;
+  if (kUniform && kUsedRows > 1) {
+    weights = wgmma_descriptor_move(weights, (kUsedRows - 1 - used) * kTapRowBytes + step_bytes);
+  } else if (kSplitsStaged && kSteps > 1) {
+    weights = wgmma_descriptor_move(weights, step_bytes);
+  }
+  CONVTGEN_UNROLL
+  for (int kh = 0; kh < (kUniform ? 1 : kBlockTapRows); ++kh) {
+    if (kUniform || kUsedRows == 1 || used == used_before(offset_of_row(kh))) {
+      const bool may_begin = !kClears && (P::add_rows > 0 || kUniform || is_first(kh, 0));
+      const int begun = !may_begin ? 1 : P::add_rows > 0 || (kUniform ? row == 0 : row < kUsedRows) ? later : 1;
+      CONVTGEN_UNROLL
+      for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
+        multiply_part(sums, sums_of_row(kh) + sums_of_column(kw), run, shift_of_tap(kw),
+                      wgmma_descriptor_move(weights, operand_of_tap(kh, kw, 0)), is_first_of_row(kw) ? begun : 1,
+                      high);  // tap {kw} of a row
       }
     }
   }
@@ -333,83 +349,56 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
   const unsigned long long operands = wgmma_descriptor(weights, kProductColumns * 16, 128, 0);
   int later = kHasTotals && held.rows > 0 ? 1 : 0;
   Words words[2];
-  CONVTGEN_UNROLL
-  for (int step = 0; step < kSteps; ++step) {
-    CONVTGEN_UNROLL
-    for (int offset = 0; offset < kOffsetsH; ++offset) {
-      if (is_used(offset)) {
-        const int row = step * used_before(kOffsetsH) + used_before(offset);
-        if (P::add_rows > 0) {
-          if (row > 0 && held.rows == kRowsTogether) {
-            put_away(sums, held, totals, image);
-          }
-          later = held.rows > 0 ? 1 : 0;
-          ++held.rows;
-          if (kClears && later == 0) {
-            clear(sums);
-            pin(sums);
-          }
+  load_words(words, rows + staged_row(0, 0), 1);
+#pragma unroll
+  for (int row = 0; row < kRows; ++row) {
+    if (P::add_rows > 0) {
+      if (row != 0) {
+        if (held.rows == kRowsTogether) {
+          put_away(sums, held, totals, image);
         }
-        CONVTGEN_UNROLL
-        for (int part = 0; part < 2; ++part) {
-          if (P::ahead || part == 0) {
-            if (row == 0 && part == 0) {
-              load_words(words, rows + staged_row(0, offset), 1);
-            }
-            arrange(runs[part], words[1 - part], zero, P::ahead && !kAlone && part == 1 && row == 0);
-            if (!P::ahead) {
-              load_words(words, rows + staged_row(step, offset), 0);
-              arrange(runs[1], words[0], zero, false);
-            }
-            if (P::resident && row == kRows - 1 && (!P::ahead || part == 1)) {
-              const unsigned int loaded = word_of_all(words[0]) | (P::ahead ? 0 : word_of_all(words[1]));
-              release(empty, ((loaded | static_cast<unsigned int>(held.exponent)) & zero) == 0);
-            }
-            wgmma_fence();
-          }
-          CONVTGEN_UNROLL
-          for (int kh = 0; kh < kBlockTapRows; ++kh) {
-            if (offset_of_row(kh) == offset) {
-              CONVTGEN_UNROLL
-              for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-                const int begins = kClears           ? 0
-                                   : P::add_rows > 0 ? (is_first_of_row(kw) ? 1 : 0)
-                                                     : (step == 0 && is_first(kh, kw) ? 1 : 0);
-                if (part == 0) {
-                  multiply_low(sums, sums_of_tap(kh, kw), runs[0], shift_of_tap(kw),
-                               wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)),
-                               begins == 1 ? later : 1);  // tap ({kh}, {kw})
-                } else {
-                  multiply_high(sums, sums_of_tap(kh, kw), runs[1], shift_of_tap(kw),
-                                wgmma_descriptor_move(operands, operand_of_tap(kh, kw, step)),
-                                begins == 1 ? later : 1);  // tap ({kh}, {kw})
-                }
-              }
-            }
-          }
-          if (P::ahead || part == 1) {
-            wgmma_commit();
-            const bool gives_back = P::ahead && !P::resident && row == 0 && part == 0;
-            if (gives_back) {  // before loads that it needn't wait for
-              wgmma_wait(1);
-              release(previous, !first);
-            }
-            // What comes next is loaded while these products run, where there are registers for it.
-            if (!P::ahead) {
-              wgmma_wait(0);
-            }
-            if (P::ahead && part == 0) {
-              load_words(words, rows + staged_row(step, offset), 0);
-            } else if (row < kRows - 1) {
-              load_words(words,
-                         rows + staged_row(step + (next_used(offset) == kFirstOffset ? 1 : 0), next_used(offset)), 1);
-            }
-            if (P::ahead && !gives_back && (!kAlone || row != (part == 0 ? 0 : kRows - 1))) {
-              wgmma_wait(1);  // the run of the other part may be overwritten
-            }
-          }
-        }
+        later = held.rows > 0 ? 1 : 0;
       }
+      ++held.rows;
+      if (kClears && later == 0) {
+        clear(sums);
+        pin(sums);
+      }
+    }
+    arrange(runs[0], words[1], zero, false);
+    if (P::ahead) {
+      wgmma_fence();
+      multiply_taps(sums, runs[0], operands, row, later, false);
+      wgmma_commit();
+      if (!P::resident && row == 0) {  // before loads that it needn't wait for
+        wgmma_wait(1);
+        release(previous, !first);
+      }
+    }
+    load_words(words, rows + place_of_row(row), 0);  // while these products run, where there are registers for it
+    if (P::ahead && ((P::resident && !kAlone) || row != 0)) {
+      wgmma_wait(1);  // the run of the other part may be overwritten
+    }
+    arrange(runs[1], words[0], zero, P::ahead && !kAlone && row == 0);
+    if (P::resident && row == kRows - 1) {
+      release(empty, ((word_of_all(words[0]) | (P::ahead ? 0 : word_of_all(words[1])) |
+                       static_cast<unsigned int>(held.exponent)) &
+                      zero) == 0);
+    }
+    wgmma_fence();
+    if (!P::ahead) {
+      multiply_taps(sums, runs[0], operands, row, later, false);
+    }
+    multiply_taps(sums, runs[1], operands, row, later, true);
+    wgmma_commit();
+    if (!P::ahead) {
+      wgmma_wait(0);
+    }
+    if (row != kRows - 1) {
+      load_words(words, rows + place_of_row(row + 1), 1);
+    }
+    if (P::ahead && (!kAlone || row != kRows - 1)) {
+      wgmma_wait(1);
     }
   }
   if (P::ahead && kAlone) {

@@ -96,8 +96,9 @@ constexpr int kHeldDepths = kHeld ? ceil_div(kDepths, kDepthLanes) : 1;
 constexpr int kPackTurns = kHeld ? 1 : ceil_div(kColumnTaps, kPackLanes);
 constexpr bool kAllLanes = kHeld && kPackLanes % kBlockTaps == 0 && kDepths % kDepthLanes == 0;
 
-// Packs some columns, each with a scale of its own. A thread has a tap of a column and the channels of some depths: it
-// reads them at once. Threads that are left over do what others do. Blocks that read the same sectors follow one
+// Packs some columns, each with a scale of its own. A thread has a tap of a column and the channels of some depths.
+//
+// It reads them at once. Threads that are left over do what others do. Blocks that read the same sectors follow one
 // another.
 __device__ __forceinline__ void pack_split(const float* __restrict__ weight, unsigned char* __restrict__ packed,
                                            int index, int thread) {
@@ -119,8 +120,8 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 #pragma unroll
       for (int i = 0; i < 16; ++i) {
         const int depth = (lane + turn * kPackLanes) / kBlockTaps + held * kDepthLanes;
-        const int ci = (kAllLanes ? depth : depth % kDepths) * kDepth + i;
-        values[held][i] = weight_at(weight, ci, co, place_of_tap((lane + turn * kPackLanes) % kBlockTaps, index));
+        values[held][i] = weight_at(weight, (kAllLanes ? depth : depth % kDepths) * kDepth + i, co,
+                                    place_of_tap((lane + turn * kPackLanes) % kBlockTaps, index));
         most = larger_finite(most, values[held][i]);
       }
     }

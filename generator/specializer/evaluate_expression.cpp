@@ -356,6 +356,8 @@ Term Evaluator::call_primitive(const Primitive& primitive, std::vector<Term> arg
   std::ranges::for_each(arguments, [&](const Term& argument) { note_change(argument); });  // by reference, perhaps
   if (!probing_) {
     first_calls_.emplace(primitive.name, place_here());
+    constants_[primitive.name].insert(arguments.empty() || !arguments[0].value ? ""
+                                                                               : literal_text(*arguments[0].value));
   }
   Term out = node(Kind::kCall, primitive.name, resolve(primitive.type), std::move(arguments));
   out.only_computes = out.type.name != "void" && primitive.text.find("volatile") == std::string::npos;

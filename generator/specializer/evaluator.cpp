@@ -56,6 +56,11 @@ Result<Output> Evaluator::run(const std::string& symbol) {
   if (error_) {
     return std::unexpected(*error_);
   }
+  if (drop_unused_fields(output)) {
+    for (Version& version : output.versions) {
+      clean_up(version.body, version.arguments, changes_);
+    }
+  }
   return output;
 }
 
@@ -76,6 +81,33 @@ const Version& Evaluator::specialise_kernel(const Function& kernel, const std::s
   versions_[made].name = symbol;
   return versions_[made];
 }
+
+namespace {
+
+/// The text with those cases of a switch only that are for one of these constants, each on a line.
+std::string with_cases(const std::string& text, const std::set<std::string>& constants) {
+  constexpr std::string_view kCase = "\n    case ";
+  constexpr std::string_view kBreak = "break;";
+  std::string out = text;
+  for (std::size_t at = out.find(kCase); at != out.npos; at = out.find(kCase, at)) {
+    const std::size_t value = at + kCase.size();
+    const std::size_t end = out.find(kBreak, at) + kBreak.size();
+    if (!constants.contains(out.substr(value, out.find(':', at) - value))) {
+      out.erase(at, end - at);
+      continue;
+    }
+    std::string line;
+    for (std::size_t i = value; i < end; ++i) {
+      const bool is_blank = out[i] == '\n' || out[i] == ' ';
+      line += is_blank ? (line.back() == ' ' ? "" : " ") : std::string(1, out[i]);
+    }
+    out.replace(value, end - value, line);
+    at = value;
+  }
+  return out;
+}
+
+}  // namespace
 
 /// Takes over what the kernels reach, in the program's order.
 void Evaluator::collect(Output& output, std::set<std::string> reached) {
@@ -117,6 +149,11 @@ void Evaluator::collect(Output& output, std::set<std::string> reached) {
     if (const auto* primitive = std::get_if<Primitive>(&item);
         primitive != nullptr && reached.contains(primitive->name)) {
       output.primitives.push_back(*primitive);
+      const auto constants = constants_.find(primitive->name);
+      if (constants != constants_.end() && !constants->second.contains("")) {
+        std::string& text = output.primitives.back().text;
+        text = with_cases(text, constants->second);
+      }
     }
   }
   for (const auto& [name, primitive] : printed_) {

@@ -165,8 +165,8 @@ std::string flat_text(const Pieces& pieces) {
 
 namespace {
 
-/// Columns from behind the break at `at` to the next break that is no deeper inside.
-int width_behind(const Pieces& pieces, std::size_t at, bool to_end) {
+/// Columns from behind the break at `at` to the next break that is no deeper inside, or, `filling`, to the next one.
+int width_behind(const Pieces& pieces, std::size_t at, bool to_end, bool filling) {
   int width = 0;
   int depth = 0;
   for (std::size_t i = at + 1; i < pieces.size(); ++i) {
@@ -177,7 +177,7 @@ int width_behind(const Pieces& pieces, std::size_t at, bool to_end) {
       ++depth;
     } else if (piece.kind == Piece::Kind::kClose) {
       --depth;
-    } else if (depth <= 0 && !to_end) {
+    } else if ((depth <= 0 || filling) && !to_end) {
       break;
     } else {
       ++width;
@@ -186,7 +186,7 @@ int width_behind(const Pieces& pieces, std::size_t at, bool to_end) {
   return width;
 }
 
-std::vector<std::string> lay_out(const Pieces& pieces, int indent, bool aligned) {
+std::vector<std::string> lay_out(const Pieces& pieces, int indent, bool aligned, bool filling) {
   std::vector<std::string> lines(1, std::string(static_cast<std::size_t>(indent), ' '));
   std::vector<int> columns(1, indent + 4);
   const auto column = [&] { return static_cast<int>(lines.back().size()); };
@@ -206,7 +206,7 @@ std::vector<std::string> lay_out(const Pieces& pieces, int indent, bool aligned)
       case Piece::Kind::kAssignBreak: {
         const bool assign = piece.kind == Piece::Kind::kAssignBreak;
         const int target = assign ? indent + 4 : columns.back();
-        const int width = width_behind(pieces, i, assign);
+        const int width = width_behind(pieces, i, assign, filling);
         const bool breaks =
             column() + 1 + width > kColumns && target < column() && (!assign || target + width <= kColumns);
         if (breaks) {
@@ -224,17 +224,19 @@ std::vector<std::string> lay_out(const Pieces& pieces, int indent, bool aligned)
 }  // namespace
 
 std::vector<std::string> lay_out(const Pieces& pieces, int indent) {
-  std::vector<std::string> lines = lay_out(pieces, indent, true);
-  if (std::ranges::any_of(lines, [](const std::string& line) { return line.size() > kColumns; })) {
-    std::vector<std::string> others = lay_out(pieces, indent, false);
-    const auto longest = [](const std::vector<std::string>& all) {
-      return std::ranges::max_element(all, {}, &std::string::size)->size();
-    };
+  std::vector<std::string> lines = lay_out(pieces, indent, true, false);
+  const auto longest = [](const std::vector<std::string>& all) {
+    return std::ranges::max_element(all, {}, &std::string::size)->size();
+  };
+  if (longest(lines) > kColumns) {
+    std::vector<std::string> others = lay_out(pieces, indent, false, false);
     if (longest(others) < longest(lines)) {
       return others;
     }
   }
-  return lines;
+  // Inside of an argument only where that spares a line.
+  std::vector<std::string> filled = lay_out(pieces, indent, true, true);
+  return filled.size() < lines.size() && longest(filled) <= kColumns ? filled : lines;
 }
 
 }  // namespace convtgen

@@ -10,6 +10,48 @@ namespace {
 
 using Kind = Residual::Kind;
 
+constexpr std::size_t kShortColumns = 110;  // of a loop or an `if` that is one line
+
+/// Head and body of a function on a line, if each is a line and both fit; else nothing.
+std::string joined(const std::vector<std::string>& head, const std::vector<std::string>& body) {
+  if (head.size() != 1 || body.size() != 1) {
+    return "";
+  }
+  std::string whole = head[0] + " " + body[0].substr(body[0].find_first_not_of(' ')) + " }";
+  return whole.size() <= kColumns ? whole : "";
+}
+
+/// A primitive's text: lists of an asm statement's operands follow one another on a line, and so does the whole
+/// function, where it can be.
+std::string shortened(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    const std::size_t first = line.find_first_not_of(' ');
+    const bool is_list = first != line.npos && line[first] == ':';
+    if (is_list && !lines.empty() && lines.back().size() + 1 + line.size() - first <= kColumns) {
+      lines.back() += " " + line.substr(first);
+    } else {
+      lines.push_back(line);
+    }
+    at = end + 1;
+  }
+  const std::size_t count = lines.size();
+  if (count >= 3 && lines[count - 1] == "}" && lines[count - 3].starts_with("__device__") &&
+      lines[count - 3].ends_with('{')) {
+    if (const std::string whole = joined({lines[count - 3]}, {lines[count - 2]}); !whole.empty()) {
+      lines.resize(count - 3);
+      lines.push_back(whole);
+    }
+  }
+  std::string out;
+  for (const std::string& line : lines) {
+    out += (out.empty() ? "" : "\n") + line;
+  }
+  return out;
+}
+
 class Printer {
  public:
   [[nodiscard]] Text take() {
@@ -95,6 +137,11 @@ class Printer {
     }
     head.push_back({Piece::Kind::kClose, {}});
     add_text(head, ") {");
+    if (const std::string whole = one_line(head, version.body, 0);
+        !is_kernel && !whole.empty() && version.body[0].trail.empty()) {
+      line(whole, version.body[0].line);
+      return;
+    }
     pieces(head, 0, template_line);
     all(version.body, 2);
     line("}", template_line);
@@ -134,6 +181,32 @@ class Printer {
 
   static std::string blanks(int indent) { return std::string(static_cast<std::size_t>(indent), ' '); }
 
+  /// Something that has one short statement, on a line; nothing if it has more or the line were too long.
+  static std::string one_line(const Pieces& head, const std::vector<Residual>& body, int indent) {
+    using enum Residual::Kind;
+    const bool is_short = body.size() == 1 && (body[0].kind == kReturn || body[0].kind == kExpression ||
+                                               body[0].kind == kBreak || body[0].kind == kContinue);
+    return is_short ? joined(lay_out(head, indent), lay_out(statement_pieces(body[0]), indent)) : "";
+  }
+
+  /// The same for a loop or an `if`, which is printed so where it can be, with the comment that one of its lines has.
+  bool one_line(const Pieces& head, const Residual& r, int indent) {
+    const std::string whole = one_line(head, r.body, indent);
+    if (whole.empty() || whole.size() > kShortColumns || (!r.trail.empty() && !r.body[0].trail.empty())) {
+      return false;
+    }
+    const std::string& trail = r.trail.empty() ? r.body[0].trail : r.trail;
+    const std::string text = comment_text(trail);
+    if (trail.empty()) {
+      line(whole, r.body[0].line);
+    } else if (whole.size() + 2 + text.size() <= kColumns) {
+      trailed_line(whole, text, r.body[0].line);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
   static void add_declaration(Pieces& to, const Residual& r) {
     add_text(to, r.text + declaration_text(r.type, r.name));
     if (!r.terms.empty()) {
@@ -148,6 +221,9 @@ class Printer {
     add_text(head, std::string(before) + "if (");
     add_term(head, r.terms[0]);
     add_text(head, ") {");
+    if (before.empty() && r.otherwise.empty() && one_line(head, r, indent)) {
+      return;
+    }
     pieces(head, indent, r.line, before.empty() ? std::string_view(r.trail) : "");
     all(r.body, indent + 2);
     if (r.otherwise.size() == 1 && r.otherwise[0].kind == Kind::kIf) {
@@ -190,35 +266,45 @@ class Printer {
       head.push_back({Piece::Kind::kClose, {}});
     }
     add_text(head, ") {");
+    if (one_line(head, r, indent)) {
+      return;
+    }
     pieces(head, indent, r.line, r.trail);
     all(r.body, indent + 2);
     line(blanks(indent) + "}", r.line);
   }
 
-  void statement(const Residual& r, int indent) {
+  /// A statement that ends with a semicolon.
+  static Pieces statement_pieces(const Residual& r) {
     Pieces text;
+    if (r.kind == Kind::kDeclare) {
+      add_declaration(text, r);
+    } else if (r.kind == Kind::kUsing) {
+      add_text(text, "using " + r.name + " = " + text_of_type(r.type));
+    } else if (r.kind == Kind::kExpression) {
+      add_term(text, r.terms[0]);
+    } else if (r.kind == Kind::kReturn) {
+      add_text(text, r.terms.empty() ? "return" : "return ");
+      if (!r.terms.empty()) {
+        add_term(text, r.terms[0]);
+      }
+    } else {
+      add_text(text, r.kind == Kind::kBreak ? "break" : "continue");
+    }
+    add_text(text, ";");
+    return text;
+  }
+
+  void statement(const Residual& r, int indent) {
     switch (r.kind) {
       case Kind::kDeclare:
-        add_declaration(text, r);
-        break;
       case Kind::kUsing:
-        add_text(text, "using " + r.name + " = " + text_of_type(r.type));
-        break;
       case Kind::kExpression:
-        add_term(text, r.terms[0]);
-        break;
       case Kind::kReturn:
-        add_text(text, r.terms.empty() ? "return" : "return ");
-        if (!r.terms.empty()) {
-          add_term(text, r.terms[0]);
-        }
-        break;
       case Kind::kBreak:
-        add_text(text, "break");
-        break;
       case Kind::kContinue:
-        add_text(text, "continue");
-        break;
+        pieces(statement_pieces(r), indent, r.line, r.trail);
+        return;
       case Kind::kIf:
         conditional(r, indent, "");
         return;
@@ -244,8 +330,6 @@ class Printer {
       case Kind::kGone:
         return;
     }
-    add_text(text, ";");
-    pieces(text, indent, r.line, r.trail);
   }
 
   Text out_;
@@ -263,19 +347,19 @@ Text print(const Output& output, const std::string& head) {
     printer.line("", 0);
     printer.line("#ifndef CONVTGEN_HOST_DEVICE", 0);
     for (const Primitive& primitive : output.primitives) {
-      printer.verbatim(primitive.text, 0);
+      printer.verbatim(shortened(primitive.text), 0);
     }
     printer.line("#endif", 0);
   }
-  // An item that stands directly below an alias in the template does so here.
-  const Alias* above = nullptr;
+  // An item that stands directly below a type in the template does so here.
+  Place behind_type;  // the line below the type just printed
   const auto separate = [&](const Place& place, const std::vector<std::string>& comment) {
-    const bool together = above != nullptr && above->place.file == place.file &&
-                          above->place.line + 1 + static_cast<int>(comment.size()) == place.line;
+    const bool together =
+        behind_type.file == place.file && behind_type.line + static_cast<int>(comment.size()) == place.line;
     if (!together) {
       printer.line("", 0);
     }
-    above = nullptr;
+    behind_type = {};
   };
   std::size_t next = 0;  // of the types
   const auto types_before = [&](std::size_t order) {
@@ -283,9 +367,11 @@ Text print(const Output& output, const std::string& head) {
       const ResidualType& type = output.types[next];
       if (type.alias != nullptr) {
         separate(type.alias->place, type.alias->comment);
-        above = type.alias;
+        behind_type = {type.alias->place.file, type.alias->place.line + 1};
       } else {
         separate(type.record->place, type.record->comment);
+        const int lines = static_cast<int>(type.record->fields.size()) + 2;
+        behind_type = {type.record->place.file, type.record->place.line + lines};
       }
       if (type.alias != nullptr) {
         const int line = line_of(type.alias->place);
@@ -296,7 +382,17 @@ Text print(const Output& output, const std::string& head) {
       const int line = line_of(type.record->place);
       printer.comment(type.record->comment, line);
       const std::string& attribute = type.record->attribute;
-      printer.line(fmt::format("struct {}{}{} {{", attribute, attribute.empty() ? "" : " ", type.record->name), line);
+      const std::string head =
+          fmt::format("struct {}{}{} {{", attribute, attribute.empty() ? "" : " ", type.record->name);
+      std::string whole = head;
+      for (const Field& field : type.fields) {
+        whole += fmt::format(" {};", declaration_text(field.type, field.name));
+      }
+      if (whole.size() + 3 <= kShortColumns && std::ranges::all_of(type.fields, &std::string::empty, &Field::trail)) {
+        printer.line(whole + " };", line);
+        continue;
+      }
+      printer.line(head, line);
       for (const Field& field : type.fields) {
         Pieces text;
         add_text(text, declaration_text(field.type, field.name) + ";");

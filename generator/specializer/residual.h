@@ -107,6 +107,9 @@ void join_returns(std::vector<Residual>& body);
 void join_assignments(std::vector<Residual>& body, const Changes& changes);
 [[nodiscard]] bool names_variable(const Term& term, int id);
 
+/// Takes out of the records what no function reads. True if there was any: then functions may compute it in vain.
+bool drop_unused_fields(Output& output);
+
 /// The names of functions that are called and of types that are spelled.
 [[nodiscard]] std::set<std::string> names_used(const Version& version);
 void add_names_used(const Type& type, std::set<std::string>& names);

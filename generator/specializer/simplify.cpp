@@ -29,6 +29,12 @@ void add_declarations(const std::vector<Residual>& body, const Changes& changes,
       }
     }
     add_declarations(r.init, changes, out);
+    // In its loop's body a variable is constant that only the head changes.
+    if (r.kind == Kind::kFor && r.init.size() == 1 && r.init[0].kind == Kind::kDeclare && r.step.size() == 1 &&
+        !is_pure(r.step[0]) && r.step[0].operands.front().id == r.init[0].id &&
+        changes_of(changes, r.init[0].id) == 1) {
+      out.constant.insert(r.init[0].id);
+    }
     add_declarations(r.body, changes, out);
     add_declarations(r.otherwise, changes, out);
   }
@@ -38,8 +44,12 @@ bool same_type(const Term& init, const Type& declared) {
   if (declared.kind == Type::Kind::kNamed) {
     return declared.is_const && init.scalar && spelling_of(*init.scalar) == declared.name;
   }
-  return declared.kind == Type::Kind::kPointer && init.type.kind == Type::Kind::kPointer &&
-         text_of_type(init.type.element[0]) == text_of_type(declared.element[0]);
+  if (declared.kind != Type::Kind::kPointer || init.type.kind != Type::Kind::kPointer) {
+    return false;
+  }
+  Type pointee = init.type.element[0];
+  pointee.is_const = pointee.is_const || declared.element[0].is_const;
+  return text_of_type(pointee) == text_of_type(declared.element[0]);
 }
 
 /// The declarations `const T a = b;` whose uses can say b: by the id of a, the term b.

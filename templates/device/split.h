@@ -30,6 +30,11 @@ __device__ __forceinline__ float power_of_two(int exponent) {
   return __int_as_float((exponent + 127) * (1 << 23));
 }
 
+// value * 2^exponent: in two factors, since 2^exponent may be no float.
+__device__ __forceinline__ float scaled_by(float value, int exponent) {
+  return value * power_of_two(exponent / 2) * power_of_two(exponent - exponent / 2);
+}
+
 // Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.
 struct SplitPair {
   unsigned int high;
@@ -40,20 +45,16 @@ __device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int
                          fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -kLowScale, b * kLowScale));
 }
 __device__ __forceinline__ SplitPair split_pair(float a, float b, float scale) {
-  SplitPair pair;
-  pair.high = floats_to_half2(a * scale, b * scale);
-  pair.low = low_parts(a * scale, b * scale, pair.high);
-  return pair;
+  const unsigned int high = floats_to_half2(a * scale, b * scale);
+  return {high, low_parts(a * scale, b * scale, high)};
 }
 
 // The same, where no value but zero has a high part of zero: its product with an infinity is then one.
 __device__ __forceinline__ SplitPair split_pair_nonzero(float a, float b, float scale) {
-  SplitPair pair;
-  pair.high = floats_to_half2(a * scale, b * scale);
-  pair.high |= a != 0 && (pair.high & 0x7fffu) == 0 ? 1u : 0u;
-  pair.high |= b != 0 && (pair.high & 0x7fff0000u) == 0 ? 0x10000u : 0u;
-  pair.low = low_parts(a * scale, b * scale, pair.high);
-  return pair;
+  unsigned int high = floats_to_half2(a * scale, b * scale);
+  high |= a != 0 && (high & 0x7fffu) == 0 ? 1u : 0u;
+  high |= b != 0 && (high & 0x7fff0000u) == 0 ? 0x10000u : 0u;
+  return {high, low_parts(a * scale, b * scale, high)};
 }
 
 __device__ __forceinline__ bool is_finite(float value) {

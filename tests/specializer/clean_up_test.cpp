@@ -75,7 +75,7 @@ TEST(CleanUp, ValuesAreReturnedWithoutNames) {
     (do @2 (= (at y 1) (call sum (at x 1) true)))
     (do @3 (= (at y 2) (call narrowed (at x 2)))))sexp");
   ASSERT_TRUE(source) << source.error().message;
-  EXPECT_NE(source->text.find("float sum(float a) {\n  return a + 1.0f;\n}"), std::string::npos) << source->text;
+  EXPECT_NE(source->text.find("float sum(float a) { return a + 1.0f; }"), std::string::npos) << source->text;
   EXPECT_NE(source->text.find("  const float value = a + 1.0f;\n  return value * value;\n"), std::string::npos)
       << source->text;
   EXPECT_NE(source->text.find("  const float value = a * 3.0;\n  return value;\n"), std::string::npos) << source->text;
@@ -107,6 +107,36 @@ TEST(CleanUp, CopiesOfNamesGo) {
     (do @4 (++ moving))
     (do @5 (= (at y moving) (at from rows))))sexp"),
             "  int moving = size;\n  ++moving;\n  y[moving] = x[size];\n");
+}
+
+TEST(CleanUp, CopiesOfALoopsVariableGoUnlessItsBodyChangesIt) {
+  const auto loop = [](const std::string& more) {
+    return "(for @1 plain (declare @1 int i 0) (< i size) (++ i) (declare @2 (const int) row i) " + more +
+           "(do @4 (= (at y row) (at x row))))";
+  };
+  EXPECT_EQ(body_of(loop("")), "  for (int i = 0; i < size; ++i) { y[i] = x[i]; }\n");
+  EXPECT_EQ(body_of(loop("(do @3 (++ i))")),
+            "  for (int i = 0; i < size; ++i) {\n    const int row = i;\n    ++i;\n    y[row] = x[row];\n  }\n");
+}
+
+TEST(CleanUp, FieldsThatNothingReadsGo) {
+  constexpr std::string_view kItems = R"sexp(
+  (record @10 Place (field int row) (field int column (trail "of the image")) (field bool at_end))
+  (function @20 device Place place_of
+    (argument int index)
+    (declare @1 (const bool) is_last (== index 7))
+    (return @2 (init (/ index 8) (% index 8) is_last)))
+)sexp";
+  const Result<KernelSource> source = specialised(kItems, R"sexp(
+    (declare @1 (const Place) place (call place_of size))
+    (declare @2 Place first (init 0 size false))
+    (do @3 (= (at y (. place column)) (. first column))))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_NE(source->text.find("struct Place {\n  int column;  // of the image\n};\n"), std::string::npos)
+      << source->text;
+  EXPECT_NE(source->text.find("Place place_of(int index) { return {index % 8}; }\n"), std::string::npos)
+      << source->text;
+  EXPECT_NE(source->text.find("Place first = {size};\n"), std::string::npos) << source->text;
 }
 
 TEST(CleanUp, AVariableThatChangesIsNoCopy) {

@@ -68,7 +68,21 @@ TEST(Residual, PlainLoopsStayWithTheirPragma) {
   EXPECT_EQ(body_of(R"sexp(
     (for @1 (pragma "unroll 1") (declare @1 int i 0) (< i (* P::n size)) (+= i 1)
       (do @2 (= (at y i) 0.0f))))sexp"),
-            "#pragma unroll 1\n  for (int i = 0; i < 3 * size; ++i) {\n    y[i] = 0.0f;\n  }\n");
+            "#pragma unroll 1\n  for (int i = 0; i < 3 * size; ++i) { y[i] = 0.0f; }\n");
+}
+
+TEST(Residual, ShortStatementsStandOnTheLineOfTheirHead) {
+  const auto loop = [](const std::string& value) {
+    return "(for @1 plain (declare @1 int i 0) (< i size) (+= i 1) (do @2 (= (at y i) " + value + ")))";
+  };
+  EXPECT_EQ(body_of(loop("size")), "  for (int i = 0; i < size; ++i) { y[i] = size; }\n");
+  std::string longer = "size";
+  for (int i = 0; i < 9; ++i) {
+    longer = "(+ 1 (* size " + longer + "))";
+  }
+  EXPECT_EQ(body_of(loop(longer)).find("{\n    y[i] = "), body_of(loop("size")).find('{'));
+  EXPECT_EQ(body_of("(if @1 (> size 1) (then (do @2 (= (at y 0) 1))) (else (do @3 (= (at y 0) 2))))"),
+            "  if (size > 1) {\n    y[0] = 1;\n  } else {\n    y[0] = 2;\n  }\n");
 }
 
 TEST(Residual, LoopsThatRunOnceOrNeverAreNoLoops) {
@@ -105,20 +119,14 @@ TEST(Residual, FunctionsAreSpecialisedForStaticArguments) {
   EXPECT_EQ(source->text, R"sexp(// head
 
 // Scales by 3.
-__device__ __forceinline__ float scale(float value) {
-  return value * 2;
-}
+__device__ __forceinline__ float scale(float value) { return value * 2; }
 
 // Scales by 3.
-__device__ __forceinline__ float scale_2(float value) {
-  return value + 1.0f;
-}
+__device__ __forceinline__ float scale_2(float value) { return value + 1.0f; }
 
 // Scales by 3.
 __device__ __forceinline__ float scale_3(float value, int by) {
-  if (by > 1) {
-    return value * by;
-  }
+  if (by > 1) { return value * by; }
   return value + 1.0f;
 }
 
@@ -129,14 +137,13 @@ extern "C" __global__ void __launch_bounds__(96) kernel(const float* __restrict_
   y[3] = scale_3(x[3], size);
 }
 )sexp");
-  ASSERT_EQ(source->template_lines.size(), 26u);
+  ASSERT_EQ(source->template_lines.size(), 20u);
   EXPECT_EQ(source->template_lines[0], 0);
   EXPECT_EQ(source->template_lines[2], 20);
-  EXPECT_EQ(source->template_lines[3], 20);
-  EXPECT_EQ(source->template_lines[4], 22);
-  EXPECT_EQ(source->template_lines[9], 23);
-  EXPECT_EQ(source->template_lines[21], 101);
-  EXPECT_EQ(source->template_lines[24], 104);
+  EXPECT_EQ(source->template_lines[3], 22);
+  EXPECT_EQ(source->template_lines[6], 23);
+  EXPECT_EQ(source->template_lines[15], 101);
+  EXPECT_EQ(source->template_lines[18], 104);
 }
 
 TEST(Residual, FunctionsThatHandOnTheirArgumentAreNotCalled) {
@@ -169,9 +176,7 @@ TEST(Residual, OnlyWhatIsUsedIsDeclared) {
 
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ char pool[];
-__device__ void* memory() {
-  return pool;
-}
+__device__ void* memory() { return pool; }
 #endif
 
 // Two rows.
@@ -269,6 +274,25 @@ TEST(Residual, ArraysByReferenceStandInParentheses) {
       << source->text;
 }
 
+TEST(Residual, OfAPrimitivesCasesThoseThatAreAskedForArePrinted) {
+  constexpr std::string_view kItems = R"sexp(
+  (primitive @9 void wait (uses) "// Waits.\n__device__ void wait(int n) {\n  switch (n) {\n    case 0:\n      asm volatile(\"w 0;\"\n                   ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"w 1;\");\n      break;\n    default:\n      __trap();\n  }\n}")
+)sexp";
+  const auto text_with = [&](const std::string& call) {
+    return specialised(kItems, call + "(do @9 (= (at y 0) 0))").value().text;
+  };
+  EXPECT_NE(text_with("(do @1 (call wait 1))")
+                .find("  switch (n) {\n    case 1: asm volatile(\"w 1;\"); break;\n"
+                      "    default:\n      __trap();\n  }\n}\n"),
+            std::string::npos)
+      << text_with("(do @1 (call wait 1))");
+  EXPECT_NE(text_with("(do @1 (call wait 0))").find("    case 0: asm volatile(\"w 0;\" ::: \"memory\"); break;\n"),
+            std::string::npos);
+  const std::string all = text_with("(do @1 (call wait 0)) (do @2 (call wait size))");
+  EXPECT_NE(all.find("    case 0:\n"), std::string::npos) << all;
+  EXPECT_NE(all.find("    case 1:\n"), std::string::npos) << all;
+}
+
 TEST(Residual, TensorMapsAreParametersOfTheKernel) {
   const std::string text = std::string(R"sexp((program t
   (file "device/tensor_copy.h")
@@ -293,9 +317,7 @@ struct TensorMap {};
 void tensor_prefetch(const TensorMap& map) {}
 #endif
 
-__device__ void fetch(const TensorMap& map) {
-  tensor_prefetch(map);
-}
+__device__ void fetch(const TensorMap& map) { tensor_prefetch(map); }
 
 extern "C" __global__ void kernel(__grid_constant__ const TensorMap map) {
   fetch(map);

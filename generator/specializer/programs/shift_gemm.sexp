@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "fd57ad910bf9a9d0d01c6ba177bf31512b3e3a7b56f186f5a48666ba29ab123c")
+  (digest "4ea3b1bf12a5ca9a5cc9c9719b6f24a31e3d3c22dfe9a44c85e595d9148d7cc8")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -336,42 +336,44 @@
     (attributes "__forceinline__")
     (argument int exponent)
     (return @1 (call __int_as_float (* (+ exponent 127) (<< 1 23)))))
-  (record @34 SplitPair
+  (function @34 device float scaled_by
+    (comment "value * 2^exponent: in two factors, since 2^exponent may be no float.")
+    (attributes "__forceinline__")
+    (argument float value)
+    (argument int exponent)
+    (return @1 (* (* value (call power_of_two (/ exponent 2))) (call power_of_two (- exponent (/ exponent 2))))))
+  (record @39 SplitPair
     (comment "Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.")
     (field "unsigned int" high)
     (field "unsigned int" low))
-  (function @38 device "unsigned int" low_parts
+  (function @43 device "unsigned int" low_parts
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
     (argument "unsigned int" high)
     (return @1 (call floats_to_half2 (call fmaf (call half_to_float (static_cast "unsigned short" (& high 65535u))) (- kLowScale) (* a kLowScale)) (call fmaf (call half_to_float (static_cast "unsigned short" (>> high 16))) (- kLowScale) (* b kLowScale)))))
-  (function @42 device SplitPair split_pair
+  (function @47 device SplitPair split_pair
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
     (argument float scale)
-    (declare @1 SplitPair pair)
-    (do @2 (= (. pair high) (call floats_to_half2 (* a scale) (* b scale))))
-    (do @3 (= (. pair low) (call low_parts (* a scale) (* b scale) (. pair high))))
-    (return @4 pair))
-  (function @50 device SplitPair split_pair_nonzero
+    (declare @1 (const "unsigned int") high (call floats_to_half2 (* a scale) (* b scale)))
+    (return @2 (init high (call low_parts (* a scale) (* b scale) high))))
+  (function @53 device SplitPair split_pair_nonzero
     (comment "The same, where no value but zero has a high part of zero: its product with an infinity is then one.")
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
     (argument float scale)
-    (declare @1 SplitPair pair)
-    (do @2 (= (. pair high) (call floats_to_half2 (* a scale) (* b scale))))
-    (do @3 (|= (. pair high) (? (&& (!= a 0) (== (& (. pair high) 32767u) 0)) 1u 0u)))
-    (do @4 (|= (. pair high) (? (&& (!= b 0) (== (& (. pair high) 2147418112u) 0)) 65536u 0u)))
-    (do @5 (= (. pair low) (call low_parts (* a scale) (* b scale) (. pair high))))
-    (return @6 pair))
-  (function @59 device bool is_finite
+    (declare @1 "unsigned int" high (call floats_to_half2 (* a scale) (* b scale)))
+    (do @2 (|= high (? (&& (!= a 0) (== (& high 32767u) 0)) 1u 0u)))
+    (do @3 (|= high (? (&& (!= b 0) (== (& high 2147418112u) 0)) 65536u 0u)))
+    (return @4 (init high (call low_parts (* a scale) (* b scale) high))))
+  (function @60 device bool is_finite
     (attributes "__forceinline__")
     (argument float value)
     (return @1 (<= (call fabsf value) 3.4028235e+38f)))
-  (function @64 device float join_sums
+  (function @65 device float join_sums
     (comment "A sum of products from that of the high parts and that of a high and a low part each.")
     (attributes "__forceinline__")
     (argument float high)
@@ -555,34 +557,40 @@
     (argument int kw)
     (declare @1 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
     (return @2 (/ (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)) kMerged)))
-  (function @56 constexpr int shift_of_tap
+  (function @57 constexpr int sums_of_row
+    (comment "The first sums of a row's phases, and a tap's behind them.")
+    (argument int kh)
+    (return @1 (? (> kPhaseGroups 1) 0 (* (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h) (/ P::stride_w kMerged)))))
+  (function @60 constexpr int sums_of_column
+    (argument int kw)
+    (return @1 (/ (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w) kMerged)))
+  (function @63 constexpr int shift_of_tap
     (argument int kw)
     (return @1 (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart)))
-  (function @60 constexpr bool is_taken
-    (comment "Whether some tap takes the operand whose first position is this one of a run; whether each operand is taken.")
-    (argument int place)
-    (declare @1 bool taken false)
+  (static_assert @67 (|| (! P::split) (<= kRun 32)) "a bit for each operand")
+  (function @68 constexpr "unsigned int" taken_operands
+    (declare @1 "unsigned int" taken 0)
     (for @2 plain (declare @2 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
       (for @3 plain (declare @3 int tile 0) (< tile kTiles) (++ tile)
-        (do @4 (= taken (|| taken (== (+ (* 2 tile) (call shift_of_tap kw)) place))))))
+        (do @4 (|= taken (<< 1u (% (+ (* 2 tile) (call shift_of_tap kw)) 32))))))
     (return @7 taken))
-  (function @69 constexpr bool all_are_taken
-    (declare @1 bool all true)
-    (for @2 plain (declare @2 int place 0) (< place (- kRun 1)) (++ place)
-      (do @3 (= all (&& all (call is_taken place)))))
-    (return @5 all))
-  (constant @76 bool kAllTaken (call all_are_taken))
-  (function @77 constexpr int operand_of_tap
+  (constant @77 "unsigned int" kTaken (call taken_operands))
+  (constant @78 bool kAllTaken (== kTaken (- (<< 1u (% (- kRun 1) 32)) 1)))
+  (function @81 constexpr bool is_taken
+    (comment "Whether some tap takes the operand whose first position is this one of a run.")
+    (argument int place)
+    (return @1 (!= (& (>> kTaken place) 1u) 0)))
+  (function @85 constexpr int operand_of_tap
     (argument int kh)
     (argument int kw)
     (argument int step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
-  (constant @82 int kStepPitch (? P::channels_last kDepth (* kDepth kChannelPitch)))
-  (function @83 constexpr int staged_row
+  (constant @90 int kStepPitch (? P::channels_last kDepth (* kDepth kChannelPitch)))
+  (function @91 constexpr int staged_row
     (argument int step)
     (argument int offset)
     (return @1 (? (&& P::channels_last P::bulk) (+ (* (* offset (/ kRowPitch P::run)) kRunPitch) (* step kDepth)) (? P::channels_last (+ (* (+ (* offset kRowPitch) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kRowPitch)) kRunStart)))))
-  (function @90 constexpr bool has_taps
+  (function @98 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -592,12 +600,12 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @102 constexpr bool all_have_taps
+  (function @110 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @109 bool kAllHaveTaps (call all_have_taps))
+  (constant @117 bool kAllHaveTaps (call all_have_taps))
   (file "shift_gemm.weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
@@ -681,10 +689,8 @@
   (constant @95 int kHeldDepths (? kHeld (call ceil_div kDepths kDepthLanes) 1))
   (constant @96 int kPackTurns (? kHeld 1 (call ceil_div kColumnTaps kPackLanes)))
   (constant @97 bool kAllLanes (&& (&& kHeld (== (% kPackLanes kBlockTaps) 0)) (== (% kDepths kDepthLanes) 0)))
-  (function @102 device void pack_split
-    (comment "Packs some columns, each with a scale of its own. A thread has a tap of a column and the channels of some depths: it")
-    (comment "reads them at once. Threads that are left over do what others do. Blocks that read the same sectors follow one")
-    (comment "another.")
+  (function @103 device void pack_split
+    (comment "Packs some columns, each with a scale of its own. A thread has a tap of a column and the channels of some depths.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const float))) weight)
     (argument (restrict (pointer "unsigned char")) packed)
@@ -706,8 +712,7 @@
       (for @16 (pragma "unroll") (declare @16 int held 0) (< held kHeldDepths) (++ held)
         (for @18 (pragma "unroll") (declare @18 int i 0) (< i 16) (++ i)
           (declare @19 (const int) depth (+ (/ (+ lane (* turn kPackLanes)) kBlockTaps) (* held kDepthLanes)))
-          (declare @20 (const int) ci (+ (* (? kAllLanes depth (% depth kDepths)) kDepth) i))
-          (do @21 (= (at (at values held) i) (call weight_at weight ci co (call place_of_tap (% (+ lane (* turn kPackLanes)) kBlockTaps) index))))
+          (do @20 (= (at (at values held) i) (call weight_at weight (+ (* (? kAllLanes depth (% depth kDepths)) kDepth) i) co (call place_of_tap (% (+ lane (* turn kPackLanes)) kBlockTaps) index))))
           (do @22 (= most (call larger_finite most (at (at values held) i)))))))
     (for @26 plain (declare @26 int distance 16) (>= distance kPackColumns) (/= distance 2)
       (do @27 (= most (call fmaxf most (call __shfl_xor_sync 4294967295u most distance)))))
@@ -1051,19 +1056,18 @@
     (for @4 plain (declare @4 int i (/ thread kTogether)) (< i kRows) (+= i (/ kProducers kTogether))
       (declare @5 (const int) iy (+ first_row (% i kStagedRows)))
       (declare @6 (const int) image (% (/ i kStagedRows) P::tile_n))
-      (declare @7 (const int) channel (/ i kImageRows))
-      (declare @8 (const bool) is_copied (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< channel channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)))
-      (declare @10 (pointer Element) staged (+ (+ to (* channel kChannelPitch)) (* (% i kImageRows) kRowPitch)))
-      (for @11 plain (declare @11 int column (? (&& kSkewed is_copied) kRowPitch (* (% thread kTogether) kPiece))) (< column kRowPitch) (+= column (* kTogether kPiece))
-        (declare @13 (const int) ix (+ first_column column))
-        (if @14 (|| (|| (|| kSkewed (! is_copied)) (< ix 0)) (>= ix in_w))
+      (declare @7 (const bool) is_copied (&& (&& (&& (|| (== (% P::in_channels P::chunk) 0) (< (/ i kImageRows) channels)) (|| (== P::tile_n 1) (< image images))) (>= iy 0)) (< iy in_h)))
+      (declare @9 (pointer Element) staged (+ (+ to (* (/ i kImageRows) kChannelPitch)) (* (% i kImageRows) kRowPitch)))
+      (for @10 plain (declare @10 int column (? (&& kSkewed is_copied) kRowPitch (* (% thread kTogether) kPiece))) (< column kRowPitch) (+= column (* kTogether kPiece))
+        (declare @12 (const int) ix (+ first_column column))
+        (if @13 (|| (|| (|| kSkewed (! is_copied)) (< ix 0)) (>= ix in_w))
           (then
-            (do @15 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0)))))))
-    (do @19 (call fence_proxy_async)
+            (do @14 (= (* (reinterpret_cast (pointer uint4) (+ staged column))) (call make_uint4 0 0 0 0)))))))
+    (do @18 (call fence_proxy_async)
       (trail "the next bulk copies to these places come behind it"))
-    (if @20 kByWarps
+    (if @19 kByWarps
       (then
-        (do @21 (call __syncwarp)
+        (do @20 (call __syncwarp)
           (trail "one lane arrives for all")))))
   (file "shift_gemm.operands.h")
   (record @6 Place
@@ -1125,14 +1129,19 @@
       (do @48 (= (at (at run i) 2) (at (at words 1) i)))
       (do @49 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
   (file "shift_gemm.cu")
-  (function @228 device void pin
+  (constant @227 int kTileSums (/ (* kTiles kProductColumns) 2))
+  (function @229 device (reference float) sum_at
+    (comment "The i-th of a thread's sums.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument int i)
+    (return @1 (at (at (at sums (/ i kTileSums)) (% (/ i (/ kProductColumns 2)) kTiles)) (% i (/ kProductColumns 2)))))
+  (function @234 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
-      (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
-        (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
-          (do @7 (call wgmma_pin (at (at (at sums part) tile) i)))))))
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
+      (do @3 (call wgmma_pin (call sum_at sums i)))))
   (function @242 device void release
     (comment "Says for a warp that it has read or filled a stage, if that is so.")
     (attributes "__forceinline__")
@@ -1359,13 +1368,10 @@
     (declare @1 (const int) wanted (call min 126 (- 141 (/ (+ (call __float_as_int largest) 4096) (<< 1 23)))))
     (return @2 (? (&& (! begins) (|| (== largest 0) (&& (>= kept (- wanted 1)) (<= kept (+ wanted 1))))) kept wanted)))
   (file "shift_gemm.totals.h")
-  (function @11 device void arrange
-    (comment "Puts a run's words where the products take them from: a word stands in two places. They are there before the fence,")
-    (comment "or the assembler makes them between the products. One of the two has `zero` added, which the compiler doesn't know to")
-    (comment "be zero: of registers that it knows to be copies it makes more for each product, and there are none to spare. Where")
-    (comment "products of the run `is_read` until now, by those of the chunk before, each word depends on what it was there, since")
-    (comment "else the assembler takes registers for others that products of an earlier turn of a loop still read. Operands that no")
-    (comment "tap takes are left out: their loads would be under way when the stage is given back.")
+  (function @12 device void arrange
+    (comment "Puts a run's words where the products take them from, before the fence: a word stands in two places. One of the two")
+    (comment "has `zero` added, which the compiler doesn't know to be zero: of copies that it knows it makes more for each product.")
+    (comment "Where products of the chunk before read the run until now (`is_read`), each word depends on what it was there.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
     (argument (reference (const Words)) words)
@@ -1374,15 +1380,11 @@
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (- kRun 1)) (++ i)
       (if @3 (|| kAllTaken (call is_taken i))
         (then
-          (do @4 (= (at (at run i) 0) (| (at (at words 0) i) (? is_read (& (at (at run i) 0) zero) 0))))
-          (do @5 (= (at (at run i) 1) (| (at (at words 0) (+ i 1)) (? is_read (& (at (at run i) 1) zero) zero))))
-          (do @6 (= (at (at run i) 2) (| (at (at words 1) i) (? is_read (& (at (at run i) 2) zero) 0))))
-          (do @7 (= (at (at run i) 3) (| (at (at words 1) (+ i 1)) (? is_read (& (at (at run i) 3) zero) zero))))
-          (for @9 (pragma "unroll") (declare @9 int word 0) (< word 4) (++ word)
-            (do @10 (call wgmma_pin_operand (at (at run i) word))))))))
-  (function @29 device void load_words
-    (comment "Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones; with channels")
-    (comment "last both, which lie together. A thread has two adjacent channels of each half.")
+          (for @5 (pragma "unroll") (declare @5 int word 0) (< word 4) (++ word)
+            (do @6 (= (at (at run i) word) (| (at (at words (/ word 2)) (+ i (% word 2))) (? is_read (& (at (at run i) word) zero) (? (== (% word 2) 1) zero 0)))))
+            (do @7 (call wgmma_pin_operand (at (at run i) word))))))))
+  (function @28 device void load_words
+    (comment "Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones.")
     (attributes "__forceinline__")
     (argument (reference (array Words 2)) words)
     (argument (pointer (const "unsigned int")) row)
@@ -1408,7 +1410,7 @@
                 (declare @18 (const uint2) v (* (reinterpret_cast (pointer (const uint2)) (+ (+ row (* (+ (* half 8) low) kChannelPitch)) i))))
                 (do @19 (= (at (at (at words low) half) i) (. v x)))
                 (do @20 (= (at (at (at words low) half) (+ i 1)) (. v y))))))))))
-  (function @57 device "unsigned int" word_of_all
+  (function @56 device "unsigned int" word_of_all
     (comment "A word that waits for all loads of these words, which the compiler takes apart: an arrival at a barrier does not, but")
     (comment "where what allows it takes the word, of which `zero` leaves nothing.")
     (attributes "__forceinline__")
@@ -1417,9 +1419,9 @@
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i kRun) (++ i)
       (do @4 (|= word (| (at (at words 0) i) (at (at words 1) i)))))
     (return @6 word))
-  (function @68 device void multiply_low
+  (function @67 device void multiply_part
     (comment "A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where")
-    (comment "`accumulate` is 0.")
+    (comment "`accumulate` is 0; or, of the `high` parts of x, with the high and the low parts of the weights, behind those.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument int part)
@@ -1427,45 +1429,30 @@
     (argument int shift)
     (argument "unsigned long long" weights)
     (argument int accumulate)
+    (argument bool high)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
-      (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @77 device void multiply_high
-    (comment "Those of the high parts of x with the high and the low parts of the weights, behind those above.")
-    (attributes "__forceinline__")
-    (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (argument int part)
-    (argument (reference (const Run)) run)
-    (argument int shift)
-    (argument "unsigned long long" weights)
-    (argument int accumulate)
-    (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
-      (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
-      (do @5 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))
-  (constant @89 int kRows (* kSteps (call used_before kOffsetsH)))
-  (function @90 constexpr int next_used
-    (argument int offset)
-    (declare @1 int next (? (< offset (- kOffsetsH 1)) (+ offset 1) 0))
-    (while @2 (! (call is_used next))
-      (do @3 (= next (? (< next (- kOffsetsH 1)) (+ next 1) 0))))
-    (return @5 next))
-  (constant @97 int kFirstOffset (call next_used (- kOffsetsH 1)))
-  (constant @98 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
-  (constant @102 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
-  (constant @103 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
-  (constant @105 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (record @108 Held
+      (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (? high part (+ kPhaseSums part))) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
+      (if @6 high
+        (then
+          (do @7 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))))
+  (constant @82 int kRows (* kSteps (call used_before kOffsetsH)))
+  (constant @83 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
+  (constant @87 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
+  (constant @88 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
+  (constant @90 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (record @93 Held
     (comment "What a thread's sums hold.")
     (field int rows (trail "of taps; 0: nothing, the next products begin them"))
     (field int exponent (trail "of the scale that x has there, in image `lane % P::tile_n` of the tile"))
     (field bool added (trail "whether the totals hold what was summed up before, of this tile"))
     (field int total (trail "exponent of the scale that x has in them, in the thread's own image; without totals, of the smallest")))
-  (function @117 device int own_exponent
+  (function @102 device int own_exponent
     (comment "The exponent of the thread's own image of the tile.")
     (attributes "__forceinline__")
     (argument (reference (const Held)) held)
     (argument int image)
     (return @1 (? (== P::tile_n 1) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
-  (function @124 device void drop_low_of_infinite
+  (function @109 device void drop_low_of_infinite
     (comment "The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result. In a")
     (comment "product what isn't finite in x makes all of its row so, and in the weights all of its column: a row and a column")
     (comment "tell.")
@@ -1479,23 +1466,18 @@
         (do @10 (&= finite (? (call is_finite (at (at (at sums part) (/ row 2)) (* (% row 2) 2))) 1 0)))))
     (if @13 (== finite 0)
       (then
-        (for @15 (pragma "unroll") (declare @15 int part 0) (< part kPhaseSums) (++ part)
-          (for @17 (pragma "unroll") (declare @17 int tile 0) (< tile kTiles) (++ tile)
-            (for @19 (pragma "unroll") (declare @19 int i 0) (< i (/ kProductColumns 2)) (++ i)
-              (do @20 (= (at (at (at sums (+ kPhaseSums part)) tile) i) (? (call is_finite (at (at (at sums part) tile) i)) (at (at (at sums (+ kPhaseSums part)) tile) i) 0)))))))))
-  (function @152 device void scale_sums
-    (comment "Takes sums to a scale of 2^difference times theirs, in two factors where one would be no float.")
+        (for @15 (pragma "unroll") (declare @15 int i 0) (< i (* kPhaseSums kTileSums)) (++ i)
+          (declare @16 (reference float) low (call sum_at sums (+ (* kPhaseSums kTileSums) i)))
+          (do @17 (= low (? (call is_finite (call sum_at sums i)) low 0)))))))
+  (function @132 device void scale_sums
+    (comment "Takes sums to a scale of 2^difference times theirs.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument int difference)
-    (declare @1 (const float) first (call power_of_two (/ difference 2)))
-    (declare @2 (const float) second (call power_of_two (- difference (/ difference 2))))
-    (for @4 (pragma "unroll") (declare @4 int part 0) (< part kSums) (++ part)
-      (for @6 (pragma "unroll") (declare @6 int tile 0) (< tile kTiles) (++ tile)
-        (for @8 (pragma "unroll") (declare @8 int i 0) (< i (/ kProductColumns 2)) (++ i)
-          (do @9 (= (at (at (at sums part) tile) i) (* (* (at (at (at sums part) tile) i) first) second)))))))
-  (function @168 device void bring_together
-    (comment "Gives sums and totals one scale, the smaller one of theirs. It is undone in two factors where one would be no float.")
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
+      (do @3 (= (call sum_at sums i) (call scaled_by (call sum_at sums i) difference)))))
+  (function @140 device void bring_together
+    (comment "Gives sums and totals one scale, the smaller one of theirs.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (pointer float4) totals)
@@ -1503,15 +1485,13 @@
     (argument (reference int) total)
     (declare @1 (const int) less (call min exponent total))
     (do @2 (call scale_sums sums (- less exponent)))
-    (declare @3 (const float) third (call power_of_two (/ (- less total) 2)))
-    (declare @4 (const float) fourth (call power_of_two (- (- less total) (/ (- less total) 2))))
-    (for @6 (pragma "unroll 4") (declare @6 int i 0) (< i (/ (* (* kPhases kTiles) P::columns) 8)) (++ i)
-      (declare @7 (const float4) value (at totals (* i kConsumers)))
-      (do @8 (= (at totals (* i kConsumers)) (call make_float4 (* (* (. value x) third) fourth) (* (* (. value y) third) fourth) (* (* (. value z) third) fourth) (* (* (. value w) third) fourth)))))
-    (do @11 (= exponent less))
-    (do @12 (= total less)))
-  (constant @185 int kSumQuads (/ kProductColumns 8))
-  (function @186 device int join_all
+    (for @4 (pragma "unroll 4") (declare @4 int i 0) (< i (/ (* (* kPhases kTiles) P::columns) 8)) (++ i)
+      (declare @5 (const float4) value (at totals (* i kConsumers)))
+      (do @6 (= (at totals (* i kConsumers)) (call make_float4 (call scaled_by (. value x) (- less total)) (call scaled_by (. value y) (- less total)) (call scaled_by (. value z) (- less total)) (call scaled_by (. value w) (- less total))))))
+    (do @9 (= exponent less))
+    (do @10 (= total less)))
+  (constant @155 int kJoined (* kPhaseSums kTileSums))
+  (function @156 device int join_all
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
@@ -1522,22 +1502,18 @@
     (if @3 (&& (&& kHasTotals (. held added)) (!= exponent (. held total)))
       (then
         (do @4 (call bring_together sums totals exponent (. held total)))))
-    (for @7 (pragma "unroll") (declare @7 int part 0) (< part kPhaseSums) (++ part)
-      (for @9 (pragma "unroll") (declare @9 int tile 0) (< tile kTiles) (++ tile)
-        (for @11 (pragma "unroll") (declare @11 int quad 0) (< quad kSumQuads) (++ quad)
-          (declare @12 (pointer float) high (& (at (at (at sums part) tile) (* quad 4))))
-          (declare @13 (pointer (const float)) low (& (at (at (at sums (+ kPhaseSums part)) tile) (* quad 4))))
-          (for @15 (pragma "unroll") (declare @15 int i 0) (< i 4) (++ i)
-            (do @16 (= (at high i) (call join_sums (at high i) (at low i)))))
-          (if @18 (&& kHasTotals (. held added))
-            (then
-              (declare @19 (const float4) before (at totals (* (+ (* (+ (* part kTiles) tile) kSumQuads) quad) kConsumers)))
-              (do @20 (+= (at high 0) (. before x)))
-              (do @21 (+= (at high 1) (. before y)))
-              (do @22 (+= (at high 2) (. before z)))
-              (do @23 (+= (at high 3) (. before w))))))))
-    (return @28 exponent))
-  (function @218 device void put_away
+    (for @7 (pragma "unroll") (declare @7 int i 0) (< i kJoined) (++ i)
+      (do @8 (= (call sum_at sums i) (call join_sums (call sum_at sums i) (call sum_at sums (+ kJoined i))))))
+    (if @10 (&& kHasTotals (. held added))
+      (then
+        (for @12 (pragma "unroll") (declare @12 int i 0) (< i kJoined) (+= i 4)
+          (declare @13 (const float4) before (at totals (* (/ i 4) kConsumers)))
+          (do @14 (+= (call sum_at sums i) (. before x)))
+          (do @15 (+= (call sum_at sums (+ i 1)) (. before y)))
+          (do @16 (+= (call sum_at sums (+ i 2)) (. before z)))
+          (do @17 (+= (call sum_at sums (+ i 3)) (. before w))))))
+    (return @20 exponent))
+  (function @180 device void put_away
     (comment "Makes totals of the sums, once no products are under way; the next ones begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1549,14 +1525,11 @@
         (do @2 (call wgmma_wait 0))))
     (do @4 (call pin sums))
     (do @5 (= (. held total) (call join_all sums held totals image)))
-    (for @7 (pragma "unroll") (declare @7 int part 0) (< part kPhaseSums) (++ part)
-      (for @9 (pragma "unroll") (declare @9 int tile 0) (< tile kTiles) (++ tile)
-        (for @11 (pragma "unroll") (declare @11 int quad 0) (< quad kSumQuads) (++ quad)
-          (declare @12 (pointer (const float)) high (& (at (at (at sums part) tile) (* quad 4))))
-          (do @13 (= (at totals (* (+ (* (+ (* part kTiles) tile) kSumQuads) quad) kConsumers)) (call make_float4 (at high 0) (at high 1) (at high 2) (at high 3)))))))
-    (do @18 (= (. held rows) 0))
-    (do @19 (= (. held added) true)))
-  (function @242 device void undo_scales
+    (for @7 (pragma "unroll") (declare @7 int i 0) (< i kJoined) (+= i 4)
+      (do @8 (= (at totals (* (/ i 4) kConsumers)) (call make_float4 (call sum_at sums i) (call sum_at sums (+ i 1)) (call sum_at sums (+ i 2)) (call sum_at sums (+ i 3))))))
+    (do @11 (= (. held rows) 0))
+    (do @12 (= (. held added) true)))
+  (function @197 device void undo_scales
     (comment "Makes a tile's results of its sums, in their place. `scales` undo those of the weights, in two factors each; they and")
     (comment "the `biases` are those of the thread's first column and channel, and of what is behind.")
     (attributes "__forceinline__")
@@ -1577,15 +1550,13 @@
         (then
           (do @11 (= (at shifts 0) (at biases (call own_channel 0 (* columns 2)))))
           (do @12 (= (at shifts 1) (at biases (call own_channel 0 (+ (* columns 2) 1)))))))
-      (for @15 (pragma "unroll") (declare @15 int part 0) (< part kPhaseSums) (++ part)
-        (for @17 (pragma "unroll") (declare @17 int tile 0) (< tile kTiles) (++ tile)
-          (for @19 (pragma "unroll") (declare @19 int i 0) (< i (* 4 kMerged)) (++ i)
-            (declare @20 (reference float) value (at (at (at sums part) tile) (+ (+ (* (/ i 4) (/ P::columns 2)) (* columns 4)) (% i 4))))
-            (do @21 (= value (? (&& P::has_bias (! kShifts)) (call fmaf (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at shifts (% i 2))) (* (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1)))))))))
-    (do @27 (= (. held rows) 0))
-    (do @28 (= (. held added) false)))
-  (constant @275 int kMostRaise 80)
-  (function @276 device void rescale
+      (for @15 (pragma "unroll") (declare @15 int i 0) (< i (* (* 4 kPhases) kTiles)) (++ i)
+        (declare @16 (reference float) value (call sum_at sums (+ (+ (* (/ i 4) (/ P::columns 2)) (* columns 4)) (% i 4))))
+        (do @17 (= value (? (&& P::has_bias (! kShifts)) (call fmaf (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at shifts (% i 2))) (* (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1)))))))
+    (do @21 (= (. held rows) 0))
+    (do @22 (= (. held added) false)))
+  (constant @224 int kMostRaise 80)
+  (function @225 device void rescale
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
@@ -1598,7 +1569,7 @@
     (do @5 (call scale_sums sums (? (== P::tile_n 1) difference (call __shfl_sync 4294967295u difference image))))
     (do @6 (= (. held exponent) exponent))
     (do @7 (= (. held total) (call min (. held total) exponent))))
-  (function @288 device void choose_scale
+  (function @237 device void choose_scale
     (comment "Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as")
     (comment "those of terms enough are, or without totals brought to that scale.")
     (attributes "__forceinline__")
@@ -1626,14 +1597,76 @@
         (if @19 (! kHasTotals)
           (then
             (do @20 (= (. held total) exponent)))))))
-  (function @313 device void clear
+  (function @262 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (for @2 (pragma "unroll") (declare @2 int part 0) (< part kSums) (++ part)
-      (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kTiles) (++ tile)
-        (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kProductColumns 2)) (++ i)
-          (do @7 (= (at (at (at sums part) tile) i) 0))))))
-  (function @329 device void multiply_split
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
+      (do @3 (= (call sum_at sums i) 0))))
+  (function @270 constexpr int offset_of_used
+    (comment "The offset of the row-th staged row that some tap reads; whether these follow one another in equal distances.")
+    (argument int row)
+    (declare @1 int offset 0)
+    (while @2 (|| (! (call is_used offset)) (!= (call used_before offset) row))
+      (do @3 (++ offset)))
+    (return @5 offset))
+  (function @277 constexpr bool are_even
+    (declare @1 bool even true)
+    (for @2 plain (declare @2 int row 0) (< row kUsedRows) (++ row)
+      (do @3 (= even (&& even (== (* (call offset_of_used row) (- kUsedRows 1)) (* row (- kOffsetsH 1)))))))
+    (return @5 even))
+  (constant @284 bool kEven (call are_even))
+  (constant @285 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
+  (function @289 device int place_of_row
+    (comment "Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.")
+    (attributes "__forceinline__")
+    (argument int row)
+    (declare @1 (const int) first (+ (call staged_row 0 0) (? (== kSteps 1) 0 (* (/ row kUsedRows) kStepPitch))))
+    (declare @2 (const int) used (? (== kSteps 1) row (% row kUsedRows)))
+    (if @3 kEven
+      (then
+        (return @4 (? (== kUsedRows 1) first (+ first (* used kUsedPitch))))))
+    (declare @6 int behind 0)
+    (for @8 unrolled (declare @8 int i 1) (< i kUsedRows) (++ i)
+      (if @9 (== used i)
+        (then
+          (do @10 (= behind (- (call staged_row 0 (call offset_of_used i)) (call staged_row 0 0)))))))
+    (return @13 (+ first behind)))
+  (function @306 constexpr bool are_uniform
+    (comment "Whether each of these has one row of taps, found by its number, and all of the same phase.")
+    (declare @1 bool uniform (== kUsedRows kBlockTapRows))
+    (for @2 plain (declare @2 int kh 1) (< kh kBlockTapRows) (++ kh)
+      (do @3 (= uniform (&& uniform (== (call sums_of_row kh) (call sums_of_row 0))))))
+    (return @5 uniform))
+  (constant @313 bool kUniform (call are_uniform))
+  (constant @314 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
+  (function @318 device void multiply_taps
+    (comment "The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the")
+    (comment "first of a phase begin its sums, where `later` is 0.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument (reference (const Run)) run)
+    (argument "unsigned long long" weights)
+    (argument (const int) row)
+    (argument int later)
+    (argument bool high)
+    (declare @2 (const int) used (? (== kSteps 1) row (% row kUsedRows)))
+    (declare @3 (const int) step_bytes (? (== kSteps 1) 0 (* (/ row kUsedRows) kProductBytes)))
+    (if @4 (&& kUniform (> kUsedRows 1))
+      (then
+        (do @5 (= weights (call wgmma_descriptor_move weights (+ (* (- (- kUsedRows 1) used) kTapRowBytes) step_bytes)))))
+      (else
+        (if @6 (&& kSplitsStaged (> kSteps 1))
+          (then
+            (do @7 (= weights (call wgmma_descriptor_move weights step_bytes)))))))
+    (for @10 unrolled (declare @10 int kh 0) (< kh (? kUniform 1 kBlockTapRows)) (++ kh)
+      (if @11 (|| (|| kUniform (== kUsedRows 1)) (== used (call used_before (call offset_of_row kh))))
+        (then
+          (declare @12 (const bool) may_begin (&& (! kClears) (|| (|| (> P::add_rows 0) kUniform) (call is_first kh 0))))
+          (declare @13 (const int) begun (? (! may_begin) 1 (? (|| (> P::add_rows 0) (? kUniform (== row 0) (< row kUsedRows))) later 1)))
+          (for @15 unrolled (declare @15 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+            (do @16 (call multiply_part sums (+ (call sums_of_row kh) (call sums_of_column kw)) run (call shift_of_tap kw) (call wgmma_descriptor_move weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
+              (trail "tap {kw} of a row")))))))
+  (function @345 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
     (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
@@ -1652,83 +1685,66 @@
     (declare @4 (const "unsigned long long") operands (call wgmma_descriptor weights (* kProductColumns 16) 128 0))
     (declare @5 int later (? (&& kHasTotals (> (. held rows) 0)) 1 0))
     (declare @6 (array Words 2) words)
-    (for @8 unrolled (declare @8 int step 0) (< step kSteps) (++ step)
-      (for @10 unrolled (declare @10 int offset 0) (< offset kOffsetsH) (++ offset)
-        (if @11 (call is_used offset)
-          (then
-            (declare @12 (const int) row (+ (* step (call used_before kOffsetsH)) (call used_before offset)))
-            (if @13 (> P::add_rows 0)
-              (then
-                (if @14 (&& (> row 0) (== (. held rows) kRowsTogether))
-                  (then
-                    (do @15 (call put_away sums held totals image))))
-                (do @17 (= later (? (> (. held rows) 0) 1 0)))
-                (do @18 (++ (. held rows)))
-                (if @19 (&& kClears (== later 0))
-                  (then
-                    (do @20 (call clear sums))
-                    (do @21 (call pin sums))))))
-            (for @25 unrolled (declare @25 int part 0) (< part 2) (++ part)
-              (if @26 (|| P::ahead (== part 0))
+    (do @7 (call load_words words (+ rows (call staged_row 0 0)) 1))
+    (for @9 (pragma "unroll") (declare @9 int row 0) (< row kRows) (++ row)
+      (if @10 (> P::add_rows 0)
+        (then
+          (if @11 (!= row 0)
+            (then
+              (if @12 (== (. held rows) kRowsTogether)
                 (then
-                  (if @27 (&& (== row 0) (== part 0))
-                    (then
-                      (do @28 (call load_words words (+ rows (call staged_row 0 offset)) 1))))
-                  (do @30 (call arrange (at runs part) (at words (- 1 part)) zero (&& (&& (&& P::ahead (! kAlone)) (== part 1)) (== row 0))))
-                  (if @31 (! P::ahead)
-                    (then
-                      (do @32 (call load_words words (+ rows (call staged_row step offset)) 0))
-                      (do @33 (call arrange (at runs 1) (at words 0) zero false))))
-                  (if @35 (&& (&& P::resident (== row (- kRows 1))) (|| (! P::ahead) (== part 1)))
-                    (then
-                      (declare @36 (const "unsigned int") loaded (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))))
-                      (do @37 (call release empty (== (& (| loaded (static_cast "unsigned int" (. held exponent))) zero) 0)))))
-                  (do @39 (call wgmma_fence))))
-              (for @42 unrolled (declare @42 int kh 0) (< kh kBlockTapRows) (++ kh)
-                (if @43 (== (call offset_of_row kh) offset)
-                  (then
-                    (for @45 unrolled (declare @45 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                      (declare @46 (const int) begins (? kClears 0 (? (> P::add_rows 0) (? (call is_first_of_row kw) 1 0) (? (&& (== step 0) (call is_first kh kw)) 1 0))))
-                      (if @49 (== part 0)
-                        (then
-                          (do @50 (call multiply_low sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (? (== begins 1) later 1))
-                            (trail "tap ({kh}, {kw})")))
-                        (else
-                          (do @54 (call multiply_high sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw step)) (? (== begins 1) later 1))
-                            (trail "tap ({kh}, {kw})"))))))))
-              (if @61 (|| P::ahead (== part 1))
-                (then
-                  (do @62 (call wgmma_commit))
-                  (declare @63 (const bool) gives_back (&& (&& (&& P::ahead (! P::resident)) (== row 0)) (== part 0)))
-                  (if @64 gives_back
-                    (then
-                      (comment @64 "before loads that it needn't wait for")
-                      (do @65 (call wgmma_wait 1))
-                      (do @66 (call release previous (! first)))))
-                  (comment @68 "What comes next is loaded while these products run, where there are registers for it.")
-                  (if @69 (! P::ahead)
-                    (then
-                      (do @70 (call wgmma_wait 0))))
-                  (if @72 (&& P::ahead (== part 0))
-                    (then
-                      (do @73 (call load_words words (+ rows (call staged_row step offset)) 0)))
-                    (else
-                      (if @74 (< row (- kRows 1))
-                        (then
-                          (do @75 (call load_words words (+ rows (call staged_row (+ step (? (== (call next_used offset) kFirstOffset) 1 0)) (call next_used offset))) 1))))))
-                  (if @78 (&& (&& P::ahead (! gives_back)) (|| (! kAlone) (!= row (? (== part 0) 0 (- kRows 1)))))
-                    (then
-                      (do @79 (call wgmma_wait 1)
-                        (trail "the run of the other part may be overwritten")))))))))))
-    (if @86 (&& P::ahead kAlone)
+                  (do @13 (call put_away sums held totals image))))
+              (do @15 (= later (? (> (. held rows) 0) 1 0)))))
+          (do @17 (++ (. held rows)))
+          (if @18 (&& kClears (== later 0))
+            (then
+              (do @19 (call clear sums))
+              (do @20 (call pin sums))))))
+      (do @23 (call arrange (at runs 0) (at words 1) zero false))
+      (if @24 P::ahead
+        (then
+          (do @25 (call wgmma_fence))
+          (do @26 (call multiply_taps sums (at runs 0) operands row later false))
+          (do @27 (call wgmma_commit))
+          (if @28 (&& (! P::resident) (== row 0))
+            (then
+              (comment @28 "before loads that it needn't wait for")
+              (do @29 (call wgmma_wait 1))
+              (do @30 (call release previous (! first)))))))
+      (do @33 (call load_words words (+ rows (call place_of_row row)) 0)
+        (trail "while these products run, where there are registers for it"))
+      (if @34 (&& P::ahead (|| (&& P::resident (! kAlone)) (!= row 0)))
+        (then
+          (do @35 (call wgmma_wait 1)
+            (trail "the run of the other part may be overwritten"))))
+      (do @37 (call arrange (at runs 1) (at words 0) zero (&& (&& P::ahead (! kAlone)) (== row 0))))
+      (if @38 (&& P::resident (== row (- kRows 1)))
+        (then
+          (do @39 (call release empty (== (& (| (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))) (static_cast "unsigned int" (. held exponent))) zero) 0)))))
+      (do @43 (call wgmma_fence))
+      (if @44 (! P::ahead)
+        (then
+          (do @45 (call multiply_taps sums (at runs 0) operands row later false))))
+      (do @47 (call multiply_taps sums (at runs 1) operands row later true))
+      (do @48 (call wgmma_commit))
+      (if @49 (! P::ahead)
+        (then
+          (do @50 (call wgmma_wait 0))))
+      (if @52 (!= row (- kRows 1))
+        (then
+          (do @53 (call load_words words (+ rows (call place_of_row (+ row 1))) 1))))
+      (if @55 (&& P::ahead (|| (! kAlone) (!= row (- kRows 1))))
+        (then
+          (do @56 (call wgmma_wait 1)))))
+    (if @59 (&& P::ahead kAlone)
       (then
-        (do @87 (call wgmma_wait 0))))
-    (if @89 (== P::add_rows 0)
+        (do @60 (call wgmma_wait 0))))
+    (if @62 (== P::add_rows 0)
       (then
-        (do @90 (+= (. held rows) kRows))))
-    (if @92 (&& (! P::ahead) (! P::resident))
+        (do @63 (+= (. held rows) kRows))))
+    (if @65 (&& (! P::ahead) (! P::resident))
       (then
-        (do @93 (call release empty true)))))
+        (do @66 (call release empty true)))))
   (file "shift_gemm.read_split.h")
   (alias @5 Values (array (array float kRun) 4))
   (function @9 device void load_values
@@ -1800,30 +1816,24 @@
           (do @13 (call release empty (== (& (call word_of_all (at words 1)) zero) 0)))))
       (do @15 (call arrange (at runs 0) (at words 1) zero false))
       (do @16 (call wgmma_fence))
-      (for @18 unrolled (declare @18 int kh 0) (< kh kBlockTapRows) (++ kh)
-        (for @20 unrolled (declare @20 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-          (do @21 (call multiply_low sums (call sums_of_tap kh kw) (at runs 0) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw 0)) (? (call is_first kh kw) later 1))
-            (trail "tap ({kh}, {kw})"))))
-      (do @26 (call wgmma_commit))
-      (do @27 (call wgmma_wait 1)
+      (do @17 (call multiply_taps sums (at runs 0) operands 0 later false))
+      (do @18 (call wgmma_commit))
+      (do @19 (call wgmma_wait 1)
         (trail "the run of the other part may be overwritten"))
-      (if @28 (&& (! P::resident) (== step 0))
+      (if @20 (&& (! P::resident) (== step 0))
         (then
-          (do @29 (call release previous (! first)))))
-      (if @31 (< step (- kSteps 1))
+          (do @21 (call release previous (! first)))))
+      (if @23 (< step (- kSteps 1))
         (then
-          (comment @31 "what comes next is loaded while these products run")
-          (do @32 (+= row kStepPitch))
-          (do @33 (call load_values values row))))
-      (do @35 (call arrange (at runs 1) (at words 0) zero true))
-      (do @36 (call wgmma_fence))
-      (for @38 unrolled (declare @38 int kh 0) (< kh kBlockTapRows) (++ kh)
-        (for @40 unrolled (declare @40 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-          (do @41 (call multiply_high sums (call sums_of_tap kh kw) (at runs 1) (call shift_of_tap kw) (call wgmma_descriptor_move operands (call operand_of_tap kh kw 0)) (? (call is_first kh kw) later 1))
-            (trail "tap ({kh}, {kw})"))))
-      (do @46 (call wgmma_commit))
-      (do @47 (call wgmma_wait 1))
-      (do @48 (= operands (call wgmma_descriptor_move operands kProductBytes)))))
+          (comment @23 "what comes next is loaded while these products run")
+          (do @24 (+= row kStepPitch))
+          (do @25 (call load_values values row))))
+      (do @27 (call arrange (at runs 1) (at words 0) zero true))
+      (do @28 (call wgmma_fence))
+      (do @29 (call multiply_taps sums (at runs 1) operands 0 later true))
+      (do @30 (call wgmma_commit))
+      (do @31 (call wgmma_wait 1))
+      (do @32 (= operands (call wgmma_descriptor_move operands kProductBytes)))))
   (file "shift_gemm.split.h")
   (constant @10 int kSplitters (? kByImages 32 kProducers))
   (constant @11 int kSplitImages (? kByImages (/ P::tile_n (/ kProducers 32)) P::tile_n))
@@ -1840,16 +1850,15 @@
   (alias @26 Piece (array float (? P::channels_last 4 (* 2 kWide)))
     (comment "A thread's piece: two channels of kWide positions, with channels last four of one."))
   (function @29 constexpr int place_of_piece
-    (comment "Where the thread's i-th piece begins, behind its first one; and whether there is one.")
+    (comment "Where the thread's i-th piece begins, behind its first one.")
     (argument int i)
     (return @1 (+ (* (* (/ i kTurns) kLinesAtOnce) kLinePitch) (* (* (% i kTurns) kTogether) kWide))))
-  (function @32 device bool has_piece
+  (function @33 device bool has_piece
+    (comment "Whether there is one.")
     (attributes "__forceinline__")
     (argument int i)
     (argument int thread)
-    (declare @1 (const bool) line (|| (== (% kLines kLinesAtOnce) 0) (< (+ (* (/ i kTurns) kLinesAtOnce) (/ thread kTogether)) kLines)))
-    (declare @2 (const bool) piece (|| (== (% kLinePieces kTogether) 0) (< (+ (* (% i kTurns) kTogether) (% thread kTogether)) kLinePieces)))
-    (return @3 (&& (&& (< i kPieces) line) piece)))
+    (return @1 (&& (&& (< i kPieces) (|| (== (% kLines kLinesAtOnce) 0) (< (+ (* (/ i kTurns) kLinesAtOnce) (/ thread kTogether)) kLines))) (|| (== (% kLinePieces kTogether) 0) (< (+ (* (% i kTurns) kTogether) (% thread kTogether)) kLinePieces)))))
   (function @39 device void load_piece
     (comment "Takes a piece to registers; zeros where there is none.")
     (attributes "__forceinline__")
@@ -1921,12 +1930,8 @@
       (for @7 (pragma "unroll") (declare @7 int v 0) (< v (? P::channels_last 4 (* 2 kWide))) (++ v)
         (do @8 (= most (call larger_finite most (at piece v))))))
     (return @11 most))
-  (function @127 constexpr bool all_have
-    (comment "Whether all threads have an i-th piece.")
-    (argument int i)
-    (return @1 (&& (|| (== (% kLines kLinesAtOnce) 0) (< (/ i kTurns) (/ kLines kLinesAtOnce))) (|| (== (% kLinePieces kTogether) 0) (< (% i kTurns) (- kTurns 1))))))
-  (function @133 device void split_pieces
-    (comment "Splits a thread's pieces of an image. Those that some threads lack are done one by one.")
+  (function @127 device void split_pieces
+    (comment "Splits a thread's pieces of an image. Those that the last thread lacks, if not others too, are done one by one.")
     (attributes "__forceinline__")
     (argument (pointer float) own)
     (argument int thread)
@@ -1934,9 +1939,9 @@
     (for @2 (pragma "unroll") (declare @2 int batch 0) (< batch kPieces) (+= batch kBatch)
       (declare @3 (array Piece kBatch) pieces)
       (for @5 (pragma "unroll") (declare @5 int i 0) (< i kBatch) (++ i)
-        (do @6 (call load_piece (at pieces i) (+ own (call place_of_piece (+ batch i))) (&& (< (+ batch i) kPieces) (call all_have (+ batch i))))))
+        (do @6 (call load_piece (at pieces i) (+ own (call place_of_piece (+ batch i))) (call has_piece (+ batch i) (- kSplitters 1)))))
       (for @9 (pragma "unroll") (declare @9 int i 0) (< i kBatch) (++ i)
-        (if @10 (&& (< (+ batch i) kPieces) (call all_have (+ batch i)))
+        (if @10 (call has_piece (+ batch i) (- kSplitters 1))
           (then
             (do @11 (call store_piece_split (+ own (call place_of_piece (+ batch i))) (at pieces i) scale)))
           (else
@@ -1944,8 +1949,8 @@
               (then
                 (do @13 (call load_piece (at pieces i) (+ own (call place_of_piece (+ batch i))) true))
                 (do @14 (call store_piece_split (+ own (call place_of_piece (+ batch i))) (at pieces i) scale)))))))))
-  (constant @155 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
-  (function @160 device void finish_stage
+  (constant @149 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
+  (function @154 device void finish_stage
     (comment "Looks for the largest magnitudes of the oldest stage under way, of this chunk of a tile, splits it where that is the")
     (comment "producers' work, and says that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image")
     (comment "in the chunk before, `kept`. Where there are infinities, finite magnitudes are looked for anew.")
@@ -2236,11 +2241,12 @@
             (if_constexpr @161 P::split
               (then
                 (do @162 (++ unfinished))
-                (for @163 plain none (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (== (call warp_uniform (? (call mbarrier_test (& (at landed oldest)) oldest_parity) 1 0)) 1))) (-- unfinished)
-                  (if @166 (! P::bulk)
+                (while @163 (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (== (call warp_uniform (? (call mbarrier_test (& (at landed oldest)) oldest_parity) 1 0)) 1)))
+                  (if @165 (! P::bulk)
                     (then
-                      (do @167 (call async_copy_wait kUnderWay))))
-                  (do @169 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))))))
+                      (do @166 (call async_copy_wait kUnderWay))))
+                  (do @168 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))
+                  (do @169 (-- unfinished))))))
           (if @173 (> P::cluster 1)
             (then
               (comment @173 "with the consumers, in add_up_cluster()")

@@ -5,15 +5,10 @@
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
+__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
 #endif
 
-struct Stage {
-  float rows[4][10][72];
-  float weights[4][21][32];
-};
+struct Stage { float rows[4][10][72]; float weights[4][21][32]; };
 
 // What one thread accumulates for one phase.
 using Sums = float[8][2][4];

@@ -15,9 +15,7 @@ __device__ __forceinline__ unsigned short float_to_half(float value) {
 }
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
+__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
 #endif
 
 // Every step of the chain in its order.
@@ -30,10 +28,7 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
-struct Stage {
-  float rows[8][10][20];
-  float weights[8][16][32];
-};
+struct Stage { float rows[8][10][20]; float weights[8][16][32]; };
 
 // What one thread accumulates for one phase.
 using Sums = float[8][1][2];
@@ -53,9 +48,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
     const int iy = first_row + row;
     const int ix = column - 1;
     float value = 0;
-    if (iy >= 0 && iy < 16 && ix >= 0 && ix < 16) {
-      value = half_to_float(x[(iy * 16 + ix) * 32 + ci]);
-    }
+    if (iy >= 0 && iy < 16 && ix >= 0 && ix < 16) { value = half_to_float(x[(iy * 16 + ix) * 32 + ci]); }
     stage.rows[channel][row][column] = value;
   }
 }
@@ -72,9 +65,7 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short
     const int chunk_channel = i / 512;
     const int ci = first_channel + chunk_channel;
     float value = 0;
-    if (channel < 30) {
-      value = half_to_float(weight[(ci * 30 + channel) * 16 + tap]);
-    }
+    if (channel < 30) { value = half_to_float(weight[(ci * 30 + channel) * 16 + tap]); }
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }

@@ -5,9 +5,7 @@
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
+__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
   return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
@@ -15,16 +13,14 @@ __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
 // Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
 __device__ __forceinline__ uint4 load_constant_16(const void* from) {
   uint4 value;
-  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
-      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
       : "l"(from));
   return value;
 }
 // Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
-               "r"(value.w)
-               : "memory");
+               "r"(value.w) : "memory");
 }
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
@@ -48,9 +44,7 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
   unsigned int complete;
   do {
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-                 : "=r"(complete)
-                 : "r"(shared_address(barrier)), "r"(parity)
-                 : "memory");
+                 : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
   } while (complete == 0);
 }
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
@@ -68,25 +62,16 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                    shared_address(to)),
-               "l"(from), "r"(bytes), "r"(shared_address(barrier))
-               : "memory");
+               "l"(from), "r"(bytes), "r"(shared_address(barrier)) : "memory");
 }
 // Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
-__device__ __forceinline__ void fence_proxy_async() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
+__device__ __forceinline__ void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
-__device__ __forceinline__ int warp_uniform(int value) {
-  return __shfl_sync(0xffffffffu, value, 0);
-}
+__device__ __forceinline__ int warp_uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
-__device__ __forceinline__ void wgmma_fence() {
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 // Closes a group: all products of this warpgroup since the last one.
-__device__ __forceinline__ void wgmma_commit() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
   if (pending == 0) {
@@ -96,9 +81,7 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
   }
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
-__device__ __forceinline__ void wgmma_pin(float& value) {
-  asm volatile("" : "+f"(value)::"memory");
-}
+__device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
@@ -148,15 +131,12 @@ __device__ __forceinline__ float activate(float value) {
 }
 
 // Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
+__device__ __forceinline__ unsigned int pair(float low, float high) { return floats_to_half2(low, high); }
 
 // Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
 __device__ __forceinline__ void store_together(unsigned short* to, const float (&values)[8]) {
-  store_streaming_16(to,
-                     make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
-                                pair(values[6], values[7])));
+  store_streaming_16(to, make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
+                                    pair(values[6], values[7])));
 }
 
 // One thread's sums for one part, of all phases or of one.
@@ -252,11 +232,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 // A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.
-struct Tile {
-  int image;
-  int m_y;
-  int m_x;
-};
+struct Tile { int image; int m_y; int m_x; };
 
 // Of the sequence, the place so many positions before the tile's.
 __device__ __forceinline__ Tile flat_tile(int index, int before) {
@@ -293,9 +269,7 @@ __device__ __forceinline__ void load_batch(Words& words, const unsigned short* _
     const int ci = first_channel + unit * 8;
     const unsigned short* from = x + ((static_cast<long long>(image) * 16 + iy) * 16 + ix) * 128 + ci;
     uint4 loaded = make_uint4(0, 0, 0, 0);
-    if (inside) {
-      loaded = load_constant_16(from);
-    }
+    if (inside) { loaded = load_constant_16(from); }
     words[item][0] = loaded.x;
     words[item][1] = loaded.y;
     words[item][2] = loaded.z;
@@ -320,9 +294,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
 // Keeps the compiler from moving sums across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[1][1]) {
 #pragma unroll
-  for (int i = 0; i < 64; ++i) {
-    wgmma_pin(sums[0][0][i]);
-  }
+  for (int i = 0; i < 64; ++i) { wgmma_pin(sums[0][0][i]); }
 }
 
 // Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first
@@ -354,9 +326,7 @@ __device__ __forceinline__ float sum_of(const Sums (&sums)[1], int phase, int i,
 }
 
 // The block's channel that is the thread's i-th, whose first is `channel`.
-__device__ __forceinline__ int own_channel(int channel, int i) {
-  return channel + i / 8 * 32 + i % 8;
-}
+__device__ __forceinline__ int own_channel(int channel, int i) { return channel + i / 8 * 32 + i % 8; }
 
 // A sum as memory holds it, after bias and fuse chain where the layer has them.
 __device__ __forceinline__ float finish(float sum, float shift) {
@@ -370,9 +340,7 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[1][1], unsigned s
                                             const Tile& tile, int first_part, int row, int channel, int batch) {
   float ahead[8];
 #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    ahead[i] = bias[own_channel(channel, i)];
-  }
+  for (int i = 0; i < 8; ++i) { ahead[i] = bias[own_channel(channel, i)]; }
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int place = row + 8 * half;                   // in the part
@@ -389,9 +357,7 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[1][1], unsigned s
         const int own = own_channel(channel, 0);
         float values[8];
 #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          values[i] = finish(sum_of(sums[0], phase, i, half), ahead[i]);
-        }
+        for (int i = 0; i < 8; ++i) { values[i] = finish(sum_of(sums[0], phase, i, half), ahead[i]); }
         store_together(to + own, values);
       }
     }
@@ -426,9 +392,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     mbarrier_init(packed_here, 1);
     fence_mbarrier_init();
   }
-  for (int i = threadIdx.x; i < 32; i += 384) {
-    shifts[i] = half_to_float(bias[first_out + i]);
-  }
+  for (int i = threadIdx.x; i < 32; i += 384) { shifts[i] = half_to_float(bias[first_out + i]); }
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
@@ -448,9 +412,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     int next_index = first_tile;
     int next_chunk = 0;
     int next_batch = 0;
-    if (first_tile < tiles) {
-      load_batch(words, x, next, 0, 0, thread, batch);
-    }
+    if (first_tile < tiles) { load_batch(words, x, next, 0, 0, thread, batch); }
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = staged_tile(index);
       for (int chunk = 0; chunk < 2; ++chunk) {
@@ -469,9 +431,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
           next_index += next_tile;
           next = staged_tile(next_index);
         }
-        if (next_index < tiles) {
-          load_batch(words, x, next, next_chunk * 64, next_batch, thread, batch);
-        }
+        if (next_index < tiles) { load_batch(words, x, next, next_chunk * 64, next_batch, thread, batch); }
         fence_proxy_async();
         mbarrier_arrive(&full[stage]);
       }
@@ -498,17 +458,13 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         wgmma_commit();
         if (chunk > 0) {
           wgmma_wait(1);  // the chunk before
-          if (lane == 0) {
-            mbarrier_arrive(&empty[(taken - 1) % 6]);
-          }
+          if (lane == 0) { mbarrier_arrive(&empty[(taken - 1) % 6]); }
         }
         ++taken;
       }
       wgmma_wait(0);
       pin(sums);
-      if (lane == 0) {
-        mbarrier_arrive(&empty[(taken - 1) % 6]);
-      }
+      if (lane == 0) { mbarrier_arrive(&empty[(taken - 1) % 6]); }
       taken += 2;
       const Tile tile = flat_tile(index, 0);
       store_parts(sums, y + first_out, shifts, tile, 0, row, channel, batch);

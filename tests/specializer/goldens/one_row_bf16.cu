@@ -16,9 +16,7 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
 }
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
+__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
 #endif
 
 // Every step of the chain in its order.
@@ -27,10 +25,7 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
-struct Stage {
-  float rows[5][1][516];
-  float weights[5][9][7];
-};
+struct Stage { float rows[5][1][516]; float weights[5][9][7]; };
 
 // What one thread accumulates for one phase.
 using Sums = float[7][1][2];

@@ -5,9 +5,7 @@
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
+__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
   return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
@@ -38,9 +36,7 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
   unsigned int complete;
   do {
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-                 : "=r"(complete)
-                 : "r"(shared_address(barrier)), "r"(parity)
-                 : "memory");
+                 : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
   } while (complete == 0);
 }
 // To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays, NaN gives a NaN.
@@ -53,25 +49,16 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value) {
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                    shared_address(to)),
-               "l"(from), "r"(bytes), "r"(shared_address(barrier))
-               : "memory");
+               "l"(from), "r"(bytes), "r"(shared_address(barrier)) : "memory");
 }
 // Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
-__device__ __forceinline__ void fence_proxy_async() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
+__device__ __forceinline__ void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
-__device__ __forceinline__ int warp_uniform(int value) {
-  return __shfl_sync(0xffffffffu, value, 0);
-}
+__device__ __forceinline__ int warp_uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
-__device__ __forceinline__ void wgmma_fence() {
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 // Closes a group: all products of this warpgroup since the last one.
-__device__ __forceinline__ void wgmma_commit() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
   if (pending == 0) {
@@ -81,13 +68,9 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
   }
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
-__device__ __forceinline__ void wgmma_pin(float& value) {
-  asm volatile("" : "+f"(value)::"memory");
-}
+__device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
 // The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
-__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
-  asm volatile("" : "+r"(word)::"memory");
-}
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) { asm volatile("" : "+r"(word)::"memory"); }
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
@@ -179,12 +162,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 // A tile's place: its first image, its first position in a row there, and its first row of outputs.
-struct Tile {
-  int image;
-  int column;
-  int row;
-};
-
+struct Tile { int image; int column; int row; };
 __device__ __forceinline__ Tile tile_at(int index) {
   const int strip = index / 2;
   Tile tile;
@@ -195,27 +173,17 @@ __device__ __forceinline__ Tile tile_at(int index) {
 }
 
 // The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.
-__device__ __forceinline__ int first_input_row(const Tile& tile) {
-  return max(0, tile.row - 1);
-}
+__device__ __forceinline__ int first_input_row(const Tile& tile) { return max(0, tile.row - 1); }
 
-__device__ __forceinline__ int last_input_row(const Tile& tile) {
-  return min(tile.row + 256, 512) + 1;
-}
+__device__ __forceinline__ int last_input_row(const Tile& tile) { return min(tile.row + 256, 512) + 1; }
 
 // Staged columns that hold a row of the tile's image of this number: from `first_of` to before `last_of`, which is not
 // above it where there are none.
-__device__ __forceinline__ int image_column(const Tile& tile) {
-  return 4 - tile.column;
-}
+__device__ __forceinline__ int image_column(const Tile& tile) { return 4 - tile.column; }
 
-__device__ __forceinline__ int first_of(const Tile& tile) {
-  return max(0, image_column(tile));
-}
+__device__ __forceinline__ int first_of(const Tile& tile) { return max(0, image_column(tile)); }
 
-__device__ __forceinline__ int last_of(const Tile& tile) {
-  return min(136, image_column(tile) + 1024);
-}
+__device__ __forceinline__ int last_of(const Tile& tile) { return min(136, image_column(tile) + 1024); }
 
 // Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels
 // that the layer lacks.
@@ -225,9 +193,7 @@ __device__ __forceinline__ void clear_gaps(float* to, const Tile& tile, int thre
     const int column = i % 34 * 4;
     bool is_copied = false;
     is_copied = is_copied || (column >= first_of(tile) && column < last_of(tile));
-    if (!is_copied) {
-      *reinterpret_cast<uint4*>(to + channel * 136 + column) = make_uint4(0, 0, 0, 0);
-    }
+    if (!is_copied) { *reinterpret_cast<uint4*>(to + channel * 136 + column) = make_uint4(0, 0, 0, 0); }
   }
 }
 
@@ -285,9 +251,7 @@ __device__ __forceinline__ unsigned int load_run(Run& run, const float* row) {
 // Keeps the compiler from moving the sums across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[1]) {
 #pragma unroll
-  for (int i = 0; i < 48; ++i) {
-    wgmma_pin(sums[0][i]);
-  }
+  for (int i = 0; i < 48; ++i) { wgmma_pin(sums[0][i]); }
 }
 
 // All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when
@@ -302,9 +266,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], const float* row
     const unsigned int read = load_run(runs[at], step_row);
     if (step == 3) {
       __syncwarp();
-      if (threadIdx.x % 32 == 0) {
-        mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
-      }
+      if (threadIdx.x % 32 == 0) { mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero))); }
     }
     const unsigned long long step_weights = wgmma_descriptor_move(weights, step * 3072);
     wgmma_fence();
@@ -323,9 +285,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], const float* row
 // Moves the sums of all output rows up by one, behind the first; those of a new row begin.
 __device__ __forceinline__ void roll(Sums (&sums)[1]) {
 #pragma unroll
-  for (int i = 0; i < 48; ++i) {
-    sums[0][i] = i + 16 < 48 ? sums[0][i + 16] : 0;
-  }
+  for (int i = 0; i < 48; ++i) { sums[0][i] = i + 16 < 48 ? sums[0][i + 16] : 0; }
 }
 
 // A sum as memory holds it, after bias and fuse chain where the layer has them.
@@ -358,8 +318,7 @@ __device__ __forceinline__ void store_row(const Sums (&sums)[1], float* __restri
       float values[2];
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        const int position = v;
-        values[v] = finish(sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], shifts[i]);
+        values[v] = finish(sums[v / 2][i / 2 * 4 + v % 2 * 2 + i % 2], shifts[i]);
       }
       store_together(row, values);
     }
@@ -463,9 +422,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       }
       // What was begun for the rows behind the tile.
 #pragma unroll
-      for (int i = 0; i < 48; ++i) {
-        sums[0][i] = 0;
-      }
+      for (int i = 0; i < 48; ++i) { sums[0][i] = 0; }
     }
   }
 }

@@ -5,9 +5,7 @@
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
+__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
   return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
@@ -15,8 +13,7 @@ __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
 // Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
-               "r"(value.w)
-               : "memory");
+               "r"(value.w) : "memory");
 }
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
@@ -40,9 +37,7 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
   unsigned int complete;
   do {
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-                 : "=r"(complete)
-                 : "r"(shared_address(barrier)), "r"(parity)
-                 : "memory");
+                 : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
   } while (complete == 0);
 }
 // Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
@@ -55,25 +50,16 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                    shared_address(to)),
-               "l"(from), "r"(bytes), "r"(shared_address(barrier))
-               : "memory");
+               "l"(from), "r"(bytes), "r"(shared_address(barrier)) : "memory");
 }
 // Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
-__device__ __forceinline__ void fence_proxy_async() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
+__device__ __forceinline__ void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
-__device__ __forceinline__ int warp_uniform(int value) {
-  return __shfl_sync(0xffffffffu, value, 0);
-}
+__device__ __forceinline__ int warp_uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
-__device__ __forceinline__ void wgmma_fence() {
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 // Closes a group: all products of this warpgroup since the last one.
-__device__ __forceinline__ void wgmma_commit() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
   if (pending == 0) {
@@ -83,13 +69,9 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
   }
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
-__device__ __forceinline__ void wgmma_pin(float& value) {
-  asm volatile("" : "+f"(value)::"memory");
-}
+__device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
 // The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
-__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
-  asm volatile("" : "+r"(word)::"memory");
-}
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) { asm volatile("" : "+r"(word)::"memory"); }
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
@@ -130,25 +112,18 @@ __device__ __forceinline__ void wgmma_m64n96k16_f16_rs(float (&d)[48], const uns
 #endif
 
 // Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
+__device__ __forceinline__ unsigned int pair(float low, float high) { return floats_to_half2(low, high); }
 
 // An element's bits.
-__device__ __forceinline__ unsigned int bits_of(unsigned short value) {
-  return value;
-}
+__device__ __forceinline__ unsigned int bits_of(unsigned short value) { return value; }
 
 // The low or the high halves of two words in one.
-__device__ __forceinline__ unsigned int low_halves(unsigned int a, unsigned int b) {
-  return (a & 65535) | (b << 16);
-}
+__device__ __forceinline__ unsigned int low_halves(unsigned int a, unsigned int b) { return (a & 65535) | (b << 16); }
 
 // Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
 __device__ __forceinline__ void store_together(unsigned short* to, const float (&values)[8]) {
-  store_streaming_16(to,
-                     make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
-                                pair(values[6], values[7])));
+  store_streaming_16(to, make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
+                                    pair(values[6], values[7])));
 }
 
 using Sums = float[48];
@@ -204,12 +179,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 // A tile's place: its first image, its first position in a row there, and its first row of outputs.
-struct Tile {
-  int image;
-  int column;
-  int row;
-};
-
+struct Tile { int image; int column; int row; };
 __device__ __forceinline__ Tile tile_at(int index) {
   const int strip = index / 4;
   Tile tile;
@@ -220,32 +190,20 @@ __device__ __forceinline__ Tile tile_at(int index) {
 }
 
 // The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.
-__device__ __forceinline__ int first_input_row(const Tile& tile) {
-  return max(0, tile.row - 1);
-}
+__device__ __forceinline__ int first_input_row(const Tile& tile) { return max(0, tile.row - 1); }
 
-__device__ __forceinline__ int last_input_row(const Tile& tile) {
-  return min(tile.row + 128, 512) + 1;
-}
+__device__ __forceinline__ int last_input_row(const Tile& tile) { return min(tile.row + 128, 512) + 1; }
 
 // Staged columns that hold a row of the tile's image of this number: from `first_of` to before `last_of`, which is not
 // above it where there are none.
-__device__ __forceinline__ int image_column(const Tile& tile) {
-  return 3 - tile.column;
-}
+__device__ __forceinline__ int image_column(const Tile& tile) { return 3 - tile.column; }
 
-__device__ __forceinline__ int first_of(const Tile& tile) {
-  return max(0, image_column(tile));
-}
+__device__ __forceinline__ int first_of(const Tile& tile) { return max(0, image_column(tile)); }
 
-__device__ __forceinline__ int last_of(const Tile& tile) {
-  return min(262, image_column(tile) + 1024);
-}
+__device__ __forceinline__ int last_of(const Tile& tile) { return min(262, image_column(tile) + 1024); }
 
 // Whether anything of a tile's stages is beside its first image.
-__device__ __forceinline__ bool has_gaps(const Tile& tile) {
-  return first_of(tile) > 0 || last_of(tile) < 262;
-}
+__device__ __forceinline__ bool has_gaps(const Tile& tile) { return first_of(tile) > 0 || last_of(tile) < 262; }
 
 // Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels
 // that the layer lacks.
@@ -255,9 +213,7 @@ __device__ __forceinline__ void clear_gaps(unsigned short* to, const Tile& tile,
     const int column = i / 4;
     bool is_copied = false;
     is_copied = is_copied || (column >= first_of(tile) && column < last_of(tile));
-    if (!is_copied) {
-      *reinterpret_cast<uint4*>(to + column * 32 + channel) = make_uint4(0, 0, 0, 0);
-    }
+    if (!is_copied) { *reinterpret_cast<uint4*>(to + column * 32 + channel) = make_uint4(0, 0, 0, 0); }
   }
 }
 
@@ -270,9 +226,7 @@ __device__ __forceinline__ void copy_pixels(unsigned short* to, const unsigned s
   const int own = (4 - warp) / 4;
   if (lane == 0) {
     int pixels = 0;
-    for (int i = 0; i < own; ++i) {
-      pixels += max(0, last_of(tile) - first_of(tile));
-    }
+    for (int i = 0; i < own; ++i) { pixels += max(0, last_of(tile) - first_of(tile)); }
     mbarrier_arrive_expect(full, pixels * 64);
   }
   for (int i = lane; i < own; i += 32) {
@@ -340,9 +294,7 @@ __device__ __forceinline__ void pin(Sums (&sums)[2]) {
 #pragma unroll
   for (int tile = 0; tile < 2; ++tile) {
 #pragma unroll
-    for (int i = 0; i < 48; ++i) {
-      wgmma_pin(sums[tile][i]);
-    }
+    for (int i = 0; i < 48; ++i) { wgmma_pin(sums[tile][i]); }
   }
 }
 
@@ -356,16 +308,12 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2], const unsigned s
   for (int step = 0; step < 2; ++step) {
     const unsigned short* step_row = row + step * 16;
     unsigned int read;
-    if (step % 2 == 0) {
-      load_pixels(words[0], words[1], step_row, turn);
-    }
+    if (step % 2 == 0) { load_pixels(words[0], words[1], step_row, turn); }
     wgmma_wait(0);  // the run may be overwritten
     read = arrange(runs[0], words[step % 2]);
     if (step == 0) {
       __syncwarp();
-      if (threadIdx.x % 32 == 0) {
-        mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
-      }
+      if (threadIdx.x % 32 == 0) { mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero))); }
     }
     const unsigned long long step_weights = wgmma_descriptor_move(weights, step * 3072);
     wgmma_fence();
@@ -392,9 +340,7 @@ __device__ __forceinline__ void roll(Sums (&sums)[2]) {
 #pragma unroll
   for (int tile = 0; tile < 2; ++tile) {
 #pragma unroll
-    for (int i = 0; i < 48; ++i) {
-      sums[tile][i] = i + 16 < 48 ? sums[tile][i + 16] : 0;
-    }
+    for (int i = 0; i < 48; ++i) { sums[tile][i] = i + 16 < 48 ? sums[tile][i + 16] : 0; }
   }
 }
 
@@ -405,10 +351,7 @@ __device__ __forceinline__ void store_pixels(const Sums (&sums)[2], unsigned sho
     if (position < left) {
       float values[8];
 #pragma unroll
-      for (int v = 0; v < 8; ++v) {
-        const int i = v;
-        values[v] = sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2];
-      }
+      for (int v = 0; v < 8; ++v) { values[v] = sums[position / 2][v / 2 * 4 + position % 2 * 2 + v % 2]; }
       store_together(to + position * 32, values);
     }
   }
@@ -516,9 +459,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 #pragma unroll
       for (int part = 0; part < 2; ++part) {
 #pragma unroll
-        for (int i = 0; i < 48; ++i) {
-          sums[part][i] = 0;
-        }
+        for (int i = 0; i < 48; ++i) { sums[part][i] = 0; }
       }
     }
   }

@@ -5,15 +5,10 @@
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
+__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
 #endif
 
-struct Stage {
-  float rows[8][9][20];
-  float weights[8][21][12];
-};
+struct Stage { float rows[8][9][20]; float weights[8][21][12]; };
 
 // What one thread accumulates for one phase.
 using Sums = float[6][1][1];
@@ -33,9 +28,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
     const int iy = first_row + row;
     const int ix = first_column + column;
     float value = 0;
-    if (iy < 40 && ix >= 0 && ix < 60) {
-      value = x[(ci * 40 + iy) * 60 + ix];
-    }
+    if (iy < 40 && ix >= 0 && ix < 60) { value = x[(ci * 40 + iy) * 60 + ix]; }
     stage.rows[channel][row][column] = value;
   }
 }

@@ -5,9 +5,7 @@
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
+__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
   return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
@@ -15,8 +13,7 @@ __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
 // Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
-               "r"(value.w)
-               : "memory");
+               "r"(value.w) : "memory");
 }
 // Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
 __device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
@@ -49,9 +46,7 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
   unsigned int complete;
   do {
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-                 : "=r"(complete)
-                 : "r"(shared_address(barrier)), "r"(parity)
-                 : "memory");
+                 : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
   } while (complete == 0);
 }
 // To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays, NaN gives a NaN.
@@ -61,24 +56,17 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value) {
   return bits;
 }
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
-__device__ __forceinline__ int warp_uniform(int value) {
-  return __shfl_sync(0xffffffffu, value, 0);
-}
+__device__ __forceinline__ int warp_uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                    shared_address(to)),
-               "l"(from), "r"(bytes), "r"(shared_address(barrier))
-               : "memory");
+               "l"(from), "r"(bytes), "r"(shared_address(barrier)) : "memory");
 }
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
-__device__ __forceinline__ void wgmma_fence() {
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 // Closes a group: all products of this warpgroup since the last one.
-__device__ __forceinline__ void wgmma_commit() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
   if (pending == 0) {
@@ -88,13 +76,9 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
   }
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
-__device__ __forceinline__ void wgmma_pin(float& value) {
-  asm volatile("" : "+f"(value)::"memory");
-}
+__device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
 // The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
-__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
-  asm volatile("" : "+r"(word)::"memory");
-}
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) { asm volatile("" : "+r"(word)::"memory"); }
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
@@ -144,9 +128,8 @@ __device__ __forceinline__ unsigned int operand(unsigned int word) {
 
 // Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
 __device__ __forceinline__ void store_together(float* to, const float (&values)[4]) {
-  store_streaming_16(to,
-                     make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
-                                __float_as_uint(values[3])));
+  store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
+                                    __float_as_uint(values[3])));
 }
 
 // One thread's sums for one tile, in phases that one product makes.
@@ -207,9 +190,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 // One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
-__device__ __forceinline__ void copy(float* to, const float* from, int bytes) {
-  async_copy_16(to, from, bytes);
-}
+__device__ __forceinline__ void copy(float* to, const float* from, int bytes) { async_copy_16(to, from, bytes); }
 
 // Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the
 // tile's first image, of `images` that are left.
@@ -259,23 +240,19 @@ __device__ __forceinline__ void load_run(Run& run, const float* row) {
   }
 }
 
+// The i-th of a thread's sums.
+__device__ __forceinline__ float& sum_at(Sums (&sums)[4][1], int i) { return sums[i / 32][0][i % 32]; }
+
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[4][1]) {
 #pragma unroll
-  for (int part = 0; part < 4; ++part) {
-#pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      wgmma_pin(sums[part][0][i]);
-    }
-  }
+  for (int i = 0; i < 128; ++i) { wgmma_pin(sum_at(sums, i)); }
 }
 
 // Says for a warp that it has read or filled a stage, if that is so.
 __device__ __forceinline__ void release(unsigned long long* barrier, bool is_done) {
   __syncwarp();
-  if (is_done && threadIdx.x % 32 == 0) {
-    mbarrier_arrive(barrier);
-  }
+  if (is_done && threadIdx.x % 32 == 0) { mbarrier_arrive(barrier); }
 }
 
 // A tap's products, for all tiles: the first of their sums where `accumulate` is 0.
@@ -302,9 +279,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* 
     multiply_tap(sums, 0, runs[0], 1, wgmma_descriptor_move(step_weights, 61440), 1);      // tap (3, 3)
     wgmma_commit();
     wgmma_wait(1);  // the run before may be overwritten
-    if (step == 0) {
-      release(previous, later == 1);
-    }
+    if (step == 0) { release(previous, later == 1); }
     load_run(runs[1], step_rows + 26);
     wgmma_fence();
     multiply_tap(sums, 1, runs[1], 3, wgmma_descriptor_move(step_weights, 16384), 1);      // tap (1, 0)
@@ -337,16 +312,13 @@ __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   }
 }
 
-// A sum as memory holds it, after bias and fuse chain where the layer has them.
 __device__ __forceinline__ float finish(float sum, float shift) {
   const float value = sum + shift;
   return activate(value);
 }
 
 // The thread's i-th channel, whose first is `co`.
-__device__ __forceinline__ int own_channel(int co, int i) {
-  return co + i / 2 * 8 + i % 2;
-}
+__device__ __forceinline__ int own_channel(int co, int i) { return co + i / 2 * 8 + i % 2; }
 
 // The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait.
 using Shifts = float[16];
@@ -361,6 +333,7 @@ __device__ __forceinline__ void load_shifts(Shifts& shifts, const float* __restr
 // Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.
 __device__ __forceinline__ void store_tile(const Sums (&sums)[4][1], float* __restrict__ y, const Shifts& shifts,
                                            int co, int m_y, int m_x, int phase_row) {
+  // Of f32x3 all places are found from the first one, at constant distances where sizes are known.
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
     const int oy = m_y * 2 + phase_row + row;
@@ -387,15 +360,8 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[4][1], float* __re
 }
 
 // A tile's place: its first image, and its first position there.
-struct Tile {
-  int image;
-  int m_y;
-  int m_x;
-};
-
-__device__ __forceinline__ Tile tile_at(int index) {
-  return {index / 2, index % 2 * 8, 0};
-}
+struct Tile { int image; int m_y; int m_x; };
+__device__ __forceinline__ Tile tile_at(int index) { return {index / 2, index % 2 * 8, 0}; }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
     convtgen_shift_gemm_forward_6aec6a67a1559aa6(const float* __restrict__ x, const unsigned char* __restrict__ packed,
@@ -470,7 +436,9 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       pin(sums);
       release(&empty[stage == 0 ? 1 : stage - 1], true);
       const Tile tile = tile_at(index);
-      store_tile(sums, y + (tile.image + image) * 65536ll, shifts, co, tile.m_y + row, tile.m_x + column, 0);
+      // Of f32x3, addresses are found anew in each tile: registers.
+      const int m_x = tile.m_x + column;
+      store_tile(sums, y + (tile.image + image) * 65536ll, shifts, co, tile.m_y + row, m_x, 0);
     }
   }
 }

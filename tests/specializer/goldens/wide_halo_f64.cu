@@ -19,9 +19,7 @@ __device__ __forceinline__ void multiply_add_unstaged(Sums& sums, const double* 
     const double value = x[iy * 11 + ix];
 #pragma unroll
     for (int channel = 0; channel < 2; ++channel) {
-      if (channel < channels) {
-        sums[channel][0][0] = fma(value, weights[channel * 9], sums[channel][0][0]);
-      }
+      if (channel < channels) { sums[channel][0][0] = fma(value, weights[channel * 9], sums[channel][0][0]); }
     }
   }
 }

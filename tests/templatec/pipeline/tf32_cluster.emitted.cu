@@ -3,9 +3,7 @@
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
+__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
 __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
   return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
@@ -34,17 +32,14 @@ __device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barri
   asm volatile(
       "{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; "
       "}" ::"r"(shared_address(barrier)),
-      "r"(rank)
-      : "memory");
+      "r"(rank) : "memory");
 }
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
   unsigned int complete;
   do {
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-                 : "=r"(complete)
-                 : "r"(shared_address(barrier)), "r"(parity)
-                 : "memory");
+                 : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
   } while (complete == 0);
 }
 // mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.
@@ -53,9 +48,7 @@ __device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrie
   do {
     asm volatile(
         "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-        : "=r"(complete)
-        : "r"(shared_address(barrier)), "r"(parity)
-        : "memory");
+        : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
   } while (complete == 0);
 }
 // This block's number in its cluster.
@@ -69,9 +62,7 @@ __device__ __forceinline__ void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 // Waits until all threads of the cluster have arrived in this phase; acquires.
-__device__ __forceinline__ void cluster_wait() {
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
+__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 // The chip's form of a tensor map (runtime/device/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
 struct __align__(64) TensorMap {
   unsigned long long words[16];
@@ -82,8 +73,7 @@ __device__ __forceinline__ void tensor_load_2d(void* to, const TensorMap& map, u
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::
           "r"(shared_address(to)),
-      "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1)
-      : "memory");
+      "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1) : "memory");
 }
 // The same for a 2-dimensional map.
 __device__ __forceinline__ void tensor_load_multicast_2d(void* to, const TensorMap& map, unsigned long long* barrier,
@@ -91,8 +81,7 @@ __device__ __forceinline__ void tensor_load_multicast_2d(void* to, const TensorM
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, "
       "{%4, %5}], [%2], %3;" ::"r"(shared_address(to)),
-      "l"(&map), "r"(shared_address(barrier)), "h"(blocks), "r"(c0), "r"(c1)
-      : "memory");
+      "l"(&map), "r"(shared_address(barrier)), "h"(blocks), "r"(c0), "r"(c1) : "memory");
 }
 // Fetches the map itself ahead of its first use. A hint: no effect that could be seen.
 __device__ __forceinline__ void tensor_prefetch(const TensorMap& map) {
@@ -105,9 +94,7 @@ __device__ __forceinline__ unsigned int lane_id() {
   return lane;
 }
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
-__device__ __forceinline__ int warp_uniform(int value) {
-  return __shfl_sync(0xffffffffu, value, 0);
-}
+__device__ __forceinline__ int warp_uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }
 // True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
 __device__ __forceinline__ bool elect_one() {
   unsigned int elected;
@@ -115,13 +102,9 @@ __device__ __forceinline__ bool elect_one() {
   return elected != 0;
 }
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
-__device__ __forceinline__ void wgmma_fence() {
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 // Closes a group: all products of this warpgroup since the last one.
-__device__ __forceinline__ void wgmma_commit() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
   if (pending == 0) {
@@ -131,9 +114,7 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
   }
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
-__device__ __forceinline__ void wgmma_pin(float& value) {
-  asm volatile("" : "+f"(value)::"memory");
-}
+__device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
@@ -212,9 +193,7 @@ __device__ __forceinline__ void multiply(float (&d)[32], const unsigned char* a,
 // One thread of each warp says that it has left a stage, to all blocks that filled it.
 __device__ __forceinline__ void release(unsigned long long* empty) {
   const unsigned int lane = lane_id();
-  if (lane < 2) {
-    mbarrier_arrive_remote(empty, lane);
-  }
+  if (lane < 2) { mbarrier_arrive_remote(empty, lane); }
 }
 
 extern "C" __global__ void __launch_bounds__(384)
@@ -254,9 +233,7 @@ extern "C" __global__ void __launch_bounds__(384)
       const unsigned char* a = base + stage * 24576;
       multiply(d, a + (group - 1) * 8192, a + 16384);
       wgmma_wait(1);
-      if (step > 0) {
-        release(&empty[(step - 1) % 4]);
-      }
+      if (step > 0) { release(&empty[(step - 1) % 4]); }
     }
     wgmma_wait(0);
     const int row = row0 + (group - 1) * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;

@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <map>
+
+#include "generator/specializer/residual.h"
+
+namespace convtgen {
+namespace {
+
+using Kind = Residual::Kind;
+
+/// What is known of the records of a source: which members are named, and which records must stay as they are, since
+/// something besides member names depends on their fields.
+struct Uses {
+  std::set<std::string> members;
+  std::set<std::string> whole;
+  bool unknown = false;  // a list of values whose type is not known
+};
+
+void add_uses(const Term& term, Uses& uses) {
+  if (term.kind == Expression::Kind::kMember || term.kind == Expression::Kind::kArrow) {
+    uses.members.insert(term.text);
+  }
+  uses.unknown = uses.unknown || term.kind == Expression::Kind::kText;
+  add_names_used(term.written, uses.whole);
+  for (const Term& operand : term.operands) {
+    uses.unknown = uses.unknown || operand.kind == Expression::Kind::kInit;
+    add_uses(operand, uses);
+  }
+}
+
+void add_uses(const std::vector<Residual>& body, Uses& uses) {
+  for (const Residual& r : body) {
+    uses.unknown = uses.unknown || r.kind == Kind::kAsm;
+    for (const std::vector<Term>* terms : {&r.terms, &r.condition, &r.step}) {
+      for (const Term& term : *terms) {
+        const bool has_type = r.kind == Kind::kDeclare || r.kind == Kind::kReturn;
+        uses.unknown = uses.unknown || (term.kind == Expression::Kind::kInit && !has_type);
+        add_uses(term, uses);
+      }
+    }
+    for (const std::vector<Residual>* inner : {&r.init, &r.body, &r.otherwise}) {
+      add_uses(*inner, uses);
+    }
+  }
+}
+
+/// Lists of values of a record's type, wherever these statements have them; `result` is what they return.
+template <typename Visit>
+void for_each_list(std::vector<Residual>& body, const Type& result, const std::string& record, const Visit& visit) {
+  for (Residual& r : body) {
+    const Type& type = r.kind == Kind::kReturn ? result : r.type;
+    if ((r.kind == Kind::kReturn || r.kind == Kind::kDeclare) && type.kind == Type::Kind::kNamed &&
+        type.name == record && r.terms.size() == 1 && r.terms[0].kind == Expression::Kind::kInit) {
+      visit(r.terms[0].operands);
+    }
+    for (std::vector<Residual>* inner : {&r.init, &r.body, &r.otherwise}) {
+      for_each_list(*inner, result, record, visit);
+    }
+  }
+}
+
+}  // namespace
+
+bool drop_unused_fields(Output& output) {
+  Uses uses;
+  for (const Version& version : output.versions) {
+    add_uses(version.body, uses);
+    if (version.function->kind == Function::Kind::kKernel) {
+      for (const ResidualArgument& argument : version.arguments) {
+        add_names_used(argument.type, uses.whole);
+      }
+    }
+  }
+  bool changed = false;
+  for (ResidualType& type : output.types) {
+    if (uses.unknown || type.record == nullptr || !type.record->attribute.empty() ||
+        uses.whole.contains(type.record->name)) {
+      continue;
+    }
+    for (std::size_t i = type.fields.size(); i-- > 0 && type.fields.size() > 1;) {
+      bool unused = !uses.members.contains(type.fields[i].name);
+      const auto each_list = [&](const auto& visit) {
+        for (Version& version : output.versions) {
+          for_each_list(version.body, version.type, type.record->name, visit);
+        }
+      };
+      each_list(
+          [&](const std::vector<Term>& values) { unused = unused && (i >= values.size() || is_pure(values[i])); });
+      if (unused) {
+        each_list([&](std::vector<Term>& values) {
+          if (i < values.size()) {
+            values.erase(values.begin() + static_cast<std::ptrdiff_t>(i));
+          }
+        });
+        type.fields.erase(type.fields.begin() + static_cast<std::ptrdiff_t>(i));
+        changed = true;
+      }
+    }
+  }
+  return changed;
+}
+
+}  // namespace convtgen
