@@ -115,11 +115,12 @@ constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, 
 // none and runs little of it, the consumers what they read.
 constexpr bool kSplitsRead = P::split && kOffsetsH == 1 && kRun <= 2 * P::run;
 constexpr bool kSplitsStaged = P::split && !kSplitsRead;
-// Where sums, operands and words leave registers for it, there are twice the producers; with fewer registers each,
-// where tiles have several images with halos that come by small copies, even if they leave fewer.
+// Where sums, operands and words leave registers for it, there are twice the producers; and, with fewer registers each,
+// where each of their warps has images of its own, with halos that come by small copies.
 constexpr bool kSparesRegisters =
     kParts * kPhases * kTiles * P::columns / 2 + 8 * (P::run - 1 + kMostOffsetW - kLeastOffsetW) + 4 * kRun <= 136;
-constexpr bool kWideProducers = kSplitsStaged && (kSparesRegisters || (P::tile_n > 1 && !P::bulk && !P::channels_last));
+constexpr bool kWideProducers =
+    kSplitsStaged && (kSparesRegisters || (P::tile_n >= 8 && !P::bulk && !P::channels_last));
 constexpr int kProducers = kWideProducers ? 256 : 128;
 constexpr int kThreads = kConsumers + kProducers;
 
@@ -425,7 +426,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(kWideProducers ? (kSparesRegisters ? 56 : 64) : P::split && !P::channels_last ? 72 : 88);
+    setmaxnreg_decrease(kWideProducers ? (kSparesRegisters ? 56 : 48) : P::split && !P::channels_last ? 72 : 88);
     const int thread = threadIdx.x - kConsumers;
     const long long plane = static_cast<long long>(in_h) * in_w;
     unsigned long long* landing = P::split ? landed : full;  // of rows
@@ -530,7 +531,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase(kWideProducers ? (kSparesRegisters ? 200 : 192) : P::split && !P::channels_last ? 216 : 208);
+    setmaxnreg_increase(kWideProducers ? (kSparesRegisters ? 200 : 208) : P::split && !P::channels_last ? 216 : 208);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
@@ -627,10 +628,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                           y + (tile.image + image) * out_image, shifts, first_out, tile.m_y + row,
                           tile.m_x + column - lane / 4 * P::run, phase_row, lane, out_h, out_w);
         } else {
-          // Of f32x3, addresses are found anew in each tile: registers.
-          const int m_x = tile.m_x + column + (P::split ? static_cast<int>(zero) & index : 0);
-          store_tile(sums, y + (tile.image + image) * out_image, shifts, co, kFlat ? m_x / in_w : tile.m_y + row,
-                     kFlat ? m_x % in_w : m_x, phase_row, out_h, out_w);
+          const int own_column = P::split ? column + (static_cast<int>(zero) & index) : column;  // no address is kept
+          store_tile(sums, y + (tile.image + image) * out_image, shifts, co,
+                     kFlat ? (tile.m_x + own_column) / in_w : tile.m_y + row,
+                     kFlat ? (tile.m_x + own_column) % in_w : tile.m_x + own_column, phase_row, out_h, out_w);
         }
       }
     }

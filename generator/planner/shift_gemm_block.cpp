@@ -400,7 +400,7 @@ std::int64_t sum_bytes(const Facts& f, const Block& b) {
 
 std::int64_t producers(const Facts& f, const Block& b) {
   const std::int64_t held = sums(f, b) + 8 * operand_places(f, b) + 4 * staging_of(f, b).run_words;
-  const bool small_copies = b.tile_n > 1 && !b.bulk && !f.channels_last;
+  const bool small_copies = b.tile_n >= 8 && !b.bulk && !f.channels_last;
   return f.split && !splits_read(f, b) && (held <= kMostBesideWide || small_copies) ? 256 : 128;
 }
 

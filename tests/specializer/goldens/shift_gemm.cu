@@ -312,6 +312,7 @@ __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   }
 }
 
+// A sum as memory holds it, after bias and fuse chain where the layer has them.
 __device__ __forceinline__ float finish(float sum, float shift) {
   const float value = sum + shift;
   return activate(value);
@@ -333,7 +334,6 @@ __device__ __forceinline__ void load_shifts(Shifts& shifts, const float* __restr
 // Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.
 __device__ __forceinline__ void store_tile(const Sums (&sums)[4][1], float* __restrict__ y, const Shifts& shifts,
                                            int co, int m_y, int m_x, int phase_row) {
-  // Of f32x3 all places are found from the first one, at constant distances where sizes are known.
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
     const int oy = m_y * 2 + phase_row + row;
@@ -436,9 +436,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       pin(sums);
       release(&empty[stage == 0 ? 1 : stage - 1], true);
       const Tile tile = tile_at(index);
-      // Of f32x3, addresses are found anew in each tile: registers.
-      const int m_x = tile.m_x + column;
-      store_tile(sums, y + (tile.image + image) * 65536ll, shifts, co, tile.m_y + row, m_x, 0);
+      store_tile(sums, y + (tile.image + image) * 65536ll, shifts, co, tile.m_y + row, tile.m_x + column, 0);
     }
   }
 }

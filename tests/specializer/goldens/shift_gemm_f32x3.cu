@@ -361,7 +361,6 @@ __device__ __forceinline__ int own_channel(int co, int i) { return co + i / 2 * 
 // Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.
 __device__ __forceinline__ void store_tile(const Sums (&sums)[2][2], float* __restrict__ y, int co, int m_y, int m_x,
                                            int phase_row) {
-  // Of f32x3 all places are found from the first one, at constant distances where sizes are known.
   float* corner = y + (static_cast<long long>(co) * 512 + m_y + phase_row) * 1024 + m_x;
   const int oy = m_y + phase_row;
   if (oy < 512) {
@@ -839,9 +838,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       pin(sums);
       undo_scales(sums, held, totals, scales + quarter * 2);
       const Tile tile = tile_at(index);
-      // Of f32x3, addresses are found anew in each tile: registers.
-      const int m_x = tile.m_x + column + (static_cast<int>(zero) & index);
-      store_tile(sums, y + (tile.image + image) * 16777216ll, co, tile.m_y + row, m_x, 0);
+      const int own_column = column + (static_cast<int>(zero) & index);  // no address is kept
+      store_tile(sums, y + (tile.image + image) * 16777216ll, co, tile.m_y + row, tile.m_x + own_column, 0);
     }
   }
 }
