@@ -202,22 +202,6 @@ using Words = unsigned int[2][kRun];  // for the halves of a product's depth
 #include "shift_gemm.taps.h"
 #include "shift_gemm.weights.h"
 
-// Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
-// input channels, tap and step the two columns of a B operand.
-//
-// What a consumer reads of x in one piece goes to one thread, so with channels last a product's depth is another order
-// of them.
-extern "C" __global__ void __launch_bounds__(256)
-    pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
-  if constexpr (P::split) {
-    for (int index = blockIdx.x; index < kColumnTiles * (P::columns / kPackColumns); index += gridDim.x) {
-      pack_split(weight, packed, index, threadIdx.x);
-    }
-  } else {
-    pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
-  }
-}
-
 #include "shift_gemm.staging.h"
 
 #include "shift_gemm.pixels.h"
@@ -297,8 +281,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
 
 // Goes on to the next stage.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
-  ++stage;
-  if (stage == P::stages) {
+  if (++stage == P::stages) {
     stage = 0;
     parity ^= 1;
   }
@@ -457,7 +440,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             x, tile.image, first_in + rank * kOwnChunks * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
             kByWarps ? warp - kConsumers / 32 : thread % 32 * (kProducers / 32) + thread / 32, batch, rows, columns);
       }
-      int uncleared = 0;  // stages that may have something beside the tile's rows
+      int uncleared = 0;  // stages that may have something beside rows
       uncleared = kByRows && has_gaps(tile.m_y + above, tile.m_x + kFirstColumn, batch - tile.image, rows, columns)
                       ? P::stages
                       : 0;

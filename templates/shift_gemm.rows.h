@@ -51,12 +51,12 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   const int image = producer / kStagedRows % P::tile_n;
   const int above = kWarpRows == 1 ? 0 : max(0, kRowWarps - 1 - first_row - row) / kRowWarps;  // rows of a warp
   const int iy = first_row + row + kRowWarps * above;
-  // The staged columns of the image, and the pieces of them, behind where the row's first column would lie.
+  // The staged columns of the image, and the pieces of them, behind the first one, which is at `start` in channel 0.
   const int begin = max(first_column, 0) - first_column;
   const int end = min(first_column + kStagedColumns, in_w) - first_column;
   const long long plane = static_cast<long long>(in_h) * in_w;
   const long long start = static_cast<long long>(first_image + image) * kInChannels * plane +
-                          static_cast<long long>(iy) * in_w + first_column;  // in channel 0
+                          static_cast<long long>(iy) * in_w + first_column;
   const int skew =
       kSkewed ? place_in_piece(x, start + (P::groups == 1 ? channel : first_channel + channel) * plane) : 0;
   const int head = kSkewed ? (skew + begin) / kPiece * kPiece : begin;
@@ -106,11 +106,10 @@ __device__ __forceinline__ void copy_end_rows(Element* to, const Copy& copy, con
 __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int channels, unsigned long long* full,
                                           long long plane, const int in_w) {
   const int own = kWholeRounds ? kRounds : max(0, channels - copy.channel + (kRowChannels - 1)) / kRowChannels;
-  const int rows = kWarpRows == 1 ? 1 : copy.rows;
-  mbarrier_arrive_expect(full, own * rows * copy.bytes);
+  mbarrier_arrive_expect(full, own * (kWarpRows == 1 ? 1 : copy.rows) * copy.bytes);
   if (copy.bytes != 0) {
 #pragma unroll 1
-    for (int row = 0; row < rows; ++row) {
+    for (int row = 0; row < (kWarpRows == 1 ? 1 : copy.rows); ++row) {
 #pragma unroll 16
       for (int round = 0; round < kRounds; ++round) {
         if (kWholeRounds || copy.channel + round * kRowChannels < channels) {

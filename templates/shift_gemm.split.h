@@ -22,31 +22,35 @@ constexpr int kTurns = ceil_div(kLinePieces, kTogether);  // of a thread in a li
 constexpr int kPieces = ceil_div(kLines, kLinesAtOnce) * kTurns;
 static_assert(kSplitters % kTogether == 0, "a line's threads are all there");
 
-// A thread's piece: two channels of kWide positions, with channels last four of one.
-using Piece = float[P::channels_last ? 4 : 2 * kWide];
+// A thread's piece: {kWide} positions of two channels, with channels last of one pixel four channels.
+constexpr int kPieceValues = P::channels_last ? 4 : 2 * kWide;
+using Piece = float[kPieceValues];
 
-// Where the thread's i-th piece begins, behind its first one.
+// Where the thread's i-th piece begins, behind its first one; whether there is one.
 __host__ __device__ constexpr int place_of_piece(int i) {
-  return i / kTurns * kLinesAtOnce * kLinePitch + i % kTurns * kTogether * kWide;
+  return kTurns == kPieces ? i * (kTogether * kWide)
+                           : i / kTurns * kLinesAtOnce * kLinePitch + i % kTurns * kTogether * kWide;
 }
-// Whether there is one.
-__device__ __forceinline__ bool has_piece(int i, int thread) {
+__device__ inline bool has_piece(int i, int thread) {
   return i < kPieces && (kLines % kLinesAtOnce == 0 || i / kTurns * kLinesAtOnce + thread / kTogether < kLines) &&
-         (kLinePieces % kTogether == 0 || i % kTurns * kTogether + thread % kTogether < kLinePieces);
+         (kLinePieces % kTogether == 0 ||
+          (kTurns == kPieces ? i : i % kTurns) * kTogether + thread % kTogether < kLinePieces);
 }
 
-// Takes a piece to registers; zeros where there is none.
-__device__ __forceinline__ void load_piece(Piece& piece, const float* from, bool exists) {
+// Takes the i-th of a thread's pieces to registers; zeros where there is none.
+__device__ __forceinline__ void load_piece(Piece& piece, const float* own, int i, int thread) {
+  const bool exists = has_piece(i, thread);
 #pragma unroll
   for (int half = 0; half < (P::channels_last ? 1 : 2); ++half) {
+    const float* from = own + place_of_piece(i) + half * kChannelPitch;
     if (kWide == 4) {
-      const float4 v = exists ? *reinterpret_cast<const float4*>(from + half * kChannelPitch) : make_float4(0, 0, 0, 0);
+      const float4 v = exists ? *reinterpret_cast<const float4*>(from) : make_float4(0, 0, 0, 0);
       piece[half * 4] = v.x;
       piece[half * 4 + 1] = v.y;
       piece[half * 4 + 2] = v.z;
       piece[half * 4 + 3] = v.w;
     } else {
-      const float2 v = exists ? *reinterpret_cast<const float2*>(from + half * kChannelPitch) : make_float2(0, 0);
+      const float2 v = exists ? *reinterpret_cast<const float2*>(from) : make_float2(0, 0);
       piece[half * 2] = v.x;
       piece[half * 2 + 1] = v.y;
     }
@@ -54,17 +58,17 @@ __device__ __forceinline__ void load_piece(Piece& piece, const float* from, bool
 }
 
 // Splits a piece, and puts its parts where it was.
-__device__ __forceinline__ void store_piece_split(float* to, const Piece& piece, float scale) {
-  unsigned int* words = reinterpret_cast<unsigned int*>(to);
+__device__ __forceinline__ void store_piece_split(float* own, int i, const Piece& piece, float scale) {
+  unsigned int* words = reinterpret_cast<unsigned int*>(own + place_of_piece(i));
   if (P::channels_last) {
-    const SplitPair first = split_pair(piece[0], piece[1], scale);
-    const SplitPair second = split_pair(piece[2], piece[3], scale);
+    const SplitPair first = split_pair(piece[0], piece[1], scale, false);
+    const SplitPair second = split_pair(piece[2], piece[3], scale, false);
     *reinterpret_cast<uint4*>(words) = make_uint4(first.high, first.low, second.high, second.low);
   } else {
     SplitPair pairs[kWide];
 #pragma unroll
     for (int i = 0; i < kWide; ++i) {
-      pairs[i] = split_pair(piece[i], piece[kWide + i], scale);
+      pairs[i] = split_pair(piece[i], piece[kWide + i], scale, false);
     }
     if (kWide == 4) {
       *reinterpret_cast<uint4*>(words) = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
@@ -81,12 +85,19 @@ __device__ __forceinline__ void store_piece_split(float* to, const Piece& piece,
 constexpr int kMostBatch = kWideProducers ? 2 : 4;
 constexpr int kBatch = ceil_div(kPieces, ceil_div(kPieces, kMostBatch));
 
-// The largest magnitude of a thread's pieces of an image. NaN don't count.
-//
 // Where nothing else comes of what is read, one value of each load is taken before the next of any, or the assembler
-// waits for one load after the other.
+// waits for one load after the other: of the i-th value that is looked at in a batch, the piece and the place there.
 constexpr int kLookBatch = kSplitsStaged ? kBatch : kPieces > 4 ? 2 : kPieces;
-constexpr int kPieceValues = P::channels_last ? 4 : 2 * kWide;
+__host__ __device__ constexpr int piece_looked_at(int i) {
+  return kSplitsStaged ? i / kPieceValues : i % kLookBatch;
+}
+__host__ __device__ constexpr int value_looked_at(int i) {
+  return kSplitsStaged      ? i % kPieceValues
+         : P::channels_last ? i / kLookBatch
+                            : i / kLookBatch % 2 * kWide + i / kLookBatch / 2;
+}
+
+// The largest magnitude of a thread's pieces of an image. NaN don't count.
 __device__ __forceinline__ float largest_of_pieces(const float* own, int thread) {
   float most[2] = {0, 0};
 #pragma unroll
@@ -94,15 +105,11 @@ __device__ __forceinline__ float largest_of_pieces(const float* own, int thread)
     Piece pieces[kLookBatch];
 #pragma unroll
     for (int i = 0; i < kLookBatch; ++i) {
-      load_piece(pieces[i], own + place_of_piece(batch + i), has_piece(batch + i, thread));
+      load_piece(pieces[i], own, batch + i, thread);
     }
 #pragma unroll
     for (int i = 0; i < kLookBatch * kPieceValues; ++i) {
-      const int piece = kSplitsStaged ? i / kPieceValues : i % kLookBatch;
-      const int v = kSplitsStaged      ? i % kPieceValues
-                    : P::channels_last ? i / kLookBatch
-                                       : i / kLookBatch % 2 * kWide + i / kLookBatch / 2;
-      most[i % 2] = fmaxf(most[i % 2], fabsf(pieces[piece][v]));
+      most[i % 2] = fmaxf(most[i % 2], fabsf(pieces[piece_looked_at(i)][value_looked_at(i)]));
     }
   }
   return fmaxf(most[0], most[1]);
@@ -114,9 +121,9 @@ __device__ __forceinline__ float largest_finite_of_pieces(const float* own, int 
 #pragma unroll 1
   for (int i = 0; i < kPieces; ++i) {
     Piece piece;
-    load_piece(piece, own + place_of_piece(i), has_piece(i, thread));
+    load_piece(piece, own, i, thread);
 #pragma unroll
-    for (int v = 0; v < (P::channels_last ? 4 : 2 * kWide); ++v) {
+    for (int v = 0; v < kPieceValues; ++v) {
       most = larger_finite(most, piece[v]);
     }
   }
@@ -130,15 +137,15 @@ __device__ __forceinline__ void split_pieces(float* own, int thread, float scale
     Piece pieces[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      load_piece(pieces[i], own + place_of_piece(batch + i), has_piece(batch + i, kSplitters - 1));
+      load_piece(pieces[i], own, batch + i, kSplitters - 1);
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       if (has_piece(batch + i, kSplitters - 1)) {
-        store_piece_split(own + place_of_piece(batch + i), pieces[i], scale);
+        store_piece_split(own, batch + i, pieces[i], scale);
       } else if (has_piece(batch + i, thread)) {
-        load_piece(pieces[i], own + place_of_piece(batch + i), true);
-        store_piece_split(own + place_of_piece(batch + i), pieces[i], scale);
+        load_piece(pieces[i], own, batch + i, thread);
+        store_piece_split(own, batch + i, pieces[i], scale);
       }
     }
   }
@@ -148,9 +155,9 @@ __device__ __forceinline__ void split_pieces(float* own, int thread, float scale
 // back when they have the next one, so those before these two must have been finished.
 constexpr int kUnderWay = P::bulk || P::stages < 5 ? P::stages - 2 : 2;
 
-// Looks for the largest magnitudes of the oldest stage under way, of this chunk of a tile, splits it where that is the
-// producers' work, and says that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image
-// in the chunk before, `kept`. Where there are infinities, finite magnitudes are looked for anew.
+// Looks for the largest magnitudes of the oldest stage under way, splits it where that is the producers' work, and says
+// that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image in the chunk before,
+// `kept`. Where there are infinities, finite magnitudes are looked for anew.
 __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
                                              unsigned long long* landed, int& oldest, unsigned int& parity, int& chunk,
                                              int& kept, int thread) {

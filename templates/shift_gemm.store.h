@@ -15,6 +15,9 @@ __device__ __forceinline__ float finish(float sum, float shift) {
 __device__ __forceinline__ int own_channel(int co, int i) {
   return co + i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
 }
+__host__ __device__ constexpr int channels_before(int i) {
+  return i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
+}
 
 // The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait.
 using Shifts = float[kShifts ? kStoredColumns / 4 : 1];

@@ -27,32 +27,19 @@ __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned i
 // With channels last it takes both, which lie together. A thread has two adjacent channels of each half.
 __device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int* row, int low) {
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-#pragma unroll
-    for (int i = 0; i < kRun; i += kVector) {
-      if (P::channels_last) {
-        if (low == 1) {
-          const uint2 v = *reinterpret_cast<const uint2*>(row + i * kPixelPitch + half * 2);
-          words[0][half][i] = v.x;
-          words[1][half][i] = v.y;
-        }
-      } else if (kVector == 4) {
-        const uint4 v = *reinterpret_cast<const uint4*>(row + (half * 8 + low) * kChannelPitch + i);
-        words[low][half][i] = v.x;
-        words[low][half][i + 1] = v.y;
-        words[low][half][i + 2] = v.z;
-        words[low][half][i + 3] = v.w;
-      } else {
-        const uint2 v = *reinterpret_cast<const uint2*>(row + (half * 8 + low) * kChannelPitch + i);
-        words[low][half][i] = v.x;
-        words[low][half][i + 1] = v.y;
-      }
+  for (int i = 0; i < 2 * kRun; ++i) {
+    if (!P::channels_last) {
+      words[low][i / kRun][i % kRun] = row[(i / kRun * 8 + low) * kChannelPitch + i % kRun];
+    } else if (low == 1) {
+      words[0][i / kRun][i % kRun] = row[i % kRun * kPixelPitch + i / kRun * 2];
+      words[1][i / kRun][i % kRun] = row[i % kRun * kPixelPitch + i / kRun * 2 + 1];
     }
   }
 }
 
-// A word that waits for all loads of these words, which the compiler takes apart: an arrival at a barrier does not, but
-// where what allows it takes the word, of which `zero` leaves nothing.
+// A word of which `zero` leaves nothing: what allows an arrival takes it, and so waits for the loads of these words.
+//
+// The compiler takes loads apart, and an arrival at a barrier waits for none of them by itself.
 __device__ __forceinline__ unsigned int word_of_all(const Words& words) {
   unsigned int word = 0;
 #pragma unroll
@@ -94,18 +81,18 @@ struct Held {
   int rows;      // of taps; 0: nothing, the next products begin them
   int exponent;  // of the scale that x has there, in image `lane % P::tile_n` of the tile
   bool added;    // whether the totals hold what was summed up before, of this tile
-  int total;     // exponent of the scale that x has in them, in the thread's own image; without totals, of the smallest
-                 // one that sums have had in this tile, in the same image as `exponent`
+  int total;     // of the scale that x has in them, in the thread's own image; without totals the least that sums had
 };
 
 // The exponent of the thread's own image of the tile.
-__device__ __forceinline__ int own_exponent(const Held& held, int image) {
+__device__ inline int own_exponent(const Held& held, int image) {
   return P::tile_n == 1 ? held.exponent : __shfl_sync(0xffffffffu, held.exponent, image);
 }
 
-// The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result. In a
-// product what isn't finite in x makes all of its row so, and in the weights all of its column: a row and a column
-// tell.
+// The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result. A row
+// and a column of a product tell whether it has any.
+//
+// What isn't finite in x makes all of its row so, and in the weights all of its column.
 __device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[kSums][kTiles]) {
   int finite = 1;
 #pragma unroll
@@ -128,31 +115,29 @@ __device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[kSums][kTiles]
   }
 }
 
-// Takes sums to a scale of 2^difference times theirs.
-__device__ __forceinline__ void scale_sums(Sums (&sums)[kSums][kTiles], int difference) {
-#pragma unroll
-  for (int i = 0; i < kSums * kTileSums; ++i) {
-    sum_at(sums, i) = scaled_by(sum_at(sums, i), difference);
-  }
+// The i-th of a thread's totals, of which four lie together.
+__device__ __forceinline__ float& total_at(float4* totals, int i) {
+  return reinterpret_cast<float*>(totals + i / 4 * kConsumers)[i % 4];
 }
 
 // Gives sums and totals one scale, the smaller one of theirs.
 __device__ __forceinline__ void bring_together(Sums (&sums)[kSums][kTiles], float4* totals, int& exponent, int& total) {
   const int less = min(exponent, total);
-  scale_sums(sums, less - exponent);
-#pragma unroll 4
-  for (int i = 0; i < kPhases * kTiles * P::columns / 8; ++i) {
-    const float4 value = totals[i * kConsumers];
-    totals[i * kConsumers] = make_float4(scaled_by(value.x, less - total), scaled_by(value.y, less - total),
-                                         scaled_by(value.z, less - total), scaled_by(value.w, less - total));
+#pragma unroll
+  for (int i = 0; i < kSums * kTileSums; ++i) {
+    sum_at(sums, i) = scaled_by(sum_at(sums, i), less - exponent);
+  }
+#pragma unroll 16
+  for (int i = 0; i < kPhaseSums * kTileSums; ++i) {
+    total_at(totals, i) = scaled_by(total_at(totals, i), less - total);
   }
   exponent = less;
   total = less;
 }
 
-// Joins the sums of high and of low parts, and adds the totals where there are any: into the place of the sums of high
-// parts. Returns the exponent of the scale that x has there. `totals` are the thread's.
 constexpr int kJoined = kPhaseSums * kTileSums;
+// Joins the sums of high and of low parts, and adds the thread's totals where there are any: into the place of the sums
+// of high parts. Returns the exponent of the scale that x has there.
 __device__ __forceinline__ int join_all(Sums (&sums)[kSums][kTiles], Held& held, float4* totals, int image) {
   int exponent = own_exponent(held, image);
   drop_low_of_infinite(sums);
@@ -161,16 +146,12 @@ __device__ __forceinline__ int join_all(Sums (&sums)[kSums][kTiles], Held& held,
   }
 #pragma unroll
   for (int i = 0; i < kJoined; ++i) {
-    sum_at(sums, i) = join_sums(sum_at(sums, i), sum_at(sums, kJoined + i));
+    sum_at(sums, i) = fmaf(sum_at(sums, kJoined + i), 1 / kLowScale, sum_at(sums, i));
   }
   if (kHasTotals && held.added) {
 #pragma unroll
-    for (int i = 0; i < kJoined; i += 4) {
-      const float4 before = totals[i / 4 * kConsumers];
-      sum_at(sums, i) += before.x;
-      sum_at(sums, i + 1) += before.y;
-      sum_at(sums, i + 2) += before.z;
-      sum_at(sums, i + 3) += before.w;
+    for (int i = 0; i < kJoined; ++i) {
+      sum_at(sums, i) += total_at(totals, i);
     }
   }
   return exponent;
@@ -184,14 +165,14 @@ __device__ __forceinline__ void put_away(Sums (&sums)[kSums][kTiles], Held& held
   pin(sums);
   held.total = join_all(sums, held, totals, image);
 #pragma unroll
-  for (int i = 0; i < kJoined; i += 4) {
-    totals[i / 4 * kConsumers] =
-        make_float4(sum_at(sums, i), sum_at(sums, i + 1), sum_at(sums, i + 2), sum_at(sums, i + 3));
+  for (int i = 0; i < kJoined; ++i) {
+    total_at(totals, i) = sum_at(sums, i);
   }
   held.rows = 0;
   held.added = true;
 }
 
+constexpr int kRunPairs = ceil_div(P::channel_run, 2);  // of adjacent channels that a thread has
 // Makes a tile's results of its sums, in their place. `scales` undo those of the weights, in two factors each; they and
 // the `biases` are those of the thread's first column and channel, and of what is behind.
 __device__ __forceinline__ void undo_scales(Sums (&sums)[kSums][kTiles], Held& held, float4* totals,
@@ -203,11 +184,7 @@ __device__ __forceinline__ void undo_scales(Sums (&sums)[kSums][kTiles], Held& h
   for (int columns = 0; columns < P::columns / 8; ++columns) {
     const float4 two = *reinterpret_cast<const float4*>(scales + columns * 8);
     const float factors[2][2] = {{two.x * first, two.y * second}, {two.z * first, two.w * second}};
-    float shifts[2] = {0, 0};
-    if (P::has_bias && !kShifts) {
-      shifts[0] = biases[own_channel(0, columns * 2)];
-      shifts[1] = biases[own_channel(0, columns * 2 + 1)];
-    }
+    const float* shifts = biases + columns / kRunPairs * (4 * P::channel_run) + columns % kRunPairs * 2;
 #pragma unroll
     for (int i = 0; i < 4 * kPhases * kTiles; ++i) {
       float& value = sum_at(sums, i / 4 * (P::columns / 2) + columns * 4 + i % 4);
@@ -227,7 +204,11 @@ __device__ __forceinline__ void rescale(Sums (&sums)[kSums][kTiles], Held& held,
   const int difference = exponent - held.exponent;
   wgmma_wait(0);
   pin(sums);
-  scale_sums(sums, P::tile_n == 1 ? difference : __shfl_sync(0xffffffffu, difference, image));
+  const int own = P::tile_n == 1 ? difference : __shfl_sync(0xffffffffu, difference, image);
+#pragma unroll
+  for (int i = 0; i < kSums * kTileSums; ++i) {
+    sum_at(sums, i) = scaled_by(sum_at(sums, i), own);
+  }
   held.exponent = exponent;
   held.total = min(held.total, exponent);
 }
@@ -286,7 +267,7 @@ constexpr int kUsedPitch =
     (staged_row(0, 1) - staged_row(0, 0)) * (kUsedRows > 1 ? (kOffsetsH - 1) / (kUsedRows - 1) : 1);
 
 // Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.
-__device__ __forceinline__ int place_of_row(int row) {
+__device__ inline int place_of_row(int row) {
   const int first = staged_row(0, 0) + (kSteps == 1 ? 0 : row / kUsedRows * kStepPitch);
   const int used = kSteps == 1 ? row : row % kUsedRows;
   if (kEven) {
@@ -340,8 +321,8 @@ __device__ __forceinline__ void multiply_taps(Sums (&sums)[kSums][kTiles], const
 }
 
 // All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.
-// With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of
-// the stage before are done, that this one has been, unless the chunk is the `first` of a tile.
+// With resident weights it says at `empty` that the stage has been read; else at `previous` that the stage before has
+// been, as soon as its products are done, unless the chunk is the `first` of a tile.
 __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run (&runs)[2], Held& held,
                                                const unsigned int* rows, const unsigned char* weights, float4* totals,
                                                int image, bool first, unsigned long long* empty,

@@ -3,6 +3,9 @@
 
 // The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
 __device__ __forceinline__ int out_channel_at(int n) {
+  if (P::split && P::channel_run == 2) {
+    return n;
+  }
   const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
   const int thread = n / 2 % 4;
   return i / P::channel_run * (4 * P::channel_run) + thread * P::channel_run + i % P::channel_run;
@@ -16,8 +19,16 @@ __device__ __forceinline__ Element weight_at(const Element* __restrict__ weight,
              : static_cast<Element>(0);
 }
 
+// The same where all of the column's begin at `from`.
+__device__ inline float weight_in_column(const float* from, int ci, int co, int place) {
+  return (P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
+                 (P::out_channels % P::columns == 0 || co < P::out_channels)
+             ? from[static_cast<long long>(ci) * (P::out_channels * kTaps) + place]
+             : 0;
+}
+
 // Where a tap of a block stands among all taps of the kernel. Phase rows count on from stride to stride.
-__device__ __forceinline__ int place_of_tap(int tap, int phase_row) {
+__device__ inline int place_of_tap(int tap, int phase_row) {
   return kPhaseGroups == 1
              ? tap
              : tap + (tap / P::kernel_w * (kPhaseGroups - 1) + (phase_row + P::padding_h) % P::stride_h) * P::kernel_w;
@@ -96,73 +107,79 @@ constexpr int kHeldDepths = kHeld ? ceil_div(kDepths, kDepthLanes) : 1;
 constexpr int kPackTurns = kHeld ? 1 : ceil_div(kColumnTaps, kPackLanes);
 constexpr bool kAllLanes = kHeld && kPackLanes % kBlockTaps == 0 && kDepths % kDepthLanes == 0;
 
-// Packs some columns, each with a scale of its own. A thread has a tap of a column and the channels of some depths.
+// Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
+// input channels, tap and step the two columns of a B operand.
 //
-// It reads them at once. Threads that are left over do what others do. Blocks that read the same sectors follow one
-// another.
-__device__ __forceinline__ void pack_split(const float* __restrict__ weight, unsigned char* __restrict__ packed,
-                                           int index, int thread) {
-  const int n = index / kPhaseGroups * kPackColumns % P::columns + thread % kPackColumns;
-  const int lane = thread / kPackColumns;
-  const int channel_tile = index / (kPhaseGroups * (P::columns / kPackColumns));
-  const int group = P::groups == 1 ? 0 : channel_tile / kChannelTiles;
-  const int column_tile = (group * (kPhaseGroups - 1) + index % kPhaseGroups) * kChannelTiles + channel_tile;
-  unsigned char* to = packed + static_cast<long long>(column_tile) * kPackedBytes;
-  const int co = (channel_tile - group * kChannelTiles) * P::columns + out_channel_at(n);
-  if constexpr (P::groups > 1) {
-    weight += group * kGroupWeights;
-  }
-  float values[kHeldDepths][16];
-  float most = 0;
-  for (int turn = 0; turn < kPackTurns; ++turn) {
+// What a consumer reads of x in one piece goes to one thread, so with channels last a product's depth is another order
+// of them. f32x3: threads read all depths at once; those that are left over do what others do. Blocks that read the
+// same sectors follow one another.
+extern "C" __global__ void __launch_bounds__(256)
+    pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
+  if constexpr (!P::split) {
+    pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
+  } else {
+    // Some columns at a time, each with a scale of its own. A thread has a tap of a column, and some depths.
+    const int lane = threadIdx.x / kPackColumns;
+    for (int index = blockIdx.x; index < kColumnTiles * (P::columns / kPackColumns); index += gridDim.x) {
+      const int n = index / kPhaseGroups * kPackColumns % P::columns + threadIdx.x % kPackColumns;
+      const int channel_tile = index / (kPhaseGroups * (P::columns / kPackColumns));
+      const int group = P::groups == 1 ? 0 : channel_tile / kChannelTiles;
+      const int column_tile = (group * (kPhaseGroups - 1) + index % kPhaseGroups) * kChannelTiles + channel_tile;
+      unsigned char* to = packed + static_cast<long long>(column_tile) * kPackedBytes;
+      const int co = (channel_tile - group * kChannelTiles) * P::columns + out_channel_at(n);
+      const Element* from = weight + (group * kGroupWeights + static_cast<long long>(co) * kTaps);
+      float values[kHeldDepths * 16];
+      float most = 0;
+      for (int turn = 0; turn < kPackTurns; ++turn) {
 #pragma unroll
-    for (int held = 0; held < kHeldDepths; ++held) {
-#pragma unroll
-      for (int i = 0; i < 16; ++i) {
-        const int depth = (lane + turn * kPackLanes) / kBlockTaps + held * kDepthLanes;
-        values[held][i] = weight_at(weight, (kAllLanes ? depth : depth % kDepths) * kDepth + i, co,
-                                    place_of_tap((lane + turn * kPackLanes) % kBlockTaps, index));
-        most = larger_finite(most, values[held][i]);
+        for (int i = 0; i < kHeldDepths * 16; ++i) {
+          const int depth = (lane + turn * kPackLanes) / kBlockTaps + (kHeldDepths == 1 ? 0 : i / 16 * kDepthLanes);
+          values[i] =
+              weight_in_column(from, (kAllLanes ? depth : depth % kDepths) * kDepth + (kHeldDepths == 1 ? i : i % 16),
+                               co, place_of_tap((lane + turn * kPackLanes) % kBlockTaps, index));
+          most = larger_finite(most, values[i]);
+        }
       }
-    }
-  }
-  for (int distance = 16; distance >= kPackColumns; distance /= 2) {
-    most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, distance));
-  }
-  float* found = reinterpret_cast<float*>(to + kFoundOffset) + n * 8;  // by each warp
-  if (thread % 32 / kPackColumns == 0) {
-    found[thread / 32] = most;
-  }
-  __syncthreads();
-  for (int warp = 0; warp < 8; ++warp) {
-    most = fmaxf(most, found[warp]);
-  }
-  const int exponent = scale_exponent(most);
-  if (lane == 0) {
-    reinterpret_cast<int*>(to + kAllWeightBytes)[n] = exponent;
-  }
-  for (int turn = 0; turn < kPackTurns; ++turn) {
+      for (int lanes = 16; lanes >= kPackColumns; lanes /= 2) {
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, lanes));
+      }
+      float* found = reinterpret_cast<float*>(to + kFoundOffset) + n * 8;  // by each warp
+      if (threadIdx.x % 32 < kPackColumns) {
+        found[threadIdx.x / 32] = most;
+      }
+      __syncthreads();
+      for (int warp = 0; warp < 8; ++warp) {
+        most = fmaxf(most, found[warp]);
+      }
+      const int exponent = scale_exponent(most);
+      if (lane == 0) {
+        reinterpret_cast<int*>(to + kAllWeightBytes)[n] = exponent;
+      }
+      for (int turn = 0; turn < kPackTurns; ++turn) {
 #pragma unroll
-    for (int held = 0; held < kHeldDepths; ++held) {
-      if (kAllLanes || lane + turn * kPackLanes + held * (kBlockTaps * kDepthLanes) < kColumnTaps) {
-        const int tap = (lane + turn * kPackLanes) % kBlockTaps;
-        const int depth = (lane + turn * kPackLanes) / kBlockTaps + held * kDepthLanes;
-        uint4* row =
-            reinterpret_cast<uint4*>(to + depth / kSteps * kChunkWeightBytes) + operand_row(tap, depth % kSteps, 0, n);
+        for (int held = 0; held < kHeldDepths; ++held) {
+          if (kAllLanes || lane + turn * kPackLanes + held * (kBlockTaps * kDepthLanes) < kColumnTaps) {
+            const int tap = (lane + turn * kPackLanes) % kBlockTaps;
+            const int depth = (lane + turn * kPackLanes) / kBlockTaps + held * kDepthLanes;
+            uint4* row = reinterpret_cast<uint4*>(to + depth / kSteps * kChunkWeightBytes) +
+                         ((tap / kMerged * kSteps + depth % kSteps) * (kParts * 2 * kProductColumns) +
+                          tap % kMerged * P::columns + n);
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          SplitPair pairs[4];
+            for (int half = 0; half < 2; ++half) {
+              SplitPair pairs[4];
 #pragma unroll
-          for (int word = 0; word < 4; ++word) {
-            const int i = P::channels_last ? word * 4 + half * 2 : half * 8 + word * 2;
-            if (!kHeld) {
-              values[0][i] = weight_at(weight, depth * kDepth + i, co, place_of_tap(tap, index));
-              values[0][i + 1] = weight_at(weight, depth * kDepth + i + 1, co, place_of_tap(tap, index));
+              for (int word = 0; word < 4; ++word) {
+                const int i = held * 16 + (P::channels_last ? word * 4 + half * 2 : half * 8 + word * 2);
+                if (!kHeld) {
+                  values[i] = weight_in_column(from, depth * kDepth + i, co, place_of_tap(tap, index));
+                  values[i + 1] = weight_in_column(from, depth * kDepth + i + 1, co, place_of_tap(tap, index));
+                }
+                pairs[word] = split_pair(values[i], values[i + 1], power_of_two(exponent), true);
+              }
+              row[half * kProductColumns] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
+              row[(half + 2) * kProductColumns] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
             }
-            pairs[word] = split_pair_nonzero(values[held][i], values[held][i + 1], power_of_two(exponent));
           }
-          row[half * kProductColumns] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
-          row[(half + 2) * kProductColumns] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
         }
       }
     }

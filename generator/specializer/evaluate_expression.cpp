@@ -328,30 +328,6 @@ std::optional<Scalar> Evaluator::builtin_type(std::string_view name, const std::
   return is_floating(*type) || name == "min" || name == "max" ? type : std::optional(Scalar::kDouble);
 }
 
-/// Functions that only hand their argument back, or on to one other function, are not worth a call.
-std::optional<Term> Evaluator::inline_call(const Version& version, const std::vector<Term>& arguments) {
-  if (version.body.size() != 1 || version.body[0].kind != Residual::Kind::kReturn || version.arguments.size() != 1 ||
-      version.body[0].terms.size() != 1) {
-    return std::nullopt;
-  }
-  const std::optional<Scalar> taken = scalar(version.arguments[0].type);
-  const std::optional<Scalar> given = scalar(version.type);
-  const Term& result = version.body[0].terms[0];
-  if (!taken || arguments[0].scalar != taken || result.scalar != given) {
-    return std::nullopt;
-  }
-  const auto is_argument = [&](const Term& t) { return t.kind == Kind::kName && t.id == version.arguments[0].id; };
-  if (is_argument(result)) {
-    return arguments[0];
-  }
-  if (result.kind == Kind::kCall && result.operands.size() == 1 && is_argument(result.operands[0])) {
-    Term out = result;
-    out.operands[0] = arguments[0];
-    return out;
-  }
-  return std::nullopt;
-}
-
 Term Evaluator::call_primitive(const Primitive& primitive, std::vector<Term> arguments) {
   std::ranges::for_each(arguments, [&](const Term& argument) { note_change(argument); });  // by reference, perhaps
   if (!probing_) {

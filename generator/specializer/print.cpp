@@ -37,6 +37,15 @@ std::string shortened(const std::string& text) {
     }
     at = end + 1;
   }
+  for (std::size_t i = 0; i + 2 < lines.size(); ++i) {
+    if (lines[i].starts_with("  if (") && lines[i].ends_with('{') && lines[i + 2] == "  }") {
+      if (const std::string whole = joined({lines[i]}, {lines[i + 1]}); !whole.empty()) {
+        lines[i] = whole;
+        lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                    lines.begin() + static_cast<std::ptrdiff_t>(i) + 3);
+      }
+    }
+  }
   const std::size_t count = lines.size();
   if (count >= 3 && lines[count - 1] == "}" && lines[count - 3].starts_with("__device__") &&
       lines[count - 3].ends_with('{')) {
@@ -121,7 +130,8 @@ class Printer {
       }
       head.push_back({Piece::Kind::kBreak, {}});
     } else {
-      const std::string& attributes = version.function->attributes;
+      const std::string& given = version.function->attributes;
+      const std::string attributes = given == "inline" ? "__forceinline__" : given;
       add_text(head, "__device__ " + attributes + (attributes.empty() ? "" : " ") + text_of_type(version.type) + " ");
     }
     add_text(head, version.name + "(");
@@ -192,7 +202,9 @@ class Printer {
   /// The same for a loop or an `if`, which is printed so where it can be, with the comment that one of its lines has.
   bool one_line(const Pieces& head, const Residual& r, int indent) {
     const std::string whole = one_line(head, r.body, indent);
-    if (whole.empty() || whole.size() > kShortColumns || (!r.trail.empty() && !r.body[0].trail.empty())) {
+    const bool has_pragma = r.kind != Kind::kIf && !r.text.empty();
+    if (whole.empty() || whole.size() > (has_pragma ? kColumns : kShortColumns) ||
+        (!r.trail.empty() && !r.body[0].trail.empty())) {
       return false;
     }
     const std::string& trail = r.trail.empty() ? r.body[0].trail : r.trail;
@@ -238,10 +250,10 @@ class Printer {
   }
 
   void loop(const Residual& r, int indent) {
-    if (!r.text.empty()) {
-      line("#pragma " + r.text, r.line);
-    }
     Pieces head;
+    if (!r.text.empty()) {
+      add_text(head, "_Pragma(\"" + r.text + "\") ");
+    }
     if (r.kind == Kind::kWhile) {
       add_text(head, "while (");
       add_term(head, r.condition[0]);
@@ -351,28 +363,19 @@ Text print(const Output& output, const std::string& head) {
     }
     printer.line("#endif", 0);
   }
-  // An item that stands directly below a type in the template does so here.
-  Place behind_type;  // the line below the type just printed
-  const auto separate = [&](const Place& place, const std::vector<std::string>& comment) {
-    const bool together =
-        behind_type.file == place.file && behind_type.line + static_cast<int>(comment.size()) == place.line;
-    if (!together) {
+  // Kernels stand apart, and so does what comes from different files of the template.
+  std::string group;
+  const auto separate = [&](const std::string& of) {
+    if (of.empty() || of != group) {
       printer.line("", 0);
     }
-    behind_type = {};
+    group = of;
   };
   std::size_t next = 0;  // of the types
   const auto types_before = [&](std::size_t order) {
     for (; next < output.types.size() && output.types[next].order < order; ++next) {
       const ResidualType& type = output.types[next];
-      if (type.alias != nullptr) {
-        separate(type.alias->place, type.alias->comment);
-        behind_type = {type.alias->place.file, type.alias->place.line + 1};
-      } else {
-        separate(type.record->place, type.record->comment);
-        const int lines = static_cast<int>(type.record->fields.size()) + 2;
-        behind_type = {type.record->place.file, type.record->place.line + lines};
-      }
+      separate(type.alias != nullptr ? type.alias->place.file : type.record->place.file);
       if (type.alias != nullptr) {
         const int line = line_of(type.alias->place);
         printer.comment(type.alias->comment, line);
@@ -403,7 +406,7 @@ Text print(const Output& output, const std::string& head) {
   };
   for (const Version& version : output.versions) {
     types_before(version.order);
-    separate(version.function->place, version.function->comment);
+    separate(version.function->kind == Function::Kind::kKernel ? "" : version.function->place.file);
     printer.function(version, line_of(version.function->place));
   }
   return printer.take();

@@ -250,7 +250,9 @@ struct Function {
   Place place;
   Kind kind = Kind::kDevice;
   std::vector<std::string> comment;
-  std::string attributes;  // "__forceinline__"; __device__, __global__ and launch bounds are not among them
+  // "__forceinline__"; "inline": needs no name where it is one expression. __device__, __global__ and launch bounds are
+  // not among them.
+  std::string attributes;
   std::vector<Expression> launch_bounds;
   Type type;
   std::string name;

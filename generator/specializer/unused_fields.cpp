@@ -28,14 +28,35 @@ void add_uses(const Term& term, Uses& uses) {
   }
 }
 
+/// The same of a list of values, whose own lists are of arrays.
+void add_uses_of_array(const Term& term, Uses& uses) {
+  for (const Term& operand : term.operands) {
+    if (operand.kind == Expression::Kind::kInit) {
+      add_uses_of_array(operand, uses);
+    } else {
+      add_uses(operand, uses);
+    }
+  }
+}
+
+bool is_array_of_scalars(const Type& type) {
+  return type.kind == Type::Kind::kArray ? is_array_of_scalars(type.element[0])
+                                         : type.kind == Type::Kind::kNamed && scalar_named(type.name).has_value();
+}
+
 void add_uses(const std::vector<Residual>& body, Uses& uses) {
   for (const Residual& r : body) {
     uses.unknown = uses.unknown || r.kind == Kind::kAsm;
+    const bool is_array = r.kind == Kind::kDeclare && r.type.kind == Type::Kind::kArray && is_array_of_scalars(r.type);
     for (const std::vector<Term>* terms : {&r.terms, &r.condition, &r.step}) {
       for (const Term& term : *terms) {
         const bool has_type = r.kind == Kind::kDeclare || r.kind == Kind::kReturn;
         uses.unknown = uses.unknown || (term.kind == Expression::Kind::kInit && !has_type);
-        add_uses(term, uses);
+        if (is_array && term.kind == Expression::Kind::kInit) {
+          add_uses_of_array(term, uses);
+        } else {
+          add_uses(term, uses);
+        }
       }
     }
     for (const std::vector<Residual>* inner : {&r.init, &r.body, &r.otherwise}) {

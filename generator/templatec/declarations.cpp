@@ -152,6 +152,8 @@ std::optional<Item> build_function(Context& context, const clang::FunctionDecl& 
     result.attributes = "__forceinline__";
   } else if (function.hasAttr<clang::NoInlineAttr>()) {
     result.attributes = "__noinline__";
+  } else if (result.kind == Function::Kind::kDevice && function.isInlineSpecified()) {
+    result.attributes = "inline";
   }
   if (const auto* bounds = function.getAttr<clang::CUDALaunchBoundsAttr>()) {
     for (const clang::Expr* bound : {bounds->getMaxThreads(), bounds->getMinBlocks()}) {

@@ -44,24 +44,16 @@ __device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int
   return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 0xffffu)), -kLowScale, a * kLowScale),
                          fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -kLowScale, b * kLowScale));
 }
-__device__ __forceinline__ SplitPair split_pair(float a, float b, float scale) {
-  const unsigned int high = floats_to_half2(a * scale, b * scale);
-  return {high, low_parts(a * scale, b * scale, high)};
-}
-
-// The same, where no value but zero has a high part of zero: its product with an infinity is then one.
-__device__ __forceinline__ SplitPair split_pair_nonzero(float a, float b, float scale) {
+// With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.
+__device__ __forceinline__ SplitPair split_pair(float a, float b, float scale, bool nonzero) {
   unsigned int high = floats_to_half2(a * scale, b * scale);
-  high |= a != 0 && (high & 0x7fffu) == 0 ? 1u : 0u;
-  high |= b != 0 && (high & 0x7fff0000u) == 0 ? 0x10000u : 0u;
+  if (nonzero) {
+    high |= a != 0 && (high & 0x7fffu) == 0 ? 1u : 0u;
+    high |= b != 0 && (high & 0x7fff0000u) == 0 ? 0x10000u : 0u;
+  }
   return {high, low_parts(a * scale, b * scale, high)};
 }
 
 __device__ __forceinline__ bool is_finite(float value) {
   return fabsf(value) <= 3.402823466e38f;
-}
-
-// A sum of products from that of the high parts and that of a high and a low part each.
-__device__ __forceinline__ float join_sums(float high, float low) {
-  return fmaf(low, 1 / kLowScale, high);
 }

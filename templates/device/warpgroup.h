@@ -26,7 +26,8 @@ __device__ __forceinline__ void wgmma_commit() {
 __device__ __forceinline__ void wgmma_wait(int pending) {
   if (pending == 0) {
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-  } else {
+  }
+  if (pending == 1) {
     asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
   }
 }

@@ -68,7 +68,7 @@ TEST(Residual, PlainLoopsStayWithTheirPragma) {
   EXPECT_EQ(body_of(R"sexp(
     (for @1 (pragma "unroll 1") (declare @1 int i 0) (< i (* P::n size)) (+= i 1)
       (do @2 (= (at y i) 0.0f))))sexp"),
-            "#pragma unroll 1\n  for (int i = 0; i < 3 * size; ++i) { y[i] = 0.0f; }\n");
+            "  _Pragma(\"unroll 1\") for (int i = 0; i < 3 * size; ++i) { y[i] = 0.0f; }\n");
 }
 
 TEST(Residual, ShortStatementsStandOnTheLineOfTheirHead) {
@@ -120,10 +120,8 @@ TEST(Residual, FunctionsAreSpecialisedForStaticArguments) {
 
 // Scales by 3.
 __device__ __forceinline__ float scale(float value) { return value * 2; }
-
 // Scales by 3.
 __device__ __forceinline__ float scale_2(float value) { return value + 1.0f; }
-
 // Scales by 3.
 __device__ __forceinline__ float scale_3(float value, int by) {
   if (by > 1) { return value * by; }
@@ -137,13 +135,13 @@ extern "C" __global__ void __launch_bounds__(96) kernel(const float* __restrict_
   y[3] = scale_3(x[3], size);
 }
 )sexp");
-  ASSERT_EQ(source->template_lines.size(), 20u);
+  ASSERT_EQ(source->template_lines.size(), 18u);
   EXPECT_EQ(source->template_lines[0], 0);
   EXPECT_EQ(source->template_lines[2], 20);
   EXPECT_EQ(source->template_lines[3], 22);
-  EXPECT_EQ(source->template_lines[6], 23);
-  EXPECT_EQ(source->template_lines[15], 101);
-  EXPECT_EQ(source->template_lines[18], 104);
+  EXPECT_EQ(source->template_lines[5], 23);
+  EXPECT_EQ(source->template_lines[13], 101);
+  EXPECT_EQ(source->template_lines[16], 104);
 }
 
 TEST(Residual, FunctionsThatHandOnTheirArgumentAreNotCalled) {
@@ -156,6 +154,30 @@ TEST(Residual, FunctionsThatHandOnTheirArgumentAreNotCalled) {
 )sexp";
   EXPECT_EQ(body_of("(do @1 (= (at y 0) (+ (call same (at x 0)) (call widen (at x 1)))))", kItems),
             "  y[0] = x[0] + wide(x[1]);\n");
+}
+
+TEST(Residual, FunctionsThatNeedNoNameStandInPlaceOfTheirCalls) {
+  constexpr std::string_view kItems = R"sexp(
+  (function @20 device int place (attributes "inline") (argument int i) (argument int row)
+    (return @1 (+ (* i P::n) (* row 2))))
+  (function @30 constexpr int twice (argument int i) (return @1 (+ i i)))
+)sexp";
+  EXPECT_EQ(body_of("(do @1 (= (at y (call place (+ size 1) 0)) (at x (call twice size))))", kItems),
+            "  y[(size + 1) * 3] = x[size + size];\n");
+  // Nothing is computed twice that was computed once.
+  EXPECT_EQ(body_of("(do @1 (= (at y 0) (at x (call twice (* size 3)))))", kItems), "  y[0] = x[twice(size * 3)];\n");
+}
+
+TEST(Residual, ListsOfArraysLeaveFieldsKnown) {
+  constexpr std::string_view kItems = R"sexp(
+  (record @5 Two (field int first) (field int second))
+)sexp";
+  const Result<KernelSource> source = specialised(kItems, R"sexp(
+    (declare @1 Two two (init 1 size))
+    (declare @2 (array (array float 2) 1) all (init (init 1.0f 2.0f)))
+    (do @3 (= (at y 0) (+ (at (at all 0) 1) (. two second)))))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_NE(source->text.find("struct Two { int second; };"), source->text.npos) << source->text;
 }
 
 TEST(Residual, OnlyWhatIsUsedIsDeclared) {
@@ -184,7 +206,6 @@ struct Pair {
   float rows[3][4];
   int count;  // of rows
 };
-
 using Rows = float[3];
 
 extern "C" __global__ void __launch_bounds__(96) kernel(float* __restrict__ y) {

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "bde8f051294804c88527ad1ab6f773f62849ed3bcad20ebb1c0aeab5412e11bc")
+  (digest "7882cdb0bbac14148f2c2af2834075bc926cabff4c64cc1eadf42965035cf82b")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -352,33 +352,23 @@
     (argument float b)
     (argument "unsigned int" high)
     (return @1 (call floats_to_half2 (call fmaf (call half_to_float (static_cast "unsigned short" (& high 65535u))) (- kLowScale) (* a kLowScale)) (call fmaf (call half_to_float (static_cast "unsigned short" (>> high 16))) (- kLowScale) (* b kLowScale)))))
-  (function @47 device SplitPair split_pair
+  (function @48 device SplitPair split_pair
+    (comment "With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.")
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
     (argument float scale)
-    (declare @1 (const "unsigned int") high (call floats_to_half2 (* a scale) (* b scale)))
-    (return @2 (init high (call low_parts (* a scale) (* b scale) high))))
-  (function @53 device SplitPair split_pair_nonzero
-    (comment "The same, where no value but zero has a high part of zero: its product with an infinity is then one.")
-    (attributes "__forceinline__")
-    (argument float a)
-    (argument float b)
-    (argument float scale)
+    (argument bool nonzero)
     (declare @1 "unsigned int" high (call floats_to_half2 (* a scale) (* b scale)))
-    (do @2 (|= high (? (&& (!= a 0) (== (& high 32767u) 0)) 1u 0u)))
-    (do @3 (|= high (? (&& (!= b 0) (== (& high 2147418112u) 0)) 65536u 0u)))
-    (return @4 (init high (call low_parts (* a scale) (* b scale) high))))
-  (function @60 device bool is_finite
+    (if @2 nonzero
+      (then
+        (do @3 (|= high (? (&& (!= a 0) (== (& high 32767u) 0)) 1u 0u)))
+        (do @4 (|= high (? (&& (!= b 0) (== (& high 2147418112u) 0)) 65536u 0u)))))
+    (return @6 (init high (call low_parts (* a scale) (* b scale) high))))
+  (function @57 device bool is_finite
     (attributes "__forceinline__")
     (argument float value)
     (return @1 (<= (call fabsf value) 3.4028235e+38f)))
-  (function @65 device float join_sums
-    (comment "A sum of products from that of the high parts and that of a high and a low part each.")
-    (attributes "__forceinline__")
-    (argument float high)
-    (argument float low)
-    (return @1 (call fmaf low (/ 1 kLowScale) high)))
   (file "device/tensor_copy.h")
   (verbatim @20 TensorMap "// The chip's form of a tensor map (runtime/device/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.\nstruct __align__(64) TensorMap {\n  unsigned long long words[16];\n};")
   (primitive @25 void tensor_load_1d (uses TensorMap shared_address) "// Loads the box at these coordinates of a 1-dimensional map to shared memory.\n__device__ __forceinline__ void tensor_load_1d(void* to, const TensorMap& map, unsigned long long* barrier, int c0) {\n  asm volatile(\n      \"cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];\" ::\"r\"(\n          shared_address(to)),\n      \"l\"(&map), \"r\"(shared_address(barrier)), \"r\"(c0)\n      : \"memory\");\n}")
@@ -407,11 +397,11 @@
   (file "device/warpgroup.h")
   (primitive @16 void wgmma_fence (uses) "// Orders earlier accesses of registers (accumulators, A) before the products that follow.\n__device__ __forceinline__ void wgmma_fence() {\n  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}")
   (primitive @21 void wgmma_commit (uses) "// Closes a group: all products of this warpgroup since the last one.\n__device__ __forceinline__ void wgmma_commit() {\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}")
-  (primitive @26 void wgmma_wait (uses) "// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.\n__device__ __forceinline__ void wgmma_wait(int pending) {\n  if (pending == 0) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n  } else {\n    asm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\n  }\n}")
-  (primitive @37 void wgmma_pin (uses) "// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.\n__device__ __forceinline__ void wgmma_pin(float& value) {\n  asm volatile(\"\" : \"+f\"(value)::\"memory\");\n}")
-  (primitive @42 void wgmma_pin_operand (uses) "// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.\n__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {\n  asm volatile(\"\" : \"+r\"(word)::\"memory\");\n}")
-  (primitive @59 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,\n                                                               unsigned int stride, unsigned int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |\n         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |\n         mode << 62;\n}")
-  (primitive @68 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
+  (primitive @26 void wgmma_wait (uses) "// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.\n__device__ __forceinline__ void wgmma_wait(int pending) {\n  if (pending == 0) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n  }\n  if (pending == 1) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\n  }\n}")
+  (primitive @38 void wgmma_pin (uses) "// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.\n__device__ __forceinline__ void wgmma_pin(float& value) {\n  asm volatile(\"\" : \"+f\"(value)::\"memory\");\n}")
+  (primitive @43 void wgmma_pin_operand (uses) "// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.\n__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {\n  asm volatile(\"\" : \"+r\"(word)::\"memory\");\n}")
+  (primitive @60 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,\n                                                               unsigned int stride, unsigned int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |\n         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |\n         mode << 62;\n}")
+  (primitive @69 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "shift_gemm.cu")
   (alias @32 Element P::Element)
   (constant @34 int kConsumers 256)
@@ -611,11 +601,14 @@
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
     (attributes "__forceinline__")
     (argument int n)
-    (declare @1 (const int) i (+ (* (/ n 8) 2) (% n 2))
+    (if @1 (&& P::split (== P::channel_run 2))
+      (then
+        (return @2 n)))
+    (declare @4 (const int) i (+ (* (/ n 8) 2) (% n 2))
       (trail "the place among the thread's own"))
-    (declare @2 (const int) thread (% (/ n 2) 4))
-    (return @3 (+ (+ (* (/ i P::channel_run) (* 4 P::channel_run)) (* thread P::channel_run)) (% i P::channel_run))))
-  (function @12 device Element weight_at
+    (declare @5 (const int) thread (% (/ n 2) 4))
+    (return @6 (+ (+ (* (/ i P::channel_run) (* 4 P::channel_run)) (* thread P::channel_run)) (% i P::channel_run))))
+  (function @15 device Element weight_at
     (comment "The weight of an input and an output channel, zero where there is none.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) weight)
@@ -623,13 +616,21 @@
     (argument int co)
     (argument int tap)
     (return @1 (? (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== (% P::out_channels P::columns) 0) (< co P::out_channels))) (at weight (+ (* (+ (* (static_cast "long long" ci) P::out_channels) co) kTaps) tap)) (static_cast Element 0))))
-  (function @20 device int place_of_tap
+  (function @23 device float weight_in_column
+    (comment "The same where all of the column's begin at `from`.")
+    (attributes "inline")
+    (argument (pointer (const float)) from)
+    (argument int ci)
+    (argument int co)
+    (argument int place)
+    (return @1 (? (&& (|| (== (% P::in_channels P::chunk) 0) (< ci P::in_channels)) (|| (== (% P::out_channels P::columns) 0) (< co P::out_channels))) (at from (+ (* (static_cast "long long" ci) (* P::out_channels kTaps)) place)) 0)))
+  (function @31 device int place_of_tap
     (comment "Where a tap of a block stands among all taps of the kernel. Phase rows count on from stride to stride.")
-    (attributes "__forceinline__")
+    (attributes "inline")
     (argument int tap)
     (argument int phase_row)
     (return @1 (? (== kPhaseGroups 1) tap (+ tap (* (+ (* (/ tap P::kernel_w) (- kPhaseGroups 1)) (% (+ phase_row P::padding_h) P::stride_h)) P::kernel_w)))))
-  (function @27 device int operand_row
+  (function @38 device int operand_row
     (comment "The row of 16 bytes that a column has in one half of a tap's operand.")
     (attributes "__forceinline__")
     (argument int tap)
@@ -637,10 +638,10 @@
     (argument int half)
     (argument int n)
     (return @1 (+ (+ (+ (* (+ (* (/ tap kMerged) kSteps) step) (* (* kParts 2) kProductColumns)) (* half kProductColumns)) (* (% tap kMerged) P::columns)) n)))
-  (constant @32 int kDepths (* kChunks kSteps))
-  (constant @33 "long long" kGroupWeights (* (* (static_cast "long long" P::in_channels) P::out_channels) kTaps))
-  (constant @34 int kPackedRows (? P::split 1 (? (== (% kDepths 4) 0) 4 2)))
-  (function @38 device void pack
+  (constant @43 int kDepths (* kChunks kSteps))
+  (constant @44 "long long" kGroupWeights (* (* (static_cast "long long" P::in_channels) P::out_channels) kTaps))
+  (constant @45 int kPackedRows (? P::split 1 (? (== (% kDepths 4) 0) 4 2)))
+  (function @49 device void pack
     (comment "Makes {kPackedRows} rows of 16 bytes of the packed weights, of depths that follow one another: their reads are under")
     (comment "way together. Adjacent threads read adjacent taps, of all phase rows.")
     (attributes "__forceinline__")
@@ -676,89 +677,78 @@
                 (do @28 (= (at words word) (| (static_cast "unsigned int" (call weight_at weight (+ ci pair) co place)) (<< (static_cast "unsigned int" (call weight_at weight (+ (+ ci pair) 1) co place)) 16)))))))
           (declare @32 (pointer "unsigned char") chunk_weights (+ tile_weights (* (/ depth kSteps) kChunkWeightBytes)))
           (do @33 (= (* (reinterpret_cast (pointer uint4) (+ chunk_weights (* (call operand_row tap (% depth kSteps) half n) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3))))))))
-  (constant @79 int kColumnTaps (* kDepths kBlockTaps))
-  (function @80 constexpr int pack_columns
+  (constant @90 int kColumnTaps (* kDepths kBlockTaps))
+  (function @91 constexpr int pack_columns
     (declare @1 int columns 2)
     (while @2 (&& (< columns 8) (|| (< (* columns kColumnTaps) 64) (&& (<= kDepths (* 4 (/ 128 (* columns kBlockTaps)))) (>= (/ (* kColumnTiles P::columns) columns) 256))))
       (do @4 (*= columns 2)))
     (return @6 columns))
-  (constant @88 int kPackColumns (call pack_columns))
-  (constant @92 int kPackLanes (/ 256 kPackColumns))
-  (constant @93 int kDepthLanes (/ kPackLanes kBlockTaps))
-  (constant @94 bool kHeld (<= kDepths (* 8 kDepthLanes)))
-  (constant @95 int kHeldDepths (? kHeld (call ceil_div kDepths kDepthLanes) 1))
-  (constant @96 int kPackTurns (? kHeld 1 (call ceil_div kColumnTaps kPackLanes)))
-  (constant @97 bool kAllLanes (&& (&& kHeld (== (% kPackLanes kBlockTaps) 0)) (== (% kDepths kDepthLanes) 0)))
-  (function @103 device void pack_split
-    (comment "Packs some columns, each with a scale of its own. A thread has a tap of a column and the channels of some depths.")
-    (attributes "__forceinline__")
-    (argument (restrict (pointer (const float))) weight)
-    (argument (restrict (pointer "unsigned char")) packed)
-    (argument int index)
-    (argument int thread)
-    (declare @2 (const int) n (+ (% (* (/ index kPhaseGroups) kPackColumns) P::columns) (% thread kPackColumns)))
-    (declare @3 (const int) lane (/ thread kPackColumns))
-    (declare @4 (const int) channel_tile (/ index (* kPhaseGroups (/ P::columns kPackColumns))))
-    (declare @5 (const int) group (? (== P::groups 1) 0 (/ channel_tile kChannelTiles)))
-    (declare @6 (const int) column_tile (+ (* (+ (* group (- kPhaseGroups 1)) (% index kPhaseGroups)) kChannelTiles) channel_tile))
-    (declare @7 (pointer "unsigned char") to (+ packed (* (static_cast "long long" column_tile) kPackedBytes)))
-    (declare @8 (const int) co (+ (* (- channel_tile (* group kChannelTiles)) P::columns) (call out_channel_at n)))
-    (if_constexpr @9 (> P::groups 1)
-      (then
-        (do @10 (+= weight (* group kGroupWeights)))))
-    (declare @12 (array (array float 16) kHeldDepths) values)
-    (declare @13 float most 0)
-    (for @14 plain (declare @14 int turn 0) (< turn kPackTurns) (++ turn)
-      (for @16 (pragma "unroll") (declare @16 int held 0) (< held kHeldDepths) (++ held)
-        (for @18 (pragma "unroll") (declare @18 int i 0) (< i 16) (++ i)
-          (declare @19 (const int) depth (+ (/ (+ lane (* turn kPackLanes)) kBlockTaps) (* held kDepthLanes)))
-          (do @20 (= (at (at values held) i) (call weight_at weight (+ (* (? kAllLanes depth (% depth kDepths)) kDepth) i) co (call place_of_tap (% (+ lane (* turn kPackLanes)) kBlockTaps) index))))
-          (do @22 (= most (call larger_finite most (at (at values held) i)))))))
-    (for @26 plain (declare @26 int distance 16) (>= distance kPackColumns) (/= distance 2)
-      (do @27 (= most (call fmaxf most (call __shfl_xor_sync 4294967295u most distance)))))
-    (declare @29 (pointer float) found (+ (reinterpret_cast (pointer float) (+ to kFoundOffset)) (* n 8))
-      (trail "by each warp"))
-    (if @30 (== (/ (% thread 32) kPackColumns) 0)
-      (then
-        (do @31 (= (at found (/ thread 32)) most))))
-    (do @33 (call __syncthreads))
-    (for @34 plain (declare @34 int warp 0) (< warp 8) (++ warp)
-      (do @35 (= most (call fmaxf most (at found warp)))))
-    (declare @37 (const int) exponent (call scale_exponent most))
-    (if @38 (== lane 0)
-      (then
-        (do @39 (= (at (reinterpret_cast (pointer int) (+ to kAllWeightBytes)) n) exponent))))
-    (for @41 plain (declare @41 int turn 0) (< turn kPackTurns) (++ turn)
-      (for @43 (pragma "unroll") (declare @43 int held 0) (< held kHeldDepths) (++ held)
-        (if @44 (|| kAllLanes (< (+ (+ lane (* turn kPackLanes)) (* held (* kBlockTaps kDepthLanes))) kColumnTaps))
-          (then
-            (declare @45 (const int) tap (% (+ lane (* turn kPackLanes)) kBlockTaps))
-            (declare @46 (const int) depth (+ (/ (+ lane (* turn kPackLanes)) kBlockTaps) (* held kDepthLanes)))
-            (declare @47 (pointer uint4) row (+ (reinterpret_cast (pointer uint4) (+ to (* (/ depth kSteps) kChunkWeightBytes))) (call operand_row tap (% depth kSteps) 0 n)))
-            (for @50 (pragma "unroll") (declare @50 int half 0) (< half 2) (++ half)
-              (declare @51 (array SplitPair 4) pairs)
-              (for @53 (pragma "unroll") (declare @53 int word 0) (< word 4) (++ word)
-                (declare @54 (const int) i (? P::channels_last (+ (* word 4) (* half 2)) (+ (* half 8) (* word 2))))
-                (if @55 (! kHeld)
-                  (then
-                    (do @56 (= (at (at values 0) i) (call weight_at weight (+ (* depth kDepth) i) co (call place_of_tap tap index))))
-                    (do @57 (= (at (at values 0) (+ i 1)) (call weight_at weight (+ (+ (* depth kDepth) i) 1) co (call place_of_tap tap index))))))
-                (do @59 (= (at pairs word) (call split_pair_nonzero (at (at values held) i) (at (at values held) (+ i 1)) (call power_of_two exponent)))))
-              (do @61 (= (at row (* half kProductColumns)) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
-              (do @62 (= (at row (* (+ half 2) kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))))))
-  (file "shift_gemm.cu")
-  (function @210 kernel void pack_weights
+  (constant @99 int kPackColumns (call pack_columns))
+  (constant @103 int kPackLanes (/ 256 kPackColumns))
+  (constant @104 int kDepthLanes (/ kPackLanes kBlockTaps))
+  (constant @105 bool kHeld (<= kDepths (* 8 kDepthLanes)))
+  (constant @106 int kHeldDepths (? kHeld (call ceil_div kDepths kDepthLanes) 1))
+  (constant @107 int kPackTurns (? kHeld 1 (call ceil_div kColumnTaps kPackLanes)))
+  (constant @108 bool kAllLanes (&& (&& kHeld (== (% kPackLanes kBlockTaps) 0)) (== (% kDepths kDepthLanes) 0)))
+  (function @116 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand.")
     (launch_bounds 256)
     (argument (restrict (pointer (const Element))) weight)
     (argument (restrict (pointer "unsigned char")) packed)
-    (if_constexpr @2 P::split
+    (if_constexpr @2 (! P::split)
       (then
-        (for @3 plain (declare @3 int index (. blockIdx x)) (< index (* kColumnTiles (/ P::columns kPackColumns))) (+= index (. gridDim x))
-          (do @4 (call pack_split weight packed index (. threadIdx x)))))
+        (do @3 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))
       (else
-        (do @7 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))))
+        (comment @5 "Some columns at a time, each with a scale of its own. A thread has a tap of a column, and some depths.")
+        (declare @6 (const int) lane (/ (. threadIdx x) kPackColumns))
+        (for @7 plain (declare @7 int index (. blockIdx x)) (< index (* kColumnTiles (/ P::columns kPackColumns))) (+= index (. gridDim x))
+          (declare @8 (const int) n (+ (% (* (/ index kPhaseGroups) kPackColumns) P::columns) (% (. threadIdx x) kPackColumns)))
+          (declare @9 (const int) channel_tile (/ index (* kPhaseGroups (/ P::columns kPackColumns))))
+          (declare @10 (const int) group (? (== P::groups 1) 0 (/ channel_tile kChannelTiles)))
+          (declare @11 (const int) column_tile (+ (* (+ (* group (- kPhaseGroups 1)) (% index kPhaseGroups)) kChannelTiles) channel_tile))
+          (declare @12 (pointer "unsigned char") to (+ packed (* (static_cast "long long" column_tile) kPackedBytes)))
+          (declare @13 (const int) co (+ (* (- channel_tile (* group kChannelTiles)) P::columns) (call out_channel_at n)))
+          (declare @14 (pointer (const Element)) from (+ weight (+ (* group kGroupWeights) (* (static_cast "long long" co) kTaps))))
+          (declare @15 (array float (* kHeldDepths 16)) values)
+          (declare @16 float most 0)
+          (for @17 plain (declare @17 int turn 0) (< turn kPackTurns) (++ turn)
+            (for @19 (pragma "unroll") (declare @19 int i 0) (< i (* kHeldDepths 16)) (++ i)
+              (declare @20 (const int) depth (+ (/ (+ lane (* turn kPackLanes)) kBlockTaps) (? (== kHeldDepths 1) 0 (* (/ i 16) kDepthLanes))))
+              (do @21 (= (at values i) (call weight_in_column from (+ (* (? kAllLanes depth (% depth kDepths)) kDepth) (? (== kHeldDepths 1) i (% i 16))) co (call place_of_tap (% (+ lane (* turn kPackLanes)) kBlockTaps) index))))
+              (do @24 (= most (call larger_finite most (at values i))))))
+          (for @27 plain (declare @27 int lanes 16) (>= lanes kPackColumns) (/= lanes 2)
+            (do @28 (= most (call fmaxf most (call __shfl_xor_sync 4294967295u most lanes)))))
+          (declare @30 (pointer float) found (+ (reinterpret_cast (pointer float) (+ to kFoundOffset)) (* n 8))
+            (trail "by each warp"))
+          (if @31 (< (% (. threadIdx x) 32) kPackColumns)
+            (then
+              (do @32 (= (at found (/ (. threadIdx x) 32)) most))))
+          (do @34 (call __syncthreads))
+          (for @35 plain (declare @35 int warp 0) (< warp 8) (++ warp)
+            (do @36 (= most (call fmaxf most (at found warp)))))
+          (declare @38 (const int) exponent (call scale_exponent most))
+          (if @39 (== lane 0)
+            (then
+              (do @40 (= (at (reinterpret_cast (pointer int) (+ to kAllWeightBytes)) n) exponent))))
+          (for @42 plain (declare @42 int turn 0) (< turn kPackTurns) (++ turn)
+            (for @44 (pragma "unroll") (declare @44 int held 0) (< held kHeldDepths) (++ held)
+              (if @45 (|| kAllLanes (< (+ (+ lane (* turn kPackLanes)) (* held (* kBlockTaps kDepthLanes))) kColumnTaps))
+                (then
+                  (declare @46 (const int) tap (% (+ lane (* turn kPackLanes)) kBlockTaps))
+                  (declare @47 (const int) depth (+ (/ (+ lane (* turn kPackLanes)) kBlockTaps) (* held kDepthLanes)))
+                  (declare @48 (pointer uint4) row (+ (reinterpret_cast (pointer uint4) (+ to (* (/ depth kSteps) kChunkWeightBytes))) (+ (+ (* (+ (* (/ tap kMerged) kSteps) (% depth kSteps)) (* (* kParts 2) kProductColumns)) (* (% tap kMerged) P::columns)) n)))
+                  (for @52 (pragma "unroll") (declare @52 int half 0) (< half 2) (++ half)
+                    (declare @53 (array SplitPair 4) pairs)
+                    (for @55 (pragma "unroll") (declare @55 int word 0) (< word 4) (++ word)
+                      (declare @56 (const int) i (+ (* held 16) (? P::channels_last (+ (* word 4) (* half 2)) (+ (* half 8) (* word 2)))))
+                      (if @57 (! kHeld)
+                        (then
+                          (do @58 (= (at values i) (call weight_in_column from (+ (* depth kDepth) i) co (call place_of_tap tap index))))
+                          (do @59 (= (at values (+ i 1)) (call weight_in_column from (+ (+ (* depth kDepth) i) 1) co (call place_of_tap tap index))))))
+                      (do @61 (= (at pairs word) (call split_pair (at values i) (at values (+ i 1)) (call power_of_two exponent) true))))
+                    (do @63 (= (at row (* half kProductColumns)) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
+                    (do @64 (= (at row (* (+ half 2) kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low)))))))))))))
   (file "shift_gemm.staging.h")
   (function @6 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
@@ -971,12 +961,11 @@
     (declare @6 (const int) above (? (== kWarpRows 1) 0 (/ (call max 0 (- (- (- kRowWarps 1) first_row) row)) kRowWarps))
       (trail "rows of a warp"))
     (declare @7 (const int) iy (+ (+ first_row row) (* kRowWarps above)))
-    (comment @8 "The staged columns of the image, and the pieces of them, behind where the row's first column would lie.")
+    (comment @8 "The staged columns of the image, and the pieces of them, behind the first one, which is at `start` in channel 0.")
     (declare @9 (const int) begin (- (call max first_column 0) first_column))
     (declare @10 (const int) end (- (call min (+ first_column kStagedColumns) in_w) first_column))
     (declare @11 (const "long long") plane (* (static_cast "long long" in_h) in_w))
-    (declare @12 (const "long long") start (+ (+ (* (* (static_cast "long long" (+ first_image image)) kInChannels) plane) (* (static_cast "long long" iy) in_w)) first_column)
-      (trail "in channel 0"))
+    (declare @12 (const "long long") start (+ (+ (* (* (static_cast "long long" (+ first_image image)) kInChannels) plane) (* (static_cast "long long" iy) in_w)) first_column))
     (declare @14 (const int) skew (? kSkewed (call place_in_piece x (+ start (* (? (== P::groups 1) channel (+ first_channel channel)) plane))) 0))
     (declare @16 (const int) head (? kSkewed (* (/ (+ skew begin) kPiece) kPiece) begin))
     (declare @17 (const int) tail (? kSkewed (* (/ (+ (+ skew end) (- kPiece 1)) kPiece) kPiece) end))
@@ -1021,16 +1010,15 @@
     (argument "long long" plane)
     (argument (const int) in_w)
     (declare @2 (const int) own (? kWholeRounds kRounds (/ (call max 0 (+ (- channels (. copy channel)) (- kRowChannels 1))) kRowChannels)))
-    (declare @3 (const int) rows (? (== kWarpRows 1) 1 (. copy rows)))
-    (do @4 (call mbarrier_arrive_expect full (* (* own rows) (. copy bytes))))
-    (if @5 (!= (. copy bytes) 0)
+    (do @3 (call mbarrier_arrive_expect full (* (* own (? (== kWarpRows 1) 1 (. copy rows))) (. copy bytes))))
+    (if @4 (!= (. copy bytes) 0)
       (then
-        (for @7 (pragma "unroll 1") (declare @7 int row 0) (< row rows) (++ row)
-          (for @9 (pragma "unroll 16") (declare @9 int round 0) (< round kRounds) (++ round)
-            (if @10 (|| kWholeRounds (< (+ (. copy channel) (* round kRowChannels)) channels))
+        (for @6 (pragma "unroll 1") (declare @6 int row 0) (< row (? (== kWarpRows 1) 1 (. copy rows))) (++ row)
+          (for @8 (pragma "unroll 16") (declare @8 int round 0) (< round kRounds) (++ round)
+            (if @9 (|| kWholeRounds (< (+ (. copy channel) (* round kRowChannels)) channels))
               (then
-                (do @11 (call bulk_load (+ (+ to (. copy to)) (+ (* (* row kRowWarps) kRowPitch) (* (* round kRowChannels) kChannelPitch))) (+ (. copy from) (+ (* (* row kRowWarps) in_w) (* (* round kRowChannels) plane))) (. copy bytes) full)))))))))
-  (function @126 device bool has_gaps
+                (do @10 (call bulk_load (+ (+ to (. copy to)) (+ (* (* row kRowWarps) kRowPitch) (* (* round kRowChannels) kChannelPitch))) (+ (. copy from) (+ (* (* row kRowWarps) in_w) (* (* round kRowChannels) plane))) (. copy bytes) full)))))))))
+  (function @125 device bool has_gaps
     (comment "Whether a tile's stages have places that must be zero where no copy writes.")
     (attributes "__forceinline__")
     (argument int first_row)
@@ -1039,7 +1027,7 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (return @1 (|| (|| (|| (< first_row 0) (> (+ first_row kStagedRows) in_h)) (&& (> P::tile_n 1) (< images P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))))
-  (function @132 device void clear_gaps
+  (function @131 device void clear_gaps
     (comment "Writes zeros to these places, and to those of channels that the layer lacks.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -1129,20 +1117,20 @@
       (do @48 (= (at (at run i) 2) (at (at words 1) i)))
       (do @49 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
   (file "shift_gemm.cu")
-  (constant @228 int kTileSums (/ (* kTiles kProductColumns) 2))
-  (function @230 device (reference float) sum_at
+  (constant @212 int kTileSums (/ (* kTiles kProductColumns) 2))
+  (function @214 device (reference float) sum_at
     (comment "The i-th of a thread's sums.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument int i)
     (return @1 (at (at (at sums (/ i kTileSums)) (% (/ i (/ kProductColumns 2)) kTiles)) (% i (/ kProductColumns 2)))))
-  (function @235 device void pin
+  (function @219 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
       (do @3 (call wgmma_pin (call sum_at sums i)))))
-  (function @243 device void release
+  (function @227 device void release
     (comment "Says for a warp that it has read or filled a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
@@ -1151,7 +1139,7 @@
     (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive barrier)))))
-  (function @251 device void multiply_tap
+  (function @235 device void multiply_tap
     (comment "A tap's products, for all tiles: the first of their sums where `accumulate` is 0.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1162,7 +1150,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs P::type kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @261 device void multiply_chunk
+  (function @245 device void multiply_chunk
     (comment "All products of one chunk, from the thread's first position in the staged input on. In a tile's first chunk `later`")
     (comment "is 0; in others the stage of `previous` is free as soon as its products are done.")
     (attributes "__forceinline__")
@@ -1196,16 +1184,15 @@
             (if @29 (&& (&& (! P::resident) (== (call used_before offset) 0)) (== step 0))
               (then
                 (do @30 (call release previous (== later 1))))))))))
-  (function @299 device void next_stage
+  (function @283 device void next_stage
     (comment "Goes on to the next stage.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
     (argument (reference "unsigned int") parity)
-    (do @1 (++ stage))
-    (if @2 (== stage P::stages)
+    (if @1 (== (++ stage) P::stages)
       (then
-        (do @3 (= stage 0))
-        (do @4 (^= parity 1)))))
+        (do @2 (= stage 0))
+        (do @3 (^= parity 1)))))
   (file "shift_gemm.store.h")
   (constant @6 bool kShifts (&& P::has_bias (! (&& P::split kAllHaveTaps))))
   (function @9 device float finish
@@ -1221,9 +1208,12 @@
     (argument int co)
     (argument int i)
     (return @1 (+ (+ co (* (/ i P::channel_run) (* 4 P::channel_run))) (% i P::channel_run))))
-  (alias @20 Shifts (array float (? kShifts (/ kStoredColumns 4) 1))
+  (function @18 constexpr int channels_before
+    (argument int i)
+    (return @1 (+ (* (/ i P::channel_run) (* 4 P::channel_run)) (% i P::channel_run))))
+  (alias @23 Shifts (array float (? kShifts (/ kStoredColumns 4) 1))
     (comment "The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait."))
-  (function @21 device void load_shifts
+  (function @24 device void load_shifts
     (attributes "__forceinline__")
     (argument (reference Shifts) shifts)
     (argument (restrict (pointer (const Element))) bias)
@@ -1233,7 +1223,7 @@
         (for @3 (pragma "unroll") (declare @3 int i 0) (< i (/ kStoredColumns 4)) (++ i)
           (declare @4 (const int) channel (call own_channel co i))
           (do @5 (= (at shifts i) (? (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels)) (call widen (at bias channel)) 0)))))))
-  (function @35 device void store_tile
+  (function @38 device void store_tile
     (comment "Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.")
     (attributes "__forceinline__")
     (argument (reference (array (array (const Sums) kTiles) kSums)) sums)
@@ -1284,7 +1274,7 @@
                             (declare @52 (const int) d (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2)))
                             (do @53 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) (? kShifts (at shifts i) 0)))))
                           (do @58 (call store_together (+ to (? P::split first ox)) values))))))))))))))
-  (function @106 device void put_outputs
+  (function @109 device void put_outputs
     (comment "Puts a thread's outputs of one row, of a phase row and of two channels from its i-th on, to the exchange.")
     (attributes "__forceinline__")
     (argument (reference (array (array (const Sums) kTiles) kSums)) sums)
@@ -1306,7 +1296,7 @@
             (do @20 (= (* (reinterpret_cast (pointer float2) (+ place v))) (call make_float2 (at values v) (at values (+ v 1))))))
           (else
             (do @22 (= (* (reinterpret_cast (pointer "unsigned int") (+ place v))) (call pair (at values v) (at values (+ v 1))))))))))
-  (function @137 device void store_exchanged
+  (function @140 device void store_exchanged
     (comment "Stores a warp's outputs through the exchange, eight channels at a time: adjacent lanes store adjacent pieces.")
     (attributes "__forceinline__")
     (argument (reference (array (array (const Sums) kTiles) kSums)) sums)
@@ -1389,37 +1379,24 @@
     (argument (reference (array Words 2)) words)
     (argument (pointer (const "unsigned int")) row)
     (argument int low)
-    (for @2 (pragma "unroll") (declare @2 int half 0) (< half 2) (++ half)
-      (for @4 (pragma "unroll") (declare @4 int i 0) (< i kRun) (+= i kVector)
-        (if @5 P::channels_last
-          (then
-            (if @6 (== low 1)
-              (then
-                (declare @7 (const uint2) v (* (reinterpret_cast (pointer (const uint2)) (+ (+ row (* i kPixelPitch)) (* half 2)))))
-                (do @8 (= (at (at (at words 0) half) i) (. v x)))
-                (do @9 (= (at (at (at words 1) half) i) (. v y))))))
-          (else
-            (if @11 (== kVector 4)
-              (then
-                (declare @12 (const uint4) v (* (reinterpret_cast (pointer (const uint4)) (+ (+ row (* (+ (* half 8) low) kChannelPitch)) i))))
-                (do @13 (= (at (at (at words low) half) i) (. v x)))
-                (do @14 (= (at (at (at words low) half) (+ i 1)) (. v y)))
-                (do @15 (= (at (at (at words low) half) (+ i 2)) (. v z)))
-                (do @16 (= (at (at (at words low) half) (+ i 3)) (. v w))))
-              (else
-                (declare @18 (const uint2) v (* (reinterpret_cast (pointer (const uint2)) (+ (+ row (* (+ (* half 8) low) kChannelPitch)) i))))
-                (do @19 (= (at (at (at words low) half) i) (. v x)))
-                (do @20 (= (at (at (at words low) half) (+ i 1)) (. v y))))))))))
-  (function @56 device "unsigned int" word_of_all
-    (comment "A word that waits for all loads of these words, which the compiler takes apart: an arrival at a barrier does not, but")
-    (comment "where what allows it takes the word, of which `zero` leaves nothing.")
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* 2 kRun)) (++ i)
+      (if @3 (! P::channels_last)
+        (then
+          (do @4 (= (at (at (at words low) (/ i kRun)) (% i kRun)) (at row (+ (* (+ (* (/ i kRun) 8) low) kChannelPitch) (% i kRun))))))
+        (else
+          (if @5 (== low 1)
+            (then
+              (do @6 (= (at (at (at words 0) (/ i kRun)) (% i kRun)) (at row (+ (* (% i kRun) kPixelPitch) (* (/ i kRun) 2)))))
+              (do @7 (= (at (at (at words 1) (/ i kRun)) (% i kRun)) (at row (+ (+ (* (% i kRun) kPixelPitch) (* (/ i kRun) 2)) 1))))))))))
+  (function @43 device "unsigned int" word_of_all
+    (comment "A word of which `zero` leaves nothing: what allows an arrival takes it, and so waits for the loads of these words.")
     (attributes "__forceinline__")
     (argument (reference (const Words)) words)
     (declare @1 "unsigned int" word 0)
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i kRun) (++ i)
       (do @4 (|= word (| (at (at words 0) i) (at (at words 1) i)))))
     (return @6 word))
-  (function @67 device void multiply_part
+  (function @54 device void multiply_part
     (comment "A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where")
     (comment "`accumulate` is 0; or, of the `high` parts of x, with the high and the low parts of the weights, behind those.")
     (attributes "__forceinline__")
@@ -1435,27 +1412,26 @@
       (if @6 high
         (then
           (do @7 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))))
-  (constant @82 int kRows (* kSteps (call used_before kOffsetsH)))
-  (constant @83 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
-  (constant @87 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
-  (constant @88 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
-  (constant @90 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (record @93 Held
+  (constant @69 int kRows (* kSteps (call used_before kOffsetsH)))
+  (constant @70 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
+  (constant @74 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
+  (constant @75 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
+  (constant @77 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (record @80 Held
     (comment "What a thread's sums hold.")
     (field int rows (trail "of taps; 0: nothing, the next products begin them"))
     (field int exponent (trail "of the scale that x has there, in image `lane % P::tile_n` of the tile"))
     (field bool added (trail "whether the totals hold what was summed up before, of this tile"))
-    (field int total (trail "exponent of the scale that x has in them, in the thread's own image; without totals, of the smallest")))
-  (function @102 device int own_exponent
+    (field int total (trail "of the scale that x has in them, in the thread's own image; without totals the least that sums had")))
+  (function @88 device int own_exponent
     (comment "The exponent of the thread's own image of the tile.")
-    (attributes "__forceinline__")
+    (attributes "inline")
     (argument (reference (const Held)) held)
     (argument int image)
     (return @1 (? (== P::tile_n 1) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
-  (function @109 device void drop_low_of_infinite
-    (comment "The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result. In a")
-    (comment "product what isn't finite in x makes all of its row so, and in the weights all of its column: a row and a column")
-    (comment "tell.")
+  (function @96 device void drop_low_of_infinite
+    (comment "The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result. A row")
+    (comment "and a column of a product tell whether it has any.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (declare @1 int finite 1)
@@ -1469,14 +1445,13 @@
         (for @15 (pragma "unroll") (declare @15 int i 0) (< i (* kPhaseSums kTileSums)) (++ i)
           (declare @16 (reference float) low (call sum_at sums (+ (* kPhaseSums kTileSums) i)))
           (do @17 (= low (? (call is_finite (call sum_at sums i)) low 0)))))))
-  (function @132 device void scale_sums
-    (comment "Takes sums to a scale of 2^difference times theirs.")
+  (function @119 device (reference float) total_at
+    (comment "The i-th of a thread's totals, of which four lie together.")
     (attributes "__forceinline__")
-    (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (argument int difference)
-    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
-      (do @3 (= (call sum_at sums i) (call scaled_by (call sum_at sums i) difference)))))
-  (function @140 device void bring_together
+    (argument (pointer float4) totals)
+    (argument int i)
+    (return @1 (at (reinterpret_cast (pointer float) (+ totals (* (/ i 4) kConsumers))) (% i 4))))
+  (function @124 device void bring_together
     (comment "Gives sums and totals one scale, the smaller one of theirs.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1484,14 +1459,16 @@
     (argument (reference int) exponent)
     (argument (reference int) total)
     (declare @1 (const int) less (call min exponent total))
-    (do @2 (call scale_sums sums (- less exponent)))
-    (for @4 (pragma "unroll 4") (declare @4 int i 0) (< i (/ (* (* kPhases kTiles) P::columns) 8)) (++ i)
-      (declare @5 (const float4) value (at totals (* i kConsumers)))
-      (do @6 (= (at totals (* i kConsumers)) (call make_float4 (call scaled_by (. value x) (- less total)) (call scaled_by (. value y) (- less total)) (call scaled_by (. value z) (- less total)) (call scaled_by (. value w) (- less total))))))
-    (do @9 (= exponent less))
-    (do @10 (= total less)))
-  (constant @155 int kJoined (* kPhaseSums kTileSums))
-  (function @156 device int join_all
+    (for @3 (pragma "unroll") (declare @3 int i 0) (< i (* kSums kTileSums)) (++ i)
+      (do @4 (= (call sum_at sums i) (call scaled_by (call sum_at sums i) (- less exponent)))))
+    (for @7 (pragma "unroll 16") (declare @7 int i 0) (< i (* kPhaseSums kTileSums)) (++ i)
+      (do @8 (= (call total_at totals i) (call scaled_by (call total_at totals i) (- less total)))))
+    (do @10 (= exponent less))
+    (do @11 (= total less)))
+  (constant @138 int kJoined (* kPhaseSums kTileSums))
+  (function @141 device int join_all
+    (comment "Joins the sums of high and of low parts, and adds the thread's totals where there are any: into the place of the sums")
+    (comment "of high parts. Returns the exponent of the scale that x has there.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
@@ -1503,17 +1480,13 @@
       (then
         (do @4 (call bring_together sums totals exponent (. held total)))))
     (for @7 (pragma "unroll") (declare @7 int i 0) (< i kJoined) (++ i)
-      (do @8 (= (call sum_at sums i) (call join_sums (call sum_at sums i) (call sum_at sums (+ kJoined i))))))
+      (do @8 (= (call sum_at sums i) (call fmaf (call sum_at sums (+ kJoined i)) (/ 1 kLowScale) (call sum_at sums i)))))
     (if @10 (&& kHasTotals (. held added))
       (then
-        (for @12 (pragma "unroll") (declare @12 int i 0) (< i kJoined) (+= i 4)
-          (declare @13 (const float4) before (at totals (* (/ i 4) kConsumers)))
-          (do @14 (+= (call sum_at sums i) (. before x)))
-          (do @15 (+= (call sum_at sums (+ i 1)) (. before y)))
-          (do @16 (+= (call sum_at sums (+ i 2)) (. before z)))
-          (do @17 (+= (call sum_at sums (+ i 3)) (. before w))))))
-    (return @20 exponent))
-  (function @180 device void put_away
+        (for @12 (pragma "unroll") (declare @12 int i 0) (< i kJoined) (++ i)
+          (do @13 (+= (call sum_at sums i) (call total_at totals i))))))
+    (return @16 exponent))
+  (function @161 device void put_away
     (comment "Makes totals of the sums, once no products are under way; the next ones begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1525,11 +1498,12 @@
         (do @2 (call wgmma_wait 0))))
     (do @4 (call pin sums))
     (do @5 (= (. held total) (call join_all sums held totals image)))
-    (for @7 (pragma "unroll") (declare @7 int i 0) (< i kJoined) (+= i 4)
-      (do @8 (= (at totals (* (/ i 4) kConsumers)) (call make_float4 (call sum_at sums i) (call sum_at sums (+ i 1)) (call sum_at sums (+ i 2)) (call sum_at sums (+ i 3))))))
-    (do @11 (= (. held rows) 0))
-    (do @12 (= (. held added) true)))
-  (function @197 device void undo_scales
+    (for @7 (pragma "unroll") (declare @7 int i 0) (< i kJoined) (++ i)
+      (do @8 (= (call total_at totals i) (call sum_at sums i))))
+    (do @10 (= (. held rows) 0))
+    (do @11 (= (. held added) true)))
+  (constant @175 int kRunPairs (call ceil_div P::channel_run 2))
+  (function @178 device void undo_scales
     (comment "Makes a tile's results of its sums, in their place. `scales` undo those of the weights, in two factors each; they and")
     (comment "the `biases` are those of the thread's first column and channel, and of what is behind.")
     (attributes "__forceinline__")
@@ -1545,18 +1519,14 @@
     (for @6 (pragma "unroll") (declare @6 int columns 0) (< columns (/ P::columns 8)) (++ columns)
       (declare @7 (const float4) two (* (reinterpret_cast (pointer (const float4)) (+ scales (* columns 8)))))
       (declare @8 (array (array (const float) 2) 2) factors (init (init (* (. two x) first) (* (. two y) second)) (init (* (. two z) first) (* (. two w) second))))
-      (declare @9 (array float 2) shifts (init 0 0))
-      (if @10 (&& P::has_bias (! kShifts))
-        (then
-          (do @11 (= (at shifts 0) (at biases (call own_channel 0 (* columns 2)))))
-          (do @12 (= (at shifts 1) (at biases (call own_channel 0 (+ (* columns 2) 1)))))))
-      (for @15 (pragma "unroll") (declare @15 int i 0) (< i (* (* 4 kPhases) kTiles)) (++ i)
-        (declare @16 (reference float) value (call sum_at sums (+ (+ (* (/ i 4) (/ P::columns 2)) (* columns 4)) (% i 4))))
-        (do @17 (= value (? (&& P::has_bias (! kShifts)) (call fmaf (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at shifts (% i 2))) (* (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1)))))))
-    (do @21 (= (. held rows) 0))
-    (do @22 (= (. held added) false)))
-  (constant @224 int kMostRaise 80)
-  (function @225 device void rescale
+      (declare @9 (pointer (const float)) shifts (+ (+ biases (* (/ columns kRunPairs) (* 4 P::channel_run))) (* (% columns kRunPairs) 2)))
+      (for @11 (pragma "unroll") (declare @11 int i 0) (< i (* (* 4 kPhases) kTiles)) (++ i)
+        (declare @12 (reference float) value (call sum_at sums (+ (+ (* (/ i 4) (/ P::columns 2)) (* columns 4)) (% i 4))))
+        (do @13 (= value (? (&& P::has_bias (! kShifts)) (call fmaf (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at shifts (% i 2))) (* (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1)))))))
+    (do @17 (= (. held rows) 0))
+    (do @18 (= (. held added) false)))
+  (constant @201 int kMostRaise 80)
+  (function @202 device void rescale
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
@@ -1566,10 +1536,12 @@
     (declare @2 (const int) difference (- exponent (. held exponent)))
     (do @3 (call wgmma_wait 0))
     (do @4 (call pin sums))
-    (do @5 (call scale_sums sums (? (== P::tile_n 1) difference (call __shfl_sync 4294967295u difference image))))
-    (do @6 (= (. held exponent) exponent))
-    (do @7 (= (. held total) (call min (. held total) exponent))))
-  (function @237 device void choose_scale
+    (declare @5 (const int) own (? (== P::tile_n 1) difference (call __shfl_sync 4294967295u difference image)))
+    (for @7 (pragma "unroll") (declare @7 int i 0) (< i (* kSums kTileSums)) (++ i)
+      (do @8 (= (call sum_at sums i) (call scaled_by (call sum_at sums i) own))))
+    (do @10 (= (. held exponent) exponent))
+    (do @11 (= (. held total) (call min (. held total) exponent))))
+  (function @218 device void choose_scale
     (comment "Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as")
     (comment "those of terms enough are, or without totals brought to that scale.")
     (attributes "__forceinline__")
@@ -1597,28 +1569,28 @@
         (if @19 (! kHasTotals)
           (then
             (do @20 (= (. held total) exponent)))))))
-  (function @262 device void clear
+  (function @243 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
       (do @3 (= (call sum_at sums i) 0))))
-  (function @270 constexpr int offset_of_used
+  (function @251 constexpr int offset_of_used
     (comment "The offset of the row-th staged row that some tap reads; whether these follow one another in equal distances.")
     (argument int row)
     (declare @1 int offset 0)
     (while @2 (|| (! (call is_used offset)) (!= (call used_before offset) row))
       (do @3 (++ offset)))
     (return @5 offset))
-  (function @277 constexpr bool are_even
+  (function @258 constexpr bool are_even
     (declare @1 bool even true)
     (for @2 plain (declare @2 int row 0) (< row kUsedRows) (++ row)
       (do @3 (= even (&& even (== (* (call offset_of_used row) (- kUsedRows 1)) (* row (- kOffsetsH 1)))))))
     (return @5 even))
-  (constant @284 bool kEven (call are_even))
-  (constant @285 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
-  (function @289 device int place_of_row
+  (constant @265 bool kEven (call are_even))
+  (constant @266 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
+  (function @270 device int place_of_row
     (comment "Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.")
-    (attributes "__forceinline__")
+    (attributes "inline")
     (argument int row)
     (declare @1 (const int) first (+ (call staged_row 0 0) (? (== kSteps 1) 0 (* (/ row kUsedRows) kStepPitch))))
     (declare @2 (const int) used (? (== kSteps 1) row (% row kUsedRows)))
@@ -1631,15 +1603,15 @@
         (then
           (do @10 (= behind (- (call staged_row 0 (call offset_of_used i)) (call staged_row 0 0)))))))
     (return @13 (+ first behind)))
-  (function @306 constexpr bool are_uniform
+  (function @287 constexpr bool are_uniform
     (comment "Whether each of these has one row of taps, found by its number, and all of the same phase.")
     (declare @1 bool uniform (== kUsedRows kBlockTapRows))
     (for @2 plain (declare @2 int kh 1) (< kh kBlockTapRows) (++ kh)
       (do @3 (= uniform (&& uniform (== (call sums_of_row kh) (call sums_of_row 0))))))
     (return @5 uniform))
-  (constant @313 bool kUniform (call are_uniform))
-  (constant @314 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
-  (function @318 device void multiply_taps
+  (constant @294 bool kUniform (call are_uniform))
+  (constant @295 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
+  (function @299 device void multiply_taps
     (comment "The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the")
     (comment "first of a phase begin its sums, where `later` is 0.")
     (attributes "__forceinline__")
@@ -1666,10 +1638,10 @@
           (for @15 unrolled (declare @15 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
             (do @16 (call multiply_part sums (+ (call sums_of_row kh) (call sums_of_column kw)) run (call shift_of_tap kw) (call wgmma_descriptor_move weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
               (trail "tap {kw} of a row")))))))
-  (function @345 device void multiply_split
+  (function @326 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
-    (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
-    (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
+    (comment "With resident weights it says at `empty` that the stage has been read; else at `previous` that the stage before has")
+    (comment "been, as soon as its products are done, unless the chunk is the `first` of a tile.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference (array Run 2)) runs)
@@ -1847,52 +1819,55 @@
   (constant @21 int kTurns (call ceil_div kLinePieces kTogether))
   (constant @22 int kPieces (* (call ceil_div kLines kLinesAtOnce) kTurns))
   (static_assert @23 (== (% kSplitters kTogether) 0) "a line's threads are all there")
-  (alias @26 Piece (array float (? P::channels_last 4 (* 2 kWide)))
-    (comment "A thread's piece: two channels of kWide positions, with channels last four of one."))
-  (function @29 constexpr int place_of_piece
-    (comment "Where the thread's i-th piece begins, behind its first one.")
+  (constant @26 int kPieceValues (? P::channels_last 4 (* 2 kWide)))
+  (alias @27 Piece (array float kPieceValues))
+  (function @30 constexpr int place_of_piece
+    (comment "Where the thread's i-th piece begins, behind its first one; whether there is one.")
     (argument int i)
-    (return @1 (+ (* (* (/ i kTurns) kLinesAtOnce) kLinePitch) (* (* (% i kTurns) kTogether) kWide))))
-  (function @33 device bool has_piece
-    (comment "Whether there is one.")
-    (attributes "__forceinline__")
+    (return @1 (? (== kTurns kPieces) (* i (* kTogether kWide)) (+ (* (* (/ i kTurns) kLinesAtOnce) kLinePitch) (* (* (% i kTurns) kTogether) kWide)))))
+  (function @34 device bool has_piece
+    (attributes "inline")
     (argument int i)
     (argument int thread)
-    (return @1 (&& (&& (< i kPieces) (|| (== (% kLines kLinesAtOnce) 0) (< (+ (* (/ i kTurns) kLinesAtOnce) (/ thread kTogether)) kLines))) (|| (== (% kLinePieces kTogether) 0) (< (+ (* (% i kTurns) kTogether) (% thread kTogether)) kLinePieces)))))
-  (function @39 device void load_piece
-    (comment "Takes a piece to registers; zeros where there is none.")
+    (return @1 (&& (&& (< i kPieces) (|| (== (% kLines kLinesAtOnce) 0) (< (+ (* (/ i kTurns) kLinesAtOnce) (/ thread kTogether)) kLines))) (|| (== (% kLinePieces kTogether) 0) (< (+ (* (? (== kTurns kPieces) i (% i kTurns)) kTogether) (% thread kTogether)) kLinePieces)))))
+  (function @41 device void load_piece
+    (comment "Takes the i-th of a thread's pieces to registers; zeros where there is none.")
     (attributes "__forceinline__")
     (argument (reference Piece) piece)
-    (argument (pointer (const float)) from)
-    (argument bool exists)
-    (for @2 (pragma "unroll") (declare @2 int half 0) (< half (? P::channels_last 1 2)) (++ half)
-      (if @3 (== kWide 4)
+    (argument (pointer (const float)) own)
+    (argument int i)
+    (argument int thread)
+    (declare @1 (const bool) exists (call has_piece i thread))
+    (for @3 (pragma "unroll") (declare @3 int half 0) (< half (? P::channels_last 1 2)) (++ half)
+      (declare @4 (pointer (const float)) from (+ (+ own (call place_of_piece i)) (* half kChannelPitch)))
+      (if @5 (== kWide 4)
         (then
-          (declare @4 (const float4) v (? exists (* (reinterpret_cast (pointer (const float4)) (+ from (* half kChannelPitch)))) (call make_float4 0 0 0 0)))
-          (do @5 (= (at piece (* half 4)) (. v x)))
-          (do @6 (= (at piece (+ (* half 4) 1)) (. v y)))
-          (do @7 (= (at piece (+ (* half 4) 2)) (. v z)))
-          (do @8 (= (at piece (+ (* half 4) 3)) (. v w))))
+          (declare @6 (const float4) v (? exists (* (reinterpret_cast (pointer (const float4)) from)) (call make_float4 0 0 0 0)))
+          (do @7 (= (at piece (* half 4)) (. v x)))
+          (do @8 (= (at piece (+ (* half 4) 1)) (. v y)))
+          (do @9 (= (at piece (+ (* half 4) 2)) (. v z)))
+          (do @10 (= (at piece (+ (* half 4) 3)) (. v w))))
         (else
-          (declare @10 (const float2) v (? exists (* (reinterpret_cast (pointer (const float2)) (+ from (* half kChannelPitch)))) (call make_float2 0 0)))
-          (do @11 (= (at piece (* half 2)) (. v x)))
-          (do @12 (= (at piece (+ (* half 2) 1)) (. v y)))))))
-  (function @57 device void store_piece_split
+          (declare @12 (const float2) v (? exists (* (reinterpret_cast (pointer (const float2)) from)) (call make_float2 0 0)))
+          (do @13 (= (at piece (* half 2)) (. v x)))
+          (do @14 (= (at piece (+ (* half 2) 1)) (. v y)))))))
+  (function @61 device void store_piece_split
     (comment "Splits a piece, and puts its parts where it was.")
     (attributes "__forceinline__")
-    (argument (pointer float) to)
+    (argument (pointer float) own)
+    (argument int i)
     (argument (reference (const Piece)) piece)
     (argument float scale)
-    (declare @1 (pointer "unsigned int") words (reinterpret_cast (pointer "unsigned int") to))
+    (declare @1 (pointer "unsigned int") words (reinterpret_cast (pointer "unsigned int") (+ own (call place_of_piece i))))
     (if @2 P::channels_last
       (then
-        (declare @3 (const SplitPair) first (call split_pair (at piece 0) (at piece 1) scale))
-        (declare @4 (const SplitPair) second (call split_pair (at piece 2) (at piece 3) scale))
+        (declare @3 (const SplitPair) first (call split_pair (at piece 0) (at piece 1) scale false))
+        (declare @4 (const SplitPair) second (call split_pair (at piece 2) (at piece 3) scale false))
         (do @5 (= (* (reinterpret_cast (pointer uint4) words)) (call make_uint4 (. first high) (. first low) (. second high) (. second low)))))
       (else
         (declare @7 (array SplitPair kWide) pairs)
         (for @9 (pragma "unroll") (declare @9 int i 0) (< i kWide) (++ i)
-          (do @10 (= (at pairs i) (call split_pair (at piece i) (at piece (+ kWide i)) scale))))
+          (do @10 (= (at pairs i) (call split_pair (at piece i) (at piece (+ kWide i)) scale false))))
         (if @12 (== kWide 4)
           (then
             (do @13 (= (* (reinterpret_cast (pointer uint4) words)) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
@@ -1900,11 +1875,17 @@
           (else
             (do @17 (= (* (reinterpret_cast (pointer uint2) words)) (call make_uint2 (. (at pairs 0) high) (. (at pairs 1) high))))
             (do @18 (= (* (reinterpret_cast (pointer uint2) (+ words kChannelPitch))) (call make_uint2 (. (at pairs 0) low) (. (at pairs 1) low)))))))))
-  (constant @81 int kMostBatch (? kWideProducers 2 4))
-  (constant @82 int kBatch (call ceil_div kPieces (call ceil_div kPieces kMostBatch)))
-  (constant @88 int kLookBatch (? kSplitsStaged kBatch (? (> kPieces 4) 2 kPieces)))
-  (constant @89 int kPieceValues (? P::channels_last 4 (* 2 kWide)))
-  (function @90 device float largest_of_pieces
+  (constant @85 int kMostBatch (? kWideProducers 2 4))
+  (constant @86 int kBatch (call ceil_div kPieces (call ceil_div kPieces kMostBatch)))
+  (constant @90 int kLookBatch (? kSplitsStaged kBatch (? (> kPieces 4) 2 kPieces)))
+  (function @91 constexpr int piece_looked_at
+    (argument int i)
+    (return @1 (? kSplitsStaged (/ i kPieceValues) (% i kLookBatch))))
+  (function @94 constexpr int value_looked_at
+    (argument int i)
+    (return @1 (? kSplitsStaged (% i kPieceValues) (? P::channels_last (/ i kLookBatch) (+ (* (% (/ i kLookBatch) 2) kWide) (/ (/ i kLookBatch) 2))))))
+  (function @101 device float largest_of_pieces
+    (comment "The largest magnitude of a thread's pieces of an image. NaN don't count.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
     (argument int thread)
@@ -1912,13 +1893,11 @@
     (for @3 (pragma "unroll") (declare @3 int batch 0) (< batch kPieces) (+= batch kLookBatch)
       (declare @4 (array Piece kLookBatch) pieces)
       (for @6 (pragma "unroll") (declare @6 int i 0) (< i kLookBatch) (++ i)
-        (do @7 (call load_piece (at pieces i) (+ own (call place_of_piece (+ batch i))) (call has_piece (+ batch i) thread))))
+        (do @7 (call load_piece (at pieces i) own (+ batch i) thread)))
       (for @10 (pragma "unroll") (declare @10 int i 0) (< i (* kLookBatch kPieceValues)) (++ i)
-        (declare @11 (const int) piece (? kSplitsStaged (/ i kPieceValues) (% i kLookBatch)))
-        (declare @12 (const int) v (? kSplitsStaged (% i kPieceValues) (? P::channels_last (/ i kLookBatch) (+ (* (% (/ i kLookBatch) 2) kWide) (/ (/ i kLookBatch) 2)))))
-        (do @15 (= (at most (% i 2)) (call fmaxf (at most (% i 2)) (call fabsf (at (at pieces piece) v)))))))
-    (return @18 (call fmaxf (at most 0) (at most 1))))
-  (function @112 device float largest_finite_of_pieces
+        (do @11 (= (at most (% i 2)) (call fmaxf (at most (% i 2)) (call fabsf (at (at pieces (call piece_looked_at i)) (call value_looked_at i))))))))
+    (return @14 (call fmaxf (at most 0) (at most 1))))
+  (function @119 device float largest_finite_of_pieces
     (comment "The same of what is finite, which is seldom asked for: piece by piece.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
@@ -1926,11 +1905,11 @@
     (declare @1 float most 0)
     (for @3 (pragma "unroll 1") (declare @3 int i 0) (< i kPieces) (++ i)
       (declare @4 Piece piece)
-      (do @5 (call load_piece piece (+ own (call place_of_piece i)) (call has_piece i thread)))
-      (for @7 (pragma "unroll") (declare @7 int v 0) (< v (? P::channels_last 4 (* 2 kWide))) (++ v)
+      (do @5 (call load_piece piece own i thread))
+      (for @7 (pragma "unroll") (declare @7 int v 0) (< v kPieceValues) (++ v)
         (do @8 (= most (call larger_finite most (at piece v))))))
     (return @11 most))
-  (function @127 device void split_pieces
+  (function @134 device void split_pieces
     (comment "Splits a thread's pieces of an image. Those that the last thread lacks, if not others too, are done one by one.")
     (attributes "__forceinline__")
     (argument (pointer float) own)
@@ -1939,21 +1918,21 @@
     (for @2 (pragma "unroll") (declare @2 int batch 0) (< batch kPieces) (+= batch kBatch)
       (declare @3 (array Piece kBatch) pieces)
       (for @5 (pragma "unroll") (declare @5 int i 0) (< i kBatch) (++ i)
-        (do @6 (call load_piece (at pieces i) (+ own (call place_of_piece (+ batch i))) (call has_piece (+ batch i) (- kSplitters 1)))))
+        (do @6 (call load_piece (at pieces i) own (+ batch i) (- kSplitters 1))))
       (for @9 (pragma "unroll") (declare @9 int i 0) (< i kBatch) (++ i)
         (if @10 (call has_piece (+ batch i) (- kSplitters 1))
           (then
-            (do @11 (call store_piece_split (+ own (call place_of_piece (+ batch i))) (at pieces i) scale)))
+            (do @11 (call store_piece_split own (+ batch i) (at pieces i) scale)))
           (else
             (if @12 (call has_piece (+ batch i) thread)
               (then
-                (do @13 (call load_piece (at pieces i) (+ own (call place_of_piece (+ batch i))) true))
-                (do @14 (call store_piece_split (+ own (call place_of_piece (+ batch i))) (at pieces i) scale)))))))))
-  (constant @149 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
-  (function @154 device void finish_stage
-    (comment "Looks for the largest magnitudes of the oldest stage under way, of this chunk of a tile, splits it where that is the")
-    (comment "producers' work, and says that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image")
-    (comment "in the chunk before, `kept`. Where there are infinities, finite magnitudes are looked for anew.")
+                (do @13 (call load_piece (at pieces i) own (+ batch i) thread))
+                (do @14 (call store_piece_split own (+ batch i) (at pieces i) scale)))))))))
+  (constant @156 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
+  (function @161 device void finish_stage
+    (comment "Looks for the largest magnitudes of the oldest stage under way, splits it where that is the producers' work, and says")
+    (comment "that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image in the chunk before,")
+    (comment "`kept`. Where there are infinities, finite magnitudes are looked for anew.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
     (argument (pointer "unsigned long long") full)
@@ -2043,18 +2022,18 @@
       (for @31 (pragma "unroll") (declare @31 int i 0) (< i 4) (++ i)
         (do @32 (= (at (at (at sums (/ phase kMerged)) tile) (+ (+ (* (% phase kMerged) (/ P::columns 2)) (* (% quad (/ kStoredColumns 8)) 4)) i)) (at total i))))))
   (file "shift_gemm.cu")
-  (record @318 Tile
+  (record @301 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @323 device Tile tile_at
+  (function @306 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
     (argument (const int) tiles_x)
     (return @1 (init (* (/ index (* tiles_y tiles_x)) P::tile_n) (* (% (/ index tiles_x) tiles_y) P::tile_h) (* (% index tiles_x) P::tile_w))))
-  (function @328 device Place place_of
+  (function @311 device Place place_of
     (comment "The place of a thread that reads from a `row` behind the tile's first on, and from its staged `column`.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
@@ -2068,7 +2047,7 @@
     (declare @2 (const int) first_column (+ (. tile m_x) kFirstColumn))
     (declare @3 (const "long long") plane (+ (* (static_cast "long long" (+ (. tile image) image)) kInChannels) channel))
     (return @4 (init (call place_in_piece x (+ (* (+ (+ (* plane in_h) (. tile m_y)) row) in_w) first_column)) (+ (+ first_column column) kRunStart) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w)))))
-  (function @337 device void skip_tile
+  (function @320 device void skip_tile
     (comment "Goes on to the stage behind those of one tile.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -2079,7 +2058,7 @@
       (then
         (do @4 (-= stage P::stages))
         (do @5 (^= parity 1)))))
-  (function @346 kernel void shift_gemm
+  (function @329 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -2197,7 +2176,7 @@
             (then
               (do @110 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))))
           (declare @114 int uncleared 0
-            (trail "stages that may have something beside the tile's rows"))
+            (trail "stages that may have something beside rows"))
           (do @115 (= uncleared (? (&& kByRows (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns)) P::stages 0)))
           (for @118 plain (declare @118 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
             (do @119 (call mbarrier_wait (& (at empty stage)) parity))

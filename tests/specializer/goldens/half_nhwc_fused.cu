@@ -29,17 +29,14 @@ __device__ __forceinline__ float activate(float value) {
 }
 
 struct Stage { float rows[8][10][20]; float weights[8][16][32]; };
-
 // What one thread accumulates for one phase.
 using Sums = float[8][1][2];
-
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
                                            int first_row) {
   // more would spill
-#pragma unroll 3
-  for (int i = threadIdx.x; i < 1440; i += 256) {
+  _Pragma("unroll 3") for (int i = threadIdx.x; i < 1440; i += 256) {
     // Threads go along what lies together in memory.
     const int channel = i % 8;
     const int row = i / 144;
@@ -52,14 +49,12 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
     stage.rows[channel][row][column] = value;
   }
 }
-
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
                                               int first_channel) {
   // more would spill
-#pragma unroll 3
-  for (int i = threadIdx.x; i < 4096; i += 256) {
+  _Pragma("unroll 3") for (int i = threadIdx.x; i < 4096; i += 256) {
     const int tap = i % 16;
     const int channel = i / 16 % 32;
     const int chunk_channel = i / 512;
@@ -69,28 +64,22 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
-
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
-#pragma unroll
-  for (int channel = 0; channel < 8; ++channel) {
-#pragma unroll
-    for (int column = 0; column < 2; ++column) {
+  _Pragma("unroll") for (int channel = 0; channel < 8; ++channel) {
+    _Pragma("unroll") for (int column = 0; column < 2; ++column) {
       sums[channel][0][column] = fma(x[column], weights[channel], sums[channel][0][column]);
     }
   }
 }
-
 // Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
 // the first channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Sums& sums, unsigned short* __restrict__ y,
                                       const unsigned short* __restrict__ bias, int co, int channels, int oy, int ox) {
-#pragma unroll
-  for (int channel = 0; channel < 8; ++channel) {
+  _Pragma("unroll") for (int channel = 0; channel < 8; ++channel) {
     if (channel < channels) {
       const float shift = half_to_float(bias[co + channel]);
-#pragma unroll
-      for (int column = 0; column < 2; ++column) {
+      _Pragma("unroll") for (int column = 0; column < 2; ++column) {
         const int out_column = ox + column * 2;
         const float sum = sums[channel][0][column] + shift;
         const float value = activate(sum);
@@ -129,8 +118,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     stage_rows(stage, x_group, first_in, tile_y * 8 - 1);
     stage_weights(stage, weight, first_in);
     __syncthreads();  // the chunk is there
-#pragma unroll 1
-    for (int c = 0; c < 8; ++c) {
+    _Pragma("unroll 1") for (int c = 0; c < 8; ++c) {
       // Kernel row 0: output rows of phase 1, input offset 1.
       multiply_add(sums[3], &stage.rows[c][row + 2][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
       multiply_add(sums[2], &stage.rows[c][row + 2][column + 1], &stage.weights[c][1][channel]);  // tap (0, 1)

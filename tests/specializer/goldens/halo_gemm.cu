@@ -74,11 +74,8 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  if (pending == 0) {
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-  } else {
-    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-  }
+  if (pending == 0) { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+  if (pending == 1) { asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); }
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
@@ -132,7 +129,6 @@ __device__ __forceinline__ float activate(float value) {
 
 // Two elements of 16 bits in a word.
 __device__ __forceinline__ unsigned int pair(float low, float high) { return floats_to_half2(low, high); }
-
 // Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
 __device__ __forceinline__ void store_together(unsigned short* to, const float (&values)[8]) {
   store_streaming_16(to, make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
@@ -141,7 +137,6 @@ __device__ __forceinline__ void store_together(unsigned short* to, const float (
 
 // One thread's sums for one part, of all phases or of one.
 using Sums = float[64];
-
 // The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.
 __device__ __forceinline__ int column_of(int channel) {
   const int i = channel / 32 * 8 + channel % 8;  // among the thread's own
@@ -233,7 +228,6 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.
 struct Tile { int image; int m_y; int m_x; };
-
 // Of the sequence, the place so many positions before the tile's.
 __device__ __forceinline__ Tile flat_tile(int index, int before) {
   const long long at = static_cast<long long>(index) * 64 - before;
@@ -244,7 +238,6 @@ __device__ __forceinline__ Tile flat_tile(int index, int before) {
   tile.m_x = static_cast<int>(at - image * 289);
   return tile;
 }
-
 // The tile's first staged pixel, as a place of its own.
 __device__ __forceinline__ Tile staged_tile(int index) {
   Tile tile = flat_tile(index, 18);
@@ -252,12 +245,10 @@ __device__ __forceinline__ Tile staged_tile(int index) {
 }
 
 using Words = unsigned int[8][4];
-
 // Loads a batch of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.
 __device__ __forceinline__ void load_batch(Words& words, const unsigned short* __restrict__ x, const Tile& tile,
                                            int first_channel, int batch_index, int thread, int batch) {
-#pragma unroll
-  for (int item = 0; item < 8; ++item) {
+  _Pragma("unroll") for (int item = 0; item < 8; ++item) {
     const int i = (batch_index * 8 + item) * 128 + thread;
     const int unit = i % 8;
     const int pixel = i / 8;
@@ -276,11 +267,9 @@ __device__ __forceinline__ void load_batch(Words& words, const unsigned short* _
     words[item][3] = loaded.w;
   }
 }
-
 // Writes a batch to its stage.
 __device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, int batch_index, int thread) {
-#pragma unroll
-  for (int item = 0; item < 8; ++item) {
+  _Pragma("unroll") for (int item = 0; item < 8; ++item) {
     const int i = (batch_index * 8 + item) * 128 + thread;
     if (i < 656) {
       const int unit = i % 8;
@@ -293,23 +282,18 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
 
 // Keeps the compiler from moving sums across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[1][1]) {
-#pragma unroll
-  for (int i = 0; i < 64; ++i) { wgmma_pin(sums[0][0][i]); }
+  _Pragma("unroll") for (int i = 0; i < 64; ++i) { wgmma_pin(sums[0][0][i]); }
 }
-
 // Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first
 // chunk, whose first products begin the sums.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1][1], const unsigned char* input,
                                                unsigned long long weights, int first_part, int later) {
   const int first = first_part * 65;
   const unsigned long long a = wgmma_descriptor(input + first * 16, 1424, 128, 0);
-#pragma unroll
-  for (int t_y = 0; t_y < 2; ++t_y) {
-#pragma unroll
-    for (int t_x = 0; t_x < 2; ++t_x) {
+  _Pragma("unroll") for (int t_y = 0; t_y < 2; ++t_y) {
+    _Pragma("unroll") for (int t_x = 0; t_x < 2; ++t_x) {
       const int pixel = (1 - t_y) * 17 + (1 - t_x);
-#pragma unroll
-      for (int step = 0; step < 4; ++step) {
+      _Pragma("unroll") for (int step = 0; step < 4; ++step) {
         const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + step * 2848);
         const int accumulate = t_y + t_x + step > 0 ? 1 : later;
         const int tap = t_y * 2 + t_x;
@@ -318,46 +302,38 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1][1], const unsigne
     }
   }
 }
-
 // A part's sum of a phase and the thread's i-th channel, for its row of that half.
 __device__ __forceinline__ float sum_of(const Sums (&sums)[1], int phase, int i, int half) {
   const int column = i / 2 * 4 + half * 2 + i % 2;
   return sums[0][phase * 16 + column];
 }
-
 // The block's channel that is the thread's i-th, whose first is `channel`.
 __device__ __forceinline__ int own_channel(int channel, int i) { return channel + i / 8 * 32 + i % 8; }
-
 // A sum as memory holds it, after bias and fuse chain where the layer has them.
 __device__ __forceinline__ float finish(float sum, float shift) {
   const float value = sum + shift;
   return activate(value);
 }
-
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
 // block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
 __device__ __forceinline__ void store_parts(const Sums (&sums)[1][1], unsigned short* __restrict__ y, const float* bias,
                                             const Tile& tile, int first_part, int row, int channel, int batch) {
   float ahead[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i) { ahead[i] = bias[own_channel(channel, i)]; }
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
+  _Pragma("unroll") for (int i = 0; i < 8; ++i) { ahead[i] = bias[own_channel(channel, i)]; }
+  _Pragma("unroll") for (int half = 0; half < 2; ++half) {
     const int place = row + 8 * half;                   // in the part
     const int at = tile.m_x + first_part * 64 + place;  // in the sequence
     const int image = tile.image + at / 289;
     const int m_y = at / 17 % 17;
     const int m_x = at % 17;
-#pragma unroll
-    for (int phase = 0; phase < 4; ++phase) {
+    _Pragma("unroll") for (int phase = 0; phase < 4; ++phase) {
       const int oy = m_y * 2 + phase / 2 - 1;
       const int ox = m_x * 2 + phase % 2 - 1;
       if (oy >= 0 && oy < 32 && ox >= 0 && ox < 32 && image < batch) {
         unsigned short* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
         const int own = own_channel(channel, 0);
         float values[8];
-#pragma unroll
-        for (int i = 0; i < 8; ++i) { values[i] = finish(sum_of(sums[0], phase, i, half), ahead[i]); }
+        _Pragma("unroll") for (int i = 0; i < 8; ++i) { values[i] = finish(sum_of(sums[0], phase, i, half), ahead[i]); }
         store_together(to + own, values);
       }
     }

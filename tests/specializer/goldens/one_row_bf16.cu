@@ -9,9 +9,7 @@ __device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
 // In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.
 __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
   const unsigned int bits = __float_as_uint(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) {
-    return 0x7fff;
-  }
+  if ((bits & 0x7fffffffu) > 0x7f800000u) { return 0x7fff; }
   return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
@@ -26,17 +24,14 @@ __device__ __forceinline__ float activate(float value) {
 }
 
 struct Stage { float rows[5][1][516]; float weights[5][9][7]; };
-
 // What one thread accumulates for one phase.
 using Sums = float[7][1][2];
-
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
                                            int first_row, int first_column, int in_w) {
   // more would spill
-#pragma unroll 3
-  for (int i = threadIdx.x; i < 2570; i += 256) {
+  _Pragma("unroll 3") for (int i = threadIdx.x; i < 2570; i += 256) {
     // Threads go along what lies together in memory.
     const int channel = i / 514;
     const int column = i % 514;
@@ -49,14 +44,12 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
     stage.rows[channel][0][column] = value;
   }
 }
-
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
                                               int first_channel) {
   // more would spill
-#pragma unroll 3
-  for (int i = threadIdx.x; i < 315; i += 256) {
+  _Pragma("unroll 3") for (int i = threadIdx.x; i < 315; i += 256) {
     const int tap = i % 9;
     const int channel = i / 9 % 7;
     const int chunk_channel = i / 63;
@@ -65,26 +58,20 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
-
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
-#pragma unroll
-  for (int channel = 0; channel < 7; ++channel) {
-#pragma unroll
-    for (int column = 0; column < 2; ++column) {
+  _Pragma("unroll") for (int channel = 0; channel < 7; ++channel) {
+    _Pragma("unroll") for (int column = 0; column < 2; ++column) {
       sums[channel][0][column] = fma(x[column], weights[channel], sums[channel][0][column]);
     }
   }
 }
-
 // Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
 // the first channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Sums& sums, unsigned short* __restrict__ y, int co, int oy, int ox,
                                       int out_w) {
-#pragma unroll
-  for (int channel = 0; channel < 7; ++channel) {
-#pragma unroll
-    for (int column = 0; column < 2; ++column) {
+  _Pragma("unroll") for (int channel = 0; channel < 7; ++channel) {
+    _Pragma("unroll") for (int column = 0; column < 2; ++column) {
       const int out_column = ox + column * 3;
       if (out_column < out_w) {
         const float sum = sums[channel][0][column];
@@ -126,8 +113,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   stage_rows(stage, x_group, 0, 0, tile_x * 512 - 2, width);
   stage_weights(stage, weight, 0);
   __syncthreads();  // the chunk is there
-#pragma unroll 1
-  for (int c = 0; c < 5; ++c) {
+  _Pragma("unroll 1") for (int c = 0; c < 5; ++c) {
     // Kernel row 0: output rows of phase 0, input offset 0.
     multiply_add(sums[0], &stage.rows[c][0][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
     multiply_add(sums[1], &stage.rows[c][0][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)

@@ -61,11 +61,8 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  if (pending == 0) {
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-  } else {
-    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-  }
+  if (pending == 0) { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+  if (pending == 1) { asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); }
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
@@ -120,14 +117,12 @@ __device__ __forceinline__ float activate(float value) {
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return fabsf(__uint_as_float(word)) <= 3.4028235e+38f ? word + 4096 : word;
 }
-
 // Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
 __device__ __forceinline__ void store_together(float* to, const float (&values)[2]) {
   store_streaming_8(to, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
 }
 
 using Sums = float[48];
-
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[9][4];
 
@@ -146,8 +141,7 @@ extern "C" __global__ void __launch_bounds__(256)
   if (column_tile < 1) {
     const int co = column_tile * 32 + n;
     unsigned int words[4];
-#pragma unroll
-    for (int word = 0; word < 4; ++word) {
+    _Pragma("unroll") for (int word = 0; word < 4; ++word) {
       unsigned int parts[1];
       const int ci = step * 8 + half * 4 + word;
       const float value = weight[(static_cast<long long>(ci) * 32 + co) * 21 + tap];
@@ -171,20 +165,15 @@ __device__ __forceinline__ Tile tile_at(int index) {
   tile.row = index % 2 * 256;
   return tile;
 }
-
 // The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.
 __device__ __forceinline__ int first_input_row(const Tile& tile) { return max(0, tile.row - 1); }
-
 __device__ __forceinline__ int last_input_row(const Tile& tile) { return min(tile.row + 256, 512) + 1; }
 
 // Staged columns that hold a row of the tile's image of this number: from `first_of` to before `last_of`, which is not
 // above it where there are none.
 __device__ __forceinline__ int image_column(const Tile& tile) { return 4 - tile.column; }
-
 __device__ __forceinline__ int first_of(const Tile& tile) { return max(0, image_column(tile)); }
-
 __device__ __forceinline__ int last_of(const Tile& tile) { return min(136, image_column(tile) + 1024); }
-
 // Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels
 // that the layer lacks.
 __device__ __forceinline__ void clear_gaps(float* to, const Tile& tile, int thread) {
@@ -196,7 +185,6 @@ __device__ __forceinline__ void clear_gaps(float* to, const Tile& tile, int thre
     if (!is_copied) { *reinterpret_cast<uint4*>(to + channel * 136 + column) = make_uint4(0, 0, 0, 0); }
   }
 }
-
 // Asks for a warp's share of a stage: every fourth channel. Each lane asks for a copy of its own; one says how many
 // bytes come, which may be behind the first of them. `x` is the tile's first image, at the row and the first channel.
 __device__ __forceinline__ void copy_channels(float* to, const float* __restrict__ x, const Tile& tile, int channels,
@@ -221,24 +209,20 @@ __device__ __forceinline__ void copy_channels(float* to, const float* __restrict
 // Gives a word that waits for all loads.
 __device__ __forceinline__ unsigned int load_run(Run& run, const float* row) {
   unsigned int words[2][10];  // for the halves of a product's depth
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
+  _Pragma("unroll") for (int half = 0; half < 2; ++half) {
     const float* from = row + half * 544;
-#pragma unroll
-    for (int i = 0; i < 10; i += 2) {
+    _Pragma("unroll") for (int i = 0; i < 10; i += 2) {
       const uint2 v = *reinterpret_cast<const uint2*>(from + i);
       words[half][i] = operand(v.x);
       words[half][i + 1] = operand(v.y);
     }
   }
-#pragma unroll
-  for (int i = 1; i < 9; ++i) {
+  _Pragma("unroll") for (int i = 1; i < 9; ++i) {
     wgmma_pin_operand(words[0][i]);
     wgmma_pin_operand(words[1][i]);
   }
   unsigned int read = words[0][9] | words[1][9];
-#pragma unroll
-  for (int i = 0; i < 9; ++i) {
+  _Pragma("unroll") for (int i = 0; i < 9; ++i) {
     run[i][0] = words[0][i];
     run[i][1] = words[0][i + 1];
     run[i][2] = words[1][i];
@@ -250,17 +234,14 @@ __device__ __forceinline__ unsigned int load_run(Run& run, const float* row) {
 
 // Keeps the compiler from moving the sums across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[1]) {
-#pragma unroll
-  for (int i = 0; i < 48; ++i) { wgmma_pin(sums[0][i]); }
+  _Pragma("unroll") for (int i = 0; i < 48; ++i) { wgmma_pin(sums[0][i]); }
 }
-
 // All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when
 // it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], const float* row, unsigned long long weights,
                                                unsigned long long* empty, int zero) {
   Run runs[2];
-#pragma unroll
-  for (int step = 0; step < 4; ++step) {
+  _Pragma("unroll") for (int step = 0; step < 4; ++step) {
     const float* step_row = row + step * 1088;
     const int at = step % 2;
     const unsigned int read = load_run(runs[at], step_row);
@@ -281,11 +262,9 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], const float* row
     wgmma_wait(1);  // the run before may be overwritten
   }
 }
-
 // Moves the sums of all output rows up by one, behind the first; those of a new row begin.
 __device__ __forceinline__ void roll(Sums (&sums)[1]) {
-#pragma unroll
-  for (int i = 0; i < 48; ++i) { sums[0][i] = i + 16 < 48 ? sums[0][i + 16] : 0; }
+  _Pragma("unroll") for (int i = 0; i < 48; ++i) { sums[0][i] = i + 16 < 48 ? sums[0][i + 16] : 0; }
 }
 
 // A sum as memory holds it, after bias and fuse chain where the layer has them.
@@ -293,31 +272,26 @@ __device__ __forceinline__ float finish(float sum, float shift) {
   const float value = sum + shift;
   return activate(value);
 }
-
 // The biases of a thread's channels, all read before the first output is stored: behind a store they would wait.
 using Shifts = float[8];
 __device__ __forceinline__ void load_shifts(Shifts& shifts, const float* __restrict__ bias, int co) {
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
+  _Pragma("unroll") for (int i = 0; i < 8; ++i) {
     const int channel = co + i / 2 * 8 + i % 2;
     shifts[i] = bias[channel];
   }
 }
-
 // Stores a thread's outputs of the finished row. `to` is its first position of its first channel, `co`; `left` counts
 // the positions from there to the row's end.
 __device__ __forceinline__ void store_row(const Sums (&sums)[1], float* __restrict__ to, const float* __restrict__ bias,
                                           int co, int left) {
   Shifts shifts;
   load_shifts(shifts, bias, co);
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
+  _Pragma("unroll") for (int i = 0; i < 8; ++i) {
     const int channel = i / 2 * 8 + i % 2;
     float* row = to + channel * 524288ll;
     if (0 < left) {
       float values[2];
-#pragma unroll
-      for (int v = 0; v < 2; ++v) {
+      _Pragma("unroll") for (int v = 0; v < 2; ++v) {
         values[v] = finish(sums[v / 2][i / 2 * 4 + v % 2 * 2 + i % 2], shifts[i]);
       }
       store_together(row, values);
@@ -421,8 +395,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         roll(sums);
       }
       // What was begun for the rows behind the tile.
-#pragma unroll
-      for (int i = 0; i < 48; ++i) { sums[0][i] = 0; }
+      _Pragma("unroll") for (int i = 0; i < 48; ++i) { sums[0][i] = 0; }
     }
   }
 }

@@ -62,11 +62,8 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  if (pending == 0) {
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-  } else {
-    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-  }
+  if (pending == 0) { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+  if (pending == 1) { asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); }
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
@@ -113,13 +110,10 @@ __device__ __forceinline__ void wgmma_m64n96k16_f16_rs(float (&d)[48], const uns
 
 // Two elements of 16 bits in a word.
 __device__ __forceinline__ unsigned int pair(float low, float high) { return floats_to_half2(low, high); }
-
 // An element's bits.
 __device__ __forceinline__ unsigned int bits_of(unsigned short value) { return value; }
-
 // The low or the high halves of two words in one.
 __device__ __forceinline__ unsigned int low_halves(unsigned int a, unsigned int b) { return (a & 65535) | (b << 16); }
-
 // Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
 __device__ __forceinline__ void store_together(unsigned short* to, const float (&values)[8]) {
   store_streaming_16(to, make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
@@ -127,7 +121,6 @@ __device__ __forceinline__ void store_together(unsigned short* to, const float (
 }
 
 using Sums = float[48];
-
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[9][4];
 
@@ -137,7 +130,6 @@ __device__ __forceinline__ int in_channel_at(int step, int half, int word, int p
   const int from = step / 2 * 32 + word * 8 + step % 2 * 4;
   return from + half * 2 + part;
 }
-
 // The output channel of the block that stands at column n of a kernel row: a thread's columns are adjacent channels.
 __device__ __forceinline__ int out_channel_at(int n) {
   const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
@@ -160,11 +152,9 @@ extern "C" __global__ void __launch_bounds__(256)
   if (column_tile < 1) {
     const int co = column_tile * 32 + out_channel_at(n);
     unsigned int words[4];
-#pragma unroll
-    for (int word = 0; word < 4; ++word) {
+    _Pragma("unroll") for (int word = 0; word < 4; ++word) {
       unsigned int parts[2];
-#pragma unroll
-      for (int part = 0; part < 2; ++part) {
+      _Pragma("unroll") for (int part = 0; part < 2; ++part) {
         const int ci = in_channel_at(step, half, word, part);
         const unsigned short value = weight[(static_cast<long long>(ci) * 32 + co) * 21 + tap];
         parts[part] = bits_of(value);
@@ -188,23 +178,17 @@ __device__ __forceinline__ Tile tile_at(int index) {
   tile.row = index % 4 * 128;
   return tile;
 }
-
 // The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.
 __device__ __forceinline__ int first_input_row(const Tile& tile) { return max(0, tile.row - 1); }
-
 __device__ __forceinline__ int last_input_row(const Tile& tile) { return min(tile.row + 128, 512) + 1; }
 
 // Staged columns that hold a row of the tile's image of this number: from `first_of` to before `last_of`, which is not
 // above it where there are none.
 __device__ __forceinline__ int image_column(const Tile& tile) { return 3 - tile.column; }
-
 __device__ __forceinline__ int first_of(const Tile& tile) { return max(0, image_column(tile)); }
-
 __device__ __forceinline__ int last_of(const Tile& tile) { return min(262, image_column(tile) + 1024); }
-
 // Whether anything of a tile's stages is beside its first image.
 __device__ __forceinline__ bool has_gaps(const Tile& tile) { return first_of(tile) > 0 || last_of(tile) < 262; }
-
 // Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels
 // that the layer lacks.
 __device__ __forceinline__ void clear_gaps(unsigned short* to, const Tile& tile, int thread) {
@@ -216,7 +200,6 @@ __device__ __forceinline__ void clear_gaps(unsigned short* to, const Tile& tile,
     if (!is_copied) { *reinterpret_cast<uint4*>(to + column * 32 + channel) = make_uint4(0, 0, 0, 0); }
   }
 }
-
 // The same with channels last, where an image's pixels of a row are one copy: every fourth image is a warp's share. `x`
 // is the tile's first image, at the row.
 __device__ __forceinline__ void copy_pixels(unsigned short* to, const unsigned short* __restrict__ x, const Tile& tile,
@@ -239,27 +222,22 @@ __device__ __forceinline__ void copy_pixels(unsigned short* to, const unsigned s
 
 // A run's words with channels last, for the halves of a product's depth.
 using Words = unsigned int[2][10];
-
 // The first of a pair's two words, or the second where the thread takes the pixels crossed: `turn` is then negative.
 __device__ __forceinline__ unsigned int pick(unsigned int first, unsigned int second, int turn) {
   return turn > 0 ? first : second;
 }
-
 __device__ __forceinline__ void pin_words(Words& words) {
-#pragma unroll
-  for (int i = 0; i < 10; ++i) {
+  _Pragma("unroll") for (int i = 0; i < 10; ++i) {
     wgmma_pin_operand(words[0][i]);
     wgmma_pin_operand(words[1][i]);
   }
 }
-
 // Takes a thread's run of staged pixels to registers, for two steps. `row` is the pixel that it takes first, at the 16
 // bytes which it reads of each, or zeros where these don't exist; the other pixel of the pair lies `turn` elements
 // behind.
 __device__ __forceinline__ void load_pixels(Words& even, Words& odd, const unsigned short* row, int turn) {
   const unsigned short* other = row + turn;
-#pragma unroll
-  for (int i = 0; i < 10; i += 2) {
+  _Pragma("unroll") for (int i = 0; i < 10; i += 2) {
     const uint4 a = *reinterpret_cast<const uint4*>(row + i * 32);
     const uint4 b = *reinterpret_cast<const uint4*>(other + i * 32);
     even[0][i] = pick(a.x, b.x, turn);
@@ -274,12 +252,10 @@ __device__ __forceinline__ void load_pixels(Words& even, Words& odd, const unsig
   pin_words(even);
   pin_words(odd);
 }
-
 // Makes a step's operands of its words, of which each stands in two. Gives a word that waits for all loads.
 __device__ __forceinline__ unsigned int arrange(Run& run, const Words& words) {
   unsigned int read = words[0][9];
-#pragma unroll
-  for (int i = 0; i < 9; ++i) {
+  _Pragma("unroll") for (int i = 0; i < 9; ++i) {
     run[i][0] = words[0][i];
     run[i][1] = words[0][i + 1];
     run[i][2] = words[1][i];
@@ -291,21 +267,17 @@ __device__ __forceinline__ unsigned int arrange(Run& run, const Words& words) {
 
 // Keeps the compiler from moving the sums across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[2]) {
-#pragma unroll
-  for (int tile = 0; tile < 2; ++tile) {
-#pragma unroll
-    for (int i = 0; i < 48; ++i) { wgmma_pin(sums[tile][i]); }
+  _Pragma("unroll") for (int tile = 0; tile < 2; ++tile) {
+    _Pragma("unroll") for (int i = 0; i < 48; ++i) { wgmma_pin(sums[tile][i]); }
   }
 }
-
 // All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when
 // it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2], const unsigned short* row, unsigned long long weights,
                                                unsigned long long* empty, int zero, int turn) {
   Run runs[1];
   Words words[2];  // with channels last: of two steps, which one read brings
-#pragma unroll
-  for (int step = 0; step < 2; ++step) {
+  _Pragma("unroll") for (int step = 0; step < 2; ++step) {
     const unsigned short* step_row = row + step * 16;
     unsigned int read;
     if (step % 2 == 0) { load_pixels(words[0], words[1], step_row, turn); }
@@ -334,24 +306,21 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2], const unsigned s
     wgmma_commit();
   }
 }
-
 // Moves the sums of all output rows up by one, behind the first; those of a new row begin.
 __device__ __forceinline__ void roll(Sums (&sums)[2]) {
-#pragma unroll
-  for (int tile = 0; tile < 2; ++tile) {
-#pragma unroll
-    for (int i = 0; i < 48; ++i) { sums[tile][i] = i + 16 < 48 ? sums[tile][i + 16] : 0; }
+  _Pragma("unroll") for (int tile = 0; tile < 2; ++tile) {
+    _Pragma("unroll") for (int i = 0; i < 48; ++i) { sums[tile][i] = i + 16 < 48 ? sums[tile][i + 16] : 0; }
   }
 }
 
 // The same with channels last: at each position the thread's channels, a vector of adjacent ones at a time.
 __device__ __forceinline__ void store_pixels(const Sums (&sums)[2], unsigned short* __restrict__ to, int left) {
-#pragma unroll
-  for (int position = 0; position < 4; ++position) {
+  _Pragma("unroll") for (int position = 0; position < 4; ++position) {
     if (position < left) {
       float values[8];
-#pragma unroll
-      for (int v = 0; v < 8; ++v) { values[v] = sums[position / 2][v / 2 * 4 + position % 2 * 2 + v % 2]; }
+      _Pragma("unroll") for (int v = 0; v < 8; ++v) {
+        values[v] = sums[position / 2][v / 2 * 4 + position % 2 * 2 + v % 2];
+      }
       store_together(to + position * 32, values);
     }
   }
@@ -456,10 +425,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         roll(sums);
       }
       // What was begun for the rows behind the tile.
-#pragma unroll
-      for (int part = 0; part < 2; ++part) {
-#pragma unroll
-        for (int i = 0; i < 48; ++i) { sums[part][i] = 0; }
+      _Pragma("unroll") for (int part = 0; part < 2; ++part) {
+        _Pragma("unroll") for (int i = 0; i < 48; ++i) { sums[part][i] = 0; }
       }
     }
   }

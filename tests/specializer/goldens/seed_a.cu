@@ -9,17 +9,14 @@ __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory;
 #endif
 
 struct Stage { float rows[4][10][72]; float weights[4][21][32]; };
-
 // What one thread accumulates for one phase.
 using Sums = float[8][2][4];
-
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
                                            int first_column) {
   // more would spill
-#pragma unroll 3
-  for (int i = threadIdx.x; i < 2800; i += 256) {
+  _Pragma("unroll 3") for (int i = threadIdx.x; i < 2800; i += 256) {
     // Threads go along what lies together in memory.
     const int channel = i / 700;
     const int row = i / 70 % 10;
@@ -32,13 +29,11 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
     stage.rows[channel][row][column] = value;
   }
 }
-
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
 __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
   // more would spill
-#pragma unroll 3
-  for (int i = threadIdx.x; i < 2688; i += 256) {
+  _Pragma("unroll 3") for (int i = threadIdx.x; i < 2688; i += 256) {
     const int tap = i % 21;
     const int channel = i / 21 % 32;
     const int chunk_channel = i / 672;
@@ -47,30 +42,22 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restr
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
-
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
-#pragma unroll
-  for (int channel = 0; channel < 8; ++channel) {
-#pragma unroll
-    for (int row = 0; row < 2; ++row) {
-#pragma unroll
-      for (int column = 0; column < 4; ++column) {
+  _Pragma("unroll") for (int channel = 0; channel < 8; ++channel) {
+    _Pragma("unroll") for (int row = 0; row < 2; ++row) {
+      _Pragma("unroll") for (int column = 0; column < 4; ++column) {
         sums[channel][row][column] = fma(x[row * 72 + column], weights[channel], sums[channel][row][column]);
       }
     }
   }
 }
-
 // Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
 // the first channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, int co, int oy, int ox) {
-#pragma unroll
-  for (int channel = 0; channel < 8; ++channel) {
-#pragma unroll
-    for (int row = 0; row < 2; ++row) {
-#pragma unroll
-      for (int column = 0; column < 4; ++column) {
+  _Pragma("unroll") for (int channel = 0; channel < 8; ++channel) {
+    _Pragma("unroll") for (int row = 0; row < 2; ++row) {
+      _Pragma("unroll") for (int column = 0; column < 4; ++column) {
         const int out_row = oy + row;
         const int out_column = ox + column;
         const float sum = sums[channel][row][column];
@@ -109,8 +96,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     stage_rows(stage, x_group, first_in, tile_y * 8 - 1, tile_x * 64 - 3);
     stage_weights(stage, weight, first_in);
     __syncthreads();  // the chunk is there
-#pragma unroll 1
-    for (int c = 0; c < 4; ++c) {
+    _Pragma("unroll 1") for (int c = 0; c < 4; ++c) {
       // Kernel row 0: output rows of phase 0, input offset 1.
       multiply_add(sums[0], &stage.rows[c][row + 2][column + 6], &stage.weights[c][0][channel]);  // tap (0, 0)
       multiply_add(sums[0], &stage.rows[c][row + 2][column + 5], &stage.weights[c][1][channel]);  // tap (0, 1)

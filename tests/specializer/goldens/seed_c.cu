@@ -9,17 +9,14 @@ __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory;
 #endif
 
 struct Stage { float rows[8][9][20]; float weights[8][21][12]; };
-
 // What one thread accumulates for one phase.
 using Sums = float[6][1][1];
-
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
                                            int first_column) {
   // more would spill
-#pragma unroll 3
-  for (int i = threadIdx.x; i < 1296; i += 256) {
+  _Pragma("unroll 3") for (int i = threadIdx.x; i < 1296; i += 256) {
     // Threads go along what lies together in memory.
     const int channel = i / 162;
     const int row = i / 18 % 9;
@@ -32,13 +29,11 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
     stage.rows[channel][row][column] = value;
   }
 }
-
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
 __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
   // more would spill
-#pragma unroll 3
-  for (int i = threadIdx.x; i < 2016; i += 256) {
+  _Pragma("unroll 3") for (int i = threadIdx.x; i < 2016; i += 256) {
     const int tap = i % 21;
     const int channel = i / 21 % 12;
     const int chunk_channel = i / 252;
@@ -47,21 +42,17 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restr
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
-
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
-#pragma unroll
-  for (int channel = 0; channel < 6; ++channel) {
+  _Pragma("unroll") for (int channel = 0; channel < 6; ++channel) {
     sums[channel][0][0] = fma(x[0], weights[channel], sums[channel][0][0]);
   }
 }
-
 // Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
 // the first channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, const float* __restrict__ bias, int co,
                                       int oy, int ox) {
-#pragma unroll
-  for (int channel = 0; channel < 6; ++channel) {
+  _Pragma("unroll") for (int channel = 0; channel < 6; ++channel) {
     const float shift = bias[co + channel];
     if (ox < 182) {
       const float sum = sums[channel][0][0] + shift;
@@ -101,8 +92,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   stage_rows(stage, x_group, 0, tile_y * 8, tile_x * 16 - 1);
   stage_weights(stage, weight_group, 0);
   __syncthreads();  // the chunk is there
-#pragma unroll 1
-  for (int c = 0; c < 8; ++c) {
+  _Pragma("unroll 1") for (int c = 0; c < 8; ++c) {
     // Kernel row 0: output rows of phase 1, input offset 1.
     multiply_add(sums[4], &stage.rows[c][row + 1][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
     multiply_add(sums[5], &stage.rows[c][row + 1][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)

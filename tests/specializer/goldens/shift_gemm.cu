@@ -69,11 +69,8 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  if (pending == 0) {
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-  } else {
-    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-  }
+  if (pending == 0) { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+  if (pending == 1) { asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); }
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
@@ -125,7 +122,6 @@ __device__ __forceinline__ float activate(float value) {
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return fabsf(__uint_as_float(word)) <= 3.4028235e+38f ? word + 4096 : word;
 }
-
 // Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
 __device__ __forceinline__ void store_together(float* to, const float (&values)[4]) {
   store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
@@ -134,7 +130,6 @@ __device__ __forceinline__ void store_together(float* to, const float (&values)[
 
 // One thread's sums for one tile, in phases that one product makes.
 using Sums = float[32];
-
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[5][4];
 
@@ -144,17 +139,14 @@ __device__ __forceinline__ int out_channel_at(int n) {
   const int thread = n / 2 % 4;
   return i / 2 * 8 + thread * 2 + i % 2;
 }
-
 // The weight of an input and an output channel, zero where there is none.
 __device__ __forceinline__ float weight_at(const float* __restrict__ weight, int ci, int co, int tap) {
   return weight[(static_cast<long long>(ci) * 64 + co) * 16 + tap];
 }
-
 // The row of 16 bytes that a column has in one half of a tap's operand.
 __device__ __forceinline__ int operand_row(int tap, int step, int half, int n) {
   return (tap * 2 + step) * 128 + half * 64 + n;
 }
-
 // Makes 4 rows of 16 bytes of the packed weights, of depths that follow one another: their reads are under
 // way together. Adjacent threads read adjacent taps, of all phase rows.
 __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned char* __restrict__ packed, int index) {
@@ -166,8 +158,7 @@ __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned 
   if (channel_tile < 1) {
     const int co = channel_tile * 64 + out_channel_at(n);
     unsigned char* tile_weights = packed + static_cast<long long>(channel_tile) * 524288;
-#pragma unroll
-    for (int depth = first; depth < first + 4; ++depth) {
+    _Pragma("unroll") for (int depth = first; depth < first + 4; ++depth) {
       const int ci = depth * 8 + half * 4;
       unsigned int words[4];
       words[0] = float_to_tf32(weight_at(weight, ci, co, place));
@@ -191,7 +182,6 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
 __device__ __forceinline__ void copy(float* to, const float* from, int bytes) { async_copy_16(to, from, bytes); }
-
 // Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the
 // tile's first image, of `images` that are left.
 __device__ __forceinline__ void stage_channels(float* to, const float* __restrict__ x, int first_channel, int first_row,
@@ -207,8 +197,7 @@ __device__ __forceinline__ void stage_channels(float* to, const float* __restric
     const int bytes = inside ? min(16 - ix, 4) * 4 : 0;
     const float* from = x + ((static_cast<long long>(image) * 128 + first_channel) * 16 + iy) * 16 + ix;
     float* staged = to + (image * 10 + row) * 24 + column;
-#pragma unroll 4
-    for (int channel = first; channel < 16; channel += 2) {
+    _Pragma("unroll 4") for (int channel = first; channel < 16; channel += 2) {
       copy(staged + channel * 264, inside ? from + static_cast<long long>(channel) * 256 : x, inside ? bytes : 0);
     }
   }
@@ -217,22 +206,18 @@ __device__ __forceinline__ void stage_channels(float* to, const float* __restric
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
 __device__ __forceinline__ void load_run(Run& run, const float* row) {
   unsigned int words[2][6];  // for the halves of a product's depth
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-#pragma unroll
-    for (int i = 0; i < 6; i += 2) {
+  _Pragma("unroll") for (int half = 0; half < 2; ++half) {
+    _Pragma("unroll") for (int i = 0; i < 6; i += 2) {
       const uint2 v = *reinterpret_cast<const uint2*>(row + half * 1056 + i);
       words[half][i] = operand(v.x);
       words[half][i + 1] = operand(v.y);
     }
   }
-#pragma unroll
-  for (int i = 0; i < 6; ++i) {
+  _Pragma("unroll") for (int i = 0; i < 6; ++i) {
     wgmma_pin_operand(words[0][i]);
     wgmma_pin_operand(words[1][i]);
   }
-#pragma unroll
-  for (int i = 0; i < 5; ++i) {
+  _Pragma("unroll") for (int i = 0; i < 5; ++i) {
     run[i][0] = words[0][i];
     run[i][1] = words[0][i + 1];
     run[i][2] = words[1][i];
@@ -242,32 +227,26 @@ __device__ __forceinline__ void load_run(Run& run, const float* row) {
 
 // The i-th of a thread's sums.
 __device__ __forceinline__ float& sum_at(Sums (&sums)[4][1], int i) { return sums[i / 32][0][i % 32]; }
-
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[4][1]) {
-#pragma unroll
-  for (int i = 0; i < 128; ++i) { wgmma_pin(sum_at(sums, i)); }
+  _Pragma("unroll") for (int i = 0; i < 128; ++i) { wgmma_pin(sum_at(sums, i)); }
 }
-
 // Says for a warp that it has read or filled a stage, if that is so.
 __device__ __forceinline__ void release(unsigned long long* barrier, bool is_done) {
   __syncwarp();
   if (is_done && threadIdx.x % 32 == 0) { mbarrier_arrive(barrier); }
 }
-
 // A tap's products, for all tiles: the first of their sums where `accumulate` is 0.
 __device__ __forceinline__ void multiply_tap(Sums (&sums)[4][1], int part, const Run& run, int shift,
                                              unsigned long long weights, int accumulate) {
   wgmma_m64n64k8_tf32_rs(sums[part][0], run[shift], weights, accumulate);
 }
-
 // All products of one chunk, from the thread's first position in the staged input on. In a tile's first chunk `later`
 // is 0; in others the stage of `previous` is free as soon as its products are done.
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* rows, unsigned long long weights,
                                                int later, unsigned long long* previous) {
   Run runs[3];
-#pragma unroll
-  for (int step = 0; step < 2; ++step) {
+  _Pragma("unroll") for (int step = 0; step < 2; ++step) {
     const float* step_rows = rows + step * 2112;
     const unsigned long long step_weights = wgmma_descriptor_move(weights, step * 2048);
     const int begun = step > 0 ? 1 : later;
@@ -302,11 +281,9 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* 
     wgmma_wait(1);  // the run before may be overwritten
   }
 }
-
 // Goes on to the next stage.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
-  ++stage;
-  if (stage == 2) {
+  if (++stage == 2) {
     stage = 0;
     parity ^= 1;
   }
@@ -317,36 +294,29 @@ __device__ __forceinline__ float finish(float sum, float shift) {
   const float value = sum + shift;
   return activate(value);
 }
-
 // The thread's i-th channel, whose first is `co`.
 __device__ __forceinline__ int own_channel(int co, int i) { return co + i / 2 * 8 + i % 2; }
-
 // The biases of a thread's channels, read before a tile's sums are done: behind the first stores they would wait.
 using Shifts = float[16];
 __device__ __forceinline__ void load_shifts(Shifts& shifts, const float* __restrict__ bias, int co) {
-#pragma unroll
-  for (int i = 0; i < 16; ++i) {
+  _Pragma("unroll") for (int i = 0; i < 16; ++i) {
     const int channel = own_channel(co, i);
     shifts[i] = bias[channel];
   }
 }
-
 // Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.
 __device__ __forceinline__ void store_tile(const Sums (&sums)[4][1], float* __restrict__ y, const Shifts& shifts,
                                            int co, int m_y, int m_x, int phase_row) {
-#pragma unroll
-  for (int row = 0; row < 2; ++row) {
+  _Pragma("unroll") for (int row = 0; row < 2; ++row) {
     const int oy = m_y * 2 + phase_row + row;
     if (oy < 32) {
-#pragma unroll
-      for (int i = 0; i < 16; ++i) {
+      _Pragma("unroll") for (int i = 0; i < 16; ++i) {
         const int channel = own_channel(co, i);
         float* to = y + (static_cast<long long>(channel) * 32 + oy) * 32;
         const int ox = m_x * 2;
         if (ox < 32) {
           float values[4];
-#pragma unroll
-          for (int v = 0; v < 4; ++v) {
+          _Pragma("unroll") for (int v = 0; v < 4; ++v) {
             const int position = v / 2;
             const int phase = row * 2 + v % 2;
             const int d = i / 2 * 4 + position % 2 * 2 + i % 2;

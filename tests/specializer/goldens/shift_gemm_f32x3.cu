@@ -90,11 +90,8 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  if (pending == 0) {
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-  } else {
-    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-  }
+  if (pending == 0) { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+  if (pending == 1) { asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); }
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
@@ -143,138 +140,94 @@ __device__ __forceinline__ void store_together(float* to, const float (&values)[
 __device__ __forceinline__ float larger_finite(float most, float value) {
   return fmaxf(most, fabsf(fmaf(value, 0, value)));
 }
-
 // The largest of a warp's values, none of them negative or NaN: their bits are in the same order. Collective.
 __device__ __forceinline__ float largest_of_warp(float value) {
   return __uint_as_float(warp_max(__float_as_uint(value)));
 }
-
 // The exponent of the scale that takes `most` to at least 2^14 and below 2^15; of denormals as far as floats go.
 __device__ __forceinline__ int scale_exponent(float most) { return min(126, 141 - __float_as_int(most) / 8388608); }
-
 // 2^exponent, -126 to 127.
 __device__ __forceinline__ float power_of_two(int exponent) { return __int_as_float((exponent + 127) * 8388608); }
-
 // value * 2^exponent: in two factors, since 2^exponent may be no float.
 __device__ __forceinline__ float scaled_by(float value, int exponent) {
   return value * power_of_two(exponent / 2) * power_of_two(exponent - exponent / 2);
 }
-
 // Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.
 struct SplitPair { unsigned int high; unsigned int low; };
 __device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int high) {
   return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 65535)), -2048.0f, a * 2048.0f),
                          fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -2048.0f, b * 2048.0f));
 }
-
-__device__ __forceinline__ SplitPair split_pair(float a, float b, float scale) {
-  const unsigned int high = floats_to_half2(a * scale, b * scale);
-  return {high, low_parts(a * scale, b * scale, high)};
-}
-
-// The same, where no value but zero has a high part of zero: its product with an infinity is then one.
-__device__ __forceinline__ SplitPair split_pair_nonzero(float a, float b, float scale) {
+// With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.
+__device__ __forceinline__ SplitPair split_pair(float a, float b, float scale, bool nonzero) {
   unsigned int high = floats_to_half2(a * scale, b * scale);
-  high |= a != 0 && (high & 32767) == 0 ? 1u : 0u;
-  high |= b != 0 && (high & 2147418112) == 0 ? 65536u : 0u;
+  if (nonzero) {
+    high |= a != 0 && (high & 32767) == 0 ? 1u : 0u;
+    high |= b != 0 && (high & 2147418112) == 0 ? 65536u : 0u;
+  }
   return {high, low_parts(a * scale, b * scale, high)};
 }
-
 __device__ __forceinline__ bool is_finite(float value) { return fabsf(value) <= 3.4028235e+38f; }
-
-// A sum of products from that of the high parts and that of a high and a low part each.
-__device__ __forceinline__ float join_sums(float high, float low) { return fmaf(low, 0.00048828125f, high); }
 
 // One thread's sums for one tile, in phases that one product makes.
 using Sums = float[16];
-
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[11][4];
 using Words = unsigned int[2][12];
-
-// Whether some tap takes the operand whose first position is this one of a run.
-__device__ bool is_taken(int place) { return ((1022u >> place) & 1) != 0; }
-
-// The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
-__device__ __forceinline__ int out_channel_at(int n) {
-  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
-  const int thread = n / 2 % 4;
-  return i / 2 * 8 + thread * 2 + i % 2;
-}
-
-// The weight of an input and an output channel, zero where there is none.
-__device__ __forceinline__ float weight_at(const float* __restrict__ weight, int ci, int co, int tap) {
-  return weight[(static_cast<long long>(ci) * 32 + co) * 21 + tap];
-}
-
-// The row of 16 bytes that a column has in one half of a tap's operand.
-__device__ __forceinline__ int operand_row(int tap, int step, int half, int n) {
-  return (tap + step) * 128 + half * 32 + n;
-}
-
-// Packs some columns, each with a scale of its own. A thread has a tap of a column and the channels of some depths.
-__device__ __forceinline__ void pack_split(const float* __restrict__ weight, unsigned char* __restrict__ packed,
-                                           int index, int thread) {
-  const int n = index * 2 % 32 + thread % 2;
-  const int lane = thread / 2;
-  const int channel_tile = index / 16;
-  unsigned char* to = packed + static_cast<long long>(channel_tile) * 87168;
-  const int co = channel_tile * 32 + out_channel_at(n);
-  float values[1][16];
-  float most = 0;
-#pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    const int depth = lane / 21;
-    values[0][i] = weight_at(weight, depth % 2 * 16 + i, co, lane % 21);
-    most = larger_finite(most, values[0][i]);
-  }
-  for (int distance = 16; distance >= 2; distance /= 2) {
-    most = fmaxf(most, __shfl_xor_sync(4294967295u, most, distance));
-  }
-  float* found = reinterpret_cast<float*>(to + 86144) + n * 8;  // by each warp
-  if (thread % 32 / 2 == 0) { found[thread / 32] = most; }
-  __syncthreads();
-  for (int warp = 0; warp < 8; ++warp) { most = fmaxf(most, found[warp]); }
-  const int exponent = scale_exponent(most);
-  if (lane == 0) { reinterpret_cast<int*>(to + 86016)[n] = exponent; }
-  if (lane < 42) {
-    const int tap = lane % 21;
-    const int depth = lane / 21;
-    uint4* row = reinterpret_cast<uint4*>(to + depth * 43008) + operand_row(tap, 0, 0, n);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      SplitPair pairs[4];
-#pragma unroll
-      for (int word = 0; word < 4; ++word) {
-        const int i = half * 8 + word * 2;
-        pairs[word] = split_pair_nonzero(values[0][i], values[0][i + 1], power_of_two(exponent));
-      }
-      row[half * 32] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
-      row[(half + 2) * 32] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
-    }
-  }
-}
 
 // Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
 // input channels, tap and step the two columns of a B operand.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_shift_gemm_forward_44b60de84de30912_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
+  // Some columns at a time, each with a scale of its own. A thread has a tap of a column, and some depths.
+  const int lane = threadIdx.x / 2;
   for (int index = blockIdx.x; index < 16; index += gridDim.x) {
-    pack_split(weight, packed, index, threadIdx.x);
+    const int n = index * 2 % 32 + threadIdx.x % 2;
+    const int channel_tile = index / 16;
+    unsigned char* to = packed + static_cast<long long>(channel_tile) * 87168;
+    const int co = channel_tile * 32 + n;
+    const float* from = weight + static_cast<long long>(co) * 21;
+    float values[16];
+    float most = 0;
+    _Pragma("unroll") for (int i = 0; i < 16; ++i) {
+      const int depth = lane / 21;
+      values[i] = from[static_cast<long long>(depth % 2 * 16 + i) * 672 + lane % 21];
+      most = larger_finite(most, values[i]);
+    }
+    for (int lanes = 16; lanes >= 2; lanes /= 2) {
+      most = fmaxf(most, __shfl_xor_sync(4294967295u, most, lanes));
+    }
+    float* found = reinterpret_cast<float*>(to + 86144) + n * 8;  // by each warp
+    if (threadIdx.x % 32 < 2) { found[threadIdx.x / 32] = most; }
+    __syncthreads();
+    for (int warp = 0; warp < 8; ++warp) { most = fmaxf(most, found[warp]); }
+    const int exponent = scale_exponent(most);
+    if (lane == 0) { reinterpret_cast<int*>(to + 86016)[n] = exponent; }
+    if (lane < 42) {
+      const int tap = lane % 21;
+      const int depth = lane / 21;
+      uint4* row = reinterpret_cast<uint4*>(to + depth * 43008) + (tap * 128 + n);
+      _Pragma("unroll") for (int half = 0; half < 2; ++half) {
+        SplitPair pairs[4];
+        _Pragma("unroll") for (int word = 0; word < 4; ++word) {
+          const int i = half * 8 + word * 2;
+          pairs[word] = split_pair(values[i], values[i + 1], power_of_two(exponent), true);
+        }
+        row[half * 32] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
+        row[(half + 2) * 32] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
+      }
+    }
   }
 }
 
 // What a producer copies in the first of its channels.
 struct Copy {
-  int channel;        // its first
   const float* from;  // in the chunk that comes next
   int to;             // elements behind the stage's first
   int bytes;          // 0: nothing of the row is in the image
-  bool at_end;        // of x: in some channel a piece of the row may not be x's alone
   int rows;           // of a warp that has several
 };
-
 // Finds the copies of a tile of the producer, or the warp, of this number.
 __device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first_image, int first_channel,
                                           int first_row, int first_column, int producer) {
@@ -282,38 +235,31 @@ __device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first
   const int row = producer % 10;
   const int above = max(0, 3 - first_row - row) / 4;  // rows of a warp
   const int iy = first_row + row + 4 * above;
-  // The staged columns of the image, and the pieces of them, behind where the row's first column would lie.
+  // The staged columns of the image, and the pieces of them, behind the first one, which is at `start` in channel 0.
   const int begin = max(first_column, 0) - first_column;
   const int end = min(first_column + 40, 1024) - first_column;
-  // in channel 0
   const long long start =
       static_cast<long long>(first_image) * 16777216 + static_cast<long long>(iy) * 1024 + first_column;
   const bool is_copied = iy >= 0 && iy < 512 && begin < end;
   const int rows = max(0, (min(first_row + 10, 512) - iy + 3) / 4);
-  return {channel, x + (start + begin + (first_channel + channel) * 524288ll),
-          channel * 404 + (row + 4 * above) * 40 + begin, is_copied ? (end - begin) * 4 : 0, false, rows};
+  return {x + (start + begin + (first_channel + channel) * 524288ll), channel * 404 + (row + 4 * above) * 40 + begin,
+          is_copied ? (end - begin) * 4 : 0, rows};
 }
-
 // Asks for a producer's copies of a chunk, of which the layer has so many `channels`.
 __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full, long long plane) {
-  const int rows = copy.rows;
-  mbarrier_arrive_expect(full, 16 * rows * copy.bytes);
+  mbarrier_arrive_expect(full, 16 * copy.rows * copy.bytes);
   if (copy.bytes != 0) {
-#pragma unroll 1
-    for (int row = 0; row < rows; ++row) {
-#pragma unroll 16
-      for (int round = 0; round < 16; ++round) {
+    _Pragma("unroll 1") for (int row = 0; row < copy.rows; ++row) {
+      _Pragma("unroll 16") for (int round = 0; round < 16; ++round) {
         bulk_load(to + copy.to + (row * 160 + round * 404), copy.from + (row * 4096 + round * plane), copy.bytes, full);
       }
     }
   }
 }
-
 // Whether a tile's stages have places that must be zero where no copy writes.
 __device__ __forceinline__ bool has_gaps(int first_row, int first_column) {
   return first_row < 0 || first_row + 10 > 512 || (first_column < 0 || first_column + 40 > 1024);
 }
-
 // Writes zeros to these places, and to those of channels that the layer lacks.
 __device__ __forceinline__ void clear_gaps(float* to, int first_row, int first_column, int thread) {
   for (int i = thread; i < 160; i += 128) {
@@ -333,23 +279,18 @@ __device__ __forceinline__ void clear_gaps(float* to, int first_row, int first_c
 
 // The i-th of a thread's sums.
 __device__ __forceinline__ float& sum_at(Sums (&sums)[2][2], int i) { return sums[i / 32][i / 16 % 2][i % 16]; }
-
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[2][2]) {
-#pragma unroll
-  for (int i = 0; i < 64; ++i) { wgmma_pin(sum_at(sums, i)); }
+  _Pragma("unroll") for (int i = 0; i < 64; ++i) { wgmma_pin(sum_at(sums, i)); }
 }
-
 // Says for a warp that it has read or filled a stage, if that is so.
 __device__ __forceinline__ void release(unsigned long long* barrier, bool is_done) {
   __syncwarp();
   if (is_done && threadIdx.x % 32 == 0) { mbarrier_arrive(barrier); }
 }
-
 // Goes on to the next stage.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
-  ++stage;
-  if (stage == 4) {
+  if (++stage == 4) {
     stage = 0;
     parity ^= 1;
   }
@@ -357,21 +298,18 @@ __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
 
 // The thread's i-th channel, whose first is `co`.
 __device__ __forceinline__ int own_channel(int co, int i) { return co + i / 2 * 8 + i % 2; }
-
 // Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.
 __device__ __forceinline__ void store_tile(const Sums (&sums)[2][2], float* __restrict__ y, int co, int m_y, int m_x,
                                            int phase_row) {
   float* corner = y + (static_cast<long long>(co) * 512 + m_y + phase_row) * 1024 + m_x;
   const int oy = m_y + phase_row;
   if (oy < 512) {
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
+    _Pragma("unroll") for (int i = 0; i < 8; ++i) {
       const int channel = own_channel(co, i);
       float* to = corner + static_cast<long long>(own_channel(0, i)) * 524288;
       if (m_x < 1024) {
         float values[4];
-#pragma unroll
-        for (int v = 0; v < 4; ++v) {
+        _Pragma("unroll") for (int v = 0; v < 4; ++v) {
           const int d = i / 2 * 4 + v % 2 * 2 + i % 2;
           values[v] = sums[0][v / 2][d];
         }
@@ -388,7 +326,6 @@ __device__ __forceinline__ float largest_found(const float* found, int image) {
   largest = fmaxf(largest, fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w)));
   return largest;
 }
-
 // x keeps the scale that it had, if that brings the largest magnitude to at least 2^13 and not beyond what f16 has, or
 // there is none; unless it `begins`. What f16 rounds up to the next power of two counts as that.
 __device__ __forceinline__ int next_exponent(float largest, int kept, bool begins) {
@@ -400,150 +337,107 @@ __device__ __forceinline__ int next_exponent(float largest, int kept, bool begin
 // has `zero` added, which the compiler doesn't know to be zero: of copies that it knows it makes more for each product.
 // Where products of the chunk before read the run until now (`is_read`), each word depends on what it was there.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, bool is_read) {
-#pragma unroll
-  for (int i = 0; i < 11; ++i) {
-    if (is_taken(i)) {
-#pragma unroll
-      for (int word = 0; word < 4; ++word) {
+  _Pragma("unroll") for (int i = 0; i < 11; ++i) {
+    if (((1022u >> i) & 1) != 0) {
+      _Pragma("unroll") for (int word = 0; word < 4; ++word) {
         run[i][word] = (words[word / 2][i + word % 2] | (is_read ? run[i][word] & zero : word % 2 == 1 ? zero : 0));
         wgmma_pin_operand(run[i][word]);
       }
     }
   }
 }
-
 // Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones.
 __device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int* row, int low) {
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-#pragma unroll
-    for (int i = 0; i < 12; i += 4) {
-      const uint4 v = *reinterpret_cast<const uint4*>(row + (half * 8 + low) * 404 + i);
-      words[low][half][i] = v.x;
-      words[low][half][i + 1] = v.y;
-      words[low][half][i + 2] = v.z;
-      words[low][half][i + 3] = v.w;
-    }
+  _Pragma("unroll") for (int i = 0; i < 24; ++i) {
+    words[low][i / 12][i % 12] = row[(i / 12 * 8 + low) * 404 + i % 12];
   }
 }
-
-// A word that waits for all loads of these words, which the compiler takes apart: an arrival at a barrier does not, but
-// where what allows it takes the word, of which `zero` leaves nothing.
+// A word of which `zero` leaves nothing: what allows an arrival takes it, and so waits for the loads of these words.
 __device__ __forceinline__ unsigned int word_of_all(const Words& words) {
   unsigned int word = 0;
-#pragma unroll
-  for (int i = 0; i < 12; ++i) { word |= (words[0][i] | words[1][i]); }
+  _Pragma("unroll") for (int i = 0; i < 12; ++i) { word |= (words[0][i] | words[1][i]); }
   return word;
 }
-
 // A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where
 // `accumulate` is 0; or, of the `high` parts of x, with the high and the low parts of the weights, behind those.
 __device__ __forceinline__ void multiply_part(Sums (&sums)[2][2], int part, const Run& run, int shift,
                                               unsigned long long weights, int accumulate, bool high) {
-#pragma unroll
-  for (int tile = 0; tile < 2; ++tile) {
+  _Pragma("unroll") for (int tile = 0; tile < 2; ++tile) {
     wgmma_m64n32k16_f16_rs(sums[high ? part : 1 + part][tile], run[2 * tile + shift], weights, accumulate);
     if (high) {
       wgmma_m64n32k16_f16_rs(sums[1 + part][tile], run[2 * tile + shift], wgmma_descriptor_move(weights, 1024), 1);
     }
   }
 }
-
 // What a thread's sums hold.
 struct Held {
   int rows;      // of taps; 0: nothing, the next products begin them
   int exponent;  // of the scale that x has there, in image `lane % P::tile_n` of the tile
   bool added;    // whether the totals hold what was summed up before, of this tile
-  int total;     // exponent of the scale that x has in them, in the thread's own image; without totals, of the smallest
+  int total;     // of the scale that x has in them, in the thread's own image; without totals the least that sums had
 };
-
-// The exponent of the thread's own image of the tile.
-__device__ __forceinline__ int own_exponent(const Held& held) { return held.exponent; }
-
-// The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result. In a
-// product what isn't finite in x makes all of its row so, and in the weights all of its column: a row and a column
-// tell.
+// The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result. A row
+// and a column of a product tell whether it has any.
 __device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[2][2]) {
   int finite = 1;
-#pragma unroll
-  for (int column = 0; column < 8; ++column) {
+  _Pragma("unroll") for (int column = 0; column < 8; ++column) {
     finite &= is_finite(sums[0][0][column / 2 * 4 + column % 2]) ? 1 : 0;
   }
-#pragma unroll
-  for (int row = 1; row < 4; ++row) { finite &= is_finite(sums[0][row / 2][row % 2 * 2]) ? 1 : 0; }
+  _Pragma("unroll") for (int row = 1; row < 4; ++row) { finite &= is_finite(sums[0][row / 2][row % 2 * 2]) ? 1 : 0; }
   if (finite == 0) {
-#pragma unroll
-    for (int i = 0; i < 32; ++i) {
+    _Pragma("unroll") for (int i = 0; i < 32; ++i) {
       float& low = sum_at(sums, 32 + i);
       low = is_finite(sum_at(sums, i)) ? low : 0;
     }
   }
 }
-
-// Takes sums to a scale of 2^difference times theirs.
-__device__ __forceinline__ void scale_sums(Sums (&sums)[2][2], int difference) {
-#pragma unroll
-  for (int i = 0; i < 64; ++i) { sum_at(sums, i) = scaled_by(sum_at(sums, i), difference); }
+// The i-th of a thread's totals, of which four lie together.
+__device__ __forceinline__ float& total_at(float4* totals, int i) {
+  return reinterpret_cast<float*>(totals + i / 4 * 256)[i % 4];
 }
-
 // Gives sums and totals one scale, the smaller one of theirs.
 __device__ __forceinline__ void bring_together(Sums (&sums)[2][2], float4* totals, int& exponent, int& total) {
   const int less = min(exponent, total);
-  scale_sums(sums, less - exponent);
-#pragma unroll 4
-  for (int i = 0; i < 8; ++i) {
-    const float4 value = totals[i * 256];
-    totals[i * 256] = make_float4(scaled_by(value.x, less - total), scaled_by(value.y, less - total),
-                                  scaled_by(value.z, less - total), scaled_by(value.w, less - total));
+  _Pragma("unroll") for (int i = 0; i < 64; ++i) { sum_at(sums, i) = scaled_by(sum_at(sums, i), less - exponent); }
+  _Pragma("unroll 16") for (int i = 0; i < 32; ++i) {
+    total_at(totals, i) = scaled_by(total_at(totals, i), less - total);
   }
   exponent = less;
   total = less;
 }
-
+// Joins the sums of high and of low parts, and adds the thread's totals where there are any: into the place of the sums
+// of high parts. Returns the exponent of the scale that x has there.
 __device__ __forceinline__ int join_all(Sums (&sums)[2][2], Held& held, float4* totals) {
-  int exponent = own_exponent(held);
+  int exponent = held.exponent;
   drop_low_of_infinite(sums);
   if (held.added && exponent != held.total) { bring_together(sums, totals, exponent, held.total); }
-#pragma unroll
-  for (int i = 0; i < 32; ++i) { sum_at(sums, i) = join_sums(sum_at(sums, i), sum_at(sums, 32 + i)); }
+  _Pragma("unroll") for (int i = 0; i < 32; ++i) {
+    sum_at(sums, i) = fmaf(sum_at(sums, 32 + i), 0.00048828125f, sum_at(sums, i));
+  }
   if (held.added) {
-#pragma unroll
-    for (int i = 0; i < 32; i += 4) {
-      const float4 before = totals[i / 4 * 256];
-      sum_at(sums, i) += before.x;
-      sum_at(sums, i + 1) += before.y;
-      sum_at(sums, i + 2) += before.z;
-      sum_at(sums, i + 3) += before.w;
-    }
+    _Pragma("unroll") for (int i = 0; i < 32; ++i) { sum_at(sums, i) += total_at(totals, i); }
   }
   return exponent;
 }
-
 // Makes totals of the sums, once no products are under way; the next ones begin them anew.
 __device__ __forceinline__ void put_away(Sums (&sums)[2][2], Held& held, float4* totals) {
   wgmma_wait(0);
   pin(sums);
   held.total = join_all(sums, held, totals);
-#pragma unroll
-  for (int i = 0; i < 32; i += 4) {
-    totals[i / 4 * 256] = make_float4(sum_at(sums, i), sum_at(sums, i + 1), sum_at(sums, i + 2), sum_at(sums, i + 3));
-  }
+  _Pragma("unroll") for (int i = 0; i < 32; ++i) { total_at(totals, i) = sum_at(sums, i); }
   held.rows = 0;
   held.added = 1;
 }
-
 // Makes a tile's results of its sums, in their place. `scales` undo those of the weights, in two factors each; they and
 // the `biases` are those of the thread's first column and channel, and of what is behind.
 __device__ __forceinline__ void undo_scales(Sums (&sums)[2][2], Held& held, float4* totals, const float2* scales) {
   const int undone = -join_all(sums, held, totals);
   const float first = power_of_two(undone / 2);
   const float second = power_of_two(undone - undone / 2);
-#pragma unroll
-  for (int columns = 0; columns < 4; ++columns) {
+  _Pragma("unroll") for (int columns = 0; columns < 4; ++columns) {
     const float4 two = *reinterpret_cast<const float4*>(scales + columns * 8);
     const float factors[2][2] = {{two.x * first, two.y * second}, {two.z * first, two.w * second}};
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
+    _Pragma("unroll") for (int i = 0; i < 8; ++i) {
       float& value = sum_at(sums, i / 4 * 16 + columns * 4 + i % 4);
       value = value * factors[i % 2][0] * factors[i % 2][1];
     }
@@ -551,7 +445,6 @@ __device__ __forceinline__ void undo_scales(Sums (&sums)[2][2], Held& held, floa
   held.rows = 0;
   held.added = 0;
 }
-
 // Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as
 // those of terms enough are, or without totals brought to that scale.
 __device__ __forceinline__ void choose_scale(Sums (&sums)[2][2], Held& held, const unsigned char* stage,
@@ -561,10 +454,6 @@ __device__ __forceinline__ void choose_scale(Sums (&sums)[2][2], Held& held, con
   if (__ballot_sync(4294967295u, held.rows > 0 && !fits ? 1 : 0) != 0) { put_away(sums, held, totals); }
   held.exponent = exponent;
 }
-
-// Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.
-__device__ __forceinline__ int place_of_row(int row) { return row * 40; }
-
 // The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the
 // first of a phase begin its sums, where `later` is 0.
 __device__ __forceinline__ void multiply_taps(Sums (&sums)[2][2], const Run& run, unsigned long long weights, int row,
@@ -578,10 +467,9 @@ __device__ __forceinline__ void multiply_taps(Sums (&sums)[2][2], const Run& run
   multiply_part(sums, 0, run, 2, wgmma_descriptor_move(weights, 10240), 1, high);  // tap 5 of a row
   multiply_part(sums, 0, run, 1, wgmma_descriptor_move(weights, 12288), 1, high);  // tap 6 of a row
 }
-
 // All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.
-// With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of
-// the stage before are done, that this one has been, unless the chunk is the `first` of a tile.
+// With resident weights it says at `empty` that the stage has been read; else at `previous` that the stage before has
+// been, as soon as its products are done, unless the chunk is the `first` of a tile.
 __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2], Held& held, const unsigned int* rows,
                                                const unsigned char* weights, float4* totals, unsigned long long* empty,
                                                unsigned int zero) {
@@ -589,8 +477,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
   int later = held.rows > 0 ? 1 : 0;
   Words words[2];
   load_words(words, rows, 1);
-#pragma unroll
-  for (int row = 0; row < 3; ++row) {
+  _Pragma("unroll") for (int row = 0; row < 3; ++row) {
     if (row != 0) {
       if (held.rows == 2) { put_away(sums, held, totals); }
       later = held.rows > 0 ? 1 : 0;
@@ -600,8 +487,8 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
     wgmma_fence();
     multiply_taps(sums, runs[0], operands, row, later, false);
     wgmma_commit();
-    load_words(words, rows + place_of_row(row), 0);  // while these products run, where there are registers for it
-    wgmma_wait(1);                                   // the run of the other part may be overwritten
+    load_words(words, rows + row * 40, 0);  // while these products run, where there are registers for it
+    wgmma_wait(1);                          // the run of the other part may be overwritten
     arrange(runs[1], words[0], zero, row == 0);
     if (row == 2) {
       release(empty, ((word_of_all(words[0]) | static_cast<unsigned int>(held.exponent)) & zero) == 0);
@@ -609,98 +496,71 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
     wgmma_fence();
     multiply_taps(sums, runs[1], operands, row, later, true);
     wgmma_commit();
-    if (row != 2) { load_words(words, rows + place_of_row(row + 1), 1); }
+    if (row != 2) { load_words(words, rows + (row + 1) * 40, 1); }
     wgmma_wait(1);
   }
 }
 
-// A thread's piece: two channels of kWide positions, with channels last four of one.
 using Piece = float[8];
-
-// Where the thread's i-th piece begins, behind its first one.
-__device__ int place_of_piece(int i) { return i / 7 * 6464 + i % 7 * 64; }
-
-// Whether there is one.
-__device__ __forceinline__ bool has_piece(int i, int thread) { return i < 7 && i % 7 * 16 + thread % 16 < 100; }
-
-// Takes a piece to registers; zeros where there is none.
-__device__ __forceinline__ void load_piece(Piece& piece, const float* from, bool exists) {
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const float4 v = exists ? *reinterpret_cast<const float4*>(from + half * 404) : make_float4(0, 0, 0, 0);
+__device__ __forceinline__ bool has_piece(int i, int thread) { return i < 7 && i * 16 + thread % 16 < 100; }
+// Takes the i-th of a thread's pieces to registers; zeros where there is none.
+__device__ __forceinline__ void load_piece(Piece& piece, const float* own, int i, int thread) {
+  const bool exists = i < 7 && i * 16 + thread % 16 < 100;
+  _Pragma("unroll") for (int half = 0; half < 2; ++half) {
+    const float* from = own + i * 64 + half * 404;
+    const float4 v = exists ? *reinterpret_cast<const float4*>(from) : make_float4(0, 0, 0, 0);
     piece[half * 4] = v.x;
     piece[half * 4 + 1] = v.y;
     piece[half * 4 + 2] = v.z;
     piece[half * 4 + 3] = v.w;
   }
 }
-
 // Splits a piece, and puts its parts where it was.
-__device__ __forceinline__ void store_piece_split(float* to, const Piece& piece, float scale) {
-  unsigned int* words = reinterpret_cast<unsigned int*>(to);
+__device__ __forceinline__ void store_piece_split(float* own, int i, const Piece& piece, float scale) {
+  unsigned int* words = reinterpret_cast<unsigned int*>(own + i * 64);
   SplitPair pairs[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) { pairs[i] = split_pair(piece[i], piece[4 + i], scale); }
+  _Pragma("unroll") for (int i = 0; i < 4; ++i) { pairs[i] = split_pair(piece[i], piece[4 + i], scale, false); }
   *reinterpret_cast<uint4*>(words) = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
   *reinterpret_cast<uint4*>(words + 404) = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
 }
-
+// The largest magnitude of a thread's pieces of an image. NaN don't count.
 __device__ __forceinline__ float largest_of_pieces(const float* own, int thread) {
   float most[2] = {0, 0};
-#pragma unroll
-  for (int batch = 0; batch < 7; batch += 4) {
+  _Pragma("unroll") for (int batch = 0; batch < 7; batch += 4) {
     Piece pieces[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      load_piece(pieces[i], own + place_of_piece(batch + i), has_piece(batch + i, thread));
-    }
-#pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      const int piece = i / 8;
-      const int v = i % 8;
-      most[i % 2] = fmaxf(most[i % 2], fabsf(pieces[piece][v]));
-    }
+    _Pragma("unroll") for (int i = 0; i < 4; ++i) { load_piece(pieces[i], own, batch + i, thread); }
+    _Pragma("unroll") for (int i = 0; i < 32; ++i) { most[i % 2] = fmaxf(most[i % 2], fabsf(pieces[i / 8][i % 8])); }
   }
   return fmaxf(most[0], most[1]);
 }
-
 // The same of what is finite, which is seldom asked for: piece by piece.
 __device__ __forceinline__ float largest_finite_of_pieces(const float* own, int thread) {
   float most = 0;
-#pragma unroll 1
-  for (int i = 0; i < 7; ++i) {
+  _Pragma("unroll 1") for (int i = 0; i < 7; ++i) {
     Piece piece;
-    load_piece(piece, own + place_of_piece(i), has_piece(i, thread));
-#pragma unroll
-    for (int v = 0; v < 8; ++v) { most = larger_finite(most, piece[v]); }
+    load_piece(piece, own, i, thread);
+    _Pragma("unroll") for (int v = 0; v < 8; ++v) { most = larger_finite(most, piece[v]); }
   }
   return most;
 }
-
 // Splits a thread's pieces of an image. Those that the last thread lacks, if not others too, are done one by one.
 __device__ __forceinline__ void split_pieces(float* own, int thread, float scale) {
-#pragma unroll
-  for (int batch = 0; batch < 7; batch += 4) {
+  _Pragma("unroll") for (int batch = 0; batch < 7; batch += 4) {
     Piece pieces[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      load_piece(pieces[i], own + place_of_piece(batch + i), has_piece(batch + i, 127));
-    }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    _Pragma("unroll") for (int i = 0; i < 4; ++i) { load_piece(pieces[i], own, batch + i, 127); }
+    _Pragma("unroll") for (int i = 0; i < 4; ++i) {
       if (has_piece(batch + i, 127)) {
-        store_piece_split(own + place_of_piece(batch + i), pieces[i], scale);
+        store_piece_split(own, batch + i, pieces[i], scale);
       } else if (has_piece(batch + i, thread)) {
-        load_piece(pieces[i], own + place_of_piece(batch + i), true);
-        store_piece_split(own + place_of_piece(batch + i), pieces[i], scale);
+        load_piece(pieces[i], own, batch + i, thread);
+        store_piece_split(own, batch + i, pieces[i], scale);
       }
     }
   }
 }
-
-// Looks for the largest magnitudes of the oldest stage under way, of this chunk of a tile, splits it where that is the
-// producers' work, and says that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image
-// in the chunk before, `kept`. Where there are infinities, finite magnitudes are looked for anew.
+// Looks for the largest magnitudes of the oldest stage under way, splits it where that is the producers' work, and says
+// that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image in the chunk before,
+// `kept`. Where there are infinities, finite magnitudes are looked for anew.
 __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
                                              unsigned long long* landed, int& oldest, unsigned int& parity, int& chunk,
                                              int& kept, int thread) {
@@ -779,8 +639,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
       Copy copy = find_copy(x, tile.image, 0, tile.m_y - 1, tile.m_x - 4, warp - 8);
-      // stages that may have something beside the tile's rows
-      int uncleared = has_gaps(tile.m_y - 1, tile.m_x - 4) ? 4 : 0;
+      int uncleared = has_gaps(tile.m_y - 1, tile.m_x - 4) ? 4 : 0;  // stages that may have something beside rows
       for (int chunk = 0; chunk < 2; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * 25888;

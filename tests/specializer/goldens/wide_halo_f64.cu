@@ -10,25 +10,21 @@ __device__ __forceinline__ double activate(double value) {
 
 // What one thread accumulates for one phase.
 using Sums = double[2][1][1];
-
 // One tap of one input channel whose rows are not staged: every read is checked against the image.
 // `x` is the channel's first element, (iy, ix) the input of the thread's first position.
 __device__ __forceinline__ void multiply_add_unstaged(Sums& sums, const double* __restrict__ x, int iy, int ix,
                                                       const double* __restrict__ weights, int channels) {
   if (iy >= 0 && iy < 9 && ix >= 0 && ix < 11) {
     const double value = x[iy * 11 + ix];
-#pragma unroll
-    for (int channel = 0; channel < 2; ++channel) {
+    _Pragma("unroll") for (int channel = 0; channel < 2; ++channel) {
       if (channel < channels) { sums[channel][0][0] = fma(value, weights[channel * 9], sums[channel][0][0]); }
     }
   }
 }
-
 // Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
 // the first channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Sums& sums, double* __restrict__ y, int co, int channels, int oy, int ox) {
-#pragma unroll
-  for (int channel = 0; channel < 2; ++channel) {
+  _Pragma("unroll") for (int channel = 0; channel < 2; ++channel) {
     if (channel < channels) {
       if (oy < 841 && ox < 851) {
         const double sum = sums[channel][0][0];

@@ -107,11 +107,8 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  if (pending == 0) {
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-  } else {
-    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-  }
+  if (pending == 0) { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+  if (pending == 1) { asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); }
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
@@ -157,7 +154,6 @@ __device__ __forceinline__ void meet() {
   cluster_arrive();
   cluster_wait();
 }
-
 // Fills the stages in turn, each when its readers have left it.
 __device__ __forceinline__ void produce(unsigned char* base, unsigned long long* full, unsigned long long* empty,
                                         const TensorMap& map_a, const TensorMap& map_b, int row0, int column0) {
@@ -173,7 +169,6 @@ __device__ __forceinline__ void produce(unsigned char* base, unsigned long long*
     tensor_load_multicast_2d(b + half * 128, map_b, &full[stage], 3, step * 32, column0 + half);
   }
 }
-
 // d += a * b over one stage: four products deep.
 __device__ __forceinline__ void multiply(float (&d)[32], const unsigned char* a, const unsigned char* b) {
   const unsigned long long a_descriptor = wgmma_descriptor(a, 16, 1024, 128);
@@ -189,7 +184,6 @@ __device__ __forceinline__ void multiply(float (&d)[32], const unsigned char* a,
   wgmma_m64n64k8_tf32_ss(d, wgmma_descriptor_move(a_descriptor, 96), wgmma_descriptor_move(b_descriptor, 96), 1);
   wgmma_commit();
 }
-
 // One thread of each warp says that it has left a stage, to all blocks that filled it.
 __device__ __forceinline__ void release(unsigned long long* empty) {
   const unsigned int lane = lane_id();
@@ -222,8 +216,7 @@ extern "C" __global__ void __launch_bounds__(384)
   } else {
     setmaxnreg_increase_232();
     float d[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i) {
+    _Pragma("unroll") for (int i = 0; i < 32; ++i) {
       d[i] = 0;
       wgmma_pin(d[i]);
     }
@@ -238,8 +231,7 @@ extern "C" __global__ void __launch_bounds__(384)
     wgmma_wait(0);
     const int row = row0 + (group - 1) * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
     const int column = column0 + threadIdx.x % 4 * 2;
-#pragma unroll
-    for (int i = 0; i < 32; ++i) {
+    _Pragma("unroll") for (int i = 0; i < 32; ++i) {
       wgmma_pin(d[i]);
       out[(row + i / 2 % 2 * 8) * 256 + column + i / 4 * 8 + i % 2] = d[i];
     }
