@@ -76,7 +76,7 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
         for (int i = 0; i < kStoredColumns / 4; ++i) {
           const int channel = own_channel(co, i);
           if (P::out_channels % P::columns == 0 || channel < P::out_channels) {
-            Element* to = P::split ? corner + (static_cast<long long>(own_channel(0, i)) * out_h + row) * out_w
+            Element* to = P::split ? corner + (static_cast<long long>(channels_before(i)) * out_h + row) * out_w
                                    : y + (static_cast<long long>(channel) * out_h + oy) * out_w;
 #pragma unroll
             for (int first = 0; first < P::run * P::stride_w; first += P::store) {

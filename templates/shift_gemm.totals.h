@@ -94,19 +94,19 @@ __device__ inline int own_exponent(const Held& held, int image) {
 //
 // What isn't finite in x makes all of its row so, and in the weights all of its column.
 __device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[kSums][kTiles]) {
-  int finite = 1;
+  bool finite = true;
 #pragma unroll
   for (int part = 0; part < kPhaseSums; ++part) {
 #pragma unroll
-    for (int column = 0; column < kProductColumns / 4; ++column) {
-      finite &= is_finite(sums[part][0][column / 2 * 4 + column % 2]) ? 1 : 0;
+    for (int i = 0; i < kProductColumns / 4; ++i) {
+      finite &= is_finite(sums[part][0][i / 2 * 4 + i % 2]);
     }
 #pragma unroll
-    for (int row = 1; row < 2 * kTiles; ++row) {
-      finite &= is_finite(sums[part][row / 2][row % 2 * 2]) ? 1 : 0;
+    for (int i = 1; i < 2 * kTiles; ++i) {
+      finite &= is_finite(sums[part][i / 2][i % 2 * 2]);
     }
   }
-  if (finite == 0) {
+  if (!finite) {
 #pragma unroll
     for (int i = 0; i < kPhaseSums * kTileSums; ++i) {
       float& low = sum_at(sums, kPhaseSums * kTileSums + i);

@@ -297,7 +297,7 @@ Term Evaluator::evaluate_member(const Expression& e) {
 }
 
 std::optional<Scalar> Evaluator::builtin_type(std::string_view name, const std::vector<Term>& arguments) {
-  if (name == "__float_as_uint") {
+  if (name == "__float_as_uint" || name == "__reduce_max_sync") {
     return Scalar::kUnsigned;
   }
   if (name == "__float_as_int") {
@@ -418,7 +418,11 @@ Term Evaluator::evaluate_call(const Expression& e) {
       return std::move(*inlined);
     }
     Term out = node(Kind::kCall, version.name, resolve(function->type), std::move(kept));
-    out.only_computes = does_nothing(version.body);
+    out.only_computes = std::ranges::all_of(version.body, [](const Residual& r) {
+      return (r.kind == Residual::Kind::kDeclare || r.kind == Residual::Kind::kReturn)
+                 ? std::ranges::all_of(r.terms, is_pure)
+                 : does_nothing({r});
+    });
     return out;
   }
   if (const Primitive* primitive = globals_.primitive(e.text)) {

@@ -67,15 +67,18 @@ bool hands_on(const Version& version) {
 /// What a call gives, in its place, where the function is one expression and its template says that it needs no name:
 /// by `inline`, or as it is constexpr. Functions that only hand on need none either.
 std::optional<Term> Evaluator::inline_call(const Version& version, const std::vector<Term>& arguments) {
-  if (version.body.size() != 1 || version.body[0].kind != Residual::Kind::kReturn ||
+  const bool is_statement = version.body.size() == 1 && version.body[0].kind == Residual::Kind::kExpression;
+  if (version.body.size() != 1 || (!is_statement && version.body[0].kind != Residual::Kind::kReturn) ||
       version.body[0].terms.size() != 1) {
     return std::nullopt;
   }
   const Term& result = version.body[0].terms[0];
   const bool needs_no_name =
       version.function->attributes == "inline" || version.function->kind == Function::Kind::kConstexpr;
-  if ((!needs_no_name && !hands_on(version)) || result.scalar != scalar(version.type) || !result.scalar ||
-      (needs_no_name && !is_pure(result))) {
+  const bool gives_same =
+      is_statement ? version.type.name == "void" : result.scalar && result.scalar == scalar(version.type);
+  if ((!needs_no_name && (is_statement || !hands_on(version))) || !gives_same ||
+      (needs_no_name && !is_statement && !is_pure(result))) {
     return std::nullopt;
   }
   Values values;

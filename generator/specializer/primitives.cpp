@@ -171,7 +171,6 @@ std::vector<PrimitiveNeed> make_table() {
   add("convert", Chip::kAny, {"half_to_float", "float_to_half", "bfloat16_to_float", "float_to_bfloat16"});
   add("convert", Chip::kSm80, {"float_to_tf32", "floats_to_half2", "floats_to_bfloat162"});
   add("warp", Chip::kAny, {"lane_id", "warp_uniform", "warp_sum"});
-  add("warp", Chip::kSm80, {"warp_max"});
   add("warp", Chip::kSm90, {"elect_one"});
   add("async_copy", Chip::kSm80,
       {"async_copy_4", "async_copy_8", "async_copy_16", "async_copy_16_l1", "async_copy_commit", "async_copy_wait",

@@ -50,6 +50,7 @@ extern const __device__ dim3 gridDim;
 __device__ void __syncthreads();
 __device__ void __syncwarp(unsigned int mask = 0xffffffffu);
 __device__ unsigned int __ballot_sync(unsigned int mask, int predicate);
+__device__ unsigned int __reduce_max_sync(unsigned int mask, unsigned int value);
 __device__ int __popc(unsigned int bits);
 __device__ void __trap();
 __device__ size_t __cvta_generic_to_shared(const void* pointer);

@@ -12,8 +12,8 @@ __device__ __forceinline__ void* shared_memory() {
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
 //
 // The value is good for computing alignment and descriptors; it stays the same for the block's life.
-__device__ __forceinline__ unsigned int shared_address(const void* pointer) {
-  return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
 }
 
 // The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared

@@ -17,7 +17,7 @@ __device__ __forceinline__ float larger_finite(float most, float value) {
 
 // The largest of a warp's values, none of them negative or NaN: their bits are in the same order. Collective.
 __device__ __forceinline__ float largest_of_warp(float value) {
-  return __uint_as_float(warp_max(__float_as_uint(value)));
+  return __uint_as_float(__reduce_max_sync(0xffffffffu, __float_as_uint(value)));
 }
 
 // The exponent of the scale that takes `most` to at least 2^14 and below 2^15; of denormals as far as floats go.

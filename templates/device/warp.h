@@ -1,4 +1,5 @@
-// Device primitives: what a warp's builtins don't give. Shuffles and votes are CUDA's own (__shfl_sync, __ballot_sync).
+// Device primitives: what a warp's builtins don't give. Shuffles and votes are CUDA's own (__shfl_sync, __ballot_sync,
+// __reduce_max_sync).
 #pragma once
 
 // This thread's lane, 0 to 31.
@@ -28,11 +29,4 @@ __device__ __forceinline__ float warp_sum(float value) {
     value += __shfl_xor_sync(0xffffffffu, value, distance);
   }
   return value;
-}
-
-// The largest value of the warp, in all lanes. Collective. sm_80 and later.
-__device__ __forceinline__ unsigned int warp_max(unsigned int value) {
-  unsigned int most;
-  asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(most) : "r"(value) : "memory");
-  return most;
 }

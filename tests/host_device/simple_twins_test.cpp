@@ -118,7 +118,7 @@ TEST(SimpleTwins, Warps) {
   y[3 * t] = lane_id();
   y[3 * t + 1] = warp_uniform(t);
   y[3 * t + 2] = elect_one() + 2 * elect_one();
-  largest[t] = warp_max((t * 37 % 64) << 26);
+  largest[t] = __reduce_max_sync(0xffffffffu, (t * 37 % 64) << 26);
 })");
   std::vector<float> values(64);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -163,7 +163,7 @@ TEST(SimpleTwins, Warps) {
 TEST(SimpleTwins, WarpFunctionsAreCollective) {
   const auto device = open_host({.workers = 1});
   const Array<unsigned> y(*device, 32);
-  for (const std::string call : {"elect_one()", "warp_uniform(3)", "warp_sum(1.0f)", "warp_max(1)"}) {
+  for (const std::string call : {"elect_one()", "warp_uniform(3)", "warp_sum(1.0f)", "__reduce_max_sync(0xffffffffu, 1)"}) {
     const auto message = launch(
         *device,
         source_of("extern \"C\" __global__ void kernel(unsigned int* y) {\n  if (threadIdx.x != 5) y[threadIdx.x] = " +

@@ -1,5 +1,5 @@
 (program direct
-  (digest "7d7933d39b203754ccaf8e00cbe52b081e3d6ced3bc08b9a2173efd78b90c43f")
+  (digest "a4b14cf4361013ea3f6d0a4bc0e1ddc40f373d015af028d042eaf293b5978a22")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -142,7 +142,7 @@
   (file "device/memory.h")
   (verbatim @5 dynamic_shared_memory "extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];")
   (primitive @8 (pointer void) shared_memory (uses dynamic_shared_memory) "// The block's dynamic shared memory, 16-byte aligned.\n__device__ __forceinline__ void* shared_memory() {\n  return dynamic_shared_memory;\n}")
-  (primitive @15 "unsigned int" shared_address (uses) "// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.\n__device__ __forceinline__ unsigned int shared_address(const void* pointer) {\n  return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));\n}")
+  (primitive @15 "unsigned int" shared_address (uses) "// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.\n__device__ __forceinline__ unsigned int shared_address(const void* to) {\n  return __cvta_generic_to_shared(to);\n}")
   (primitive @23 (pointer "unsigned char") shared_align (uses shared_address) "// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared\n// window.\n__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {\n  const unsigned int address = shared_address(pointer);\n  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);\n}")
   (primitive @29 "unsigned int" load_streaming_4 (uses) "// Reads 4 bytes (aligned to 4) of global memory that nobody writes while the kernel runs; not kept in L1.\n__device__ __forceinline__ unsigned int load_streaming_4(const void* from) {\n  unsigned int value;\n  asm(\"ld.global.nc.L1::no_allocate.b32 %0, [%1];\" : \"=r\"(value) : \"l\"(from));\n  return value;\n}")
   (primitive @36 uint2 load_streaming_8 (uses) "// Reads 8 bytes (aligned to 8) of global memory that nobody writes while the kernel runs; not kept in L1.\n__device__ __forceinline__ uint2 load_streaming_8(const void* from) {\n  uint2 value;\n  asm(\"ld.global.nc.L1::no_allocate.v2.b32 {%0, %1}, [%2];\" : \"=r\"(value.x), \"=r\"(value.y) : \"l\"(from));\n  return value;\n}")

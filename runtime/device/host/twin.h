@@ -407,9 +407,9 @@ __forceinline__ float warp_sum(float value) {
   return value;
 }
 
-__forceinline__ unsigned int warp_max(unsigned int value) {
+__forceinline__ unsigned int __reduce_max_sync(unsigned int mask, unsigned int value) {
   for (int distance = 16; distance > 0; distance /= 2) {
-    value = max(value, __shfl_xor_sync(0xffffffffu, value, distance));
+    value = max(value, __shfl_xor_sync(mask, value, distance));
   }
   return value;
 }
