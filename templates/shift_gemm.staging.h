@@ -3,7 +3,7 @@
 #pragma once
 
 // One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
-__device__ __forceinline__ void copy(Element* to, const Element* from, int bytes) {
+__device__ inline void copy(Element* to, const Element* from, int bytes) {
   if (P::copy_bytes == 16) {
     async_copy_16(to, from, bytes);
   } else if (P::copy_bytes == 8) {

@@ -57,7 +57,7 @@ __device__ __forceinline__ unsigned int high_halves(unsigned int a, unsigned int
 }
 
 // Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
-__device__ __forceinline__ void store_together(Parameters::Element* to, const float (&values)[Parameters::store]) {
+__device__ inline void store_together(Parameters::Element* to, const float (&values)[Parameters::store]) {
   if (Parameters::type == kWgmmaTf32) {
     if (Parameters::store == 4) {
       store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),

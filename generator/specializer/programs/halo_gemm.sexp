@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "4344b1a0ced21aefe589ceb54a1bbd24f288b9b989c0ac56b228b1dec7c7bb2a")
+  (digest "9b89064b8d0baa1b8f7b1b649fc8724c27113e65fa621147d8906fb24b2740c1")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -246,7 +246,7 @@
     (return @1 (| (>> a 16) (& b 4294901760u))))
   (function @60 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
-    (attributes "__forceinline__")
+    (attributes "inline")
     (argument (pointer P::Element) to)
     (argument (reference (array (const float) P::store)) values)
     (if @1 (== P::type kWgmmaTf32)

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "321d27da55006a84719e285fe9e9d6d677f68722b7790b11285568cd677b3269")
+  (digest "ab5f9f84607f0a79f2fcc154a7bb8d1af23a49b2d0e49c698ef1d6f8c22b0e9f")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -228,7 +228,7 @@
     (return @1 (| (>> a 16) (& b 4294901760u))))
   (function @60 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
-    (attributes "__forceinline__")
+    (attributes "inline")
     (argument (pointer P::Element) to)
     (argument (reference (array (const float) P::store)) values)
     (if @1 (== P::type kWgmmaTf32)

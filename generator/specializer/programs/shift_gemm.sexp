@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "aac9e435272f79c2920fed4eef0abcd4f116f5ffa1c13fa77d13ee2e44c2e286")
+  (digest "751f77ca4f2862526bd73e35f804b10b53ecba86c20b8ecf2bee2855753a9256")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -260,7 +260,7 @@
     (return @1 (| (>> a 16) (& b 4294901760u))))
   (function @60 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
-    (attributes "__forceinline__")
+    (attributes "inline")
     (argument (pointer P::Element) to)
     (argument (reference (array (const float) P::store)) values)
     (if @1 (== P::type kWgmmaTf32)
@@ -751,7 +751,7 @@
   (file "shift_gemm.staging.h")
   (function @6 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
-    (attributes "__forceinline__")
+    (attributes "inline")
     (argument (pointer Element) to)
     (argument (pointer (const Element)) from)
     (argument int bytes)
