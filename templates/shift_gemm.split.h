@@ -39,20 +39,14 @@ __device__ inline bool has_piece(int i, int thread) {
 
 // Takes the i-th of a thread's pieces to registers; zeros where there is none.
 __device__ __forceinline__ void load_piece(Piece& piece, const float* own, int i, int thread) {
-  const bool exists = has_piece(i, thread);
 #pragma unroll
-  for (int half = 0; half < (P::channels_last ? 1 : 2); ++half) {
-    const float* from = own + place_of_piece(i) + half * kChannelPitch;
-    if (kWide == 4) {
-      const float4 v = exists ? *reinterpret_cast<const float4*>(from) : make_float4(0, 0, 0, 0);
-      piece[half * 4] = v.x;
-      piece[half * 4 + 1] = v.y;
-      piece[half * 4 + 2] = v.z;
-      piece[half * 4 + 3] = v.w;
-    } else {
-      const float2 v = exists ? *reinterpret_cast<const float2*>(from) : make_float2(0, 0);
-      piece[half * 2] = v.x;
-      piece[half * 2 + 1] = v.y;
+  for (int v = 0; v < kPieceValues; ++v) {
+    piece[v] = 0;
+  }
+  if (has_piece(i, thread)) {
+#pragma unroll
+    for (int v = 0; v < kPieceValues; ++v) {
+      piece[v] = own[place_of_piece(i) + (P::channels_last ? v : v / kWide * kChannelPitch + v % kWide)];
     }
   }
 }
@@ -175,7 +169,7 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
   for (int i = 0; i < kSplitImages; ++i) {
     const float* image = pieces + i * (kByImages ? kProducers / 32 : 1) * kImagePitch;
     float most = largest_of_warp(largest_of_pieces(image, own));
-    if (most == __int_as_float(0x7f800000)) {
+    if (!is_finite(most)) {
       most = largest_of_warp(largest_finite_of_pieces(image, own));
     }
     if (thread % 32 == 0) {

@@ -59,9 +59,10 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
                   float values[P::store];
 #pragma unroll
                   for (int i = 0; i < P::store; ++i) {
-                    const int d = (first + i) / 2 * 4 + position % 2 * 2 + (first + i) % 2;
                     values[i] = finish(kAllHaveTaps || has_taps(phase)
-                                           ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) + d]
+                                           ? sums[phase / kMerged][position / 2]
+                                                 [phase % kMerged * (P::columns / 2) + (first + i) / 2 * 4 +
+                                                  position % 2 * 2 + (first + i) % 2]
                                            : 0,
                                        kShifts ? shifts[first + i] : 0);
                   }
@@ -87,9 +88,9 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
                 for (int v = 0; v < P::store; ++v) {
                   const int position = (first + v) / P::stride_w;
                   const int phase = row * P::stride_w + (first + v) % P::stride_w;
-                  const int d = i / 2 * 4 + position % 2 * 2 + i % 2;
                   values[v] = finish(kAllHaveTaps || has_taps(phase)
-                                         ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) + d]
+                                         ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) +
+                                                                               i / 2 * 4 + position % 2 * 2 + i % 2]
                                          : 0,
                                      kShifts ? shifts[i] : 0);
                 }

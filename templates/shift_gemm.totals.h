@@ -11,13 +11,11 @@
 // are left out: their loads would be under way when the stage is given back.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, bool is_read) {
 #pragma unroll
-  for (int i = 0; i < kRun - 1; ++i) {
-    if (kAllTaken || is_taken(i)) {
-#pragma unroll
-      for (int word = 0; word < 4; ++word) {
-        run[i][word] = words[word / 2][i + word % 2] | (is_read ? run[i][word] & zero : word % 2 == 1 ? zero : 0);
-        wgmma_pin_operand(run[i][word]);
-      }
+  for (int i = 0; i < 4 * (kRun - 1); ++i) {
+    if (kAllTaken || is_taken(i / 4)) {
+      unsigned int& word = run[i / 4][i % 4];
+      word = words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0);
+      wgmma_pin_operand(word);
     }
   }
 }

@@ -122,7 +122,7 @@ std::string wgmma_text(const Wgmma& wgmma) {
   text += fmt::format(
       "__device__ __forceinline__ void {}(float (&d)[{}], {}, unsigned long long b,\n    int accumulate) {{\n",
       wgmma_name(wgmma), count, wgmma.a_in_registers ? "const unsigned int (&a)[4]" : "unsigned long long a");
-  text += fmt::format("  asm volatile(\n      \"{{ .reg .pred p; setp.ne.b32 p, %{}, 0; ", b + 1);
+  text += fmt::format("  asm volatile(\"{{ .reg .pred p; setp.ne.b32 p, %{}, 0; ", b + 1);
   text += fmt::format("wgmma.mma_async.sync.aligned.{}.f32.{}.{} \"\n", shape, type, type);
   for (int first = 0; first < count; first += kOperandsPerLine) {
     const int here = std::min(kOperandsPerLine, count - first);

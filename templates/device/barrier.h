@@ -86,13 +86,12 @@ __device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, u
 //
 // It acquires what mbarrier_test() does. From sm_90.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  do {
+  for (unsigned int complete = 0; complete == 0;) {
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
                  : "=r"(complete)
                  : "r"(shared_address(barrier)), "r"(parity)
                  : "memory");
-  } while (complete == 0);
+  }
 }
 
 // mbarrier_wait() for sm_80 and later: asks again and again.

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "751f77ca4f2862526bd73e35f804b10b53ecba86c20b8ecf2bee2855753a9256")
+  (digest "266c56be0fd8183f2aa524674f5c54159d0cf3ce2cb9b5d820ace79beaebff6b")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -171,11 +171,11 @@
   (primitive @55 void mbarrier_arrive_remote (uses shared_address) "// Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.\n__device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {\n  asm volatile(\n      \"{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; \"\n      \"}\" ::\"r\"(shared_address(barrier)),\n      \"r\"(rank)\n      : \"memory\");\n}")
   (primitive @66 bool mbarrier_test (uses shared_address) "// Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait.\n__device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  asm volatile(\"{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n               : \"=r\"(complete)\n               : \"r\"(shared_address(barrier)), \"r\"(parity)\n               : \"memory\");\n  return complete != 0;\n}")
   (primitive @76 bool mbarrier_try_wait (uses shared_address) "// Whether the phase of this parity is complete; may wait a while, as long as the chip likes, before it says no.\n__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n               : \"=r\"(complete)\n               : \"r\"(shared_address(barrier)), \"r\"(parity)\n               : \"memory\");\n  return complete != 0;\n}")
-  (primitive @88 void mbarrier_wait (uses shared_address) "// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.\n__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n                 : \"=r\"(complete)\n                 : \"r\"(shared_address(barrier)), \"r\"(parity)\n                 : \"memory\");\n  } while (complete == 0);\n}")
-  (primitive @99 void mbarrier_poll (uses mbarrier_test) "// mbarrier_wait() for sm_80 and later: asks again and again.\n__device__ __forceinline__ void mbarrier_poll(unsigned long long* barrier, unsigned int parity) {\n  while (!mbarrier_test(barrier, parity)) {\n  }\n}")
-  (primitive @105 void mbarrier_wait_cluster (uses shared_address) "// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.\n__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\n        \"{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n        : \"=r\"(complete)\n        : \"r\"(shared_address(barrier)), \"r\"(parity)\n        : \"memory\");\n  } while (complete == 0);\n}")
-  (primitive @120 void named_barrier_sync (uses) "// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.\n__device__ __forceinline__ void named_barrier_sync(int id, int threads) {\n  asm volatile(\"barrier.sync.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
-  (primitive @125 void named_barrier_arrive (uses) "// Comes to barrier `id` without waiting; the `threads` of all who meet there must be equal.\n__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {\n  asm volatile(\"barrier.arrive.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
+  (primitive @88 void mbarrier_wait (uses shared_address) "// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.\n__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {\n  for (unsigned int complete = 0; complete == 0;) {\n    asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n                 : \"=r\"(complete)\n                 : \"r\"(shared_address(barrier)), \"r\"(parity)\n                 : \"memory\");\n  }\n}")
+  (primitive @98 void mbarrier_poll (uses mbarrier_test) "// mbarrier_wait() for sm_80 and later: asks again and again.\n__device__ __forceinline__ void mbarrier_poll(unsigned long long* barrier, unsigned int parity) {\n  while (!mbarrier_test(barrier, parity)) {\n  }\n}")
+  (primitive @104 void mbarrier_wait_cluster (uses shared_address) "// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.\n__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\n        \"{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n        : \"=r\"(complete)\n        : \"r\"(shared_address(barrier)), \"r\"(parity)\n        : \"memory\");\n  } while (complete == 0);\n}")
+  (primitive @119 void named_barrier_sync (uses) "// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.\n__device__ __forceinline__ void named_barrier_sync(int id, int threads) {\n  asm volatile(\"barrier.sync.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
+  (primitive @124 void named_barrier_arrive (uses) "// Comes to barrier `id` without waiting; the `threads` of all who meet there must be equal.\n__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {\n  asm volatile(\"barrier.arrive.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
   (file "device/cluster.h")
   (primitive @9 "unsigned int" cluster_rank (uses) "// This block's number in its cluster.\n__device__ __forceinline__ unsigned int cluster_rank() {\n  unsigned int rank;\n  asm(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\n  return rank;\n}")
   (primitive @16 "unsigned int" cluster_size (uses) "// How many blocks the cluster has.\n__device__ __forceinline__ unsigned int cluster_size() {\n  unsigned int size;\n  asm(\"mov.u32 %0, %%cluster_nctarank;\" : \"=r\"(size));\n  return size;\n}")
@@ -1253,27 +1253,25 @@
                           (then
                             (declare @21 (array float P::store) values)
                             (for @23 (pragma "unroll") (declare @23 int i 0) (< i P::store) (++ i)
-                              (declare @24 (const int) d (+ (+ (* (/ (+ first i) 2) 4) (* (% position 2) 2)) (% (+ first i) 2)))
-                              (do @25 (= (at values i) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) (? kShifts (at shifts (+ first i)) 0)))))
-                            (do @30 (call store_together (+ (+ y (* (+ (* (static_cast "long long" oy) out_w) ox) kOutChannels)) channel) values))))))))))
+                              (do @24 (= (at values i) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (+ (+ (* (% phase kMerged) (/ P::columns 2)) (* (/ (+ first i) 2) 4)) (* (% position 2) 2)) (% (+ first i) 2))) 0) (? kShifts (at shifts (+ first i)) 0)))))
+                            (do @31 (call store_together (+ (+ y (* (+ (* (static_cast "long long" oy) out_w) ox) kOutChannels)) channel) values))))))))))
             (else
-              (for @38 (pragma "unroll") (declare @38 int i 0) (< i (/ kStoredColumns 4)) (++ i)
-                (declare @39 (const int) channel (call own_channel co i))
-                (if @40 (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels))
+              (for @39 (pragma "unroll") (declare @39 int i 0) (< i (/ kStoredColumns 4)) (++ i)
+                (declare @40 (const int) channel (call own_channel co i))
+                (if @41 (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels))
                   (then
-                    (declare @41 (pointer Element) to (? P::split (+ corner (* (+ (* (static_cast "long long" (call channels_before i)) out_h) row) out_w)) (+ y (* (+ (* (static_cast "long long" channel) out_h) oy) out_w))))
-                    (for @44 (pragma "unroll") (declare @44 int first 0) (< first (* P::run P::stride_w)) (+= first P::store)
-                      (declare @45 (const int) ox (+ (* m_x P::stride_w) first))
-                      (if @46 (< ox out_w)
+                    (declare @42 (pointer Element) to (? P::split (+ corner (* (+ (* (static_cast "long long" (call channels_before i)) out_h) row) out_w)) (+ y (* (+ (* (static_cast "long long" channel) out_h) oy) out_w))))
+                    (for @45 (pragma "unroll") (declare @45 int first 0) (< first (* P::run P::stride_w)) (+= first P::store)
+                      (declare @46 (const int) ox (+ (* m_x P::stride_w) first))
+                      (if @47 (< ox out_w)
                         (then
-                          (declare @47 (array float P::store) values)
-                          (for @49 (pragma "unroll") (declare @49 int v 0) (< v P::store) (++ v)
-                            (declare @50 (const int) position (/ (+ first v) P::stride_w))
-                            (declare @51 (const int) phase (+ (* row P::stride_w) (% (+ first v) P::stride_w)))
-                            (declare @52 (const int) d (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2)))
-                            (do @53 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (* (% phase kMerged) (/ P::columns 2)) d)) 0) (? kShifts (at shifts i) 0)))))
-                          (do @58 (call store_together (+ to (? P::split first ox)) values))))))))))))))
-  (function @109 device void put_outputs
+                          (declare @48 (array float P::store) values)
+                          (for @50 (pragma "unroll") (declare @50 int v 0) (< v P::store) (++ v)
+                            (declare @51 (const int) position (/ (+ first v) P::stride_w))
+                            (declare @52 (const int) phase (+ (* row P::stride_w) (% (+ first v) P::stride_w)))
+                            (do @53 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (+ (+ (* (% phase kMerged) (/ P::columns 2)) (* (/ i 2) 4)) (* (% position 2) 2)) (% i 2))) 0) (? kShifts (at shifts i) 0)))))
+                          (do @59 (call store_together (+ to (? P::split first ox)) values))))))))))))))
+  (function @110 device void put_outputs
     (comment "Puts a thread's outputs of one row, of a phase row and of two channels from its i-th on, to the exchange.")
     (attributes "__forceinline__")
     (argument (reference (array (array (const Sums) kTiles) kSums)) sums)
@@ -1295,7 +1293,7 @@
             (do @20 (= (* (reinterpret_cast (pointer float2) (+ place v))) (call make_float2 (at values v) (at values (+ v 1))))))
           (else
             (do @22 (= (* (reinterpret_cast (pointer "unsigned int") (+ place v))) (call pair (at values v) (at values (+ v 1))))))))))
-  (function @140 device void store_exchanged
+  (function @141 device void store_exchanged
     (comment "Stores a warp's outputs through the exchange, eight channels at a time: adjacent lanes store adjacent pieces.")
     (attributes "__forceinline__")
     (argument (reference (array (array (const Sums) kTiles) kSums)) sums)
@@ -1366,13 +1364,13 @@
     (argument (reference (const Words)) words)
     (argument "unsigned int" zero)
     (argument bool is_read)
-    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (- kRun 1)) (++ i)
-      (if @3 (|| kAllTaken (call is_taken i))
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* 4 (- kRun 1))) (++ i)
+      (if @3 (|| kAllTaken (call is_taken (/ i 4)))
         (then
-          (for @5 (pragma "unroll") (declare @5 int word 0) (< word 4) (++ word)
-            (do @6 (= (at (at run i) word) (| (at (at words (/ word 2)) (+ i (% word 2))) (? is_read (& (at (at run i) word) zero) (? (== (% word 2) 1) zero 0)))))
-            (do @7 (call wgmma_pin_operand (at (at run i) word))))))))
-  (function @28 device void load_words
+          (declare @4 (reference "unsigned int") word (at (at run (/ i 4)) (% i 4)))
+          (do @5 (= word (| (at (at words (/ (% i 4) 2)) (+ (/ i 4) (% i 2))) (? is_read (& word zero) (? (== (% i 2) 1) zero 0)))))
+          (do @6 (call wgmma_pin_operand word))))))
+  (function @26 device void load_words
     (comment "Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones.")
     (attributes "__forceinline__")
     (argument (reference (array Words 2)) words)
@@ -1387,7 +1385,7 @@
             (then
               (do @6 (= (at (at (at words 0) (/ i kRun)) (% i kRun)) (at row (+ (* (% i kRun) kPixelPitch) (* (/ i kRun) 2)))))
               (do @7 (= (at (at (at words 1) (/ i kRun)) (% i kRun)) (at row (+ (+ (* (% i kRun) kPixelPitch) (* (/ i kRun) 2)) 1))))))))))
-  (function @43 device "unsigned int" word_of_all
+  (function @41 device "unsigned int" word_of_all
     (comment "A word of which `zero` leaves nothing: what allows an arrival takes it, and so waits for the loads of these words.")
     (attributes "__forceinline__")
     (argument (reference (const Words)) words)
@@ -1395,7 +1393,7 @@
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i kRun) (++ i)
       (do @4 (|= word (| (at (at words 0) i) (at (at words 1) i)))))
     (return @6 word))
-  (function @54 device void multiply_part
+  (function @52 device void multiply_part
     (comment "A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where")
     (comment "`accumulate` is 0; or, of the `high` parts of x, with the high and the low parts of the weights, behind those.")
     (attributes "__forceinline__")
@@ -1411,24 +1409,24 @@
       (if @6 high
         (then
           (do @7 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))))
-  (constant @69 int kRows (* kSteps (call used_before kOffsetsH)))
-  (constant @70 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
-  (constant @74 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
-  (constant @75 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
-  (constant @77 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (record @80 Held
+  (constant @67 int kRows (* kSteps (call used_before kOffsetsH)))
+  (constant @68 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
+  (constant @72 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
+  (constant @73 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
+  (constant @75 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (record @78 Held
     (comment "What a thread's sums hold.")
     (field int rows (trail "of taps; 0: nothing, the next products begin them"))
     (field int exponent (trail "of the scale that x has there, in image `lane % P::tile_n` of the tile"))
     (field bool added (trail "whether the totals hold what was summed up before, of this tile"))
     (field int total (trail "of the scale that x has in them, in the thread's own image; without totals the least that sums had")))
-  (function @88 device int own_exponent
+  (function @86 device int own_exponent
     (comment "The exponent of the thread's own image of the tile.")
     (attributes "inline")
     (argument (reference (const Held)) held)
     (argument int image)
     (return @1 (? (== P::tile_n 1) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
-  (function @96 device void drop_low_of_infinite
+  (function @94 device void drop_low_of_infinite
     (comment "The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result. A row")
     (comment "and a column of a product tell whether it has any.")
     (attributes "__forceinline__")
@@ -1444,13 +1442,13 @@
         (for @15 (pragma "unroll") (declare @15 int i 0) (< i (* kPhaseSums kTileSums)) (++ i)
           (declare @16 (reference float) low (call sum_at sums (+ (* kPhaseSums kTileSums) i)))
           (do @17 (= low (? (call is_finite (call sum_at sums i)) low 0)))))))
-  (function @119 device (reference float) total_at
+  (function @117 device (reference float) total_at
     (comment "The i-th of a thread's totals, of which four lie together.")
     (attributes "__forceinline__")
     (argument (pointer float4) totals)
     (argument int i)
     (return @1 (at (reinterpret_cast (pointer float) (+ totals (* (/ i 4) kConsumers))) (% i 4))))
-  (function @124 device void bring_together
+  (function @122 device void bring_together
     (comment "Gives sums and totals one scale, the smaller one of theirs.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1464,8 +1462,8 @@
       (do @8 (= (call total_at totals i) (call scaled_by (call total_at totals i) (- less total)))))
     (do @10 (= exponent less))
     (do @11 (= total less)))
-  (constant @138 int kJoined (* kPhaseSums kTileSums))
-  (function @141 device int join_all
+  (constant @136 int kJoined (* kPhaseSums kTileSums))
+  (function @139 device int join_all
     (comment "Joins the sums of high and of low parts, and adds the thread's totals where there are any: into the place of the sums")
     (comment "of high parts. Returns the exponent of the scale that x has there.")
     (attributes "__forceinline__")
@@ -1485,7 +1483,7 @@
         (for @12 (pragma "unroll") (declare @12 int i 0) (< i kJoined) (++ i)
           (do @13 (+= (call sum_at sums i) (call total_at totals i))))))
     (return @16 exponent))
-  (function @161 device void put_away
+  (function @159 device void put_away
     (comment "Makes totals of the sums, once no products are under way; the next ones begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1501,8 +1499,8 @@
       (do @8 (= (call total_at totals i) (call sum_at sums i))))
     (do @10 (= (. held rows) 0))
     (do @11 (= (. held added) true)))
-  (constant @175 int kRunPairs (call ceil_div P::channel_run 2))
-  (function @178 device void undo_scales
+  (constant @173 int kRunPairs (call ceil_div P::channel_run 2))
+  (function @176 device void undo_scales
     (comment "Makes a tile's results of its sums, in their place. `scales` undo those of the weights, in two factors each; they and")
     (comment "the `biases` are those of the thread's first column and channel, and of what is behind.")
     (attributes "__forceinline__")
@@ -1524,8 +1522,8 @@
         (do @13 (= value (? (&& P::has_bias (! kShifts)) (call fmaf (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at shifts (% i 2))) (* (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1)))))))
     (do @17 (= (. held rows) 0))
     (do @18 (= (. held added) false)))
-  (constant @201 int kMostRaise 80)
-  (function @202 device void rescale
+  (constant @199 int kMostRaise 80)
+  (function @200 device void rescale
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
@@ -1540,7 +1538,7 @@
       (do @8 (= (call sum_at sums i) (call scaled_by (call sum_at sums i) own))))
     (do @10 (= (. held exponent) exponent))
     (do @11 (= (. held total) (call min (. held total) exponent))))
-  (function @218 device void choose_scale
+  (function @216 device void choose_scale
     (comment "Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as")
     (comment "those of terms enough are, or without totals brought to that scale.")
     (attributes "__forceinline__")
@@ -1568,26 +1566,26 @@
         (if @19 (! kHasTotals)
           (then
             (do @20 (= (. held total) exponent)))))))
-  (function @243 device void clear
+  (function @241 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
       (do @3 (= (call sum_at sums i) 0))))
-  (function @251 constexpr int offset_of_used
+  (function @249 constexpr int offset_of_used
     (comment "The offset of the row-th staged row that some tap reads; whether these follow one another in equal distances.")
     (argument int row)
     (declare @1 int offset 0)
     (while @2 (|| (! (call is_used offset)) (!= (call used_before offset) row))
       (do @3 (++ offset)))
     (return @5 offset))
-  (function @258 constexpr bool are_even
+  (function @256 constexpr bool are_even
     (declare @1 bool even true)
     (for @2 plain (declare @2 int row 0) (< row kUsedRows) (++ row)
       (do @3 (= even (&& even (== (* (call offset_of_used row) (- kUsedRows 1)) (* row (- kOffsetsH 1)))))))
     (return @5 even))
-  (constant @265 bool kEven (call are_even))
-  (constant @266 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
-  (function @270 device int place_of_row
+  (constant @263 bool kEven (call are_even))
+  (constant @264 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
+  (function @268 device int place_of_row
     (comment "Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.")
     (attributes "inline")
     (argument int row)
@@ -1602,15 +1600,15 @@
         (then
           (do @10 (= behind (- (call staged_row 0 (call offset_of_used i)) (call staged_row 0 0)))))))
     (return @13 (+ first behind)))
-  (function @287 constexpr bool are_uniform
+  (function @285 constexpr bool are_uniform
     (comment "Whether each of these has one row of taps, found by its number, and all of the same phase.")
     (declare @1 bool uniform (== kUsedRows kBlockTapRows))
     (for @2 plain (declare @2 int kh 1) (< kh kBlockTapRows) (++ kh)
       (do @3 (= uniform (&& uniform (== (call sums_of_row kh) (call sums_of_row 0))))))
     (return @5 uniform))
-  (constant @294 bool kUniform (call are_uniform))
-  (constant @295 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
-  (function @299 device void multiply_taps
+  (constant @292 bool kUniform (call are_uniform))
+  (constant @293 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
+  (function @297 device void multiply_taps
     (comment "The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the")
     (comment "first of a phase begin its sums, where `later` is 0.")
     (attributes "__forceinline__")
@@ -1637,7 +1635,7 @@
           (for @15 unrolled (declare @15 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
             (do @16 (call multiply_part sums (+ (call sums_of_row kh) (call sums_of_column kw)) run (call shift_of_tap kw) (call wgmma_descriptor_move weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
               (trail "tap {kw} of a row")))))))
-  (function @326 device void multiply_split
+  (function @324 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous` that the stage before has")
     (comment "been, as soon as its products are done, unless the chunk is the `first` of a tile.")
@@ -1836,21 +1834,13 @@
     (argument (pointer (const float)) own)
     (argument int i)
     (argument int thread)
-    (declare @1 (const bool) exists (call has_piece i thread))
-    (for @3 (pragma "unroll") (declare @3 int half 0) (< half (? P::channels_last 1 2)) (++ half)
-      (declare @4 (pointer (const float)) from (+ (+ own (call place_of_piece i)) (* half kChannelPitch)))
-      (if @5 (== kWide 4)
-        (then
-          (declare @6 (const float4) v (? exists (* (reinterpret_cast (pointer (const float4)) from)) (call make_float4 0 0 0 0)))
-          (do @7 (= (at piece (* half 4)) (. v x)))
-          (do @8 (= (at piece (+ (* half 4) 1)) (. v y)))
-          (do @9 (= (at piece (+ (* half 4) 2)) (. v z)))
-          (do @10 (= (at piece (+ (* half 4) 3)) (. v w))))
-        (else
-          (declare @12 (const float2) v (? exists (* (reinterpret_cast (pointer (const float2)) from)) (call make_float2 0 0)))
-          (do @13 (= (at piece (* half 2)) (. v x)))
-          (do @14 (= (at piece (+ (* half 2) 1)) (. v y)))))))
-  (function @61 device void store_piece_split
+    (for @2 (pragma "unroll") (declare @2 int v 0) (< v kPieceValues) (++ v)
+      (do @3 (= (at piece v) 0)))
+    (if @5 (call has_piece i thread)
+      (then
+        (for @7 (pragma "unroll") (declare @7 int v 0) (< v kPieceValues) (++ v)
+          (do @8 (= (at piece v) (at own (+ (call place_of_piece i) (? P::channels_last v (+ (* (/ v kWide) kChannelPitch) (% v kWide)))))))))))
+  (function @55 device void store_piece_split
     (comment "Splits a piece, and puts its parts where it was.")
     (attributes "__forceinline__")
     (argument (pointer float) own)
@@ -1874,16 +1864,16 @@
           (else
             (do @17 (= (* (reinterpret_cast (pointer uint2) words)) (call make_uint2 (. (at pairs 0) high) (. (at pairs 1) high))))
             (do @18 (= (* (reinterpret_cast (pointer uint2) (+ words kChannelPitch))) (call make_uint2 (. (at pairs 0) low) (. (at pairs 1) low)))))))))
-  (constant @85 int kMostBatch (? kWideProducers 2 4))
-  (constant @86 int kBatch (call ceil_div kPieces (call ceil_div kPieces kMostBatch)))
-  (constant @90 int kLookBatch (? kSplitsStaged kBatch (? (> kPieces 4) 2 kPieces)))
-  (function @91 constexpr int piece_looked_at
+  (constant @79 int kMostBatch (? kWideProducers 2 4))
+  (constant @80 int kBatch (call ceil_div kPieces (call ceil_div kPieces kMostBatch)))
+  (constant @84 int kLookBatch (? kSplitsStaged kBatch (? (> kPieces 4) 2 kPieces)))
+  (function @85 constexpr int piece_looked_at
     (argument int i)
     (return @1 (? kSplitsStaged (/ i kPieceValues) (% i kLookBatch))))
-  (function @94 constexpr int value_looked_at
+  (function @88 constexpr int value_looked_at
     (argument int i)
     (return @1 (? kSplitsStaged (% i kPieceValues) (? P::channels_last (/ i kLookBatch) (+ (* (% (/ i kLookBatch) 2) kWide) (/ (/ i kLookBatch) 2))))))
-  (function @101 device float largest_of_pieces
+  (function @95 device float largest_of_pieces
     (comment "The largest magnitude of a thread's pieces of an image. NaN don't count.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
@@ -1896,7 +1886,7 @@
       (for @10 (pragma "unroll") (declare @10 int i 0) (< i (* kLookBatch kPieceValues)) (++ i)
         (do @11 (= (at most (% i 2)) (call fmaxf (at most (% i 2)) (call fabsf (at (at pieces (call piece_looked_at i)) (call value_looked_at i))))))))
     (return @14 (call fmaxf (at most 0) (at most 1))))
-  (function @119 device float largest_finite_of_pieces
+  (function @113 device float largest_finite_of_pieces
     (comment "The same of what is finite, which is seldom asked for: piece by piece.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
@@ -1908,7 +1898,7 @@
       (for @7 (pragma "unroll") (declare @7 int v 0) (< v kPieceValues) (++ v)
         (do @8 (= most (call larger_finite most (at piece v))))))
     (return @11 most))
-  (function @134 device void split_pieces
+  (function @128 device void split_pieces
     (comment "Splits a thread's pieces of an image. Those that the last thread lacks, if not others too, are done one by one.")
     (attributes "__forceinline__")
     (argument (pointer float) own)
@@ -1927,8 +1917,8 @@
               (then
                 (do @13 (call load_piece (at pieces i) own (+ batch i) thread))
                 (do @14 (call store_piece_split own (+ batch i) (at pieces i) scale)))))))))
-  (constant @156 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
-  (function @161 device void finish_stage
+  (constant @150 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
+  (function @155 device void finish_stage
     (comment "Looks for the largest magnitudes of the oldest stage under way, splits it where that is the producers' work, and says")
     (comment "that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image in the chunk before,")
     (comment "`kept`. Where there are infinities, finite magnitudes are looked for anew.")
@@ -1955,7 +1945,7 @@
     (for @14 plain (declare @14 int i 0) (< i kSplitImages) (++ i)
       (declare @15 (pointer (const float)) image (+ pieces (* (* i (? kByImages (/ kProducers 32) 1)) kImagePitch)))
       (declare @16 float most (call largest_of_warp (call largest_of_pieces image own)))
-      (if @17 (== most (call __int_as_float 2139095040))
+      (if @17 (! (call is_finite most))
         (then
           (do @18 (= most (call largest_of_warp (call largest_finite_of_pieces image own))))))
       (if @20 (== (% thread 32) 0)

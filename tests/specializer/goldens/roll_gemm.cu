@@ -7,9 +7,7 @@ extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-__device__ __forceinline__ unsigned int shared_address(const void* pointer) {
-  return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
-}
+__device__ __forceinline__ unsigned int shared_address(const void* to) { return __cvta_generic_to_shared(to); }
 // Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {
   asm volatile("st.global.cs.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
@@ -33,11 +31,10 @@ __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barri
 }
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  do {
+  for (unsigned int complete = 0; complete == 0;) {
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
                  : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
-  } while (complete == 0);
+  }
 }
 // To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays, NaN gives a NaN.
 __device__ __forceinline__ unsigned int float_to_tf32(float value) {
@@ -72,9 +69,7 @@ __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) { asm vola
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |
-         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
-         mode << 62;
+  return (shared_address(start) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
@@ -91,8 +86,7 @@ __device__ __forceinline__ void setmaxnreg_increase_208() {
 // d (64x96, f32) = a (64x8) * b (8x96), added to d where `accumulate` is not 0: tf32, A in registers, B K-major.
 __device__ __forceinline__ void wgmma_m64n96k8_tf32_rs(float (&d)[48], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
-  asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %53, 0; wgmma.mma_async.sync.aligned.m64n96k8.f32.tf32.tf32 "
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %53, 0; wgmma.mma_async.sync.aligned.m64n96k8.f32.tf32.tf32 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
       "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, "
@@ -116,10 +110,6 @@ __device__ __forceinline__ float activate(float value) {
 // A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return fabsf(__uint_as_float(word)) <= 3.4028235e+38f ? word + 4096 : word;
-}
-// Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
-__device__ __forceinline__ void store_together(float* to, const float (&values)[2]) {
-  store_streaming_8(to, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
 }
 
 using Sums = float[48];
@@ -294,7 +284,7 @@ __device__ __forceinline__ void store_row(const Sums (&sums)[1], float* __restri
       _Pragma("unroll") for (int v = 0; v < 2; ++v) {
         values[v] = finish(sums[v / 2][i / 2 * 4 + v % 2 * 2 + i % 2], shifts[i]);
       }
-      store_together(row, values);
+      store_streaming_8(row, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
     }
   }
 }

@@ -7,9 +7,7 @@ extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-__device__ __forceinline__ unsigned int shared_address(const void* pointer) {
-  return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
-}
+__device__ __forceinline__ unsigned int shared_address(const void* to) { return __cvta_generic_to_shared(to); }
 // Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
@@ -34,11 +32,10 @@ __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barri
 }
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  do {
+  for (unsigned int complete = 0; complete == 0;) {
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
                  : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
-  } while (complete == 0);
+  }
 }
 // Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
 __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
@@ -73,9 +70,7 @@ __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) { asm vola
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |
-         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
-         mode << 62;
+  return (shared_address(start) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
@@ -92,8 +87,7 @@ __device__ __forceinline__ void setmaxnreg_increase_224() {
 // d (64x96, f32) = a (64x16) * b (16x96), added to d where `accumulate` is not 0: f16, A in registers, B K-major.
 __device__ __forceinline__ void wgmma_m64n96k16_f16_rs(float (&d)[48], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
-  asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %53, 0; wgmma.mma_async.sync.aligned.m64n96k16.f32.f16.f16 "
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %53, 0; wgmma.mma_async.sync.aligned.m64n96k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
       "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, "
@@ -114,11 +108,6 @@ __device__ __forceinline__ unsigned int pair(float low, float high) { return flo
 __device__ __forceinline__ unsigned int bits_of(unsigned short value) { return value; }
 // The low or the high halves of two words in one.
 __device__ __forceinline__ unsigned int low_halves(unsigned int a, unsigned int b) { return (a & 65535) | (b << 16); }
-// Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
-__device__ __forceinline__ void store_together(unsigned short* to, const float (&values)[8]) {
-  store_streaming_16(to, make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
-                                    pair(values[6], values[7])));
-}
 
 using Sums = float[48];
 // The registers of a run: the A operands of products whose first position is each of the run's.
@@ -321,7 +310,8 @@ __device__ __forceinline__ void store_pixels(const Sums (&sums)[2], unsigned sho
       _Pragma("unroll") for (int v = 0; v < 8; ++v) {
         values[v] = sums[position / 2][v / 2 * 4 + position % 2 * 2 + v % 2];
       }
-      store_together(to + position * 32, values);
+      store_streaming_16(to + position * 32, make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
+                                                        pair(values[4], values[5]), pair(values[6], values[7])));
     }
   }
 }

@@ -7,9 +7,7 @@ extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-__device__ __forceinline__ unsigned int shared_address(const void* pointer) {
-  return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
-}
+__device__ __forceinline__ unsigned int shared_address(const void* to) { return __cvta_generic_to_shared(to); }
 // Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
@@ -43,11 +41,10 @@ __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barri
 }
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  do {
+  for (unsigned int complete = 0; complete == 0;) {
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
                  : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
-  } while (complete == 0);
+  }
 }
 // To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays, NaN gives a NaN.
 __device__ __forceinline__ unsigned int float_to_tf32(float value) {
@@ -80,9 +77,7 @@ __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) { asm vola
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |
-         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
-         mode << 62;
+  return (shared_address(start) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
@@ -99,8 +94,7 @@ __device__ __forceinline__ void setmaxnreg_increase_208() {
 // d (64x64, f32) = a (64x8) * b (8x64), added to d where `accumulate` is not 0: tf32, A in registers, B K-major.
 __device__ __forceinline__ void wgmma_m64n64k8_tf32_rs(float (&d)[32], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
-  asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
       "{%32, %33, %34, %35}, %36, p, 1, 1; }"
@@ -121,11 +115,6 @@ __device__ __forceinline__ float activate(float value) {
 // A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return fabsf(__uint_as_float(word)) <= 3.4028235e+38f ? word + 4096 : word;
-}
-// Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
-__device__ __forceinline__ void store_together(float* to, const float (&values)[4]) {
-  store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
-                                    __float_as_uint(values[3])));
 }
 
 // One thread's sums for one tile, in phases that one product makes.
@@ -180,8 +169,6 @@ extern "C" __global__ void __launch_bounds__(256)
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
 }
 
-// One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
-__device__ __forceinline__ void copy(float* to, const float* from, int bytes) { async_copy_16(to, from, bytes); }
 // Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the
 // tile's first image, of `images` that are left.
 __device__ __forceinline__ void stage_channels(float* to, const float* __restrict__ x, int first_channel, int first_row,
@@ -198,7 +185,8 @@ __device__ __forceinline__ void stage_channels(float* to, const float* __restric
     const float* from = x + ((static_cast<long long>(image) * 128 + first_channel) * 16 + iy) * 16 + ix;
     float* staged = to + (image * 10 + row) * 24 + column;
     _Pragma("unroll 4") for (int channel = first; channel < 16; channel += 2) {
-      copy(staged + channel * 264, inside ? from + static_cast<long long>(channel) * 256 : x, inside ? bytes : 0);
+      async_copy_16(staged + channel * 264, inside ? from + static_cast<long long>(channel) * 256 : x,
+                    inside ? bytes : 0);
     }
   }
 }
@@ -319,10 +307,10 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[4][1], float* __re
           _Pragma("unroll") for (int v = 0; v < 4; ++v) {
             const int position = v / 2;
             const int phase = row * 2 + v % 2;
-            const int d = i / 2 * 4 + position % 2 * 2 + i % 2;
-            values[v] = finish(sums[phase][position / 2][d], shifts[i]);
+            values[v] = finish(sums[phase][position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], shifts[i]);
           }
-          store_together(to + ox, values);
+          store_streaming_16(to + ox, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
+                                                 __float_as_uint(values[2]), __float_as_uint(values[3])));
         }
       }
     }

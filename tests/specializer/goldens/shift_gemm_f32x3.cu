@@ -7,9 +7,7 @@ extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-__device__ __forceinline__ unsigned int shared_address(const void* pointer) {
-  return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
-}
+__device__ __forceinline__ unsigned int shared_address(const void* to) { return __cvta_generic_to_shared(to); }
 // Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
@@ -41,11 +39,10 @@ __device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsig
 }
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  do {
+  for (unsigned int complete = 0; complete == 0;) {
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
                  : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
-  } while (complete == 0);
+  }
 }
 // Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.
 __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
@@ -69,12 +66,6 @@ __device__ __forceinline__ bool elect_one() {
   unsigned int elected;
   asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
   return elected != 0;
-}
-// The largest value of the warp, in all lanes. Collective. sm_80 and later.
-__device__ __forceinline__ unsigned int warp_max(unsigned int value) {
-  unsigned int most;
-  asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(most) : "r"(value) : "memory");
-  return most;
 }
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
@@ -101,9 +92,7 @@ __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) { asm vola
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |
-         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
-         mode << 62;
+  return (shared_address(start) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
@@ -120,8 +109,7 @@ __device__ __forceinline__ void setmaxnreg_increase_216() {
 // d (64x32, f32) = a (64x16) * b (16x32), added to d where `accumulate` is not 0: f16, A in registers, B K-major.
 __device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
-  asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %21, 0; wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %21, 0; wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
       "{%16, %17, %18, %19}, %20, p, 1, 1, 0; }"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
@@ -130,19 +118,13 @@ __device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const uns
 }
 #endif
 
-// Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
-__device__ __forceinline__ void store_together(float* to, const float (&values)[4]) {
-  store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
-                                    __float_as_uint(values[3])));
-}
-
 // The larger of `most` and |value|; infinities and NaN don't count.
 __device__ __forceinline__ float larger_finite(float most, float value) {
   return fmaxf(most, fabsf(fmaf(value, 0, value)));
 }
 // The largest of a warp's values, none of them negative or NaN: their bits are in the same order. Collective.
 __device__ __forceinline__ float largest_of_warp(float value) {
-  return __uint_as_float(warp_max(__float_as_uint(value)));
+  return __uint_as_float(__reduce_max_sync(4294967295u, __float_as_uint(value)));
 }
 // The exponent of the scale that takes `most` to at least 2^14 and below 2^15; of denormals as far as floats go.
 __device__ __forceinline__ int scale_exponent(float most) { return min(126, 141 - __float_as_int(most) / 8388608); }
@@ -296,8 +278,6 @@ __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   }
 }
 
-// The thread's i-th channel, whose first is `co`.
-__device__ __forceinline__ int own_channel(int co, int i) { return co + i / 2 * 8 + i % 2; }
 // Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.
 __device__ __forceinline__ void store_tile(const Sums (&sums)[2][2], float* __restrict__ y, int co, int m_y, int m_x,
                                            int phase_row) {
@@ -305,15 +285,12 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[2][2], float* __re
   const int oy = m_y + phase_row;
   if (oy < 512) {
     _Pragma("unroll") for (int i = 0; i < 8; ++i) {
-      const int channel = own_channel(co, i);
-      float* to = corner + static_cast<long long>(own_channel(0, i)) * 524288;
+      float* to = corner + static_cast<long long>(i / 2 * 8 + i % 2) * 524288;
       if (m_x < 1024) {
         float values[4];
-        _Pragma("unroll") for (int v = 0; v < 4; ++v) {
-          const int d = i / 2 * 4 + v % 2 * 2 + i % 2;
-          values[v] = sums[0][v / 2][d];
-        }
-        store_together(to, values);
+        _Pragma("unroll") for (int v = 0; v < 4; ++v) { values[v] = sums[0][v / 2][i / 2 * 4 + v % 2 * 2 + i % 2]; }
+        store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
+                                          __float_as_uint(values[2]), __float_as_uint(values[3])));
       }
     }
   }
@@ -337,12 +314,11 @@ __device__ __forceinline__ int next_exponent(float largest, int kept, bool begin
 // has `zero` added, which the compiler doesn't know to be zero: of copies that it knows it makes more for each product.
 // Where products of the chunk before read the run until now (`is_read`), each word depends on what it was there.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, bool is_read) {
-  _Pragma("unroll") for (int i = 0; i < 11; ++i) {
-    if (((1022u >> i) & 1) != 0) {
-      _Pragma("unroll") for (int word = 0; word < 4; ++word) {
-        run[i][word] = (words[word / 2][i + word % 2] | (is_read ? run[i][word] & zero : word % 2 == 1 ? zero : 0));
-        wgmma_pin_operand(run[i][word]);
-      }
+  _Pragma("unroll") for (int i = 0; i < 44; ++i) {
+    if (((1022u >> (i / 4)) & 1) != 0) {
+      unsigned int& word = run[i / 4][i % 4];
+      word = (words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0));
+      wgmma_pin_operand(word);
     }
   }
 }
@@ -379,12 +355,10 @@ struct Held {
 // The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result. A row
 // and a column of a product tell whether it has any.
 __device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[2][2]) {
-  int finite = 1;
-  _Pragma("unroll") for (int column = 0; column < 8; ++column) {
-    finite &= is_finite(sums[0][0][column / 2 * 4 + column % 2]) ? 1 : 0;
-  }
-  _Pragma("unroll") for (int row = 1; row < 4; ++row) { finite &= is_finite(sums[0][row / 2][row % 2 * 2]) ? 1 : 0; }
-  if (finite == 0) {
+  bool finite = true;
+  _Pragma("unroll") for (int i = 0; i < 8; ++i) { finite &= is_finite(sums[0][0][i / 2 * 4 + i % 2]); }
+  _Pragma("unroll") for (int i = 1; i < 4; ++i) { finite &= is_finite(sums[0][i / 2][i % 2 * 2]); }
+  if (!finite) {
     _Pragma("unroll") for (int i = 0; i < 32; ++i) {
       float& low = sum_at(sums, 32 + i);
       low = is_finite(sum_at(sums, i)) ? low : 0;
@@ -505,14 +479,9 @@ using Piece = float[8];
 __device__ __forceinline__ bool has_piece(int i, int thread) { return i < 7 && i * 16 + thread % 16 < 100; }
 // Takes the i-th of a thread's pieces to registers; zeros where there is none.
 __device__ __forceinline__ void load_piece(Piece& piece, const float* own, int i, int thread) {
-  const bool exists = i < 7 && i * 16 + thread % 16 < 100;
-  _Pragma("unroll") for (int half = 0; half < 2; ++half) {
-    const float* from = own + i * 64 + half * 404;
-    const float4 v = exists ? *reinterpret_cast<const float4*>(from) : make_float4(0, 0, 0, 0);
-    piece[half * 4] = v.x;
-    piece[half * 4 + 1] = v.y;
-    piece[half * 4 + 2] = v.z;
-    piece[half * 4 + 3] = v.w;
+  _Pragma("unroll") for (int v = 0; v < 8; ++v) { piece[v] = 0; }
+  if (i < 7 && i * 16 + thread % 16 < 100) {
+    _Pragma("unroll") for (int v = 0; v < 8; ++v) { piece[v] = own[i * 64 + (v / 4 * 404 + v % 4)]; }
   }
 }
 // Splits a piece, and puts its parts where it was.
@@ -569,9 +538,7 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
   float* pieces = reinterpret_cast<float*>(finished) + thread / 16 * 808 + thread % 16 * 4;
   float* found = reinterpret_cast<float*>(finished + 25856);
   float most = largest_of_warp(largest_of_pieces(pieces, thread));
-  if (most == __int_as_float(2139095040)) {
-    most = largest_of_warp(largest_finite_of_pieces(pieces, thread));
-  }
+  if (!is_finite(most)) { most = largest_of_warp(largest_finite_of_pieces(pieces, thread)); }
   if (thread % 32 == 0) { found[thread / 32] = most; }
   named_barrier_sync(1, 128);
   int* exponents = reinterpret_cast<int*>(finished + 25872);

@@ -5,9 +5,7 @@ extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-__device__ __forceinline__ unsigned int shared_address(const void* pointer) {
-  return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
-}
+__device__ __forceinline__ unsigned int shared_address(const void* to) { return __cvta_generic_to_shared(to); }
 // The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared
 // window.
 __device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {
@@ -33,11 +31,10 @@ __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barri
 }
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  do {
+  for (unsigned int complete = 0; complete == 0;) {
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
                  : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
-  } while (complete == 0);
+  }
 }
 // The chip's form of a tensor map (runtime/device/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
 struct __align__(64) TensorMap {
@@ -84,9 +81,7 @@ __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
                                                                unsigned int stride, unsigned int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |
-         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |
-         mode << 62;
+  return (shared_address(start) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
@@ -103,8 +98,7 @@ __device__ __forceinline__ void setmaxnreg_increase_232() {
 // d (64x128, f32) = a (64x16) * b (16x128), added to d where `accumulate` is not 0: f16, A K-major in shared memory, B K-major.
 __device__ __forceinline__ void wgmma_m64n128k16_f16_ss(float (&d)[64], unsigned long long a, unsigned long long b,
     int accumulate) {
-  asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
       "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
