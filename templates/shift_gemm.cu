@@ -249,7 +249,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
 #pragma unroll
   for (int step = 0; step < kSteps; ++step) {
     const Element* step_rows = rows + step * kStepPitch;
-    const unsigned long long step_weights = wgmma_descriptor_move(weights, step * kProductBytes);
+    const unsigned long long step_weights = moved(weights, step * kProductBytes);
     const int begun = step > 0 ? 1 : later;
     CONVTGEN_UNROLL
     for (int offset = 0; offset < kOffsetsH; ++offset) {
@@ -264,7 +264,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
             CONVTGEN_UNROLL
             for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
               multiply_tap(sums, sums_of_tap(kh, kw), runs[at], shift_of_tap(kw),
-                           wgmma_descriptor_move(step_weights, operand_of_tap(kh, kw, 0)),
+                           moved(step_weights, operand_of_tap(kh, kw, 0)),
                            is_first(kh, kw) ? begun : 1);  // tap ({kh}, {kw})
             }
           }

@@ -89,6 +89,6 @@ __device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (
     multiply_taps(sums, runs[1], operands, 0, later, true);
     wgmma_commit();
     wgmma_wait(1);
-    operands = wgmma_descriptor_move(operands, kProductBytes);
+    operands = moved(operands, kProductBytes);
   }
 }

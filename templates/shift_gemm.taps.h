@@ -115,3 +115,8 @@ __host__ __device__ constexpr bool all_have_taps() {
   return all;
 }
 constexpr bool kAllHaveTaps = all_have_taps();
+
+// The descriptor with its start moved by `bytes`, a multiple of 16.
+__device__ inline unsigned long long moved(unsigned long long descriptor, int bytes) {
+  return descriptor + bytes / 16;
+}

@@ -57,7 +57,7 @@ __device__ __forceinline__ void multiply_part(Sums (&sums)[kSums][kTiles], int p
              accumulate);
     if (high) {
       wgmma_rs(kProductType, kWgmmaMajorK, sums[kPhaseSums + part][tile], run[2 * tile + shift],
-               wgmma_descriptor_move(weights, kOperandSize), 1);
+               moved(weights, kOperandSize), 1);
     }
   }
 }
@@ -299,20 +299,29 @@ __device__ __forceinline__ void multiply_taps(Sums (&sums)[kSums][kTiles], const
   const int used = kSteps == 1 ? row : row % kUsedRows;
   const int step_bytes = kSteps == 1 ? 0 : row / kUsedRows * kProductBytes;
   if (kUniform && kUsedRows > 1) {
-    weights = wgmma_descriptor_move(weights, (kUsedRows - 1 - used) * kTapRowBytes + step_bytes);
+    weights = moved(weights, (kUsedRows - 1 - used) * kTapRowBytes + step_bytes);
   } else if (kSplitsStaged && kSteps > 1) {
-    weights = wgmma_descriptor_move(weights, step_bytes);
+    weights = moved(weights, step_bytes);
   }
   CONVTGEN_UNROLL
   for (int kh = 0; kh < (kUniform ? 1 : kBlockTapRows); ++kh) {
     if (kUniform || kUsedRows == 1 || used == used_before(offset_of_row(kh))) {
       const bool may_begin = !kClears && (P::add_rows > 0 || kUniform || is_first(kh, 0));
       const int begun = !may_begin ? 1 : P::add_rows > 0 || (kUniform ? row == 0 : row < kUsedRows) ? later : 1;
-      CONVTGEN_UNROLL
-      for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-        multiply_part(sums, sums_of_row(kh) + sums_of_column(kw), run, shift_of_tap(kw),
-                      wgmma_descriptor_move(weights, operand_of_tap(kh, kw, 0)), is_first_of_row(kw) ? begun : 1,
-                      high);  // tap {kw} of a row
+      if (P::stride_w == 1 && P::kernel_w > 2) {
+#pragma unroll
+        for (int kw = 0; kw < P::kernel_w; ++kw) {
+          multiply_part(sums, sums_of_row(kh), run, shift_of_tap(0) - kw * P::dilation_w,
+                        moved(weights, operand_of_tap(kh, 0, 0) + kw * (kSteps * kProductBytes)), kw == 0 ? begun : 1,
+                        high);
+        }
+      } else {
+        CONVTGEN_UNROLL
+        for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
+          multiply_part(sums, sums_of_row(kh) + sums_of_column(kw), run, shift_of_tap(kw),
+                        moved(weights, operand_of_tap(kh, kw, 0)), is_first_of_row(kw) ? begun : 1,
+                        high);  // tap {kw} of a row
+        }
       }
     }
   }

@@ -39,7 +39,9 @@ std::string shortened(const std::string& text) {
   }
   for (std::size_t i = 0; i + 2 < lines.size(); ++i) {
     if (lines[i].starts_with("  if (") && lines[i].ends_with('{') && lines[i + 2] == "  }") {
-      if (const std::string whole = joined({lines[i]}, {lines[i + 1]}); !whole.empty()) {
+      const std::string whole =
+          lines[i].substr(0, lines[i].size() - 1) + lines[i + 1].substr(lines[i + 1].find_first_not_of(' '));
+      if (whole.size() <= kColumns) {
         lines[i] = whole;
         lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(i) + 1,
                     lines.begin() + static_cast<std::ptrdiff_t>(i) + 3);
@@ -147,7 +149,7 @@ class Printer {
     }
     head.push_back({Piece::Kind::kClose, {}});
     add_text(head, ") {");
-    if (const std::string whole = one_line(head, version.body, 0);
+    if (const std::string whole = one_line(head, version.body);
         !is_kernel && !whole.empty() && version.body[0].trail.empty()) {
       line(whole, version.body[0].line);
       return;
@@ -191,30 +193,41 @@ class Printer {
 
   static std::string blanks(int indent) { return std::string(static_cast<std::size_t>(indent), ' '); }
 
-  /// Something that has one short statement, on a line; nothing if it has more or the line were too long.
-  static std::string one_line(const Pieces& head, const std::vector<Residual>& body, int indent) {
+  static bool is_one_statement(const std::vector<Residual>& body) {
     using enum Residual::Kind;
-    const bool is_short = body.size() == 1 && (body[0].kind == kReturn || body[0].kind == kExpression ||
-                                               body[0].kind == kBreak || body[0].kind == kContinue);
-    return is_short ? joined(lay_out(head, indent), lay_out(statement_pieces(body[0]), indent)) : "";
+    return body.size() == 1 && (body[0].kind == kReturn || body[0].kind == kExpression || body[0].kind == kBreak ||
+                                body[0].kind == kContinue);
   }
 
-  /// The same for a loop or an `if`, which is printed so where it can be, with the comment that one of its lines has.
-  bool one_line(const Pieces& head, const Residual& r, int indent) {
-    const std::string whole = one_line(head, r.body, indent);
-    const bool has_pragma = r.kind != Kind::kIf && !r.text.empty();
-    if (whole.empty() || whole.size() > (has_pragma ? kColumns : kShortColumns) ||
-        (!r.trail.empty() && !r.body[0].trail.empty())) {
+  /// A function of one statement, on a line; nothing if it has more or the line were too long.
+  static std::string one_line(const Pieces& head, const std::vector<Residual>& body) {
+    return is_one_statement(body) ? joined(lay_out(head, 0), lay_out(statement_pieces(body[0]), 0)) : "";
+  }
+
+  /// A loop or an `if` of one statement that is a line: it has no braces, and stands on one line where that is short.
+  bool without_braces(const Pieces& head, const Residual& r, int indent) {
+    if (!is_one_statement(r.body)) {
       return false;
     }
-    const std::string& trail = r.trail.empty() ? r.body[0].trail : r.trail;
-    const std::string text = comment_text(trail);
-    if (trail.empty()) {
-      line(whole, r.body[0].line);
-    } else if (whole.size() + 2 + text.size() <= kColumns) {
-      trailed_line(whole, text, r.body[0].line);
-    } else {
+    const std::vector<std::string> lines = lay_out(head, indent);
+    const std::vector<std::string> inner = lay_out(statement_pieces(r.body[0]), indent + 2);
+    const std::string comment = r.body[0].trail.empty() ? "" : "  " + comment_text(r.body[0].trail);
+    if (lines.size() != 1 || inner.size() != 1 || inner[0].size() + comment.size() > kColumns) {
       return false;
+    }
+    const std::string whole = lines[0] + inner[0].substr(static_cast<std::size_t>(indent) + 1);
+    const std::string& trail = r.trail.empty() ? r.body[0].trail : r.trail;
+    const std::size_t room = trail.empty() ? 0 : 2 + comment_text(trail).size();
+    const bool has_pragma = r.kind != Kind::kIf && !r.text.empty();
+    const bool is_short = whole.size() <= (has_pragma ? kColumns : kShortColumns) && whole.size() + room <= kColumns &&
+                          (r.trail.empty() || r.body[0].trail.empty());
+    if (is_short && trail.empty()) {
+      line(whole, r.body[0].line);
+    } else if (is_short) {
+      trailed_line(whole, comment_text(trail), r.body[0].line);
+    } else {
+      pieces(head, indent, r.line, r.trail);
+      statement(r.body[0], indent + 2);
     }
     return true;
   }
@@ -232,10 +245,11 @@ class Printer {
     Pieces head;
     add_text(head, std::string(before) + "if (");
     add_term(head, r.terms[0]);
-    add_text(head, ") {");
-    if (before.empty() && r.otherwise.empty() && one_line(head, r, indent)) {
+    add_text(head, ")");
+    if (before.empty() && r.otherwise.empty() && without_braces(head, r, indent)) {
       return;
     }
+    add_text(head, " {");
     pieces(head, indent, r.line, before.empty() ? std::string_view(r.trail) : "");
     all(r.body, indent + 2);
     if (r.otherwise.size() == 1 && r.otherwise[0].kind == Kind::kIf) {
@@ -277,10 +291,11 @@ class Printer {
       }
       head.push_back({Piece::Kind::kClose, {}});
     }
-    add_text(head, ") {");
-    if (one_line(head, r, indent)) {
+    add_text(head, ")");
+    if (without_braces(head, r, indent)) {
       return;
     }
+    add_text(head, " {");
     pieces(head, indent, r.line, r.trail);
     all(r.body, indent + 2);
     line(blanks(indent) + "}", r.line);

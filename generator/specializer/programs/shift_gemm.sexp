@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "266c56be0fd8183f2aa524674f5c54159d0cf3ce2cb9b5d820ace79beaebff6b")
+  (digest "190039fd7eacb25febee2416d70daf29ce77733b7cb6f42d081e555c019352ed")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -595,6 +595,12 @@
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
   (constant @117 bool kAllHaveTaps (call all_have_taps))
+  (function @120 device "unsigned long long" moved
+    (comment "The descriptor with its start moved by `bytes`, a multiple of 16.")
+    (attributes "inline")
+    (argument "unsigned long long" descriptor)
+    (argument int bytes)
+    (return @1 (+ descriptor (/ bytes 16))))
   (file "shift_gemm.weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
@@ -1163,7 +1169,7 @@
     (declare @3 (array Run kRuns) runs)
     (for @5 (pragma "unroll") (declare @5 int step 0) (< step kSteps) (++ step)
       (declare @6 (pointer (const Element)) step_rows (+ rows (* step kStepPitch)))
-      (declare @7 (const "unsigned long long") step_weights (call wgmma_descriptor_move weights (* step kProductBytes)))
+      (declare @7 (const "unsigned long long") step_weights (call moved weights (* step kProductBytes)))
       (declare @8 (const int) begun (? (> step 0) 1 later))
       (for @10 unrolled (declare @10 int offset 0) (< offset kOffsetsH) (++ offset)
         (if @11 (call is_used offset)
@@ -1175,7 +1181,7 @@
               (if @18 (== (call offset_of_row kh) offset)
                 (then
                   (for @20 unrolled (declare @20 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                    (do @21 (call multiply_tap sums (call sums_of_tap kh kw) (at runs at) (call shift_of_tap kw) (call wgmma_descriptor_move step_weights (call operand_of_tap kh kw 0)) (? (call is_first kh kw) begun 1))
+                    (do @21 (call multiply_tap sums (call sums_of_tap kh kw) (at runs at) (call shift_of_tap kw) (call moved step_weights (call operand_of_tap kh kw 0)) (? (call is_first kh kw) begun 1))
                       (trail "tap ({kh}, {kw})"))))))
             (do @27 (call wgmma_commit))
             (do @28 (call wgmma_wait 1)
@@ -1408,7 +1414,7 @@
       (do @4 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (? high part (+ kPhaseSums part))) tile) (at run (+ (* 2 tile) shift)) weights accumulate))
       (if @6 high
         (then
-          (do @7 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))))
+          (do @7 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call moved weights kOperandSize) 1))))))
   (constant @67 int kRows (* kSteps (call used_before kOffsetsH)))
   (constant @68 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
   (constant @72 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
@@ -1622,20 +1628,25 @@
     (declare @3 (const int) step_bytes (? (== kSteps 1) 0 (* (/ row kUsedRows) kProductBytes)))
     (if @4 (&& kUniform (> kUsedRows 1))
       (then
-        (do @5 (= weights (call wgmma_descriptor_move weights (+ (* (- (- kUsedRows 1) used) kTapRowBytes) step_bytes)))))
+        (do @5 (= weights (call moved weights (+ (* (- (- kUsedRows 1) used) kTapRowBytes) step_bytes)))))
       (else
         (if @6 (&& kSplitsStaged (> kSteps 1))
           (then
-            (do @7 (= weights (call wgmma_descriptor_move weights step_bytes)))))))
+            (do @7 (= weights (call moved weights step_bytes)))))))
     (for @10 unrolled (declare @10 int kh 0) (< kh (? kUniform 1 kBlockTapRows)) (++ kh)
       (if @11 (|| (|| kUniform (== kUsedRows 1)) (== used (call used_before (call offset_of_row kh))))
         (then
           (declare @12 (const bool) may_begin (&& (! kClears) (|| (|| (> P::add_rows 0) kUniform) (call is_first kh 0))))
           (declare @13 (const int) begun (? (! may_begin) 1 (? (|| (> P::add_rows 0) (? kUniform (== row 0) (< row kUsedRows))) later 1)))
-          (for @15 unrolled (declare @15 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-            (do @16 (call multiply_part sums (+ (call sums_of_row kh) (call sums_of_column kw)) run (call shift_of_tap kw) (call wgmma_descriptor_move weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
-              (trail "tap {kw} of a row")))))))
-  (function @324 device void multiply_split
+          (if @14 (&& (== P::stride_w 1) (> P::kernel_w 2))
+            (then
+              (for @16 (pragma "unroll") (declare @16 int kw 0) (< kw P::kernel_w) (++ kw)
+                (do @17 (call multiply_part sums (call sums_of_row kh) run (- (call shift_of_tap 0) (* kw P::dilation_w)) (call moved weights (+ (call operand_of_tap kh 0 0) (* kw (* kSteps kProductBytes)))) (? (== kw 0) begun 1) high))))
+            (else
+              (for @23 unrolled (declare @23 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+                (do @24 (call multiply_part sums (+ (call sums_of_row kh) (call sums_of_column kw)) run (call shift_of_tap kw) (call moved weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
+                  (trail "tap {kw} of a row")))))))))
+  (function @333 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous` that the stage before has")
     (comment "been, as soon as its products are done, unless the chunk is the `first` of a tile.")
@@ -1802,7 +1813,7 @@
       (do @29 (call multiply_taps sums (at runs 1) operands 0 later true))
       (do @30 (call wgmma_commit))
       (do @31 (call wgmma_wait 1))
-      (do @32 (= operands (call wgmma_descriptor_move operands kProductBytes)))))
+      (do @32 (= operands (call moved operands kProductBytes)))))
   (file "shift_gemm.split.h")
   (constant @10 int kSplitters (? kByImages 32 kProducers))
   (constant @11 int kSplitImages (? kByImages (/ P::tile_n (/ kProducers 32)) P::tile_n))
