@@ -489,8 +489,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         next_stage(stage, parity);
         if constexpr (P::split) {
           ++unfinished;
-          while (unfinished > kUnderWay || (P::bulk && unfinished > 0 &&
-                                            warp_uniform(mbarrier_test(&landed[oldest], oldest_parity) ? 1 : 0) == 1)) {
+          while (unfinished > kUnderWay ||
+                 (P::bulk && unfinished > 0 && warp_uniform(mbarrier_test(&landed[oldest], oldest_parity)))) {
             if (!P::bulk) {
               async_copy_wait(kUnderWay);
             }
@@ -530,8 +530,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int co = first_out + rank * kStoredColumns + quarter * P::channel_run;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[kSums][kTiles] = {};
-    float4* totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x;  // that sums are added to
-    Held held = {0, 0, false, 0};
+    Held held = {0, 0, false, 0, reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x};
     if (P::resident) {
       mbarrier_wait(resident, 0);
     }
@@ -566,12 +565,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           const float* read = reinterpret_cast<const float*>(from) + own + staged_row(0, 0);
           Values values;
           load_values(values, read);
-          choose_scale(sums, held, from, totals, image);
+          choose_scale(sums, held, from, image);
           multiply_read(sums, runs, held, values, read, weights, image, chunk == 0, &empty[stage],
                         &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
         } else if constexpr (kSplitsStaged) {
-          choose_scale(sums, held, from, totals, image);
-          multiply_split(sums, runs, held, reinterpret_cast<const unsigned int*>(from) + own, weights, totals, image,
+          choose_scale(sums, held, from, image);
+          multiply_split(sums, runs, held, reinterpret_cast<const unsigned int*>(from) + own, weights, image,
                          chunk == 0, &empty[stage], &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
         } else {
           multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
@@ -595,7 +594,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         release(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);
       }
       if constexpr (P::split) {
-        undo_scales(sums, held, totals, scales + quarter * 2, biases + quarter * P::channel_run, image);
+        undo_scales(sums, held, scales + quarter * 2, biases + quarter * P::channel_run, image);
         load_shifts(shifts, biases, quarter * P::channel_run);  // there is no register for them before
       }
       if (P::in_turn) {

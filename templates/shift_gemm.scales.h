@@ -7,6 +7,10 @@ constexpr bool kByImages = P::tile_n >= kProducerWarps;  // each producer warp h
 
 // The largest magnitude in a stage's part of an image, of what the producer warps found.
 __device__ __forceinline__ float largest_found(const float* found, int image) {
+  if (kProducerWarps == 4 && !kByImages) {
+    const float4 four = *reinterpret_cast<const float4*>(found + image * kProducerWarps);
+    return fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w));
+  }
   float largest = kByImages ? found[image] : 0;
   if (!kByImages) {
 #pragma unroll

@@ -22,15 +22,16 @@ constexpr int kTurns = ceil_div(kLinePieces, kTogether);  // of a thread in a li
 constexpr int kPieces = ceil_div(kLines, kLinesAtOnce) * kTurns;
 static_assert(kSplitters % kTogether == 0, "a line's threads are all there");
 
-// A thread's piece: {kWide} positions of two channels, with channels last of one pixel four channels.
 constexpr int kPieceValues = P::channels_last ? 4 : 2 * kWide;
+// A thread's piece: kWide positions of two channels, with channels last four channels of a position.
 using Piece = float[kPieceValues];
 
-// Where the thread's i-th piece begins, behind its first one; whether there is one.
+// Where the thread's i-th piece begins, behind its first one.
 __host__ __device__ constexpr int place_of_piece(int i) {
   return kTurns == kPieces ? i * (kTogether * kWide)
                            : i / kTurns * kLinesAtOnce * kLinePitch + i % kTurns * kTogether * kWide;
 }
+// Whether there is one.
 __device__ inline bool has_piece(int i, int thread) {
   return i < kPieces && (kLines % kLinesAtOnce == 0 || i / kTurns * kLinesAtOnce + thread / kTogether < kLines) &&
          (kLinePieces % kTogether == 0 ||

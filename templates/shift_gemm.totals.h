@@ -76,10 +76,11 @@ constexpr bool kClears = P::add_rows > 0 && P::stride_h > 1 && kPhaseGroups == 1
 
 // What a thread's sums hold.
 struct Held {
-  int rows;      // of taps; 0: nothing, the next products begin them
-  int exponent;  // of the scale that x has there, in image `lane % P::tile_n` of the tile
-  bool added;    // whether the totals hold what was summed up before, of this tile
-  int total;     // of the scale that x has in them, in the thread's own image; without totals the least that sums had
+  int rows;        // of taps; 0: nothing, the next products begin them
+  int exponent;    // of the scale that x has there, in the image of the tile that is the lane's
+  bool added;      // whether the totals hold what was summed up before, of this tile
+  int total;       // of the scale that x has in them, in the thread's own image; without totals the least that sums had
+  float4* totals;  // the thread's, that sums are added to
 };
 
 // The exponent of the thread's own image of the tile.
@@ -136,11 +137,11 @@ __device__ __forceinline__ void bring_together(Sums (&sums)[kSums][kTiles], floa
 constexpr int kJoined = kPhaseSums * kTileSums;
 // Joins the sums of high and of low parts, and adds the thread's totals where there are any: into the place of the sums
 // of high parts. Returns the exponent of the scale that x has there.
-__device__ __forceinline__ int join_all(Sums (&sums)[kSums][kTiles], Held& held, float4* totals, int image) {
+__device__ __forceinline__ int join_all(Sums (&sums)[kSums][kTiles], Held& held, int image) {
   int exponent = own_exponent(held, image);
   drop_low_of_infinite(sums);
   if (kHasTotals && held.added && exponent != held.total) {
-    bring_together(sums, totals, exponent, held.total);
+    bring_together(sums, held.totals, exponent, held.total);
   }
 #pragma unroll
   for (int i = 0; i < kJoined; ++i) {
@@ -149,22 +150,22 @@ __device__ __forceinline__ int join_all(Sums (&sums)[kSums][kTiles], Held& held,
   if (kHasTotals && held.added) {
 #pragma unroll
     for (int i = 0; i < kJoined; ++i) {
-      sum_at(sums, i) += total_at(totals, i);
+      sum_at(sums, i) += total_at(held.totals, i);
     }
   }
   return exponent;
 }
 
 // Makes totals of the sums, once no products are under way; the next ones begin them anew.
-__device__ __forceinline__ void put_away(Sums (&sums)[kSums][kTiles], Held& held, float4* totals, int image) {
+__device__ __forceinline__ void put_away(Sums (&sums)[kSums][kTiles], Held& held, int image) {
   if (!kAllDone) {
     wgmma_wait(0);
   }
   pin(sums);
-  held.total = join_all(sums, held, totals, image);
+  held.total = join_all(sums, held, image);
 #pragma unroll
   for (int i = 0; i < kJoined; ++i) {
-    total_at(totals, i) = sum_at(sums, i);
+    total_at(held.totals, i) = sum_at(sums, i);
   }
   held.rows = 0;
   held.added = true;
@@ -173,9 +174,9 @@ __device__ __forceinline__ void put_away(Sums (&sums)[kSums][kTiles], Held& held
 constexpr int kRunPairs = ceil_div(P::channel_run, 2);  // of adjacent channels that a thread has
 // Makes a tile's results of its sums, in their place. `scales` undo those of the weights, in two factors each; they and
 // the `biases` are those of the thread's first column and channel, and of what is behind.
-__device__ __forceinline__ void undo_scales(Sums (&sums)[kSums][kTiles], Held& held, float4* totals,
-                                            const float2* scales, const float* biases, int image) {
-  const int undone = -join_all(sums, held, totals, image);
+__device__ __forceinline__ void undo_scales(Sums (&sums)[kSums][kTiles], Held& held, const float2* scales,
+                                            const float* biases, int image) {
+  const int undone = -join_all(sums, held, image);
   const float first = power_of_two(undone / 2);
   const float second = power_of_two(undone - undone / 2);
 #pragma unroll
@@ -214,7 +215,7 @@ __device__ __forceinline__ void rescale(Sums (&sums)[kSums][kTiles], Held& held,
 // Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as
 // those of terms enough are, or without totals brought to that scale.
 __device__ __forceinline__ void choose_scale(Sums (&sums)[kSums][kTiles], Held& held, const unsigned char* stage,
-                                             float4* totals, int image) {
+                                             int image) {
   const int own = threadIdx.x % P::tile_n;  // image of the lane
   const int exponent = kSplitsRead
                            ? next_exponent(largest_found(reinterpret_cast<const float*>(stage + kLargestOffset), own),
@@ -224,7 +225,7 @@ __device__ __forceinline__ void choose_scale(Sums (&sums)[kSums][kTiles], Held& 
     const bool fits = (!kHasTotals || held.rows < kRowsTogether) && exponent == held.exponent;
     if (__ballot_sync(0xffffffffu, held.rows > 0 && !fits ? 1 : 0) != 0) {
       if (kHasTotals) {
-        put_away(sums, held, totals, image);
+        put_away(sums, held, image);
       } else {
         rescale(sums, held, exponent, image);
       }
@@ -297,11 +298,12 @@ constexpr int kTapRowBytes = P::kernel_w / kMerged * kSteps * kProductBytes;
 __device__ __forceinline__ void multiply_taps(Sums (&sums)[kSums][kTiles], const Run& run, unsigned long long weights,
                                               const int row, int later, bool high) {
   const int used = kSteps == 1 ? row : row % kUsedRows;
+  // Descriptors count pieces of 16 bytes.
   const int step_bytes = kSteps == 1 ? 0 : row / kUsedRows * kProductBytes;
   if (kUniform && kUsedRows > 1) {
-    weights = moved(weights, (kUsedRows - 1 - used) * kTapRowBytes + step_bytes);
+    weights += ((kUsedRows - 1 - used) * kTapRowBytes + step_bytes) / 16;
   } else if (kSplitsStaged && kSteps > 1) {
-    weights = moved(weights, step_bytes);
+    weights += step_bytes / 16;
   }
   CONVTGEN_UNROLL
   for (int kh = 0; kh < (kUniform ? 1 : kBlockTapRows); ++kh) {
@@ -331,9 +333,9 @@ __device__ __forceinline__ void multiply_taps(Sums (&sums)[kSums][kTiles], const
 // With resident weights it says at `empty` that the stage has been read; else at `previous` that the stage before has
 // been, as soon as its products are done, unless the chunk is the `first` of a tile.
 __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run (&runs)[2], Held& held,
-                                               const unsigned int* rows, const unsigned char* weights, float4* totals,
-                                               int image, bool first, unsigned long long* empty,
-                                               unsigned long long* previous, unsigned int zero) {
+                                               const unsigned int* rows, const unsigned char* weights, int image,
+                                               bool first, unsigned long long* empty, unsigned long long* previous,
+                                               unsigned int zero) {
   const unsigned long long operands = wgmma_descriptor(weights, kProductColumns * 16, 128, 0);
   int later = kHasTotals && held.rows > 0 ? 1 : 0;
   Words words[2];
@@ -343,7 +345,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
     if (P::add_rows > 0) {
       if (row != 0) {
         if (held.rows == kRowsTogether) {
-          put_away(sums, held, totals, image);
+          put_away(sums, held, image);
         }
         later = held.rows > 0 ? 1 : 0;
       }
@@ -369,9 +371,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
     }
     arrange(runs[1], words[0], zero, P::ahead && !kAlone && row == 0);
     if (P::resident && row == kRows - 1) {
-      release(empty, ((word_of_all(words[0]) | (P::ahead ? 0 : word_of_all(words[1])) |
-                       static_cast<unsigned int>(held.exponent)) &
-                      zero) == 0);
+      release(empty, ((word_of_all(words[0]) | (P::ahead ? 0 : word_of_all(words[1])) | held.exponent) & zero) == 0);
     }
     wgmma_fence();
     if (!P::ahead) {

@@ -107,6 +107,11 @@ constexpr int kHeldDepths = kHeld ? ceil_div(kDepths, kDepthLanes) : 1;
 constexpr int kPackTurns = kHeld ? 1 : ceil_div(kColumnTaps, kPackLanes);
 constexpr bool kAllLanes = kHeld && kPackLanes % kBlockTaps == 0 && kDepths % kDepthLanes == 0;
 
+// The depth that a lane reads as its i-th value.
+__device__ inline int depth_of(int lane, int i) {
+  return lane / kBlockTaps + (kHeldDepths == 1 ? 0 : i / 16 * kDepthLanes);
+}
+
 // Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
 // input channels, tap and step the two columns of a B operand.
 //
@@ -133,10 +138,12 @@ extern "C" __global__ void __launch_bounds__(256)
       for (int turn = 0; turn < kPackTurns; ++turn) {
 #pragma unroll
         for (int i = 0; i < kHeldDepths * 16; ++i) {
-          const int depth = (lane + turn * kPackLanes) / kBlockTaps + (kHeldDepths == 1 ? 0 : i / 16 * kDepthLanes);
-          values[i] =
-              weight_in_column(from, (kAllLanes ? depth : depth % kDepths) * kDepth + (kHeldDepths == 1 ? i : i % 16),
-                               co, place_of_tap((lane + turn * kPackLanes) % kBlockTaps, index));
+          values[i] = weight_in_column(
+              from,
+              (kAllLanes ? depth_of(lane + turn * kPackLanes, i) : depth_of(lane + turn * kPackLanes, i) % kDepths) *
+                      kDepth +
+                  (kHeldDepths == 1 ? i : i % 16),
+              co, place_of_tap((lane + turn * kPackLanes) % kBlockTaps, index));
           most = larger_finite(most, values[i]);
         }
       }

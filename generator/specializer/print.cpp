@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "generator/specializer/layout.h"
 #include "generator/specializer/residual.h"
@@ -204,67 +205,15 @@ class Printer {
     return is_one_statement(body) ? joined(lay_out(head, 0), lay_out(statement_pieces(body[0]), 0)) : "";
   }
 
-  /// A loop or an `if` of one statement that is a line: it has no braces, and stands on one line where that is short.
-  bool without_braces(const Pieces& head, const Residual& r, int indent) {
-    if (!is_one_statement(r.body)) {
-      return false;
-    }
-    const std::vector<std::string> lines = lay_out(head, indent);
-    const std::vector<std::string> inner = lay_out(statement_pieces(r.body[0]), indent + 2);
-    const std::string comment = r.body[0].trail.empty() ? "" : "  " + comment_text(r.body[0].trail);
-    if (lines.size() != 1 || inner.size() != 1 || inner[0].size() + comment.size() > kColumns) {
-      return false;
-    }
-    const std::string whole = lines[0] + inner[0].substr(static_cast<std::size_t>(indent) + 1);
-    const std::string& trail = r.trail.empty() ? r.body[0].trail : r.trail;
-    const std::size_t room = trail.empty() ? 0 : 2 + comment_text(trail).size();
-    const bool has_pragma = r.kind != Kind::kIf && !r.text.empty();
-    const bool is_short = whole.size() <= (has_pragma ? kColumns : kShortColumns) && whole.size() + room <= kColumns &&
-                          (r.trail.empty() || r.body[0].trail.empty());
-    if (is_short && trail.empty()) {
-      line(whole, r.body[0].line);
-    } else if (is_short) {
-      trailed_line(whole, comment_text(trail), r.body[0].line);
-    } else {
-      pieces(head, indent, r.line, r.trail);
-      statement(r.body[0], indent + 2);
-    }
-    return true;
-  }
-
-  static void add_declaration(Pieces& to, const Residual& r) {
-    add_text(to, r.text + declaration_text(r.type, r.name));
-    if (!r.terms.empty()) {
-      add_text(to, " =");
-      to.push_back({Piece::Kind::kAssignBreak, {}});
-      add_term(to, r.terms[0], 2);
-    }
-  }
-
-  void conditional(const Residual& r, int indent, std::string_view before) {
+  /// What stands before the body of a loop or an `if`.
+  static Pieces head_of(const Residual& r) {
     Pieces head;
-    add_text(head, std::string(before) + "if (");
-    add_term(head, r.terms[0]);
-    add_text(head, ")");
-    if (before.empty() && r.otherwise.empty() && without_braces(head, r, indent)) {
-      return;
+    if (r.kind == Kind::kIf) {
+      add_text(head, "if (");
+      add_term(head, r.terms[0]);
+      add_text(head, ")");
+      return head;
     }
-    add_text(head, " {");
-    pieces(head, indent, r.line, before.empty() ? std::string_view(r.trail) : "");
-    all(r.body, indent + 2);
-    if (r.otherwise.size() == 1 && r.otherwise[0].kind == Kind::kIf) {
-      conditional(r.otherwise[0], indent, "} else ");
-      return;
-    }
-    if (!r.otherwise.empty()) {
-      line(blanks(indent) + "} else {", r.line);
-      all(r.otherwise, indent + 2);
-    }
-    line(blanks(indent) + "}", r.line);
-  }
-
-  void loop(const Residual& r, int indent) {
-    Pieces head;
     if (!r.text.empty()) {
       add_text(head, "_Pragma(\"" + r.text + "\") ");
     }
@@ -292,9 +241,101 @@ class Printer {
       head.push_back({Piece::Kind::kClose, {}});
     }
     add_text(head, ")");
-    if (without_braces(head, r, indent)) {
+    return head;
+  }
+
+  /// A statement that is one line, and the comment behind it; a loop or an `if` is one with a short statement in it.
+  struct Line {
+    std::string code;
+    std::string trail;
+  };
+  static std::optional<Line> line_of(const Residual& r, int indent) {
+    const bool has_body = r.kind == Kind::kFor || r.kind == Kind::kWhile || r.kind == Kind::kIf;
+    if (has_body && (!is_one_statement(r.body) || !r.otherwise.empty())) {
+      return std::nullopt;
+    }
+    std::vector<std::string> lines = lay_out(has_body ? head_of(r) : statement_pieces(r), indent);
+    if (lines.size() != 1) {
+      return std::nullopt;
+    }
+    Line out{std::move(lines[0]), r.trail};
+    if (has_body) {
+      const std::optional<Line> inner = line_of(r.body[0], 0);
+      if (!inner || (!inner->trail.empty() && !out.trail.empty())) {
+        return std::nullopt;
+      }
+      out.code += " " + inner->code;
+      out.trail += inner->trail;
+    }
+    const bool has_pragma = r.kind != Kind::kIf && !r.text.empty();
+    const std::size_t most = has_body && !has_pragma ? kShortColumns : kColumns;
+    const std::size_t room = out.trail.empty() ? 0 : 2 + comment_text(out.trail).size();
+    return out.code.size() <= most && out.code.size() + room <= kColumns ? std::optional(out) : std::nullopt;
+  }
+
+  void one_line(const Line& text, int template_line) {
+    if (text.trail.empty()) {
+      line(text.code, template_line);
+    } else {
+      trailed_line(text.code, comment_text(text.trail), template_line);
+    }
+  }
+
+  /// A loop or an `if` around what is one line has no braces, and stands on that line where it can.
+  bool without_braces(const Residual& r, int indent) {
+    using enum Residual::Kind;
+    if (const std::optional<Line> whole = line_of(r, indent)) {
+      one_line(*whole, r.body[0].line);
+      return true;
+    }
+    const bool is_around_one =
+        r.body.size() == 1 && r.otherwise.empty() &&
+        (is_one_statement(r.body) || r.body[0].kind == kFor || r.body[0].kind == kWhile || r.body[0].kind == kIf);
+    const std::optional<Line> inner = is_around_one ? line_of(r.body[0], indent + 2) : std::nullopt;
+    const Pieces head = head_of(r);
+    if (!inner || lay_out(head, indent).size() != 1) {
+      return false;
+    }
+    pieces(head, indent, r.line, r.trail);
+    one_line(*inner, r.body[0].line);
+    return true;
+  }
+
+  static void add_declaration(Pieces& to, const Residual& r) {
+    add_text(to, r.text + declaration_text(r.type, r.name));
+    if (!r.terms.empty()) {
+      add_text(to, " =");
+      to.push_back({Piece::Kind::kAssignBreak, {}});
+      add_term(to, r.terms[0], 2);
+    }
+  }
+
+  void conditional(const Residual& r, int indent, std::string_view before) {
+    if (before.empty() && without_braces(r, indent)) {
       return;
     }
+    Pieces head;
+    add_text(head, std::string(before) + "if (");
+    add_term(head, r.terms[0]);
+    add_text(head, ") {");
+    pieces(head, indent, r.line, before.empty() ? std::string_view(r.trail) : "");
+    all(r.body, indent + 2);
+    if (r.otherwise.size() == 1 && r.otherwise[0].kind == Kind::kIf) {
+      conditional(r.otherwise[0], indent, "} else ");
+      return;
+    }
+    if (!r.otherwise.empty()) {
+      line(blanks(indent) + "} else {", r.line);
+      all(r.otherwise, indent + 2);
+    }
+    line(blanks(indent) + "}", r.line);
+  }
+
+  void loop(const Residual& r, int indent) {
+    if (without_braces(r, indent)) {
+      return;
+    }
+    Pieces head = head_of(r);
     add_text(head, " {");
     pieces(head, indent, r.line, r.trail);
     all(r.body, indent + 2);

@@ -10,9 +10,9 @@
 // Low parts are kept larger, so that they are normal numbers wherever the high parts are.
 constexpr float kLowScale = 2048;
 
-// The larger of `most` and |value|; infinities and NaN don't count.
-__device__ __forceinline__ float larger_finite(float most, float value) {
-  return fmaxf(most, fabsf(fmaf(value, 0, value)));
+// The larger of a and |b|; infinities and NaN don't count.
+__device__ __forceinline__ float larger_finite(float a, float b) {
+  return fmaxf(a, fabsf(fmaf(b, 0, b)));
 }
 
 // The largest of a warp's values, none of them negative or NaN: their bits are in the same order. Collective.
@@ -30,9 +30,9 @@ __device__ __forceinline__ float power_of_two(int exponent) {
   return __int_as_float((exponent + 127) * (1 << 23));
 }
 
-// value * 2^exponent: in two factors, since 2^exponent may be no float.
-__device__ __forceinline__ float scaled_by(float value, int exponent) {
-  return value * power_of_two(exponent / 2) * power_of_two(exponent - exponent / 2);
+// x * 2^e: in two factors, since 2^e may be no float.
+__device__ __forceinline__ float scaled_by(float x, int e) {
+  return x * power_of_two(e / 2) * power_of_two(e - e / 2);
 }
 
 // Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.

@@ -114,7 +114,7 @@ TEST(CleanUp, CopiesOfALoopsVariableGoUnlessItsBodyChangesIt) {
     return "(for @1 plain (declare @1 int i 0) (< i size) (++ i) (declare @2 (const int) row i) " + more +
            "(do @4 (= (at y row) (at x row))))";
   };
-  EXPECT_EQ(body_of(loop("")), "  for (int i = 0; i < size; ++i) { y[i] = x[i]; }\n");
+  EXPECT_EQ(body_of(loop("")), "  for (int i = 0; i < size; ++i) y[i] = x[i];\n");
   EXPECT_EQ(body_of(loop("(do @3 (++ i))")),
             "  for (int i = 0; i < size; ++i) {\n    const int row = i;\n    ++i;\n    y[row] = x[row];\n  }\n");
 }

@@ -68,19 +68,21 @@ TEST(Residual, PlainLoopsStayWithTheirPragma) {
   EXPECT_EQ(body_of(R"sexp(
     (for @1 (pragma "unroll 1") (declare @1 int i 0) (< i (* P::n size)) (+= i 1)
       (do @2 (= (at y i) 0.0f))))sexp"),
-            "  _Pragma(\"unroll 1\") for (int i = 0; i < 3 * size; ++i) { y[i] = 0.0f; }\n");
+            "  _Pragma(\"unroll 1\") for (int i = 0; i < 3 * size; ++i) y[i] = 0.0f;\n");
 }
 
 TEST(Residual, ShortStatementsStandOnTheLineOfTheirHead) {
   const auto loop = [](const std::string& value) {
     return "(for @1 plain (declare @1 int i 0) (< i size) (+= i 1) (do @2 (= (at y i) " + value + ")))";
   };
-  EXPECT_EQ(body_of(loop("size")), "  for (int i = 0; i < size; ++i) { y[i] = size; }\n");
+  EXPECT_EQ(body_of(loop("size")), "  for (int i = 0; i < size; ++i) y[i] = size;\n");
   std::string longer = "size";
   for (int i = 0; i < 9; ++i) {
     longer = "(+ 1 (* size " + longer + "))";
   }
-  EXPECT_EQ(body_of(loop(longer)).find("{\n    y[i] = "), body_of(loop("size")).find('{'));
+  EXPECT_EQ(body_of(loop(longer)).find(" {\n    y[i] = "), body_of(loop("size")).find(" y[i]"));
+  EXPECT_EQ(body_of("(while @1 (> size 1) (if @2 (> size 2) (then (do @3 (= (at y 0) 1)))))"),
+            "  while (size > 1)\n    if (size > 2) y[0] = 1;\n");
   EXPECT_EQ(body_of("(if @1 (> size 1) (then (do @2 (= (at y 0) 1))) (else (do @3 (= (at y 0) 2))))"),
             "  if (size > 1) {\n    y[0] = 1;\n  } else {\n    y[0] = 2;\n  }\n");
 }
@@ -124,7 +126,7 @@ __device__ __forceinline__ float scale(float value) { return value * 2; }
 __device__ __forceinline__ float scale_2(float value) { return value + 1.0f; }
 // Scales by 3.
 __device__ __forceinline__ float scale_3(float value, int by) {
-  if (by > 1) { return value * by; }
+  if (by > 1) return value * by;
   return value + 1.0f;
 }
 

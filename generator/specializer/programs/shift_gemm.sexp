@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "190039fd7eacb25febee2416d70daf29ce77733b7cb6f42d081e555c019352ed")
+  (digest "fca8b730c5b7a1673f14fc541928950b524d9a1d92b586af5387ff356e9f107a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -315,11 +315,11 @@
   (file "device/split.h")
   (constant @11 float kLowScale 2048)
   (function @14 device float larger_finite
-    (comment "The larger of `most` and |value|; infinities and NaN don't count.")
+    (comment "The larger of a and |b|; infinities and NaN don't count.")
     (attributes "__forceinline__")
-    (argument float most)
-    (argument float value)
-    (return @1 (call fmaxf most (call fabsf (call fmaf value 0 value)))))
+    (argument float a)
+    (argument float b)
+    (return @1 (call fmaxf a (call fabsf (call fmaf b 0 b)))))
   (function @19 device float largest_of_warp
     (comment "The largest of a warp's values, none of them negative or NaN: their bits are in the same order. Collective.")
     (attributes "__forceinline__")
@@ -336,11 +336,11 @@
     (argument int exponent)
     (return @1 (call __int_as_float (* (+ exponent 127) (<< 1 23)))))
   (function @34 device float scaled_by
-    (comment "value * 2^exponent: in two factors, since 2^exponent may be no float.")
+    (comment "x * 2^e: in two factors, since 2^e may be no float.")
     (attributes "__forceinline__")
-    (argument float value)
-    (argument int exponent)
-    (return @1 (* (* value (call power_of_two (/ exponent 2))) (call power_of_two (- exponent (/ exponent 2))))))
+    (argument float x)
+    (argument int e)
+    (return @1 (* (* x (call power_of_two (/ e 2))) (call power_of_two (- e (/ e 2))))))
   (record @39 SplitPair
     (comment "Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.")
     (field "unsigned int" high)
@@ -695,7 +695,13 @@
   (constant @106 int kHeldDepths (? kHeld (call ceil_div kDepths kDepthLanes) 1))
   (constant @107 int kPackTurns (? kHeld 1 (call ceil_div kColumnTaps kPackLanes)))
   (constant @108 bool kAllLanes (&& (&& kHeld (== (% kPackLanes kBlockTaps) 0)) (== (% kDepths kDepthLanes) 0)))
-  (function @116 kernel void pack_weights
+  (function @111 device int depth_of
+    (comment "The depth that a lane reads as its i-th value.")
+    (attributes "inline")
+    (argument int lane)
+    (argument int i)
+    (return @1 (+ (/ lane kBlockTaps) (? (== kHeldDepths 1) 0 (* (/ i 16) kDepthLanes)))))
+  (function @121 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand.")
     (launch_bounds 256)
@@ -719,41 +725,40 @@
           (declare @16 float most 0)
           (for @17 plain (declare @17 int turn 0) (< turn kPackTurns) (++ turn)
             (for @19 (pragma "unroll") (declare @19 int i 0) (< i (* kHeldDepths 16)) (++ i)
-              (declare @20 (const int) depth (+ (/ (+ lane (* turn kPackLanes)) kBlockTaps) (? (== kHeldDepths 1) 0 (* (/ i 16) kDepthLanes))))
-              (do @21 (= (at values i) (call weight_in_column from (+ (* (? kAllLanes depth (% depth kDepths)) kDepth) (? (== kHeldDepths 1) i (% i 16))) co (call place_of_tap (% (+ lane (* turn kPackLanes)) kBlockTaps) index))))
-              (do @24 (= most (call larger_finite most (at values i))))))
-          (for @27 plain (declare @27 int lanes 16) (>= lanes kPackColumns) (/= lanes 2)
-            (do @28 (= most (call fmaxf most (call __shfl_xor_sync 4294967295u most lanes)))))
-          (declare @30 (pointer float) found (+ (reinterpret_cast (pointer float) (+ to kFoundOffset)) (* n 8))
+              (do @20 (= (at values i) (call weight_in_column from (+ (* (? kAllLanes (call depth_of (+ lane (* turn kPackLanes)) i) (% (call depth_of (+ lane (* turn kPackLanes)) i) kDepths)) kDepth) (? (== kHeldDepths 1) i (% i 16))) co (call place_of_tap (% (+ lane (* turn kPackLanes)) kBlockTaps) index))))
+              (do @26 (= most (call larger_finite most (at values i))))))
+          (for @29 plain (declare @29 int lanes 16) (>= lanes kPackColumns) (/= lanes 2)
+            (do @30 (= most (call fmaxf most (call __shfl_xor_sync 4294967295u most lanes)))))
+          (declare @32 (pointer float) found (+ (reinterpret_cast (pointer float) (+ to kFoundOffset)) (* n 8))
             (trail "by each warp"))
-          (if @31 (< (% (. threadIdx x) 32) kPackColumns)
+          (if @33 (< (% (. threadIdx x) 32) kPackColumns)
             (then
-              (do @32 (= (at found (/ (. threadIdx x) 32)) most))))
-          (do @34 (call __syncthreads))
-          (for @35 plain (declare @35 int warp 0) (< warp 8) (++ warp)
-            (do @36 (= most (call fmaxf most (at found warp)))))
-          (declare @38 (const int) exponent (call scale_exponent most))
-          (if @39 (== lane 0)
+              (do @34 (= (at found (/ (. threadIdx x) 32)) most))))
+          (do @36 (call __syncthreads))
+          (for @37 plain (declare @37 int warp 0) (< warp 8) (++ warp)
+            (do @38 (= most (call fmaxf most (at found warp)))))
+          (declare @40 (const int) exponent (call scale_exponent most))
+          (if @41 (== lane 0)
             (then
-              (do @40 (= (at (reinterpret_cast (pointer int) (+ to kAllWeightBytes)) n) exponent))))
-          (for @42 plain (declare @42 int turn 0) (< turn kPackTurns) (++ turn)
-            (for @44 (pragma "unroll") (declare @44 int held 0) (< held kHeldDepths) (++ held)
-              (if @45 (|| kAllLanes (< (+ (+ lane (* turn kPackLanes)) (* held (* kBlockTaps kDepthLanes))) kColumnTaps))
+              (do @42 (= (at (reinterpret_cast (pointer int) (+ to kAllWeightBytes)) n) exponent))))
+          (for @44 plain (declare @44 int turn 0) (< turn kPackTurns) (++ turn)
+            (for @46 (pragma "unroll") (declare @46 int held 0) (< held kHeldDepths) (++ held)
+              (if @47 (|| kAllLanes (< (+ (+ lane (* turn kPackLanes)) (* held (* kBlockTaps kDepthLanes))) kColumnTaps))
                 (then
-                  (declare @46 (const int) tap (% (+ lane (* turn kPackLanes)) kBlockTaps))
-                  (declare @47 (const int) depth (+ (/ (+ lane (* turn kPackLanes)) kBlockTaps) (* held kDepthLanes)))
-                  (declare @48 (pointer uint4) row (+ (reinterpret_cast (pointer uint4) (+ to (* (/ depth kSteps) kChunkWeightBytes))) (+ (+ (* (+ (* (/ tap kMerged) kSteps) (% depth kSteps)) (* (* kParts 2) kProductColumns)) (* (% tap kMerged) P::columns)) n)))
-                  (for @52 (pragma "unroll") (declare @52 int half 0) (< half 2) (++ half)
-                    (declare @53 (array SplitPair 4) pairs)
-                    (for @55 (pragma "unroll") (declare @55 int word 0) (< word 4) (++ word)
-                      (declare @56 (const int) i (+ (* held 16) (? P::channels_last (+ (* word 4) (* half 2)) (+ (* half 8) (* word 2)))))
-                      (if @57 (! kHeld)
+                  (declare @48 (const int) tap (% (+ lane (* turn kPackLanes)) kBlockTaps))
+                  (declare @49 (const int) depth (+ (/ (+ lane (* turn kPackLanes)) kBlockTaps) (* held kDepthLanes)))
+                  (declare @50 (pointer uint4) row (+ (reinterpret_cast (pointer uint4) (+ to (* (/ depth kSteps) kChunkWeightBytes))) (+ (+ (* (+ (* (/ tap kMerged) kSteps) (% depth kSteps)) (* (* kParts 2) kProductColumns)) (* (% tap kMerged) P::columns)) n)))
+                  (for @54 (pragma "unroll") (declare @54 int half 0) (< half 2) (++ half)
+                    (declare @55 (array SplitPair 4) pairs)
+                    (for @57 (pragma "unroll") (declare @57 int word 0) (< word 4) (++ word)
+                      (declare @58 (const int) i (+ (* held 16) (? P::channels_last (+ (* word 4) (* half 2)) (+ (* half 8) (* word 2)))))
+                      (if @59 (! kHeld)
                         (then
-                          (do @58 (= (at values i) (call weight_in_column from (+ (* depth kDepth) i) co (call place_of_tap tap index))))
-                          (do @59 (= (at values (+ i 1)) (call weight_in_column from (+ (+ (* depth kDepth) i) 1) co (call place_of_tap tap index))))))
-                      (do @61 (= (at pairs word) (call split_pair (at values i) (at values (+ i 1)) (call power_of_two exponent) true))))
-                    (do @63 (= (at row (* half kProductColumns)) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
-                    (do @64 (= (at row (* (+ half 2) kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low)))))))))))))
+                          (do @60 (= (at values i) (call weight_in_column from (+ (* depth kDepth) i) co (call place_of_tap tap index))))
+                          (do @61 (= (at values (+ i 1)) (call weight_in_column from (+ (+ (* depth kDepth) i) 1) co (call place_of_tap tap index))))))
+                      (do @63 (= (at pairs word) (call split_pair (at values i) (at values (+ i 1)) (call power_of_two exponent) true))))
+                    (do @65 (= (at row (* half kProductColumns)) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
+                    (do @66 (= (at row (* (+ half 2) kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low)))))))))))))
   (file "shift_gemm.staging.h")
   (function @6 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
@@ -1344,14 +1349,18 @@
     (attributes "__forceinline__")
     (argument (pointer (const float)) found)
     (argument int image)
-    (declare @1 float largest (? kByImages (at found image) 0))
-    (if @2 (! kByImages)
+    (if @1 (&& (== kProducerWarps 4) (! kByImages))
       (then
-        (for @4 (pragma "unroll") (declare @4 int warp 0) (< warp kProducerWarps) (+= warp 4)
-          (declare @5 (const float4) four (* (reinterpret_cast (pointer (const float4)) (+ (+ found (* image kProducerWarps)) warp))))
-          (do @6 (= largest (call fmaxf largest (call fmaxf (call fmaxf (. four x) (. four y)) (call fmaxf (. four z) (. four w)))))))))
-    (return @9 largest))
-  (function @23 device int next_exponent
+        (declare @2 (const float4) four (* (reinterpret_cast (pointer (const float4)) (+ found (* image kProducerWarps)))))
+        (return @3 (call fmaxf (call fmaxf (. four x) (. four y)) (call fmaxf (. four z) (. four w))))))
+    (declare @5 float largest (? kByImages (at found image) 0))
+    (if @6 (! kByImages)
+      (then
+        (for @8 (pragma "unroll") (declare @8 int warp 0) (< warp kProducerWarps) (+= warp 4)
+          (declare @9 (const float4) four (* (reinterpret_cast (pointer (const float4)) (+ (+ found (* image kProducerWarps)) warp))))
+          (do @10 (= largest (call fmaxf largest (call fmaxf (call fmaxf (. four x) (. four y)) (call fmaxf (. four z) (. four w)))))))))
+    (return @13 largest))
+  (function @27 device int next_exponent
     (comment "x keeps the scale that it had, if that brings the largest magnitude to at least 2^13 and not beyond what f16 has, or")
     (comment "there is none; unless it `begins`. What f16 rounds up to the next power of two counts as that.")
     (attributes "__forceinline__")
@@ -1423,16 +1432,17 @@
   (record @78 Held
     (comment "What a thread's sums hold.")
     (field int rows (trail "of taps; 0: nothing, the next products begin them"))
-    (field int exponent (trail "of the scale that x has there, in image `lane % P::tile_n` of the tile"))
+    (field int exponent (trail "of the scale that x has there, in the image of the tile that is the lane's"))
     (field bool added (trail "whether the totals hold what was summed up before, of this tile"))
-    (field int total (trail "of the scale that x has in them, in the thread's own image; without totals the least that sums had")))
-  (function @86 device int own_exponent
+    (field int total (trail "of the scale that x has in them, in the thread's own image; without totals the least that sums had"))
+    (field (pointer float4) totals (trail "the thread's, that sums are added to")))
+  (function @87 device int own_exponent
     (comment "The exponent of the thread's own image of the tile.")
     (attributes "inline")
     (argument (reference (const Held)) held)
     (argument int image)
     (return @1 (? (== P::tile_n 1) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
-  (function @94 device void drop_low_of_infinite
+  (function @95 device void drop_low_of_infinite
     (comment "The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result. A row")
     (comment "and a column of a product tell whether it has any.")
     (attributes "__forceinline__")
@@ -1448,13 +1458,13 @@
         (for @15 (pragma "unroll") (declare @15 int i 0) (< i (* kPhaseSums kTileSums)) (++ i)
           (declare @16 (reference float) low (call sum_at sums (+ (* kPhaseSums kTileSums) i)))
           (do @17 (= low (? (call is_finite (call sum_at sums i)) low 0)))))))
-  (function @117 device (reference float) total_at
+  (function @118 device (reference float) total_at
     (comment "The i-th of a thread's totals, of which four lie together.")
     (attributes "__forceinline__")
     (argument (pointer float4) totals)
     (argument int i)
     (return @1 (at (reinterpret_cast (pointer float) (+ totals (* (/ i 4) kConsumers))) (% i 4))))
-  (function @122 device void bring_together
+  (function @123 device void bring_together
     (comment "Gives sums and totals one scale, the smaller one of theirs.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1468,55 +1478,52 @@
       (do @8 (= (call total_at totals i) (call scaled_by (call total_at totals i) (- less total)))))
     (do @10 (= exponent less))
     (do @11 (= total less)))
-  (constant @136 int kJoined (* kPhaseSums kTileSums))
-  (function @139 device int join_all
+  (constant @137 int kJoined (* kPhaseSums kTileSums))
+  (function @140 device int join_all
     (comment "Joins the sums of high and of low parts, and adds the thread's totals where there are any: into the place of the sums")
     (comment "of high parts. Returns the exponent of the scale that x has there.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
-    (argument (pointer float4) totals)
     (argument int image)
     (declare @1 int exponent (call own_exponent held image))
     (do @2 (call drop_low_of_infinite sums))
     (if @3 (&& (&& kHasTotals (. held added)) (!= exponent (. held total)))
       (then
-        (do @4 (call bring_together sums totals exponent (. held total)))))
+        (do @4 (call bring_together sums (. held totals) exponent (. held total)))))
     (for @7 (pragma "unroll") (declare @7 int i 0) (< i kJoined) (++ i)
       (do @8 (= (call sum_at sums i) (call fmaf (call sum_at sums (+ kJoined i)) (/ 1 kLowScale) (call sum_at sums i)))))
     (if @10 (&& kHasTotals (. held added))
       (then
         (for @12 (pragma "unroll") (declare @12 int i 0) (< i kJoined) (++ i)
-          (do @13 (+= (call sum_at sums i) (call total_at totals i))))))
+          (do @13 (+= (call sum_at sums i) (call total_at (. held totals) i))))))
     (return @16 exponent))
-  (function @159 device void put_away
+  (function @160 device void put_away
     (comment "Makes totals of the sums, once no products are under way; the next ones begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
-    (argument (pointer float4) totals)
     (argument int image)
     (if @1 (! kAllDone)
       (then
         (do @2 (call wgmma_wait 0))))
     (do @4 (call pin sums))
-    (do @5 (= (. held total) (call join_all sums held totals image)))
+    (do @5 (= (. held total) (call join_all sums held image)))
     (for @7 (pragma "unroll") (declare @7 int i 0) (< i kJoined) (++ i)
-      (do @8 (= (call total_at totals i) (call sum_at sums i))))
+      (do @8 (= (call total_at (. held totals) i) (call sum_at sums i))))
     (do @10 (= (. held rows) 0))
     (do @11 (= (. held added) true)))
-  (constant @173 int kRunPairs (call ceil_div P::channel_run 2))
-  (function @176 device void undo_scales
+  (constant @174 int kRunPairs (call ceil_div P::channel_run 2))
+  (function @177 device void undo_scales
     (comment "Makes a tile's results of its sums, in their place. `scales` undo those of the weights, in two factors each; they and")
     (comment "the `biases` are those of the thread's first column and channel, and of what is behind.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
-    (argument (pointer float4) totals)
     (argument (pointer (const float2)) scales)
     (argument (pointer (const float)) biases)
     (argument int image)
-    (declare @2 (const int) undone (- (call join_all sums held totals image)))
+    (declare @2 (const int) undone (- (call join_all sums held image)))
     (declare @3 (const float) first (call power_of_two (/ undone 2)))
     (declare @4 (const float) second (call power_of_two (- undone (/ undone 2))))
     (for @6 (pragma "unroll") (declare @6 int columns 0) (< columns (/ P::columns 8)) (++ columns)
@@ -1528,8 +1535,8 @@
         (do @13 (= value (? (&& P::has_bias (! kShifts)) (call fmaf (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at shifts (% i 2))) (* (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1)))))))
     (do @17 (= (. held rows) 0))
     (do @18 (= (. held added) false)))
-  (constant @199 int kMostRaise 80)
-  (function @200 device void rescale
+  (constant @200 int kMostRaise 80)
+  (function @201 device void rescale
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
@@ -1544,14 +1551,13 @@
       (do @8 (= (call sum_at sums i) (call scaled_by (call sum_at sums i) own))))
     (do @10 (= (. held exponent) exponent))
     (do @11 (= (. held total) (call min (. held total) exponent))))
-  (function @216 device void choose_scale
+  (function @217 device void choose_scale
     (comment "Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as")
     (comment "those of terms enough are, or without totals brought to that scale.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
     (argument (pointer (const "unsigned char")) stage)
-    (argument (pointer float4) totals)
     (argument int image)
     (declare @2 (const int) own (% (. threadIdx x) P::tile_n)
       (trail "image of the lane"))
@@ -1563,7 +1569,7 @@
           (then
             (if @10 kHasTotals
               (then
-                (do @11 (call put_away sums held totals image)))
+                (do @11 (call put_away sums held image)))
               (else
                 (do @13 (call rescale sums held exponent image))))))))
     (if @17 (|| kHasTotals (== (. held rows) 0))
@@ -1572,26 +1578,26 @@
         (if @19 (! kHasTotals)
           (then
             (do @20 (= (. held total) exponent)))))))
-  (function @241 device void clear
+  (function @242 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
       (do @3 (= (call sum_at sums i) 0))))
-  (function @249 constexpr int offset_of_used
+  (function @250 constexpr int offset_of_used
     (comment "The offset of the row-th staged row that some tap reads; whether these follow one another in equal distances.")
     (argument int row)
     (declare @1 int offset 0)
     (while @2 (|| (! (call is_used offset)) (!= (call used_before offset) row))
       (do @3 (++ offset)))
     (return @5 offset))
-  (function @256 constexpr bool are_even
+  (function @257 constexpr bool are_even
     (declare @1 bool even true)
     (for @2 plain (declare @2 int row 0) (< row kUsedRows) (++ row)
       (do @3 (= even (&& even (== (* (call offset_of_used row) (- kUsedRows 1)) (* row (- kOffsetsH 1)))))))
     (return @5 even))
-  (constant @263 bool kEven (call are_even))
-  (constant @264 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
-  (function @268 device int place_of_row
+  (constant @264 bool kEven (call are_even))
+  (constant @265 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
+  (function @269 device int place_of_row
     (comment "Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.")
     (attributes "inline")
     (argument int row)
@@ -1606,15 +1612,15 @@
         (then
           (do @10 (= behind (- (call staged_row 0 (call offset_of_used i)) (call staged_row 0 0)))))))
     (return @13 (+ first behind)))
-  (function @285 constexpr bool are_uniform
+  (function @286 constexpr bool are_uniform
     (comment "Whether each of these has one row of taps, found by its number, and all of the same phase.")
     (declare @1 bool uniform (== kUsedRows kBlockTapRows))
     (for @2 plain (declare @2 int kh 1) (< kh kBlockTapRows) (++ kh)
       (do @3 (= uniform (&& uniform (== (call sums_of_row kh) (call sums_of_row 0))))))
     (return @5 uniform))
-  (constant @292 bool kUniform (call are_uniform))
-  (constant @293 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
-  (function @297 device void multiply_taps
+  (constant @293 bool kUniform (call are_uniform))
+  (constant @294 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
+  (function @298 device void multiply_taps
     (comment "The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the")
     (comment "first of a phase begin its sums, where `later` is 0.")
     (attributes "__forceinline__")
@@ -1625,28 +1631,29 @@
     (argument int later)
     (argument bool high)
     (declare @2 (const int) used (? (== kSteps 1) row (% row kUsedRows)))
-    (declare @3 (const int) step_bytes (? (== kSteps 1) 0 (* (/ row kUsedRows) kProductBytes)))
-    (if @4 (&& kUniform (> kUsedRows 1))
+    (comment @3 "Descriptors count pieces of 16 bytes.")
+    (declare @4 (const int) step_bytes (? (== kSteps 1) 0 (* (/ row kUsedRows) kProductBytes)))
+    (if @5 (&& kUniform (> kUsedRows 1))
       (then
-        (do @5 (= weights (call moved weights (+ (* (- (- kUsedRows 1) used) kTapRowBytes) step_bytes)))))
+        (do @6 (+= weights (/ (+ (* (- (- kUsedRows 1) used) kTapRowBytes) step_bytes) 16))))
       (else
-        (if @6 (&& kSplitsStaged (> kSteps 1))
+        (if @7 (&& kSplitsStaged (> kSteps 1))
           (then
-            (do @7 (= weights (call moved weights step_bytes)))))))
-    (for @10 unrolled (declare @10 int kh 0) (< kh (? kUniform 1 kBlockTapRows)) (++ kh)
-      (if @11 (|| (|| kUniform (== kUsedRows 1)) (== used (call used_before (call offset_of_row kh))))
+            (do @8 (+= weights (/ step_bytes 16)))))))
+    (for @11 unrolled (declare @11 int kh 0) (< kh (? kUniform 1 kBlockTapRows)) (++ kh)
+      (if @12 (|| (|| kUniform (== kUsedRows 1)) (== used (call used_before (call offset_of_row kh))))
         (then
-          (declare @12 (const bool) may_begin (&& (! kClears) (|| (|| (> P::add_rows 0) kUniform) (call is_first kh 0))))
-          (declare @13 (const int) begun (? (! may_begin) 1 (? (|| (> P::add_rows 0) (? kUniform (== row 0) (< row kUsedRows))) later 1)))
-          (if @14 (&& (== P::stride_w 1) (> P::kernel_w 2))
+          (declare @13 (const bool) may_begin (&& (! kClears) (|| (|| (> P::add_rows 0) kUniform) (call is_first kh 0))))
+          (declare @14 (const int) begun (? (! may_begin) 1 (? (|| (> P::add_rows 0) (? kUniform (== row 0) (< row kUsedRows))) later 1)))
+          (if @15 (&& (== P::stride_w 1) (> P::kernel_w 2))
             (then
-              (for @16 (pragma "unroll") (declare @16 int kw 0) (< kw P::kernel_w) (++ kw)
-                (do @17 (call multiply_part sums (call sums_of_row kh) run (- (call shift_of_tap 0) (* kw P::dilation_w)) (call moved weights (+ (call operand_of_tap kh 0 0) (* kw (* kSteps kProductBytes)))) (? (== kw 0) begun 1) high))))
+              (for @17 (pragma "unroll") (declare @17 int kw 0) (< kw P::kernel_w) (++ kw)
+                (do @18 (call multiply_part sums (call sums_of_row kh) run (- (call shift_of_tap 0) (* kw P::dilation_w)) (call moved weights (+ (call operand_of_tap kh 0 0) (* kw (* kSteps kProductBytes)))) (? (== kw 0) begun 1) high))))
             (else
-              (for @23 unrolled (declare @23 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                (do @24 (call multiply_part sums (+ (call sums_of_row kh) (call sums_of_column kw)) run (call shift_of_tap kw) (call moved weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
+              (for @24 unrolled (declare @24 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+                (do @25 (call multiply_part sums (+ (call sums_of_row kh) (call sums_of_column kw)) run (call shift_of_tap kw) (call moved weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
                   (trail "tap {kw} of a row")))))))))
-  (function @333 device void multiply_split
+  (function @335 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
     (comment "With resident weights it says at `empty` that the stage has been read; else at `previous` that the stage before has")
     (comment "been, as soon as its products are done, unless the chunk is the `first` of a tile.")
@@ -1656,7 +1663,6 @@
     (argument (reference Held) held)
     (argument (pointer (const "unsigned int")) rows)
     (argument (pointer (const "unsigned char")) weights)
-    (argument (pointer float4) totals)
     (argument int image)
     (argument bool first)
     (argument (pointer "unsigned long long") empty)
@@ -1673,7 +1679,7 @@
             (then
               (if @12 (== (. held rows) kRowsTogether)
                 (then
-                  (do @13 (call put_away sums held totals image))))
+                  (do @13 (call put_away sums held image))))
               (do @15 (= later (? (> (. held rows) 0) 1 0)))))
           (do @17 (++ (. held rows)))
           (if @18 (&& kClears (== later 0))
@@ -1700,31 +1706,31 @@
       (do @37 (call arrange (at runs 1) (at words 0) zero (&& (&& P::ahead (! kAlone)) (== row 0))))
       (if @38 (&& P::resident (== row (- kRows 1)))
         (then
-          (do @39 (call release empty (== (& (| (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))) (static_cast "unsigned int" (. held exponent))) zero) 0)))))
-      (do @43 (call wgmma_fence))
-      (if @44 (! P::ahead)
+          (do @39 (call release empty (== (& (| (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))) (. held exponent)) zero) 0)))))
+      (do @41 (call wgmma_fence))
+      (if @42 (! P::ahead)
         (then
-          (do @45 (call multiply_taps sums (at runs 0) operands row later false))))
-      (do @47 (call multiply_taps sums (at runs 1) operands row later true))
-      (do @48 (call wgmma_commit))
-      (if @49 (! P::ahead)
+          (do @43 (call multiply_taps sums (at runs 0) operands row later false))))
+      (do @45 (call multiply_taps sums (at runs 1) operands row later true))
+      (do @46 (call wgmma_commit))
+      (if @47 (! P::ahead)
         (then
-          (do @50 (call wgmma_wait 0))))
-      (if @52 (!= row (- kRows 1))
+          (do @48 (call wgmma_wait 0))))
+      (if @50 (!= row (- kRows 1))
         (then
-          (do @53 (call load_words words (+ rows (call place_of_row (+ row 1))) 1))))
-      (if @55 (&& P::ahead (|| (! kAlone) (!= row (- kRows 1))))
+          (do @51 (call load_words words (+ rows (call place_of_row (+ row 1))) 1))))
+      (if @53 (&& P::ahead (|| (! kAlone) (!= row (- kRows 1))))
         (then
-          (do @56 (call wgmma_wait 1)))))
-    (if @59 (&& P::ahead kAlone)
+          (do @54 (call wgmma_wait 1)))))
+    (if @57 (&& P::ahead kAlone)
       (then
-        (do @60 (call wgmma_wait 0))))
-    (if @62 (== P::add_rows 0)
+        (do @58 (call wgmma_wait 0))))
+    (if @60 (== P::add_rows 0)
       (then
-        (do @63 (+= (. held rows) kRows))))
-    (if @65 (&& (! P::ahead) (! P::resident))
+        (do @61 (+= (. held rows) kRows))))
+    (if @63 (&& (! P::ahead) (! P::resident))
       (then
-        (do @66 (call release empty true)))))
+        (do @64 (call release empty true)))))
   (file "shift_gemm.read_split.h")
   (alias @5 Values (array (array float kRun) 4))
   (function @9 device void load_values
@@ -1827,18 +1833,20 @@
   (constant @21 int kTurns (call ceil_div kLinePieces kTogether))
   (constant @22 int kPieces (* (call ceil_div kLines kLinesAtOnce) kTurns))
   (static_assert @23 (== (% kSplitters kTogether) 0) "a line's threads are all there")
-  (constant @26 int kPieceValues (? P::channels_last 4 (* 2 kWide)))
-  (alias @27 Piece (array float kPieceValues))
+  (constant @25 int kPieceValues (? P::channels_last 4 (* 2 kWide)))
+  (alias @27 Piece (array float kPieceValues)
+    (comment "A thread's piece: kWide positions of two channels, with channels last four channels of a position."))
   (function @30 constexpr int place_of_piece
-    (comment "Where the thread's i-th piece begins, behind its first one; whether there is one.")
+    (comment "Where the thread's i-th piece begins, behind its first one.")
     (argument int i)
     (return @1 (? (== kTurns kPieces) (* i (* kTogether kWide)) (+ (* (* (/ i kTurns) kLinesAtOnce) kLinePitch) (* (* (% i kTurns) kTogether) kWide)))))
-  (function @34 device bool has_piece
+  (function @35 device bool has_piece
+    (comment "Whether there is one.")
     (attributes "inline")
     (argument int i)
     (argument int thread)
     (return @1 (&& (&& (< i kPieces) (|| (== (% kLines kLinesAtOnce) 0) (< (+ (* (/ i kTurns) kLinesAtOnce) (/ thread kTogether)) kLines))) (|| (== (% kLinePieces kTogether) 0) (< (+ (* (? (== kTurns kPieces) i (% i kTurns)) kTogether) (% thread kTogether)) kLinePieces)))))
-  (function @41 device void load_piece
+  (function @42 device void load_piece
     (comment "Takes the i-th of a thread's pieces to registers; zeros where there is none.")
     (attributes "__forceinline__")
     (argument (reference Piece) piece)
@@ -1851,7 +1859,7 @@
       (then
         (for @7 (pragma "unroll") (declare @7 int v 0) (< v kPieceValues) (++ v)
           (do @8 (= (at piece v) (at own (+ (call place_of_piece i) (? P::channels_last v (+ (* (/ v kWide) kChannelPitch) (% v kWide)))))))))))
-  (function @55 device void store_piece_split
+  (function @56 device void store_piece_split
     (comment "Splits a piece, and puts its parts where it was.")
     (attributes "__forceinline__")
     (argument (pointer float) own)
@@ -1875,16 +1883,16 @@
           (else
             (do @17 (= (* (reinterpret_cast (pointer uint2) words)) (call make_uint2 (. (at pairs 0) high) (. (at pairs 1) high))))
             (do @18 (= (* (reinterpret_cast (pointer uint2) (+ words kChannelPitch))) (call make_uint2 (. (at pairs 0) low) (. (at pairs 1) low)))))))))
-  (constant @79 int kMostBatch (? kWideProducers 2 4))
-  (constant @80 int kBatch (call ceil_div kPieces (call ceil_div kPieces kMostBatch)))
-  (constant @84 int kLookBatch (? kSplitsStaged kBatch (? (> kPieces 4) 2 kPieces)))
-  (function @85 constexpr int piece_looked_at
+  (constant @80 int kMostBatch (? kWideProducers 2 4))
+  (constant @81 int kBatch (call ceil_div kPieces (call ceil_div kPieces kMostBatch)))
+  (constant @85 int kLookBatch (? kSplitsStaged kBatch (? (> kPieces 4) 2 kPieces)))
+  (function @86 constexpr int piece_looked_at
     (argument int i)
     (return @1 (? kSplitsStaged (/ i kPieceValues) (% i kLookBatch))))
-  (function @88 constexpr int value_looked_at
+  (function @89 constexpr int value_looked_at
     (argument int i)
     (return @1 (? kSplitsStaged (% i kPieceValues) (? P::channels_last (/ i kLookBatch) (+ (* (% (/ i kLookBatch) 2) kWide) (/ (/ i kLookBatch) 2))))))
-  (function @95 device float largest_of_pieces
+  (function @96 device float largest_of_pieces
     (comment "The largest magnitude of a thread's pieces of an image. NaN don't count.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
@@ -1897,7 +1905,7 @@
       (for @10 (pragma "unroll") (declare @10 int i 0) (< i (* kLookBatch kPieceValues)) (++ i)
         (do @11 (= (at most (% i 2)) (call fmaxf (at most (% i 2)) (call fabsf (at (at pieces (call piece_looked_at i)) (call value_looked_at i))))))))
     (return @14 (call fmaxf (at most 0) (at most 1))))
-  (function @113 device float largest_finite_of_pieces
+  (function @114 device float largest_finite_of_pieces
     (comment "The same of what is finite, which is seldom asked for: piece by piece.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
@@ -1909,7 +1917,7 @@
       (for @7 (pragma "unroll") (declare @7 int v 0) (< v kPieceValues) (++ v)
         (do @8 (= most (call larger_finite most (at piece v))))))
     (return @11 most))
-  (function @128 device void split_pieces
+  (function @129 device void split_pieces
     (comment "Splits a thread's pieces of an image. Those that the last thread lacks, if not others too, are done one by one.")
     (attributes "__forceinline__")
     (argument (pointer float) own)
@@ -1928,8 +1936,8 @@
               (then
                 (do @13 (call load_piece (at pieces i) own (+ batch i) thread))
                 (do @14 (call store_piece_split own (+ batch i) (at pieces i) scale)))))))))
-  (constant @150 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
-  (function @155 device void finish_stage
+  (constant @151 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
+  (function @156 device void finish_stage
     (comment "Looks for the largest magnitudes of the oldest stage under way, splits it where that is the producers' work, and says")
     (comment "that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image in the chunk before,")
     (comment "`kept`. Where there are infinities, finite magnitudes are looked for anew.")
@@ -2220,7 +2228,7 @@
             (if_constexpr @161 P::split
               (then
                 (do @162 (++ unfinished))
-                (while @163 (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (== (call warp_uniform (? (call mbarrier_test (& (at landed oldest)) oldest_parity) 1 0)) 1)))
+                (while @163 (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (call warp_uniform (call mbarrier_test (& (at landed oldest)) oldest_parity))))
                   (if @165 (! P::bulk)
                     (then
                       (do @166 (call async_copy_wait kUnderWay))))
@@ -2255,86 +2263,84 @@
         (declare @202 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
         (declare @203 (array (array Sums kTiles) kSums) sums (init))
-        (declare @204 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
-          (trail "that sums are added to"))
-        (declare @205 Held held (init 0 0 false 0))
-        (if @206 P::resident
+        (declare @204 Held held (init 0 0 false 0 (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))))
+        (if @205 P::resident
           (then
-            (do @207 (call mbarrier_wait resident 0))))
-        (declare @209 int stage 0)
-        (declare @210 "unsigned int" parity 0)
-        (declare @211 "unsigned int" turn_parity 0)
-        (if @212 (&& P::in_turn (== group 1))
+            (do @206 (call mbarrier_wait resident 0))))
+        (declare @208 int stage 0)
+        (declare @209 "unsigned int" parity 0)
+        (declare @210 "unsigned int" turn_parity 0)
+        (if @211 (&& P::in_turn (== group 1))
           (then
-            (do @213 (call release (& (at turn 0)) true))
-            (do @214 (call skip_tile stage parity))))
-        (for @216 plain (declare @216 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @217 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @218 P::in_turn
+            (do @212 (call release (& (at turn 0)) true))
+            (do @213 (call skip_tile stage parity))))
+        (for @215 plain (declare @215 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @216 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @217 P::in_turn
             (then
-              (do @219 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @220 (^= turn_parity 1))))
-          (declare @222 Place place)
-          (if @223 kSkewed
+              (do @218 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @219 (^= turn_parity 1))))
+          (declare @221 Place place)
+          (if @222 kSkewed
             (then
-              (do @224 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
-          (do @227 (call pin sums))
-          (declare @228 (array Run 2) runs (init)
+              (do @223 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
+          (do @226 (call pin sums))
+          (declare @227 (array Run 2) runs (init)
             (trail "of f32x3: of low and of high parts"))
-          (for @229 plain (declare @229 int chunk 0) (< chunk kOwnChunks) (++ chunk)
-            (do @230 (call mbarrier_wait (& (at full stage)) parity))
-            (if @231 P::in_turn
+          (for @228 plain (declare @228 int chunk 0) (< chunk kOwnChunks) (++ chunk)
+            (do @229 (call mbarrier_wait (& (at full stage)) parity))
+            (if @230 P::in_turn
               (then
-                (do @232 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @234 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @235 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @236 kSplitsRead
+                (do @231 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @233 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @234 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @235 kSplitsRead
               (then
-                (declare @237 (pointer (const float)) read (+ (+ (reinterpret_cast (pointer (const float)) from) own) (call staged_row 0 0)))
-                (declare @238 Values values)
-                (do @239 (call load_values values read))
-                (do @240 (call choose_scale sums held from totals image))
-                (do @241 (call multiply_read sums runs held values read weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                (declare @236 (pointer (const float)) read (+ (+ (reinterpret_cast (pointer (const float)) from) own) (call staged_row 0 0)))
+                (declare @237 Values values)
+                (do @238 (call load_values values read))
+                (do @239 (call choose_scale sums held from image))
+                (do @240 (call multiply_read sums runs held values read weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
               (else
-                (if_constexpr @243 kSplitsStaged
+                (if_constexpr @242 kSplitsStaged
                   (then
-                    (do @244 (call choose_scale sums held from totals image))
-                    (do @245 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const "unsigned int")) from) own) weights totals image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                    (do @243 (call choose_scale sums held from image))
+                    (do @244 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const "unsigned int")) from) own) weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
                   (else
-                    (do @248 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                    (if @251 P::resident
+                    (do @247 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                    (if @250 P::resident
                       (then
-                        (do @252 (call release (& (at empty stage)) true))))))))
-            (do @255 (call next_stage stage parity)))
-          (declare @257 Shifts shifts)
-          (if @258 (! P::split)
+                        (do @251 (call release (& (at empty stage)) true))))))))
+            (do @254 (call next_stage stage parity)))
+          (declare @256 Shifts shifts)
+          (if @257 (! P::split)
             (then
-              (do @259 (call load_shifts shifts bias co))))
-          (if @261 (! kAllDone)
+              (do @258 (call load_shifts shifts bias co))))
+          (if @260 (! kAllDone)
             (then
-              (do @262 (call wgmma_wait 0))))
-          (do @264 (call pin sums))
-          (if @265 (&& (! P::resident) P::ahead)
+              (do @261 (call wgmma_wait 0))))
+          (do @263 (call pin sums))
+          (if @264 (&& (! P::resident) P::ahead)
             (then
-              (do @266 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @268 P::split
+              (do @265 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @267 P::split
             (then
-              (do @269 (call undo_scales sums held totals (+ scales (* quarter 2)) (+ biases (* quarter P::channel_run)) image))
-              (do @270 (call load_shifts shifts biases (* quarter P::channel_run))
+              (do @268 (call undo_scales sums held (+ scales (* quarter 2)) (+ biases (* quarter P::channel_run)) image))
+              (do @269 (call load_shifts shifts biases (* quarter P::channel_run))
                 (trail "there is no register for them before"))))
-          (if @272 P::in_turn
+          (if @271 P::in_turn
             (then
-              (do @273 (call skip_tile stage parity))))
-          (if @275 (> P::cluster 1)
+              (do @272 (call skip_tile stage parity))))
+          (if @274 (> P::cluster 1)
             (then
-              (do @276 (call add_up_cluster sums stages rank))))
-          (declare @278 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @279 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @275 (call add_up_cluster sums stages rank))))
+          (declare @277 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @278 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @280 P::exchange
+              (if @279 P::exchange
                 (then
-                  (do @281 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @280 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (declare @285 (const int) own_column (? P::split (+ column (& (static_cast int zero) index)) column)
+                  (declare @284 (const int) own_column (? P::split (+ column (& (static_cast int zero) index)) column)
                     (trail "no address is kept"))
-                  (do @286 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) own_column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) own_column) in_w) (+ (. tile m_x) own_column)) phase_row out_h out_w)))))))))))
+                  (do @285 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) own_column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) own_column) in_w) (+ (. tile m_x) own_column)) phase_row out_h out_w)))))))))))

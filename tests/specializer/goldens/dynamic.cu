@@ -25,9 +25,8 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
     const int iy = first_row + row;
     const int ix = first_column + column;
     float value = 0;
-    if (iy >= 0 && iy < in_h && ix >= 0 && ix < in_w) {
+    if (iy >= 0 && iy < in_h && ix >= 0 && ix < in_w)
       value = x[(static_cast<long long>(ci) * in_h + iy) * in_w + ix];
-    }
     stage.rows[channel][row][column] = value;
   }
 }
@@ -48,9 +47,8 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restr
 __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
   _Pragma("unroll") for (int channel = 0; channel < 8; ++channel) {
     _Pragma("unroll") for (int row = 0; row < 2; ++row) {
-      _Pragma("unroll") for (int column = 0; column < 4; ++column) {
+      _Pragma("unroll") for (int column = 0; column < 4; ++column)
         sums[channel][row][column] = fma(x[row * 72 + column], weights[channel], sums[channel][row][column]);
-      }
     }
   }
 }

@@ -45,7 +45,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
     const int iy = first_row + row;
     const int ix = column - 1;
     float value = 0;
-    if (iy >= 0 && iy < 16 && ix >= 0 && ix < 16) { value = half_to_float(x[(iy * 16 + ix) * 32 + ci]); }
+    if (iy >= 0 && iy < 16 && ix >= 0 && ix < 16) value = half_to_float(x[(iy * 16 + ix) * 32 + ci]);
     stage.rows[channel][row][column] = value;
   }
 }
@@ -60,16 +60,15 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short
     const int chunk_channel = i / 512;
     const int ci = first_channel + chunk_channel;
     float value = 0;
-    if (channel < 30) { value = half_to_float(weight[(ci * 30 + channel) * 16 + tap]); }
+    if (channel < 30) value = half_to_float(weight[(ci * 30 + channel) * 16 + tap]);
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
   _Pragma("unroll") for (int channel = 0; channel < 8; ++channel) {
-    _Pragma("unroll") for (int column = 0; column < 2; ++column) {
+    _Pragma("unroll") for (int column = 0; column < 2; ++column)
       sums[channel][0][column] = fma(x[column], weights[channel], sums[channel][0][column]);
-    }
   }
 }
 // Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co

@@ -71,8 +71,8 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  if (pending == 0) { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
-  if (pending == 1) { asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); }
+  if (pending == 0) asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  if (pending == 1) asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
@@ -249,7 +249,7 @@ __device__ __forceinline__ void load_batch(Words& words, const unsigned short* _
     const int ci = first_channel + unit * 8;
     const unsigned short* from = x + ((static_cast<long long>(image) * 16 + iy) * 16 + ix) * 128 + ci;
     uint4 loaded = make_uint4(0, 0, 0, 0);
-    if (inside) { loaded = load_constant_16(from); }
+    if (inside) loaded = load_constant_16(from);
     words[item][0] = loaded.x;
     words[item][1] = loaded.y;
     words[item][2] = loaded.z;
@@ -271,7 +271,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
 
 // Keeps the compiler from moving sums across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[1][1]) {
-  _Pragma("unroll") for (int i = 0; i < 64; ++i) { wgmma_pin(sums[0][0][i]); }
+  _Pragma("unroll") for (int i = 0; i < 64; ++i) wgmma_pin(sums[0][0][i]);
 }
 // Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first
 // chunk, whose first products begin the sums.
@@ -308,7 +308,7 @@ __device__ __forceinline__ float finish(float sum, float shift) {
 __device__ __forceinline__ void store_parts(const Sums (&sums)[1][1], unsigned short* __restrict__ y, const float* bias,
                                             const Tile& tile, int first_part, int row, int channel, int batch) {
   float ahead[8];
-  _Pragma("unroll") for (int i = 0; i < 8; ++i) { ahead[i] = bias[own_channel(channel, i)]; }
+  _Pragma("unroll") for (int i = 0; i < 8; ++i) ahead[i] = bias[own_channel(channel, i)];
   _Pragma("unroll") for (int half = 0; half < 2; ++half) {
     const int place = row + 8 * half;                   // in the part
     const int at = tile.m_x + first_part * 64 + place;  // in the sequence
@@ -322,7 +322,7 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[1][1], unsigned s
         unsigned short* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
         const int own = own_channel(channel, 0);
         float values[8];
-        _Pragma("unroll") for (int i = 0; i < 8; ++i) { values[i] = finish(sum_of(sums[0], phase, i, half), ahead[i]); }
+        _Pragma("unroll") for (int i = 0; i < 8; ++i) values[i] = finish(sum_of(sums[0], phase, i, half), ahead[i]);
         store_streaming_16(to + own,
                            make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
                                       pair(values[4], values[5]), pair(values[6], values[7])));
@@ -359,7 +359,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     mbarrier_init(packed_here, 1);
     fence_mbarrier_init();
   }
-  for (int i = threadIdx.x; i < 32; i += 384) { shifts[i] = half_to_float(bias[first_out + i]); }
+  for (int i = threadIdx.x; i < 32; i += 384) shifts[i] = half_to_float(bias[first_out + i]);
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
@@ -368,9 +368,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int thread = threadIdx.x - 256;
     if (thread == 0) {
       mbarrier_arrive_expect(packed_here, 131072);
-      for (int chunk = 0; chunk < 2; ++chunk) {
+      for (int chunk = 0; chunk < 2; ++chunk)
         bulk_load(shared + chunk * 65536, own_weights + chunk * 65536, 65536, packed_here);
-      }
     }
     int asked = 0;  // stages
     Words words;
@@ -379,7 +378,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     int next_index = first_tile;
     int next_chunk = 0;
     int next_batch = 0;
-    if (first_tile < tiles) { load_batch(words, x, next, 0, 0, thread, batch); }
+    if (first_tile < tiles) load_batch(words, x, next, 0, 0, thread, batch);
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = staged_tile(index);
       for (int chunk = 0; chunk < 2; ++chunk) {
@@ -398,7 +397,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
           next_index += next_tile;
           next = staged_tile(next_index);
         }
-        if (next_index < tiles) { load_batch(words, x, next, next_chunk * 64, next_batch, thread, batch); }
+        if (next_index < tiles) load_batch(words, x, next, next_chunk * 64, next_batch, thread, batch);
         fence_proxy_async();
         mbarrier_arrive(&full[stage]);
       }
@@ -425,13 +424,13 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         wgmma_commit();
         if (chunk > 0) {
           wgmma_wait(1);  // the chunk before
-          if (lane == 0) { mbarrier_arrive(&empty[(taken - 1) % 6]); }
+          if (lane == 0) mbarrier_arrive(&empty[(taken - 1) % 6]);
         }
         ++taken;
       }
       wgmma_wait(0);
       pin(sums);
-      if (lane == 0) { mbarrier_arrive(&empty[(taken - 1) % 6]); }
+      if (lane == 0) mbarrier_arrive(&empty[(taken - 1) % 6]);
       taken += 2;
       const Tile tile = flat_tile(index, 0);
       store_parts(sums, y + first_out, shifts, tile, 0, row, channel, batch);

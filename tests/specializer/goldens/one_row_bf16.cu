@@ -9,7 +9,7 @@ __device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
 // In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.
 __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
   const unsigned int bits = __float_as_uint(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) { return 0x7fff; }
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fff;
   return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
@@ -38,9 +38,8 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
     const int ci = first_channel + channel;
     const int ix = first_column + column;
     float value = 0;
-    if (first_row < 1 && ix >= 0 && ix < in_w) {
+    if (first_row < 1 && ix >= 0 && ix < in_w)
       value = bfloat16_to_float(x[(static_cast<long long>(ci) + first_row) * in_w + ix]);
-    }
     stage.rows[channel][0][column] = value;
   }
 }
@@ -61,9 +60,8 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
   _Pragma("unroll") for (int channel = 0; channel < 7; ++channel) {
-    _Pragma("unroll") for (int column = 0; column < 2; ++column) {
+    _Pragma("unroll") for (int column = 0; column < 2; ++column)
       sums[channel][0][column] = fma(x[column], weights[channel], sums[channel][0][column]);
-    }
   }
 }
 // Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co

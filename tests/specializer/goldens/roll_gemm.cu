@@ -58,8 +58,8 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  if (pending == 0) { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
-  if (pending == 1) { asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); }
+  if (pending == 0) asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  if (pending == 1) asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
@@ -172,7 +172,7 @@ __device__ __forceinline__ void clear_gaps(float* to, const Tile& tile, int thre
     const int column = i % 34 * 4;
     bool is_copied = false;
     is_copied = is_copied || (column >= first_of(tile) && column < last_of(tile));
-    if (!is_copied) { *reinterpret_cast<uint4*>(to + channel * 136 + column) = make_uint4(0, 0, 0, 0); }
+    if (!is_copied) *reinterpret_cast<uint4*>(to + channel * 136 + column) = make_uint4(0, 0, 0, 0);
   }
 }
 // Asks for a warp's share of a stage: every fourth channel. Each lane asks for a copy of its own; one says how many
@@ -224,7 +224,7 @@ __device__ __forceinline__ unsigned int load_run(Run& run, const float* row) {
 
 // Keeps the compiler from moving the sums across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[1]) {
-  _Pragma("unroll") for (int i = 0; i < 48; ++i) { wgmma_pin(sums[0][i]); }
+  _Pragma("unroll") for (int i = 0; i < 48; ++i) wgmma_pin(sums[0][i]);
 }
 // All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when
 // it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.
@@ -237,7 +237,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], const float* row
     const unsigned int read = load_run(runs[at], step_row);
     if (step == 3) {
       __syncwarp();
-      if (threadIdx.x % 32 == 0) { mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero))); }
+      if (threadIdx.x % 32 == 0) mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
     }
     const unsigned long long step_weights = wgmma_descriptor_move(weights, step * 3072);
     wgmma_fence();
@@ -254,7 +254,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], const float* row
 }
 // Moves the sums of all output rows up by one, behind the first; those of a new row begin.
 __device__ __forceinline__ void roll(Sums (&sums)[1]) {
-  _Pragma("unroll") for (int i = 0; i < 48; ++i) { sums[0][i] = i + 16 < 48 ? sums[0][i + 16] : 0; }
+  _Pragma("unroll") for (int i = 0; i < 48; ++i) sums[0][i] = i + 16 < 48 ? sums[0][i + 16] : 0;
 }
 
 // A sum as memory holds it, after bias and fuse chain where the layer has them.
@@ -281,9 +281,8 @@ __device__ __forceinline__ void store_row(const Sums (&sums)[1], float* __restri
     float* row = to + channel * 524288ll;
     if (0 < left) {
       float values[2];
-      _Pragma("unroll") for (int v = 0; v < 2; ++v) {
+      _Pragma("unroll") for (int v = 0; v < 2; ++v)
         values[v] = finish(sums[v / 2][i / 2 * 4 + v % 2 * 2 + i % 2], shifts[i]);
-      }
       store_streaming_8(row, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
     }
   }
@@ -385,7 +384,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         roll(sums);
       }
       // What was begun for the rows behind the tile.
-      _Pragma("unroll") for (int i = 0; i < 48; ++i) { sums[0][i] = 0; }
+      _Pragma("unroll") for (int i = 0; i < 48; ++i) sums[0][i] = 0;
     }
   }
 }

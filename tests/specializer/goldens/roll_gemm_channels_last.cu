@@ -59,8 +59,8 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  if (pending == 0) { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
-  if (pending == 1) { asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); }
+  if (pending == 0) asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  if (pending == 1) asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
@@ -186,7 +186,7 @@ __device__ __forceinline__ void clear_gaps(unsigned short* to, const Tile& tile,
     const int column = i / 4;
     bool is_copied = false;
     is_copied = is_copied || (column >= first_of(tile) && column < last_of(tile));
-    if (!is_copied) { *reinterpret_cast<uint4*>(to + column * 32 + channel) = make_uint4(0, 0, 0, 0); }
+    if (!is_copied) *reinterpret_cast<uint4*>(to + column * 32 + channel) = make_uint4(0, 0, 0, 0);
   }
 }
 // The same with channels last, where an image's pixels of a row are one copy: every fourth image is a warp's share. `x`
@@ -198,7 +198,7 @@ __device__ __forceinline__ void copy_pixels(unsigned short* to, const unsigned s
   const int own = (4 - warp) / 4;
   if (lane == 0) {
     int pixels = 0;
-    for (int i = 0; i < own; ++i) { pixels += max(0, last_of(tile) - first_of(tile)); }
+    for (int i = 0; i < own; ++i) pixels += max(0, last_of(tile) - first_of(tile));
     mbarrier_arrive_expect(full, pixels * 64);
   }
   for (int i = lane; i < own; i += 32) {
@@ -256,9 +256,8 @@ __device__ __forceinline__ unsigned int arrange(Run& run, const Words& words) {
 
 // Keeps the compiler from moving the sums across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[2]) {
-  _Pragma("unroll") for (int tile = 0; tile < 2; ++tile) {
-    _Pragma("unroll") for (int i = 0; i < 48; ++i) { wgmma_pin(sums[tile][i]); }
-  }
+  _Pragma("unroll") for (int tile = 0; tile < 2; ++tile)
+    _Pragma("unroll") for (int i = 0; i < 48; ++i) wgmma_pin(sums[tile][i]);
 }
 // All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when
 // it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.
@@ -269,12 +268,12 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2], const unsigned s
   _Pragma("unroll") for (int step = 0; step < 2; ++step) {
     const unsigned short* step_row = row + step * 16;
     unsigned int read;
-    if (step % 2 == 0) { load_pixels(words[0], words[1], step_row, turn); }
+    if (step % 2 == 0) load_pixels(words[0], words[1], step_row, turn);
     wgmma_wait(0);  // the run may be overwritten
     read = arrange(runs[0], words[step % 2]);
     if (step == 0) {
       __syncwarp();
-      if (threadIdx.x % 32 == 0) { mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero))); }
+      if (threadIdx.x % 32 == 0) mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
     }
     const unsigned long long step_weights = wgmma_descriptor_move(weights, step * 3072);
     wgmma_fence();
@@ -297,9 +296,8 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2], const unsigned s
 }
 // Moves the sums of all output rows up by one, behind the first; those of a new row begin.
 __device__ __forceinline__ void roll(Sums (&sums)[2]) {
-  _Pragma("unroll") for (int tile = 0; tile < 2; ++tile) {
-    _Pragma("unroll") for (int i = 0; i < 48; ++i) { sums[tile][i] = i + 16 < 48 ? sums[tile][i + 16] : 0; }
-  }
+  _Pragma("unroll") for (int tile = 0; tile < 2; ++tile)
+    _Pragma("unroll") for (int i = 0; i < 48; ++i) sums[tile][i] = i + 16 < 48 ? sums[tile][i + 16] : 0;
 }
 
 // The same with channels last: at each position the thread's channels, a vector of adjacent ones at a time.
@@ -307,9 +305,8 @@ __device__ __forceinline__ void store_pixels(const Sums (&sums)[2], unsigned sho
   _Pragma("unroll") for (int position = 0; position < 4; ++position) {
     if (position < left) {
       float values[8];
-      _Pragma("unroll") for (int v = 0; v < 8; ++v) {
+      _Pragma("unroll") for (int v = 0; v < 8; ++v)
         values[v] = sums[position / 2][v / 2 * 4 + position % 2 * 2 + v % 2];
-      }
       store_streaming_16(to + position * 32, make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
                                                         pair(values[4], values[5]), pair(values[6], values[7])));
     }
@@ -415,9 +412,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         roll(sums);
       }
       // What was begun for the rows behind the tile.
-      _Pragma("unroll") for (int part = 0; part < 2; ++part) {
-        _Pragma("unroll") for (int i = 0; i < 48; ++i) { sums[part][i] = 0; }
-      }
+      _Pragma("unroll") for (int part = 0; part < 2; ++part)
+        _Pragma("unroll") for (int i = 0; i < 48; ++i) sums[part][i] = 0;
     }
   }
 }

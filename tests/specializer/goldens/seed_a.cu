@@ -25,7 +25,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
     const int iy = first_row + row;
     const int ix = first_column + column;
     float value = 0;
-    if (iy >= 0 && iy < 512 && ix >= 0 && ix < 1024) { value = x[(ci * 512 + iy) * 1024 + ix]; }
+    if (iy >= 0 && iy < 512 && ix >= 0 && ix < 1024) value = x[(ci * 512 + iy) * 1024 + ix];
     stage.rows[channel][row][column] = value;
   }
 }
@@ -46,9 +46,8 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restr
 __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
   _Pragma("unroll") for (int channel = 0; channel < 8; ++channel) {
     _Pragma("unroll") for (int row = 0; row < 2; ++row) {
-      _Pragma("unroll") for (int column = 0; column < 4; ++column) {
+      _Pragma("unroll") for (int column = 0; column < 4; ++column)
         sums[channel][row][column] = fma(x[row * 72 + column], weights[channel], sums[channel][row][column]);
-      }
     }
   }
 }

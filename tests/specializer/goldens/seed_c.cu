@@ -25,7 +25,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
     const int iy = first_row + row;
     const int ix = first_column + column;
     float value = 0;
-    if (iy < 40 && ix >= 0 && ix < 60) { value = x[(ci * 40 + iy) * 60 + ix]; }
+    if (iy < 40 && ix >= 0 && ix < 60) value = x[(ci * 40 + iy) * 60 + ix];
     stage.rows[channel][row][column] = value;
   }
 }
@@ -44,9 +44,8 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restr
 }
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
-  _Pragma("unroll") for (int channel = 0; channel < 6; ++channel) {
+  _Pragma("unroll") for (int channel = 0; channel < 6; ++channel)
     sums[channel][0][0] = fma(x[0], weights[channel], sums[channel][0][0]);
-  }
 }
 // Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
 // the first channel, (oy, ox) the output of the first position.

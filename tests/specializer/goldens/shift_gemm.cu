@@ -66,8 +66,8 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  if (pending == 0) { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
-  if (pending == 1) { asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); }
+  if (pending == 0) asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  if (pending == 1) asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
@@ -78,10 +78,6 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start
                                                                unsigned int stride, unsigned int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
   return (shared_address(start) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
-}
-// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
-__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
-  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
 // Gives back the registers of each thread of this warpgroup beyond 88. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_88() {
@@ -217,12 +213,12 @@ __device__ __forceinline__ void load_run(Run& run, const float* row) {
 __device__ __forceinline__ float& sum_at(Sums (&sums)[4][1], int i) { return sums[i / 32][0][i % 32]; }
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[4][1]) {
-  _Pragma("unroll") for (int i = 0; i < 128; ++i) { wgmma_pin(sum_at(sums, i)); }
+  _Pragma("unroll") for (int i = 0; i < 128; ++i) wgmma_pin(sum_at(sums, i));
 }
 // Says for a warp that it has read or filled a stage, if that is so.
 __device__ __forceinline__ void release(unsigned long long* barrier, bool is_done) {
   __syncwarp();
-  if (is_done && threadIdx.x % 32 == 0) { mbarrier_arrive(barrier); }
+  if (is_done && threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
 }
 // A tap's products, for all tiles: the first of their sums where `accumulate` is 0.
 __device__ __forceinline__ void multiply_tap(Sums (&sums)[4][1], int part, const Run& run, int shift,
@@ -236,35 +232,35 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* 
   Run runs[3];
   _Pragma("unroll") for (int step = 0; step < 2; ++step) {
     const float* step_rows = rows + step * 2112;
-    const unsigned long long step_weights = wgmma_descriptor_move(weights, step * 2048);
+    const unsigned long long step_weights = weights + step * 2048 / 16;
     const int begun = step > 0 ? 1 : later;
     load_run(runs[0], step_rows + 2);
     wgmma_fence();
-    multiply_tap(sums, 1, runs[0], 3, wgmma_descriptor_move(step_weights, 49152), begun);  // tap (3, 0)
-    multiply_tap(sums, 0, runs[0], 2, wgmma_descriptor_move(step_weights, 53248), begun);  // tap (3, 1)
-    multiply_tap(sums, 1, runs[0], 2, wgmma_descriptor_move(step_weights, 57344), 1);      // tap (3, 2)
-    multiply_tap(sums, 0, runs[0], 1, wgmma_descriptor_move(step_weights, 61440), 1);      // tap (3, 3)
+    multiply_tap(sums, 1, runs[0], 3, step_weights + 3072, begun);  // tap (3, 0)
+    multiply_tap(sums, 0, runs[0], 2, step_weights + 3328, begun);  // tap (3, 1)
+    multiply_tap(sums, 1, runs[0], 2, step_weights + 3584, 1);      // tap (3, 2)
+    multiply_tap(sums, 0, runs[0], 1, step_weights + 3840, 1);      // tap (3, 3)
     wgmma_commit();
     wgmma_wait(1);  // the run before may be overwritten
-    if (step == 0) { release(previous, later == 1); }
+    if (step == 0) release(previous, later == 1);
     load_run(runs[1], step_rows + 26);
     wgmma_fence();
-    multiply_tap(sums, 1, runs[1], 3, wgmma_descriptor_move(step_weights, 16384), 1);      // tap (1, 0)
-    multiply_tap(sums, 0, runs[1], 2, wgmma_descriptor_move(step_weights, 20480), 1);      // tap (1, 1)
-    multiply_tap(sums, 1, runs[1], 2, wgmma_descriptor_move(step_weights, 24576), 1);      // tap (1, 2)
-    multiply_tap(sums, 0, runs[1], 1, wgmma_descriptor_move(step_weights, 28672), 1);      // tap (1, 3)
-    multiply_tap(sums, 3, runs[1], 3, wgmma_descriptor_move(step_weights, 32768), begun);  // tap (2, 0)
-    multiply_tap(sums, 2, runs[1], 2, wgmma_descriptor_move(step_weights, 36864), begun);  // tap (2, 1)
-    multiply_tap(sums, 3, runs[1], 2, wgmma_descriptor_move(step_weights, 40960), 1);      // tap (2, 2)
-    multiply_tap(sums, 2, runs[1], 1, wgmma_descriptor_move(step_weights, 45056), 1);      // tap (2, 3)
+    multiply_tap(sums, 1, runs[1], 3, step_weights + 1024, 1);      // tap (1, 0)
+    multiply_tap(sums, 0, runs[1], 2, step_weights + 1280, 1);      // tap (1, 1)
+    multiply_tap(sums, 1, runs[1], 2, step_weights + 1536, 1);      // tap (1, 2)
+    multiply_tap(sums, 0, runs[1], 1, step_weights + 1792, 1);      // tap (1, 3)
+    multiply_tap(sums, 3, runs[1], 3, step_weights + 2048, begun);  // tap (2, 0)
+    multiply_tap(sums, 2, runs[1], 2, step_weights + 2304, begun);  // tap (2, 1)
+    multiply_tap(sums, 3, runs[1], 2, step_weights + 2560, 1);      // tap (2, 2)
+    multiply_tap(sums, 2, runs[1], 1, step_weights + 2816, 1);      // tap (2, 3)
     wgmma_commit();
     wgmma_wait(1);  // the run before may be overwritten
     load_run(runs[2], step_rows + 50);
     wgmma_fence();
-    multiply_tap(sums, 3, runs[2], 3, wgmma_descriptor_move(step_weights, 0), 1);      // tap (0, 0)
-    multiply_tap(sums, 2, runs[2], 2, wgmma_descriptor_move(step_weights, 4096), 1);   // tap (0, 1)
-    multiply_tap(sums, 3, runs[2], 2, wgmma_descriptor_move(step_weights, 8192), 1);   // tap (0, 2)
-    multiply_tap(sums, 2, runs[2], 1, wgmma_descriptor_move(step_weights, 12288), 1);  // tap (0, 3)
+    multiply_tap(sums, 3, runs[2], 3, step_weights, 1);        // tap (0, 0)
+    multiply_tap(sums, 2, runs[2], 2, step_weights + 256, 1);  // tap (0, 1)
+    multiply_tap(sums, 3, runs[2], 2, step_weights + 512, 1);  // tap (0, 2)
+    multiply_tap(sums, 2, runs[2], 1, step_weights + 768, 1);  // tap (0, 3)
     wgmma_commit();
     wgmma_wait(1);  // the run before may be overwritten
   }

@@ -81,8 +81,8 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  if (pending == 0) { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
-  if (pending == 1) { asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); }
+  if (pending == 0) asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  if (pending == 1) asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
@@ -93,10 +93,6 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start
                                                                unsigned int stride, unsigned int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
   return (shared_address(start) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
-}
-// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
-__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
-  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
 // Gives back the registers of each thread of this warpgroup beyond 72. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_72() {
@@ -118,10 +114,8 @@ __device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const uns
 }
 #endif
 
-// The larger of `most` and |value|; infinities and NaN don't count.
-__device__ __forceinline__ float larger_finite(float most, float value) {
-  return fmaxf(most, fabsf(fmaf(value, 0, value)));
-}
+// The larger of a and |b|; infinities and NaN don't count.
+__device__ __forceinline__ float larger_finite(float a, float b) { return fmaxf(a, fabsf(fmaf(b, 0, b))); }
 // The largest of a warp's values, none of them negative or NaN: their bits are in the same order. Collective.
 __device__ __forceinline__ float largest_of_warp(float value) {
   return __uint_as_float(__reduce_max_sync(4294967295u, __float_as_uint(value)));
@@ -130,10 +124,8 @@ __device__ __forceinline__ float largest_of_warp(float value) {
 __device__ __forceinline__ int scale_exponent(float most) { return min(126, 141 - __float_as_int(most) / 8388608); }
 // 2^exponent, -126 to 127.
 __device__ __forceinline__ float power_of_two(int exponent) { return __int_as_float((exponent + 127) * 8388608); }
-// value * 2^exponent: in two factors, since 2^exponent may be no float.
-__device__ __forceinline__ float scaled_by(float value, int exponent) {
-  return value * power_of_two(exponent / 2) * power_of_two(exponent - exponent / 2);
-}
+// x * 2^e: in two factors, since 2^e may be no float.
+__device__ __forceinline__ float scaled_by(float x, int e) { return x * power_of_two(e / 2) * power_of_two(e - e / 2); }
 // Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.
 struct SplitPair { unsigned int high; unsigned int low; };
 __device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int high) {
@@ -173,19 +165,17 @@ extern "C" __global__ void __launch_bounds__(256)
     float values[16];
     float most = 0;
     _Pragma("unroll") for (int i = 0; i < 16; ++i) {
-      const int depth = lane / 21;
-      values[i] = from[static_cast<long long>(depth % 2 * 16 + i) * 672 + lane % 21];
+      values[i] = from[static_cast<long long>(lane / 21 % 2 * 16 + i) * 672 + lane % 21];
       most = larger_finite(most, values[i]);
     }
-    for (int lanes = 16; lanes >= 2; lanes /= 2) {
+    for (int lanes = 16; lanes >= 2; lanes /= 2)
       most = fmaxf(most, __shfl_xor_sync(4294967295u, most, lanes));
-    }
     float* found = reinterpret_cast<float*>(to + 86144) + n * 8;  // by each warp
-    if (threadIdx.x % 32 < 2) { found[threadIdx.x / 32] = most; }
+    if (threadIdx.x % 32 < 2) found[threadIdx.x / 32] = most;
     __syncthreads();
-    for (int warp = 0; warp < 8; ++warp) { most = fmaxf(most, found[warp]); }
+    for (int warp = 0; warp < 8; ++warp) most = fmaxf(most, found[warp]);
     const int exponent = scale_exponent(most);
-    if (lane == 0) { reinterpret_cast<int*>(to + 86016)[n] = exponent; }
+    if (lane == 0) reinterpret_cast<int*>(to + 86016)[n] = exponent;
     if (lane < 42) {
       const int tap = lane % 21;
       const int depth = lane / 21;
@@ -232,9 +222,8 @@ __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned 
   mbarrier_arrive_expect(full, 16 * copy.rows * copy.bytes);
   if (copy.bytes != 0) {
     _Pragma("unroll 1") for (int row = 0; row < copy.rows; ++row) {
-      _Pragma("unroll 16") for (int round = 0; round < 16; ++round) {
+      _Pragma("unroll 16") for (int round = 0; round < 16; ++round)
         bulk_load(to + copy.to + (row * 160 + round * 404), copy.from + (row * 4096 + round * plane), copy.bytes, full);
-      }
     }
   }
 }
@@ -250,9 +239,8 @@ __device__ __forceinline__ void clear_gaps(float* to, int first_row, int first_c
     float* staged = to + i / 10 * 404 + i % 10 * 40;
     for (int column = 0; column < 40; column += 4) {
       const int ix = first_column + column;
-      if (!is_copied || ix < 0 || ix >= 1024) {
+      if (!is_copied || ix < 0 || ix >= 1024)
         *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
-      }
     }
   }
   fence_proxy_async();  // the next bulk copies to these places come behind it
@@ -263,12 +251,12 @@ __device__ __forceinline__ void clear_gaps(float* to, int first_row, int first_c
 __device__ __forceinline__ float& sum_at(Sums (&sums)[2][2], int i) { return sums[i / 32][i / 16 % 2][i % 16]; }
 // Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[2][2]) {
-  _Pragma("unroll") for (int i = 0; i < 64; ++i) { wgmma_pin(sum_at(sums, i)); }
+  _Pragma("unroll") for (int i = 0; i < 64; ++i) wgmma_pin(sum_at(sums, i));
 }
 // Says for a warp that it has read or filled a stage, if that is so.
 __device__ __forceinline__ void release(unsigned long long* barrier, bool is_done) {
   __syncwarp();
-  if (is_done && threadIdx.x % 32 == 0) { mbarrier_arrive(barrier); }
+  if (is_done && threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
 }
 // Goes on to the next stage.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
@@ -288,7 +276,7 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[2][2], float* __re
       float* to = corner + static_cast<long long>(i / 2 * 8 + i % 2) * 524288;
       if (m_x < 1024) {
         float values[4];
-        _Pragma("unroll") for (int v = 0; v < 4; ++v) { values[v] = sums[0][v / 2][i / 2 * 4 + v % 2 * 2 + i % 2]; }
+        _Pragma("unroll") for (int v = 0; v < 4; ++v) values[v] = sums[0][v / 2][i / 2 * 4 + v % 2 * 2 + i % 2];
         store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
                                           __float_as_uint(values[2]), __float_as_uint(values[3])));
       }
@@ -298,10 +286,8 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[2][2], float* __re
 
 // The largest magnitude in a stage's part of an image, of what the producer warps found.
 __device__ __forceinline__ float largest_found(const float* found, int image) {
-  float largest = 0.0f;
   const float4 four = *reinterpret_cast<const float4*>(found + image * 4);
-  largest = fmaxf(largest, fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w)));
-  return largest;
+  return fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w));
 }
 // x keeps the scale that it had, if that brings the largest magnitude to at least 2^13 and not beyond what f16 has, or
 // there is none; unless it `begins`. What f16 rounds up to the next power of two counts as that.
@@ -324,14 +310,12 @@ __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned i
 }
 // Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones.
 __device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int* row, int low) {
-  _Pragma("unroll") for (int i = 0; i < 24; ++i) {
-    words[low][i / 12][i % 12] = row[(i / 12 * 8 + low) * 404 + i % 12];
-  }
+  _Pragma("unroll") for (int i = 0; i < 24; ++i) words[low][i / 12][i % 12] = row[(i / 12 * 8 + low) * 404 + i % 12];
 }
 // A word of which `zero` leaves nothing: what allows an arrival takes it, and so waits for the loads of these words.
 __device__ __forceinline__ unsigned int word_of_all(const Words& words) {
   unsigned int word = 0;
-  _Pragma("unroll") for (int i = 0; i < 12; ++i) { word |= (words[0][i] | words[1][i]); }
+  _Pragma("unroll") for (int i = 0; i < 12; ++i) word |= (words[0][i] | words[1][i]);
   return word;
 }
 // A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where
@@ -340,24 +324,23 @@ __device__ __forceinline__ void multiply_part(Sums (&sums)[2][2], int part, cons
                                               unsigned long long weights, int accumulate, bool high) {
   _Pragma("unroll") for (int tile = 0; tile < 2; ++tile) {
     wgmma_m64n32k16_f16_rs(sums[high ? part : 1 + part][tile], run[2 * tile + shift], weights, accumulate);
-    if (high) {
-      wgmma_m64n32k16_f16_rs(sums[1 + part][tile], run[2 * tile + shift], wgmma_descriptor_move(weights, 1024), 1);
-    }
+    if (high) wgmma_m64n32k16_f16_rs(sums[1 + part][tile], run[2 * tile + shift], weights + 64, 1);
   }
 }
 // What a thread's sums hold.
 struct Held {
-  int rows;      // of taps; 0: nothing, the next products begin them
-  int exponent;  // of the scale that x has there, in image `lane % P::tile_n` of the tile
-  bool added;    // whether the totals hold what was summed up before, of this tile
-  int total;     // of the scale that x has in them, in the thread's own image; without totals the least that sums had
+  int rows;        // of taps; 0: nothing, the next products begin them
+  int exponent;    // of the scale that x has there, in the image of the tile that is the lane's
+  bool added;      // whether the totals hold what was summed up before, of this tile
+  int total;       // of the scale that x has in them, in the thread's own image; without totals the least that sums had
+  float4* totals;  // the thread's, that sums are added to
 };
 // The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result. A row
 // and a column of a product tell whether it has any.
 __device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[2][2]) {
   bool finite = true;
-  _Pragma("unroll") for (int i = 0; i < 8; ++i) { finite &= is_finite(sums[0][0][i / 2 * 4 + i % 2]); }
-  _Pragma("unroll") for (int i = 1; i < 4; ++i) { finite &= is_finite(sums[0][i / 2][i % 2 * 2]); }
+  _Pragma("unroll") for (int i = 0; i < 8; ++i) finite &= is_finite(sums[0][0][i / 2 * 4 + i % 2]);
+  _Pragma("unroll") for (int i = 1; i < 4; ++i) finite &= is_finite(sums[0][i / 2][i % 2 * 2]);
   if (!finite) {
     _Pragma("unroll") for (int i = 0; i < 32; ++i) {
       float& low = sum_at(sums, 32 + i);
@@ -372,40 +355,36 @@ __device__ __forceinline__ float& total_at(float4* totals, int i) {
 // Gives sums and totals one scale, the smaller one of theirs.
 __device__ __forceinline__ void bring_together(Sums (&sums)[2][2], float4* totals, int& exponent, int& total) {
   const int less = min(exponent, total);
-  _Pragma("unroll") for (int i = 0; i < 64; ++i) { sum_at(sums, i) = scaled_by(sum_at(sums, i), less - exponent); }
-  _Pragma("unroll 16") for (int i = 0; i < 32; ++i) {
-    total_at(totals, i) = scaled_by(total_at(totals, i), less - total);
-  }
+  _Pragma("unroll") for (int i = 0; i < 64; ++i) sum_at(sums, i) = scaled_by(sum_at(sums, i), less - exponent);
+  _Pragma("unroll 16") for (int i = 0; i < 32; ++i) total_at(totals, i) = scaled_by(total_at(totals, i), less - total);
   exponent = less;
   total = less;
 }
 // Joins the sums of high and of low parts, and adds the thread's totals where there are any: into the place of the sums
 // of high parts. Returns the exponent of the scale that x has there.
-__device__ __forceinline__ int join_all(Sums (&sums)[2][2], Held& held, float4* totals) {
+__device__ __forceinline__ int join_all(Sums (&sums)[2][2], Held& held) {
   int exponent = held.exponent;
   drop_low_of_infinite(sums);
-  if (held.added && exponent != held.total) { bring_together(sums, totals, exponent, held.total); }
-  _Pragma("unroll") for (int i = 0; i < 32; ++i) {
+  if (held.added && exponent != held.total) bring_together(sums, held.totals, exponent, held.total);
+  _Pragma("unroll") for (int i = 0; i < 32; ++i)
     sum_at(sums, i) = fmaf(sum_at(sums, 32 + i), 0.00048828125f, sum_at(sums, i));
-  }
-  if (held.added) {
-    _Pragma("unroll") for (int i = 0; i < 32; ++i) { sum_at(sums, i) += total_at(totals, i); }
-  }
+  if (held.added)
+    _Pragma("unroll") for (int i = 0; i < 32; ++i) sum_at(sums, i) += total_at(held.totals, i);
   return exponent;
 }
 // Makes totals of the sums, once no products are under way; the next ones begin them anew.
-__device__ __forceinline__ void put_away(Sums (&sums)[2][2], Held& held, float4* totals) {
+__device__ __forceinline__ void put_away(Sums (&sums)[2][2], Held& held) {
   wgmma_wait(0);
   pin(sums);
-  held.total = join_all(sums, held, totals);
-  _Pragma("unroll") for (int i = 0; i < 32; ++i) { total_at(totals, i) = sum_at(sums, i); }
+  held.total = join_all(sums, held);
+  _Pragma("unroll") for (int i = 0; i < 32; ++i) total_at(held.totals, i) = sum_at(sums, i);
   held.rows = 0;
   held.added = 1;
 }
 // Makes a tile's results of its sums, in their place. `scales` undo those of the weights, in two factors each; they and
 // the `biases` are those of the thread's first column and channel, and of what is behind.
-__device__ __forceinline__ void undo_scales(Sums (&sums)[2][2], Held& held, float4* totals, const float2* scales) {
-  const int undone = -join_all(sums, held, totals);
+__device__ __forceinline__ void undo_scales(Sums (&sums)[2][2], Held& held, const float2* scales) {
+  const int undone = -join_all(sums, held);
   const float first = power_of_two(undone / 2);
   const float second = power_of_two(undone - undone / 2);
   _Pragma("unroll") for (int columns = 0; columns < 4; ++columns) {
@@ -421,31 +400,26 @@ __device__ __forceinline__ void undo_scales(Sums (&sums)[2][2], Held& held, floa
 }
 // Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as
 // those of terms enough are, or without totals brought to that scale.
-__device__ __forceinline__ void choose_scale(Sums (&sums)[2][2], Held& held, const unsigned char* stage,
-                                             float4* totals) {
+__device__ __forceinline__ void choose_scale(Sums (&sums)[2][2], Held& held, const unsigned char* stage) {
   const int exponent = reinterpret_cast<const int*>(stage + 25872)[0];
   const bool fits = held.rows < 2 && exponent == held.exponent;
-  if (__ballot_sync(4294967295u, held.rows > 0 && !fits ? 1 : 0) != 0) { put_away(sums, held, totals); }
+  if (__ballot_sync(4294967295u, held.rows > 0 && !fits ? 1 : 0) != 0) put_away(sums, held);
   held.exponent = exponent;
 }
 // The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the
 // first of a phase begin its sums, where `later` is 0.
 __device__ __forceinline__ void multiply_taps(Sums (&sums)[2][2], const Run& run, unsigned long long weights, int row,
                                               int later, bool high) {
-  weights = wgmma_descriptor_move(weights, (2 - row) * 14336);
-  multiply_part(sums, 0, run, 7, wgmma_descriptor_move(weights, 0), later, high);  // tap 0 of a row
-  multiply_part(sums, 0, run, 6, wgmma_descriptor_move(weights, 2048), 1, high);   // tap 1 of a row
-  multiply_part(sums, 0, run, 5, wgmma_descriptor_move(weights, 4096), 1, high);   // tap 2 of a row
-  multiply_part(sums, 0, run, 4, wgmma_descriptor_move(weights, 6144), 1, high);   // tap 3 of a row
-  multiply_part(sums, 0, run, 3, wgmma_descriptor_move(weights, 8192), 1, high);   // tap 4 of a row
-  multiply_part(sums, 0, run, 2, wgmma_descriptor_move(weights, 10240), 1, high);  // tap 5 of a row
-  multiply_part(sums, 0, run, 1, wgmma_descriptor_move(weights, 12288), 1, high);  // tap 6 of a row
+  // Descriptors count pieces of 16 bytes.
+  weights += (2 - row) * 14336 / 16;
+  _Pragma("unroll") for (int kw = 0; kw < 7; ++kw)
+    multiply_part(sums, 0, run, 7 - kw, weights + kw * 2048 / 16, kw == 0 ? later : 1, high);
 }
 // All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.
 // With resident weights it says at `empty` that the stage has been read; else at `previous` that the stage before has
 // been, as soon as its products are done, unless the chunk is the `first` of a tile.
 __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2], Held& held, const unsigned int* rows,
-                                               const unsigned char* weights, float4* totals, unsigned long long* empty,
+                                               const unsigned char* weights, unsigned long long* empty,
                                                unsigned int zero) {
   const unsigned long long operands = wgmma_descriptor(weights, 512, 128, 0);
   int later = held.rows > 0 ? 1 : 0;
@@ -453,7 +427,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
   load_words(words, rows, 1);
   _Pragma("unroll") for (int row = 0; row < 3; ++row) {
     if (row != 0) {
-      if (held.rows == 2) { put_away(sums, held, totals); }
+      if (held.rows == 2) put_away(sums, held);
       later = held.rows > 0 ? 1 : 0;
     }
     ++held.rows;
@@ -464,31 +438,30 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
     load_words(words, rows + row * 40, 0);  // while these products run, where there are registers for it
     wgmma_wait(1);                          // the run of the other part may be overwritten
     arrange(runs[1], words[0], zero, row == 0);
-    if (row == 2) {
-      release(empty, ((word_of_all(words[0]) | static_cast<unsigned int>(held.exponent)) & zero) == 0);
-    }
+    if (row == 2) release(empty, ((word_of_all(words[0]) | held.exponent) & zero) == 0);
     wgmma_fence();
     multiply_taps(sums, runs[1], operands, row, later, true);
     wgmma_commit();
-    if (row != 2) { load_words(words, rows + (row + 1) * 40, 1); }
+    if (row != 2) load_words(words, rows + (row + 1) * 40, 1);
     wgmma_wait(1);
   }
 }
 
+// A thread's piece: kWide positions of two channels, with channels last four channels of a position.
 using Piece = float[8];
+// Whether there is one.
 __device__ __forceinline__ bool has_piece(int i, int thread) { return i < 7 && i * 16 + thread % 16 < 100; }
 // Takes the i-th of a thread's pieces to registers; zeros where there is none.
 __device__ __forceinline__ void load_piece(Piece& piece, const float* own, int i, int thread) {
-  _Pragma("unroll") for (int v = 0; v < 8; ++v) { piece[v] = 0; }
-  if (i < 7 && i * 16 + thread % 16 < 100) {
-    _Pragma("unroll") for (int v = 0; v < 8; ++v) { piece[v] = own[i * 64 + (v / 4 * 404 + v % 4)]; }
-  }
+  _Pragma("unroll") for (int v = 0; v < 8; ++v) piece[v] = 0;
+  if (i < 7 && i * 16 + thread % 16 < 100)
+    _Pragma("unroll") for (int v = 0; v < 8; ++v) piece[v] = own[i * 64 + (v / 4 * 404 + v % 4)];
 }
 // Splits a piece, and puts its parts where it was.
 __device__ __forceinline__ void store_piece_split(float* own, int i, const Piece& piece, float scale) {
   unsigned int* words = reinterpret_cast<unsigned int*>(own + i * 64);
   SplitPair pairs[4];
-  _Pragma("unroll") for (int i = 0; i < 4; ++i) { pairs[i] = split_pair(piece[i], piece[4 + i], scale, false); }
+  _Pragma("unroll") for (int i = 0; i < 4; ++i) pairs[i] = split_pair(piece[i], piece[4 + i], scale, false);
   *reinterpret_cast<uint4*>(words) = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
   *reinterpret_cast<uint4*>(words + 404) = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
 }
@@ -497,8 +470,8 @@ __device__ __forceinline__ float largest_of_pieces(const float* own, int thread)
   float most[2] = {0, 0};
   _Pragma("unroll") for (int batch = 0; batch < 7; batch += 4) {
     Piece pieces[4];
-    _Pragma("unroll") for (int i = 0; i < 4; ++i) { load_piece(pieces[i], own, batch + i, thread); }
-    _Pragma("unroll") for (int i = 0; i < 32; ++i) { most[i % 2] = fmaxf(most[i % 2], fabsf(pieces[i / 8][i % 8])); }
+    _Pragma("unroll") for (int i = 0; i < 4; ++i) load_piece(pieces[i], own, batch + i, thread);
+    _Pragma("unroll") for (int i = 0; i < 32; ++i) most[i % 2] = fmaxf(most[i % 2], fabsf(pieces[i / 8][i % 8]));
   }
   return fmaxf(most[0], most[1]);
 }
@@ -508,7 +481,7 @@ __device__ __forceinline__ float largest_finite_of_pieces(const float* own, int 
   _Pragma("unroll 1") for (int i = 0; i < 7; ++i) {
     Piece piece;
     load_piece(piece, own, i, thread);
-    _Pragma("unroll") for (int v = 0; v < 8; ++v) { most = larger_finite(most, piece[v]); }
+    _Pragma("unroll") for (int v = 0; v < 8; ++v) most = larger_finite(most, piece[v]);
   }
   return most;
 }
@@ -516,7 +489,7 @@ __device__ __forceinline__ float largest_finite_of_pieces(const float* own, int 
 __device__ __forceinline__ void split_pieces(float* own, int thread, float scale) {
   _Pragma("unroll") for (int batch = 0; batch < 7; batch += 4) {
     Piece pieces[4];
-    _Pragma("unroll") for (int i = 0; i < 4; ++i) { load_piece(pieces[i], own, batch + i, 127); }
+    _Pragma("unroll") for (int i = 0; i < 4; ++i) load_piece(pieces[i], own, batch + i, 127);
     _Pragma("unroll") for (int i = 0; i < 4; ++i) {
       if (has_piece(batch + i, 127)) {
         store_piece_split(own, batch + i, pieces[i], scale);
@@ -538,13 +511,13 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
   float* pieces = reinterpret_cast<float*>(finished) + thread / 16 * 808 + thread % 16 * 4;
   float* found = reinterpret_cast<float*>(finished + 25856);
   float most = largest_of_warp(largest_of_pieces(pieces, thread));
-  if (!is_finite(most)) { most = largest_of_warp(largest_finite_of_pieces(pieces, thread)); }
-  if (thread % 32 == 0) { found[thread / 32] = most; }
+  if (!is_finite(most)) most = largest_of_warp(largest_finite_of_pieces(pieces, thread));
+  if (thread % 32 == 0) found[thread / 32] = most;
   named_barrier_sync(1, 128);
   int* exponents = reinterpret_cast<int*>(finished + 25872);
   const int exponent = next_exponent(largest_found(found, 0), __shfl_sync(4294967295u, kept, 0), chunk == 0);
   kept = thread % 32 == 0 ? exponent : kept;
-  if (thread == 0) { exponents[0] = exponent; }
+  if (thread == 0) exponents[0] = exponent;
   split_pieces(pieces, thread, power_of_two(exponent));
   fence_proxy_async();  // the next bulk copies to these places come behind it
   release(&full[oldest], true);
@@ -615,20 +588,18 @@ extern "C" __global__ void __launch_bounds__(384, 1)
           clear_gaps(staged, tile.m_y - 1, tile.m_x - 4, thread);
           uncleared = max(0, uncleared - 1);
         }
-        if (elect_one()) { copy_rows(staged, copy, &landed[stage], 524288ll); }
+        if (elect_one()) copy_rows(staged, copy, &landed[stage], 524288ll);
         copy.from += 8388608ll;
         next_stage(stage, parity);
         ++unfinished;
-        while (unfinished > 2 ||
-               (unfinished > 0 && warp_uniform(mbarrier_test(&landed[oldest], oldest_parity) ? 1 : 0) == 1)) {
+        while (unfinished > 2 || (unfinished > 0 && warp_uniform(mbarrier_test(&landed[oldest], oldest_parity)))) {
           finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
           --unfinished;
         }
       }
     }
-    for (; unfinished > 0; --unfinished) {
+    for (; unfinished > 0; --unfinished)
       finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
-    }
   } else {
     setmaxnreg_increase_216();
     // The thread's place in the tile: the first position of its run, the first of its channels.
@@ -643,8 +614,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int co = quarter * 2;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[2][2] = {};
-    float4* totals = reinterpret_cast<float4*>(shared + 189568) + threadIdx.x;  // that sums are added to
-    Held held = {0, 0, false, 0};
+    Held held = {0, 0, false, 0, reinterpret_cast<float4*>(shared + 189568) + threadIdx.x};
     mbarrier_wait(resident, 0);
     int stage = 0;
     unsigned int parity = 0;
@@ -655,14 +625,14 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         mbarrier_wait(&full[stage], parity);
         const unsigned char* from = stages + stage * 25888;
         const unsigned char* weights = shared + chunk * 43008;
-        choose_scale(sums, held, from, totals);
-        multiply_split(sums, runs, held, reinterpret_cast<const unsigned int*>(from) + own, weights, totals,
-                       &empty[stage], zero);
+        choose_scale(sums, held, from);
+        multiply_split(sums, runs, held, reinterpret_cast<const unsigned int*>(from) + own, weights, &empty[stage],
+                       zero);
         next_stage(stage, parity);
       }
       wgmma_wait(0);
       pin(sums);
-      undo_scales(sums, held, totals, scales + quarter * 2);
+      undo_scales(sums, held, scales + quarter * 2);
       const Tile tile = tile_at(index);
       const int own_column = column + (static_cast<int>(zero) & index);  // no address is kept
       store_tile(sums, y + (tile.image + image) * 16777216ll, co, tile.m_y + row, tile.m_x + own_column, 0);

@@ -16,9 +16,8 @@ __device__ __forceinline__ void multiply_add_unstaged(Sums& sums, const double* 
                                                       const double* __restrict__ weights, int channels) {
   if (iy >= 0 && iy < 9 && ix >= 0 && ix < 11) {
     const double value = x[iy * 11 + ix];
-    _Pragma("unroll") for (int channel = 0; channel < 2; ++channel) {
-      if (channel < channels) { sums[channel][0][0] = fma(value, weights[channel * 9], sums[channel][0][0]); }
-    }
+    _Pragma("unroll") for (int channel = 0; channel < 2; ++channel)
+      if (channel < channels) sums[channel][0][0] = fma(value, weights[channel * 9], sums[channel][0][0]);
   }
 }
 // Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co

@@ -104,8 +104,8 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
 __device__ __forceinline__ void wgmma_wait(int pending) {
-  if (pending == 0) { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
-  if (pending == 1) { asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); }
+  if (pending == 0) asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  if (pending == 1) asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
 }
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
@@ -181,7 +181,7 @@ __device__ __forceinline__ void multiply(float (&d)[32], const unsigned char* a,
 // One thread of each warp says that it has left a stage, to all blocks that filled it.
 __device__ __forceinline__ void release(unsigned long long* empty) {
   const unsigned int lane = lane_id();
-  if (lane < 2) { mbarrier_arrive_remote(empty, lane); }
+  if (lane < 2) mbarrier_arrive_remote(empty, lane);
 }
 
 extern "C" __global__ void __launch_bounds__(384)
@@ -204,9 +204,8 @@ extern "C" __global__ void __launch_bounds__(384)
   meet();
   if (group == 0) {
     setmaxnreg_decrease_24();
-    if (warp_uniform(threadIdx.x / 32) == 0 && elect_one()) {
+    if (warp_uniform(threadIdx.x / 32) == 0 && elect_one())
       produce(base, full, empty, map_a, map_b, row0, column0);
-    }
   } else {
     setmaxnreg_increase_232();
     float d[32];
@@ -220,7 +219,7 @@ extern "C" __global__ void __launch_bounds__(384)
       const unsigned char* a = base + stage * 24576;
       multiply(d, a + (group - 1) * 8192, a + 16384);
       wgmma_wait(1);
-      if (step > 0) { release(&empty[(step - 1) % 4]); }
+      if (step > 0) release(&empty[(step - 1) % 4]);
     }
     wgmma_wait(0);
     const int row = row0 + (group - 1) * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
