@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "bde8f051294804c88527ad1ab6f773f62849ed3bcad20ebb1c0aeab5412e11bc")
+  (digest "804a9b69d03e8147e85eb90094ddd0c0d25722c21466e544a3cab137b6efb0c0")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -307,6 +307,9 @@
                 (do @7 (call store_streaming_4 to (* (reinterpret_cast (pointer (const "unsigned int")) from)))))
               (else
                 (do @9 (= (* to) (* from))))))))))
+  (file "device/grid.h")
+  (primitive @9 void grid_dependents_launch (uses) "// Lets the launch behind this one begin, as soon as all blocks have said so or ended.\n__device__ __forceinline__ void grid_dependents_launch() {\n  asm volatile(\"griddepcontrol.launch_dependents;\");\n}")
+  (primitive @16 void grid_dependency_wait (uses) "// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.\n__device__ __forceinline__ void grid_dependency_wait() {\n  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n}")
   (file "device/warp.h")
   (primitive @5 "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
   (primitive @12 int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")
@@ -413,109 +416,110 @@
   (primitive @59 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,\n                                                               unsigned int stride, unsigned int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |\n         static_cast<unsigned long long>(leading >> 4) << 16 | static_cast<unsigned long long>(stride >> 4) << 32 |\n         mode << 62;\n}")
   (primitive @68 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "shift_gemm.cu")
-  (alias @32 Element P::Element)
-  (constant @34 int kConsumers 256)
-  (constant @35 int kTileWarps (? P::in_turn 4 8))
-  (constant @37 int kBytes (? (== P::type kWgmmaTf32) 4 2))
-  (constant @38 int kOperandBytes (? P::split 2 kBytes))
-  (constant @39 int kProductType (? P::split kWgmmaF16 P::type))
-  (constant @40 int kParts (? P::split 2 1))
-  (constant @41 int kDepth (/ 32 kOperandBytes))
-  (constant @42 int kPack (/ 16 kOperandBytes))
-  (constant @43 int kSteps (/ P::chunk kDepth))
-  (constant @44 int kChunks (call ceil_div P::in_channels P::chunk))
-  (constant @45 int kTaps (* P::kernel_h P::kernel_w))
-  (constant @46 int kPhases (* P::phase_rows P::stride_w))
-  (constant @47 int kPhaseGroups (/ P::stride_h P::phase_rows))
-  (constant @48 int kBlockTaps (/ kTaps kPhaseGroups))
-  (constant @49 int kBlockTapRows (/ P::kernel_h kPhaseGroups))
-  (constant @51 int kMerged (? (&& (== (% P::kernel_w P::stride_w) 0) (== P::dilation_w 1)) (call greatest_common_divisor P::stride_w (% P::padding_w P::stride_w)) 1))
-  (constant @54 int kProductColumns (* kMerged P::columns))
-  (constant @55 int kOwnChunks (/ kChunks P::cluster))
-  (constant @56 int kStoredColumns (/ P::columns P::cluster))
-  (constant @57 int kTiles (/ P::run 2))
-  (constant @58 int kChannelTiles (call ceil_div P::out_channels P::columns))
-  (constant @59 int kColumnTiles (* (* P::groups kPhaseGroups) kChannelTiles))
-  (constant @60 int kInChannels (* P::groups P::in_channels))
-  (constant @61 int kOutChannels (* P::groups P::out_channels))
-  (constant @64 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
-  (constant @65 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
-  (constant @66 int kMostOffsetH (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h))
-  (constant @67 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
-  (constant @68 int kOffsetsH (? (== kPhaseGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
-  (constant @71 bool kFlat (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& P::bulk (! P::channels_last)) (|| P::split (!= (% (* P::width kBytes) 16) 0))) (== P::tile_h 1)) (! P::exchange)) (== P::cluster 1)) (> P::height 1)) (> P::width 0)) (== (% P::width P::run) 0)) (<= P::height (/ 1073741823 P::width))) (== (% (* (* P::height P::width) kBytes) 16) 0)) (== kLeastOffsetH 0)) (== kMostOffsetH 0)) (== kLeastOffsetW 0)) (== kMostOffsetW 0)) (== (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) 1) P::stride_h)) (== (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) P::stride_w)))
-  (constant @78 bool kSkewed (&& (&& (&& P::bulk (! P::channels_last)) (! kFlat)) (|| (< P::width 0) (!= (% (* P::width kBytes) 16) 0))))
-  (constant @79 int kVector (? P::channels_last 1 (? kSkewed (? (&& (>= P::width 0) (== (% P::width 2) 0)) 2 1) (? (!= P::type kWgmmaTf32) 2 (? (< P::run 4) P::run 4)))))
-  (constant @84 int kCopy (/ P::copy_bytes kBytes))
-  (constant @85 int kAlign (? P::channels_last 1 (? (&& (! kSkewed) (> kCopy kVector)) kCopy kVector)))
-  (constant @86 int kFirstColumn (* (call floor_div kLeastOffsetW kAlign) kAlign))
-  (constant @87 int kStagedRows (- (+ P::tile_h kOffsetsH) 1))
-  (constant @88 int kColumnAlign (? (&& P::channels_last P::bulk) P::run kAlign))
-  (constant @89 int kStagedColumns (* (call ceil_div (- (+ P::tile_w kMostOffsetW) kFirstColumn) kColumnAlign) kColumnAlign))
-  (constant @92 int kRowPitch (? kSkewed (* (call ceil_div (- (+ kStagedColumns (/ 16 kBytes)) kVector) (/ 16 kBytes)) (/ 16 kBytes)) kStagedColumns))
-  (constant @94 int kImagePlane (* kStagedRows kRowPitch))
-  (constant @95 int kPlane (* P::tile_n kImagePlane))
-  (constant @96 int kChannelPitch (? P::split (+ kPlane (call floor_mod (- 4 kPlane) 16)) (? (== kBytes 4) (+ kPlane (call floor_mod (- 8 kPlane) 32)) (* 2 (+ (/ kPlane 2) (call floor_mod (- 4 (/ kPlane 2)) 16))))))
-  (constant @99 int kPixelWords (/ (* P::chunk kBytes) 4))
-  (constant @100 int kPixelPitch (? P::split (+ kPixelWords (? (> P::run 2) (call floor_mod (- 4 kPixelWords) 8) (call floor_mod (- 8 kPixelWords) 16))) (/ (* (+ kPixelWords (call floor_mod (- 4 kPixelWords) (/ 16 (? (> P::run 2) 2 1)))) 4) kBytes)))
-  (constant @104 int kRunPitch (+ (* P::run P::chunk) (/ 32 kBytes)))
-  (constant @105 int kInputBytes (* (? (! P::channels_last) (* P::chunk kChannelPitch) (? P::bulk (* (/ kPlane P::run) kRunPitch) (* kPlane kPixelPitch))) kBytes))
-  (constant @111 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
-  (constant @112 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
-  (constant @116 bool kSplitsRead (&& (&& P::split (== kOffsetsH 1)) (<= kRun (* 2 P::run))))
-  (constant @117 bool kSplitsStaged (&& P::split (! kSplitsRead)))
-  (constant @120 bool kSparesRegisters (<= (+ (+ (/ (* (* (* kParts kPhases) kTiles) P::columns) 2) (* 8 (- (+ (- P::run 1) kMostOffsetW) kLeastOffsetW))) (* 4 kRun)) 136))
-  (constant @122 bool kWideProducers (&& kSplitsStaged (|| kSparesRegisters (&& (&& (>= P::tile_n 8) (! P::bulk)) (! P::channels_last)))))
-  (constant @124 int kProducers (? kWideProducers 256 128))
-  (constant @125 int kThreads (+ kConsumers kProducers))
-  (constant @130 int kProducts (/ kBlockTaps kMerged))
-  (constant @131 int kOperandSize (* kProductColumns 32))
-  (constant @132 int kProductBytes (* kParts kOperandSize))
-  (constant @133 int kChunkWeightBytes (* (* kProducts kSteps) kProductBytes))
-  (constant @134 int kAllWeightBytes (* kChunks kChunkWeightBytes))
-  (constant @135 int kFoundOffset (+ kAllWeightBytes (* P::columns 4)))
-  (constant @136 int kPackedBytes (? P::split (+ kFoundOffset (* P::columns 32)) kAllWeightBytes))
-  (constant @137 int kResidentBytes (? P::resident kAllWeightBytes 0))
-  (constant @138 int kLargestOffset (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
-  (constant @139 int kExponentsOffset (+ kLargestOffset (* (* P::tile_n (/ kProducers 32)) 4)))
-  (constant @140 int kStageBytes (? P::split (+ kExponentsOffset (* (call ceil_div P::tile_n 4) 16)) kLargestOffset))
-  (constant @141 int kTotalsOffset (+ kResidentBytes (* P::stages kStageBytes)))
-  (constant @145 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
-  (constant @146 int kTerms (* (* kSteps kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
-  (constant @148 int kMostTerms 16)
-  (constant @149 bool kHasTotals (&& P::split (|| (> P::add_rows 0) (? kSplitsRead (> (* kChunks kTerms) kMostTerms) (> kChunks 1)))))
-  (constant @151 int kTotalsBytes (? kHasTotals (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
-  (constant @153 int kExchangeOffset (+ kTotalsOffset kTotalsBytes))
-  (constant @157 int kWarpOutputs (* (* 8 P::run) P::stride_w))
-  (constant @158 int kOutPitch (+ kWarpOutputs (call floor_mod (- (/ 16 kBytes) kWarpOutputs) (/ 64 kBytes))))
-  (constant @159 int kWarpExchangeBytes (? P::exchange (* (* 8 kOutPitch) kBytes) 0))
-  (constant @160 int kUsedBytes (+ kExchangeOffset (* (/ kConsumers 32) kWarpExchangeBytes)))
-  (constant @162 int kColumnsOffset kUsedBytes)
-  (constant @163 int kColumnBytes (? P::split (* P::columns (? P::has_bias 12 8)) 0))
-  (constant @164 int kReceivedBytes (? (> P::cluster 1) (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
-  (constant @165 int kBarrierOffset (? (> kReceivedBytes kUsedBytes) kReceivedBytes (+ kColumnsOffset kColumnBytes)))
-  (constant @167 int kArrivals (? (|| P::split (&& P::bulk P::channels_last)) (/ kProducers 32) kProducers))
-  (static_assert @169 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* (* 8 kTileWarps) P::run)) (== (% P::tile_w P::run) 0)) "the warps make the tile")
-  (static_assert @171 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
-  (static_assert @172 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
-  (static_assert @173 (? P::split (! P::in_turn) (&& P::ahead (== P::add_rows 0))) "what only f32x3 has, or has not")
-  (static_assert @174 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
-  (static_assert @176 (|| (|| (|| (! P::bulk) kSkewed) P::channels_last) (&& (== P::copy_bytes 16) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
-  (static_assert @178 (|| (! kSkewed) (&& (== P::type kWgmmaTf32) (! P::split))) "what begins anywhere is read word by word")
-  (static_assert @179 (|| (! P::exchange) (&& (&& (! P::channels_last) (== (% P::tile_w (* 8 P::run)) 0)) (== P::channel_run 2))) "a warp's positions are adjacent")
-  (static_assert @181 (|| (|| (! P::bulk) (! P::channels_last)) (&& (&& (! P::split) (== P::copy_bytes 16)) (== (% (* P::in_channels kBytes) 16) 0))) "pixels are whole pieces of 16 bytes")
-  (static_assert @183 (|| (== P::cluster 1) (&& (&& (&& (! P::split) (! P::resident)) (! P::exchange)) (! P::in_turn))) "what blocks of a cluster have not")
-  (static_assert @185 (|| (== P::cluster 1) (&& (&& (== (% kChunks P::cluster) 0) (== (% P::columns (* 8 P::cluster)) 0)) (== (% kStoredColumns (* 4 P::channel_run)) 0))) "blocks of a cluster have equal shares")
-  (static_assert @188 (|| (! P::split) (<= P::tile_n 32)) "a lane for each image")
-  (static_assert @189 (|| (! kSplitsRead) P::ahead) "what is read is split while products run")
-  (static_assert @190 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
-  (alias @195 Sums (array float (/ kProductColumns 2))
+  (alias @33 Element P::Element)
+  (constant @35 int kConsumers 256)
+  (constant @36 int kTileWarps (? P::in_turn 4 8))
+  (constant @38 int kBytes (? (== P::type kWgmmaTf32) 4 2))
+  (constant @39 int kOperandBytes (? P::split 2 kBytes))
+  (constant @40 int kProductType (? P::split kWgmmaF16 P::type))
+  (constant @41 int kParts (? P::split 2 1))
+  (constant @42 int kDepth (/ 32 kOperandBytes))
+  (constant @43 int kPack (/ 16 kOperandBytes))
+  (constant @44 int kSteps (/ P::chunk kDepth))
+  (constant @45 int kChunks (call ceil_div P::in_channels P::chunk))
+  (constant @46 int kTaps (* P::kernel_h P::kernel_w))
+  (constant @47 int kPhases (* P::phase_rows P::stride_w))
+  (constant @48 int kPhaseGroups (/ P::stride_h P::phase_rows))
+  (constant @49 int kBlockTaps (/ kTaps kPhaseGroups))
+  (constant @50 int kBlockTapRows (/ P::kernel_h kPhaseGroups))
+  (constant @52 int kMerged (? (&& (== (% P::kernel_w P::stride_w) 0) (== P::dilation_w 1)) (call greatest_common_divisor P::stride_w (% P::padding_w P::stride_w)) 1))
+  (constant @55 int kProductColumns (* kMerged P::columns))
+  (constant @56 int kOwnChunks (/ kChunks P::cluster))
+  (constant @57 int kStoredColumns (/ P::columns P::cluster))
+  (constant @58 int kTiles (/ P::run 2))
+  (constant @59 int kChannelTiles (call ceil_div P::out_channels P::columns))
+  (constant @60 int kColumnTiles (* (* P::groups kPhaseGroups) kChannelTiles))
+  (constant @61 int kInChannels (* P::groups P::in_channels))
+  (constant @62 int kOutChannels (* P::groups P::out_channels))
+  (constant @65 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
+  (constant @66 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
+  (constant @67 int kMostOffsetH (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h))
+  (constant @68 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
+  (constant @69 int kOffsetsH (? (== kPhaseGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
+  (constant @72 bool kFlat (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& (&& P::bulk (! P::channels_last)) (|| P::split (!= (% (* P::width kBytes) 16) 0))) (== P::tile_h 1)) (! P::exchange)) (== P::cluster 1)) (> P::height 1)) (> P::width 0)) (== (% P::width P::run) 0)) (<= P::height (/ 1073741823 P::width))) (== (% (* (* P::height P::width) kBytes) 16) 0)) (== kLeastOffsetH 0)) (== kMostOffsetH 0)) (== kLeastOffsetW 0)) (== kMostOffsetW 0)) (== (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) 1) P::stride_h)) (== (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) P::stride_w)))
+  (constant @79 bool kSkewed (&& (&& (&& P::bulk (! P::channels_last)) (! kFlat)) (|| (< P::width 0) (!= (% (* P::width kBytes) 16) 0))))
+  (constant @80 int kVector (? P::channels_last 1 (? kSkewed (? (&& (>= P::width 0) (== (% P::width 2) 0)) 2 1) (? (!= P::type kWgmmaTf32) 2 (? (< P::run 4) P::run 4)))))
+  (constant @85 int kCopy (/ P::copy_bytes kBytes))
+  (constant @86 int kAlign (? P::channels_last 1 (? (&& (! kSkewed) (> kCopy kVector)) kCopy kVector)))
+  (constant @87 int kFirstColumn (* (call floor_div kLeastOffsetW kAlign) kAlign))
+  (constant @88 int kStagedRows (- (+ P::tile_h kOffsetsH) 1))
+  (constant @89 int kColumnAlign (? (&& P::channels_last P::bulk) P::run kAlign))
+  (constant @90 int kStagedColumns (* (call ceil_div (- (+ P::tile_w kMostOffsetW) kFirstColumn) kColumnAlign) kColumnAlign))
+  (constant @93 int kRowPitch (? kSkewed (* (call ceil_div (- (+ kStagedColumns (/ 16 kBytes)) kVector) (/ 16 kBytes)) (/ 16 kBytes)) kStagedColumns))
+  (constant @95 int kImagePlane (* kStagedRows kRowPitch))
+  (constant @96 int kPlane (* P::tile_n kImagePlane))
+  (constant @97 int kChannelPitch (? P::split (+ kPlane (call floor_mod (- 4 kPlane) 16)) (? (== kBytes 4) (+ kPlane (call floor_mod (- 8 kPlane) 32)) (* 2 (+ (/ kPlane 2) (call floor_mod (- 4 (/ kPlane 2)) 16))))))
+  (constant @100 int kPixelWords (/ (* P::chunk kBytes) 4))
+  (constant @101 int kPixelPitch (? P::split (+ kPixelWords (? (> P::run 2) (call floor_mod (- 4 kPixelWords) 8) (call floor_mod (- 8 kPixelWords) 16))) (/ (* (+ kPixelWords (call floor_mod (- 4 kPixelWords) (/ 16 (? (> P::run 2) 2 1)))) 4) kBytes)))
+  (constant @105 int kRunPitch (+ (* P::run P::chunk) (/ 32 kBytes)))
+  (constant @106 int kInputBytes (* (? (! P::channels_last) (* P::chunk kChannelPitch) (? P::bulk (* (/ kPlane P::run) kRunPitch) (* kPlane kPixelPitch))) kBytes))
+  (constant @112 int kRunStart (? P::channels_last 0 (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector)))
+  (constant @113 int kRun (* (call ceil_div (- (- (+ P::run kMostOffsetW) kFirstColumn) kRunStart) kVector) kVector))
+  (constant @117 bool kSplitsRead (&& (&& P::split (== kOffsetsH 1)) (<= kRun (* 2 P::run))))
+  (constant @118 bool kSplitsStaged (&& P::split (! kSplitsRead)))
+  (constant @120 bool kGivesBack (&& (&& (&& kSplitsStaged (! P::resident)) (<= P::stages 3)) (== P::add_rows 0)))
+  (constant @123 bool kSparesRegisters (<= (+ (+ (/ (* (* (* kParts kPhases) kTiles) P::columns) 2) (* 8 (- (+ (- P::run 1) kMostOffsetW) kLeastOffsetW))) (* 4 kRun)) 136))
+  (constant @125 bool kWideProducers (&& kSplitsStaged (|| kSparesRegisters (&& (&& kGivesBack (! P::bulk)) (! P::channels_last)))))
+  (constant @126 int kProducers (? kWideProducers 256 128))
+  (constant @127 int kThreads (+ kConsumers kProducers))
+  (constant @132 int kProducts (/ kBlockTaps kMerged))
+  (constant @133 int kOperandSize (* kProductColumns 32))
+  (constant @134 int kProductBytes (* kParts kOperandSize))
+  (constant @135 int kChunkWeightBytes (* (* kProducts kSteps) kProductBytes))
+  (constant @136 int kAllWeightBytes (* kChunks kChunkWeightBytes))
+  (constant @137 int kFoundOffset (+ kAllWeightBytes (* P::columns 4)))
+  (constant @138 int kPackedBytes (? P::split (+ kFoundOffset (* P::columns 32)) kAllWeightBytes))
+  (constant @139 int kResidentBytes (? P::resident kAllWeightBytes 0))
+  (constant @140 int kLargestOffset (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
+  (constant @141 int kExponentsOffset (+ kLargestOffset (* (* P::tile_n (/ kProducers 32)) 4)))
+  (constant @142 int kStageBytes (? P::split (+ kExponentsOffset (* (call ceil_div P::tile_n 4) 16)) kLargestOffset))
+  (constant @143 int kTotalsOffset (+ kResidentBytes (* P::stages kStageBytes)))
+  (constant @147 int kRowTerms (call ceil_div P::kernel_w (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w))))
+  (constant @148 int kTerms (* (* kSteps kRowTerms) (call ceil_div P::kernel_h (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))))
+  (constant @150 int kMostTerms 16)
+  (constant @151 bool kHasTotals (&& P::split (|| (> P::add_rows 0) (? kSplitsRead (> (* kChunks kTerms) kMostTerms) (> kChunks 1)))))
+  (constant @153 int kTotalsBytes (? kHasTotals (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
+  (constant @155 int kExchangeOffset (+ kTotalsOffset kTotalsBytes))
+  (constant @159 int kWarpOutputs (* (* 8 P::run) P::stride_w))
+  (constant @160 int kOutPitch (+ kWarpOutputs (call floor_mod (- (/ 16 kBytes) kWarpOutputs) (/ 64 kBytes))))
+  (constant @161 int kWarpExchangeBytes (? P::exchange (* (* 8 kOutPitch) kBytes) 0))
+  (constant @162 int kUsedBytes (+ kExchangeOffset (* (/ kConsumers 32) kWarpExchangeBytes)))
+  (constant @164 int kColumnsOffset kUsedBytes)
+  (constant @165 int kColumnBytes (? P::split (* P::columns (? P::has_bias 12 8)) 0))
+  (constant @166 int kReceivedBytes (? (> P::cluster 1) (* (* (/ (* (* kPhases kTiles) P::columns) 2) 4) kConsumers) 0))
+  (constant @167 int kBarrierOffset (? (> kReceivedBytes kUsedBytes) kReceivedBytes (+ kColumnsOffset kColumnBytes)))
+  (constant @169 int kArrivals (? (|| P::split (&& P::bulk P::channels_last)) (/ kProducers 32) kProducers))
+  (static_assert @171 (&& (== (* (* P::tile_n P::tile_h) P::tile_w) (* (* 8 kTileWarps) P::run)) (== (% P::tile_w P::run) 0)) "the warps make the tile")
+  (static_assert @173 (<= (* (* (* kParts kPhases) kTiles) P::columns) 256) "the sums fit the registers")
+  (static_assert @174 (|| (! P::split) (== kBytes 4)) "what is split is fp32")
+  (static_assert @175 (? P::split (! P::in_turn) (&& P::ahead (== P::add_rows 0))) "what only f32x3 has, or has not")
+  (static_assert @176 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "phase rows are parted one by one, and only where each has as many kernel rows")
+  (static_assert @178 (|| (|| (|| (! P::bulk) kSkewed) P::channels_last) (&& (== P::copy_bytes 16) (== (% (* P::tile_w kBytes) 16) 0))) "rows are whole pieces of 16 bytes")
+  (static_assert @180 (|| (! kSkewed) (&& (== P::type kWgmmaTf32) (! P::split))) "what begins anywhere is read word by word")
+  (static_assert @181 (|| (! P::exchange) (&& (&& (! P::channels_last) (== (% P::tile_w (* 8 P::run)) 0)) (== P::channel_run 2))) "a warp's positions are adjacent")
+  (static_assert @183 (|| (|| (! P::bulk) (! P::channels_last)) (&& (&& (! P::split) (== P::copy_bytes 16)) (== (% (* P::in_channels kBytes) 16) 0))) "pixels are whole pieces of 16 bytes")
+  (static_assert @185 (|| (== P::cluster 1) (&& (&& (&& (! P::split) (! P::resident)) (! P::exchange)) (! P::in_turn))) "what blocks of a cluster have not")
+  (static_assert @187 (|| (== P::cluster 1) (&& (&& (== (% kChunks P::cluster) 0) (== (% P::columns (* 8 P::cluster)) 0)) (== (% kStoredColumns (* 4 P::channel_run)) 0))) "blocks of a cluster have equal shares")
+  (static_assert @190 (|| (! P::split) (<= P::tile_n 32)) "a lane for each image")
+  (static_assert @191 (|| (! kSplitsRead) P::ahead) "what is read is split while products run")
+  (static_assert @192 (&& (== (% kInputBytes 16) 0) (== (% kStagedColumns kVector) 0)) "stages are aligned")
+  (alias @197 Sums (array float (/ kProductColumns 2))
     (comment "One thread's sums for one tile, in phases that one product makes."))
-  (constant @196 int kPhaseSums (/ kPhases kMerged))
-  (constant @197 int kSums (* kParts kPhaseSums))
-  (alias @199 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @198 int kPhaseSums (/ kPhases kMerged))
+  (constant @199 int kSums (* kParts kPhaseSums))
+  (alias @201 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (alias @200 Words (array (array "unsigned int" kRun) 2))
+  (alias @202 Words (array (array "unsigned int" kRun) 2))
   (file "shift_gemm.taps.h")
   (function @6 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
@@ -747,18 +751,19 @@
               (do @61 (= (at row (* half kProductColumns)) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
               (do @62 (= (at row (* (+ half 2) kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low))))))))))
   (file "shift_gemm.cu")
-  (function @210 kernel void pack_weights
+  (function @212 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
     (comment "input channels, tap and step the two columns of a B operand.")
     (launch_bounds 256)
     (argument (restrict (pointer (const Element))) weight)
     (argument (restrict (pointer "unsigned char")) packed)
-    (if_constexpr @2 P::split
+    (do @2 (call grid_dependents_launch))
+    (if_constexpr @3 P::split
       (then
-        (for @3 plain (declare @3 int index (. blockIdx x)) (< index (* kColumnTiles (/ P::columns kPackColumns))) (+= index (. gridDim x))
-          (do @4 (call pack_split weight packed index (. threadIdx x)))))
+        (for @4 plain (declare @4 int index (. blockIdx x)) (< index (* kColumnTiles (/ P::columns kPackColumns))) (+= index (. gridDim x))
+          (do @5 (call pack_split weight packed index (. threadIdx x)))))
       (else
-        (do @7 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))))
+        (do @8 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))))
   (file "shift_gemm.staging.h")
   (function @6 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
@@ -1129,20 +1134,20 @@
       (do @48 (= (at (at run i) 2) (at (at words 1) i)))
       (do @49 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
   (file "shift_gemm.cu")
-  (constant @228 int kTileSums (/ (* kTiles kProductColumns) 2))
-  (function @230 device (reference float) sum_at
+  (constant @231 int kTileSums (/ (* kTiles kProductColumns) 2))
+  (function @233 device (reference float) sum_at
     (comment "The i-th of a thread's sums.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument int i)
     (return @1 (at (at (at sums (/ i kTileSums)) (% (/ i (/ kProductColumns 2)) kTiles)) (% i (/ kProductColumns 2)))))
-  (function @235 device void pin
+  (function @238 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
       (do @3 (call wgmma_pin (call sum_at sums i)))))
-  (function @243 device void release
+  (function @246 device void release
     (comment "Says for a warp that it has read or filled a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
@@ -1151,7 +1156,7 @@
     (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive barrier)))))
-  (function @251 device void multiply_tap
+  (function @254 device void multiply_tap
     (comment "A tap's products, for all tiles: the first of their sums where `accumulate` is 0.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1162,7 +1167,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs P::type kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @261 device void multiply_chunk
+  (function @264 device void multiply_chunk
     (comment "All products of one chunk, from the thread's first position in the staged input on. In a tile's first chunk `later`")
     (comment "is 0; in others the stage of `previous` is free as soon as its products are done.")
     (attributes "__forceinline__")
@@ -1196,7 +1201,7 @@
             (if @29 (&& (&& (! P::resident) (== (call used_before offset) 0)) (== step 0))
               (then
                 (do @30 (call release previous (== later 1))))))))))
-  (function @299 device void next_stage
+  (function @302 device void next_stage
     (comment "Goes on to the next stage.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1437,7 +1442,7 @@
           (do @7 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call wgmma_descriptor_move weights kOperandSize) 1))))))
   (constant @82 int kRows (* kSteps (call used_before kOffsetsH)))
   (constant @83 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
-  (constant @87 bool kAlone (&& (== P::add_rows 0) (|| (! kHasTotals) (== kRowsTogether kRows))))
+  (constant @87 bool kAlone (&& (== P::add_rows 0) (|| (|| (! kHasTotals) (== kRowsTogether kRows)) kGivesBack)))
   (constant @88 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
   (constant @90 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
   (record @93 Held
@@ -1706,7 +1711,7 @@
           (do @25 (call wgmma_fence))
           (do @26 (call multiply_taps sums (at runs 0) operands row later false))
           (do @27 (call wgmma_commit))
-          (if @28 (&& (! P::resident) (== row 0))
+          (if @28 (&& (&& (! P::resident) (! kAllDone)) (== row 0))
             (then
               (comment @28 "before loads that it needn't wait for")
               (do @29 (call wgmma_wait 1))
@@ -1742,7 +1747,7 @@
     (if @62 (== P::add_rows 0)
       (then
         (do @63 (+= (. held rows) kRows))))
-    (if @65 (&& (! P::ahead) (! P::resident))
+    (if @65 (&& (! P::resident) kAllDone)
       (then
         (do @66 (call release empty true)))))
   (file "shift_gemm.read_split.h")
@@ -1949,8 +1954,14 @@
               (then
                 (do @13 (call load_piece (at pieces i) (+ own (call place_of_piece (+ batch i))) true))
                 (do @14 (call store_piece_split (+ own (call place_of_piece (+ batch i))) (at pieces i) scale)))))))))
-  (constant @149 int kUnderWay (? (|| P::bulk (< P::stages 5)) (- P::stages 2) 2))
-  (function @154 device void finish_stage
+  (constant @149 int kUnderWay (? (< P::stages 5) (- P::stages 2) 2))
+  (function @152 device bool has_come
+    (comment "Whether the phase of this parity is complete, for all of a warp.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") barrier)
+    (argument "unsigned int" parity)
+    (return @1 (== (call warp_uniform (? (call mbarrier_test barrier parity) 1 0)) 1)))
+  (function @159 device void finish_stage
     (comment "Looks for the largest magnitudes of the oldest stage under way, of this chunk of a tile, splits it where that is the")
     (comment "producers' work, and says that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image")
     (comment "in the chunk before, `kept`. Where there are infinities, finite magnitudes are looked for anew.")
@@ -1964,48 +1975,43 @@
     (argument (reference int) kept)
     (argument int thread)
     (declare @3 (pointer "unsigned char") finished (+ stages (* oldest kStageBytes)))
-    (if @4 P::bulk
-      (then
-        (do @5 (call mbarrier_wait (& (at landed oldest)) parity)))
-      (else
-        (do @7 (call named_barrier_sync 1 kProducers)
-          (trail "what each has copied is there for all"))))
-    (declare @9 (const int) first (? kByImages (/ thread 32) 0))
-    (declare @10 (const int) own (? kByImages (% thread 32) thread))
-    (declare @11 (pointer float) pieces (+ (+ (+ (reinterpret_cast (pointer float) finished) (* first kImagePitch)) (* (/ own kTogether) kLinePitch)) (* (% own kTogether) kWide)))
-    (declare @13 (pointer float) found (reinterpret_cast (pointer float) (+ finished kLargestOffset)))
-    (for @14 plain (declare @14 int i 0) (< i kSplitImages) (++ i)
-      (declare @15 (pointer (const float)) image (+ pieces (* (* i (? kByImages (/ kProducers 32) 1)) kImagePitch)))
-      (declare @16 float most (call largest_of_warp (call largest_of_pieces image own)))
-      (if @17 (== most (call __int_as_float 2139095040))
+    (do @4 (call mbarrier_wait (& (at landed oldest)) parity))
+    (declare @5 (const int) first (? kByImages (/ thread 32) 0))
+    (declare @6 (const int) own (? kByImages (% thread 32) thread))
+    (declare @7 (pointer float) pieces (+ (+ (+ (reinterpret_cast (pointer float) finished) (* first kImagePitch)) (* (/ own kTogether) kLinePitch)) (* (% own kTogether) kWide)))
+    (declare @9 (pointer float) found (reinterpret_cast (pointer float) (+ finished kLargestOffset)))
+    (for @10 plain (declare @10 int i 0) (< i kSplitImages) (++ i)
+      (declare @11 (pointer (const float)) image (+ pieces (* (* i (? kByImages (/ kProducers 32) 1)) kImagePitch)))
+      (declare @12 float most (call largest_of_warp (call largest_of_pieces image own)))
+      (if @13 (== most (call __int_as_float 2139095040))
         (then
-          (do @18 (= most (call largest_of_warp (call largest_finite_of_pieces image own))))))
-      (if @20 (== (% thread 32) 0)
+          (do @14 (= most (call largest_of_warp (call largest_finite_of_pieces image own))))))
+      (if @16 (== (% thread 32) 0)
         (then
-          (do @21 (= (at found (+ (* i (/ kProducers 32)) (/ thread 32))) most)))))
-    (if @24 kSplitsStaged
+          (do @17 (= (at found (+ (* i (/ kProducers 32)) (/ thread 32))) most)))))
+    (if @20 kSplitsStaged
       (then
-        (if @25 kByImages
+        (if @21 kByImages
           (then
-            (do @26 (call __syncwarp)))
+            (do @22 (call __syncwarp)))
           (else
-            (do @28 (call named_barrier_sync 1 kProducers))))
-        (declare @30 (pointer int) exponents (reinterpret_cast (pointer int) (+ finished kExponentsOffset)))
-        (for @31 plain (declare @31 int i 0) (< i kSplitImages) (++ i)
-          (declare @32 (const int) number (+ first (* i (? kByImages (/ kProducers 32) 1))))
-          (declare @33 (const int) exponent (call next_exponent (call largest_found found number) (call __shfl_sync 4294967295u kept i) (== chunk 0)))
-          (do @34 (= kept (? (== (% thread 32) i) exponent kept)))
-          (if @35 (== own 0)
+            (do @24 (call named_barrier_sync 1 kProducers))))
+        (declare @26 (pointer int) exponents (reinterpret_cast (pointer int) (+ finished kExponentsOffset)))
+        (for @27 plain (declare @27 int i 0) (< i kSplitImages) (++ i)
+          (declare @28 (const int) number (+ first (* i (? kByImages (/ kProducers 32) 1))))
+          (declare @29 (const int) exponent (call next_exponent (call largest_found found number) (call __shfl_sync 4294967295u kept i) (== chunk 0)))
+          (do @30 (= kept (? (== (% thread 32) i) exponent kept)))
+          (if @31 (== own 0)
             (then
-              (do @36 (= (at exponents number) exponent))))
-          (do @38 (call split_pieces (+ pieces (* (* i (? kByImages (/ kProducers 32) 1)) kImagePitch)) own (call power_of_two exponent))))
-        (if @40 P::bulk
+              (do @32 (= (at exponents number) exponent))))
+          (do @34 (call split_pieces (+ pieces (* (* i (? kByImages (/ kProducers 32) 1)) kImagePitch)) own (call power_of_two exponent))))
+        (if @36 P::bulk
           (then
-            (do @41 (call fence_proxy_async)
+            (do @37 (call fence_proxy_async)
               (trail "the next bulk copies to these places come behind it"))))))
-    (do @44 (call release (& (at full oldest)) true))
-    (do @45 (call next_stage oldest parity))
-    (do @46 (= chunk (? (== chunk (- kChunks 1)) 0 (+ chunk 1)))))
+    (do @40 (call release (& (at full oldest)) true))
+    (do @41 (call next_stage oldest parity))
+    (do @42 (= chunk (? (== chunk (- kChunks 1)) 0 (+ chunk 1)))))
   (file "shift_gemm.cluster.h")
   (constant @6 int kShareQuads (/ (* (* kPhases kTiles) kStoredColumns) 8))
   (function @9 device void meet
@@ -2043,18 +2049,18 @@
       (for @31 (pragma "unroll") (declare @31 int i 0) (< i 4) (++ i)
         (do @32 (= (at (at (at sums (/ phase kMerged)) tile) (+ (+ (* (% phase kMerged) (/ P::columns 2)) (* (% quad (/ kStoredColumns 8)) 4)) i)) (at total i))))))
   (file "shift_gemm.cu")
-  (record @318 Tile
+  (record @321 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @323 device Tile tile_at
+  (function @326 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
     (argument (const int) tiles_x)
     (return @1 (init (* (/ index (* tiles_y tiles_x)) P::tile_n) (* (% (/ index tiles_x) tiles_y) P::tile_h) (* (% index tiles_x) P::tile_w))))
-  (function @328 device Place place_of
+  (function @331 device Place place_of
     (comment "The place of a thread that reads from a `row` behind the tile's first on, and from its staged `column`.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
@@ -2068,7 +2074,7 @@
     (declare @2 (const int) first_column (+ (. tile m_x) kFirstColumn))
     (declare @3 (const "long long") plane (+ (* (static_cast "long long" (+ (. tile image) image)) kInChannels) channel))
     (return @4 (init (call place_in_piece x (+ (* (+ (+ (* plane in_h) (. tile m_y)) row) in_w) first_column)) (+ (+ first_column column) kRunStart) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w)))))
-  (function @337 device void skip_tile
+  (function @340 device void skip_tile
     (comment "Goes on to the stage behind those of one tile.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -2079,10 +2085,10 @@
       (then
         (do @4 (-= stage P::stages))
         (do @5 (^= parity 1)))))
-  (function @346 kernel void shift_gemm
+  (function @349 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
-    (argument (restrict (pointer (const "unsigned char"))) packed)
+    (argument (pointer (const "unsigned char")) packed)
     (argument (restrict (pointer (const Element))) bias)
     (argument (restrict (pointer Element)) y)
     (argument int batch)
@@ -2125,7 +2131,7 @@
     (declare @40 (pointer "unsigned long long") turn (+ resident 1)
       (trail "of each warpgroup"))
     (declare @41 (pointer "unsigned long long") landed (+ resident (? P::resident 1 0))
-      (trail "of f32x3's bulk copies, which are looked at first"))
+      (trail "of f32x3's copies, which are looked at first"))
     (if @42 kSkewed
       (then
         (comment @43 "Puts something everywhere in all stages: what lies beside the image is read before it is made zero.")
@@ -2138,9 +2144,9 @@
         (for @52 plain (declare @52 int stage 0) (< stage P::stages) (++ stage)
           (do @53 (call mbarrier_init (& (at full stage)) (+ (? (&& kByRows (! P::split)) kRowArrivals kArrivals) (? P::resident 0 1))))
           (do @54 (call mbarrier_init (& (at empty stage)) kTileWarps))
-          (if @55 (&& P::split P::bulk)
+          (if @55 P::split
             (then
-              (do @56 (call mbarrier_init (& (at landed stage)) kRowArrivals)))))
+              (do @56 (call mbarrier_init (& (at landed stage)) (? P::bulk kRowArrivals kProducers))))))
         (if @59 P::resident
           (then
             (do @60 (call mbarrier_init resident 1))))
@@ -2149,57 +2155,56 @@
             (do @63 (call mbarrier_init (& (at turn 0)) kTileWarps))
             (do @64 (call mbarrier_init (& (at turn 1)) kTileWarps))))
         (do @66 (call fence_mbarrier_init))))
-    (declare @68 (pointer float2) scales (reinterpret_cast (pointer float2) (+ shared kColumnsOffset)))
-    (declare @69 (pointer Element) biases (reinterpret_cast (pointer Element) (+ (+ shared kColumnsOffset) (* P::columns 8))))
-    (if_constexpr @70 P::split
+    (do @68 (call __syncthreads))
+    (blank @68)
+    (declare @70 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
+    (if @71 (>= warp (/ kConsumers 32))
       (then
-        (for @71 plain (declare @71 int i (. threadIdx x)) (< i P::columns) (+= i kThreads)
-          (declare @72 (const int) undone (- (at (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) i)))
-          (do @73 (= (at scales i) (call make_float2 (call power_of_two (/ undone 2)) (call power_of_two (- undone (/ undone 2))))))
-          (if @74 P::has_bias
-            (then
-              (do @75 (= (at biases i) (? (|| (== (% P::out_channels P::columns) 0) (< (+ first_out i) P::out_channels)) (at bias (+ first_out i)) 0))))))))
-    (do @79 (call __syncthreads))
-    (blank @79)
-    (declare @81 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
-    (if @82 (>= warp (/ kConsumers 32))
-      (then
-        (do @83 (call setmaxnreg_decrease (? kWideProducers (? kSparesRegisters 56 48) (? (&& P::split (! P::channels_last)) 72 88))))
-        (declare @84 (const int) thread (- (. threadIdx x) kConsumers))
-        (declare @85 (const "long long") plane (* (static_cast "long long" in_h) in_w))
-        (declare @86 (pointer "unsigned long long") landing (? P::split landed full)
+        (do @72 (call setmaxnreg_decrease (? kWideProducers (? kSparesRegisters 56 64) (? (&& P::split (! P::channels_last)) 72 88))))
+        (declare @73 (const int) thread (- (. threadIdx x) kConsumers))
+        (declare @74 (const "long long") plane (* (static_cast "long long" in_h) in_w))
+        (declare @75 (pointer "unsigned long long") landing (? P::split landed full)
           (trail "of rows"))
-        (declare @87 (const int) rows (? kFlat 1 in_h)
+        (declare @76 (const int) rows (? kFlat 1 in_h)
           (trail "of an image, as they are copied"))
-        (declare @88 (const int) columns (? kFlat (* in_h in_w) in_w))
-        (if @89 (&& P::resident (== thread 0))
+        (declare @77 (const int) columns (? kFlat (* in_h in_w) in_w))
+        (if @78 (== thread 0)
           (then
-            (do @90 (call mbarrier_arrive_expect resident kAllWeightBytes))
-            (do @91 (call bulk_load shared block_weights kAllWeightBytes resident))))
-        (declare @93 int stage 0)
-        (declare @94 "unsigned int" parity 1)
-        (declare @95 int unfinished 0
+            (do @79 (call grid_dependency_wait)
+              (trail "the weights are packed"))
+            (if @80 P::resident
+              (then
+                (do @81 (call mbarrier_arrive_expect resident kAllWeightBytes))
+                (do @82 (call bulk_load shared block_weights kAllWeightBytes resident))))))
+        (declare @85 int stage 0)
+        (declare @86 "unsigned int" parity 1)
+        (declare @87 int unfinished 0
           (trail "stages of f32x3 whose copies are under way; the oldest of them, and its chunk"))
-        (declare @96 int oldest 0)
-        (declare @97 "unsigned int" oldest_parity 0)
-        (declare @98 int oldest_chunk 0)
-        (declare @99 int kept 0
+        (declare @88 int oldest 0)
+        (declare @89 "unsigned int" oldest_parity 0)
+        (declare @90 int oldest_chunk 0)
+        (declare @91 int kept 0
           (trail "exponent of the scale in the chunk before"))
-        (for @100 plain (declare @100 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @101 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @102 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
-          (declare @104 Pixels pixels)
-          (if @105 kKept
+        (for @92 plain (declare @92 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @93 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @94 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
+          (declare @96 Pixels pixels)
+          (if @97 kKept
             (then
-              (do @106 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-          (declare @108 Copy copy)
-          (if @109 kByRows
+              (do @98 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
+          (declare @100 Copy copy)
+          (if @101 kByRows
             (then
-              (do @110 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))))
-          (declare @114 int uncleared 0
+              (do @102 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))))
+          (declare @106 int uncleared 0
             (trail "stages that may have something beside the tile's rows"))
-          (do @115 (= uncleared (? (&& kByRows (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns)) P::stages 0)))
-          (for @118 plain (declare @118 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
+          (do @107 (= uncleared (? (&& kByRows (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns)) P::stages 0)))
+          (for @110 plain (declare @110 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
+            (if_constexpr @111 P::split
+              (then
+                (while @112 (? P::bulk (&& (> unfinished 0) (|| (call has_come (& (at landed oldest)) oldest_parity) (! (call has_come (& (at empty stage)) parity)))) (> unfinished kUnderWay))
+                  (do @115 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))
+                  (do @116 (-- unfinished)))))
             (do @119 (call mbarrier_wait (& (at empty stage)) parity))
             (declare @120 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
             (if @121 (&& (! P::resident) (== thread 0))
@@ -2232,130 +2237,129 @@
                         (do @148 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
                       (else
                         (do @151 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-                    (if @154 P::split
-                      (then
-                        (do @155 (call async_copy_commit)))
-                      (else
-                        (do @157 (call async_copy_arrive (& (at full stage))))))))))
-            (do @160 (call next_stage stage parity))
-            (if_constexpr @161 P::split
+                    (do @154 (call async_copy_arrive (? P::split (& (at landed stage)) (& (at full stage)))))))))
+            (do @156 (call next_stage stage parity))
+            (if @157 P::split
               (then
-                (do @162 (++ unfinished))
-                (while @163 (|| (> unfinished kUnderWay) (&& (&& P::bulk (> unfinished 0)) (== (call warp_uniform (? (call mbarrier_test (& (at landed oldest)) oldest_parity) 1 0)) 1)))
-                  (if @165 (! P::bulk)
-                    (then
-                      (do @166 (call async_copy_wait kUnderWay))))
-                  (do @168 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))
-                  (do @169 (-- unfinished))))))
-          (if @173 (> P::cluster 1)
+                (do @158 (++ unfinished)))))
+          (if @161 (> P::cluster 1)
             (then
-              (comment @173 "with the consumers, in add_up_cluster()")
-              (do @174 (call __syncwarp))
-              (do @175 (call meet))
-              (do @176 (call meet)))))
-        (if_constexpr @179 P::split
+              (comment @161 "with the consumers, in add_up_cluster()")
+              (do @162 (call __syncwarp))
+              (do @163 (call meet))
+              (do @164 (call meet)))))
+        (if_constexpr @167 P::split
           (then
-            (if @180 (! P::bulk)
-              (then
-                (do @181 (call async_copy_wait 0))))
-            (for @183 plain none (> unfinished 0) (-- unfinished)
-              (do @184 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))))))
+            (for @168 plain none (> unfinished 0) (-- unfinished)
+              (do @169 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))))))
       (else
-        (do @188 (call setmaxnreg_increase (? kWideProducers (? kSparesRegisters 200 208) (? (&& P::split (! P::channels_last)) 216 208))))
-        (comment @189 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @190 (const int) lane (% (. threadIdx x) 32))
-        (declare @191 (const int) quarter (% lane 4))
-        (declare @192 (const int) group (? P::in_turn (/ warp 4) 0))
-        (declare @193 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
-        (declare @194 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @195 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @196 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @197 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @198 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
-        (declare @201 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
-        (declare @202 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @173 (call setmaxnreg_increase (? kWideProducers (? kSparesRegisters 200 192) (? (&& P::split (! P::channels_last)) 216 208))))
+        (comment @174 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @175 (const int) lane (% (. threadIdx x) 32))
+        (declare @176 (const int) quarter (% lane 4))
+        (declare @177 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @178 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @179 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @180 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @181 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @182 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @183 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
+        (declare @186 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
+        (declare @187 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
-        (declare @203 (array (array Sums kTiles) kSums) sums (init))
-        (declare @204 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
+        (declare @188 (array (array Sums kTiles) kSums) sums (init))
+        (declare @189 (pointer float4) totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))
           (trail "that sums are added to"))
-        (declare @205 Held held (init 0 0 false 0))
-        (if @206 P::resident
+        (declare @190 Held held (init 0 0 false 0))
+        (declare @191 (pointer float2) scales (reinterpret_cast (pointer float2) (+ shared kColumnsOffset)))
+        (declare @192 (pointer Element) biases (reinterpret_cast (pointer Element) (+ (+ shared kColumnsOffset) (* P::columns 8))))
+        (if_constexpr @193 P::split
           (then
-            (do @207 (call mbarrier_wait resident 0))))
-        (declare @209 int stage 0)
-        (declare @210 "unsigned int" parity 0)
-        (declare @211 "unsigned int" turn_parity 0)
-        (if @212 (&& P::in_turn (== group 1))
-          (then
-            (do @213 (call release (& (at turn 0)) true))
-            (do @214 (call skip_tile stage parity))))
-        (for @216 plain (declare @216 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @217 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @218 P::in_turn
-            (then
-              (do @219 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @220 (^= turn_parity 1))))
-          (declare @222 Place place)
-          (if @223 kSkewed
-            (then
-              (do @224 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
-          (do @227 (call pin sums))
-          (declare @228 (array Run 2) runs (init)
-            (trail "of f32x3: of low and of high parts"))
-          (for @229 plain (declare @229 int chunk 0) (< chunk kOwnChunks) (++ chunk)
-            (do @230 (call mbarrier_wait (& (at full stage)) parity))
-            (if @231 P::in_turn
-              (then
-                (do @232 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @234 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @235 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @236 kSplitsRead
-              (then
-                (declare @237 (pointer (const float)) read (+ (+ (reinterpret_cast (pointer (const float)) from) own) (call staged_row 0 0)))
-                (declare @238 Values values)
-                (do @239 (call load_values values read))
-                (do @240 (call choose_scale sums held from totals image))
-                (do @241 (call multiply_read sums runs held values read weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
-              (else
-                (if_constexpr @243 kSplitsStaged
-                  (then
-                    (do @244 (call choose_scale sums held from totals image))
-                    (do @245 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const "unsigned int")) from) own) weights totals image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
-                  (else
-                    (do @248 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                    (if @251 P::resident
-                      (then
-                        (do @252 (call release (& (at empty stage)) true))))))))
-            (do @255 (call next_stage stage parity)))
-          (declare @257 Shifts shifts)
-          (if @258 (! P::split)
-            (then
-              (do @259 (call load_shifts shifts bias co))))
-          (if @261 (! kAllDone)
-            (then
-              (do @262 (call wgmma_wait 0))))
-          (do @264 (call pin sums))
-          (if @265 (&& (! P::resident) P::ahead)
-            (then
-              (do @266 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @268 P::split
-            (then
-              (do @269 (call undo_scales sums held totals (+ scales (* quarter 2)) (+ biases (* quarter P::channel_run)) image))
-              (do @270 (call load_shifts shifts biases (* quarter P::channel_run))
-                (trail "there is no register for them before"))))
-          (if @272 P::in_turn
-            (then
-              (do @273 (call skip_tile stage parity))))
-          (if @275 (> P::cluster 1)
-            (then
-              (do @276 (call add_up_cluster sums stages rank))))
-          (declare @278 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @279 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
-            (then
-              (if @280 P::exchange
+            (do @194 (call grid_dependency_wait))
+            (for @195 plain (declare @195 int i (. threadIdx x)) (< i P::columns) (+= i kConsumers)
+              (declare @196 (const int) undone (- (at (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) i)))
+              (do @197 (= (at scales i) (call make_float2 (call power_of_two (/ undone 2)) (call power_of_two (- undone (/ undone 2))))))
+              (if @198 P::has_bias
                 (then
-                  (do @281 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @199 (= (at biases i) (? (|| (== (% P::out_channels P::columns) 0) (< (+ first_out i) P::out_channels)) (at bias (+ first_out i)) 0))))))
+            (do @202 (call named_barrier_sync 2 kConsumers))))
+        (if @204 P::resident
+          (then
+            (do @205 (call mbarrier_wait resident 0))))
+        (declare @207 int stage 0)
+        (declare @208 "unsigned int" parity 0)
+        (declare @209 "unsigned int" turn_parity 0)
+        (if @210 (&& P::in_turn (== group 1))
+          (then
+            (do @211 (call release (& (at turn 0)) true))
+            (do @212 (call skip_tile stage parity))))
+        (for @214 plain (declare @214 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @215 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @216 P::in_turn
+            (then
+              (do @217 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @218 (^= turn_parity 1))))
+          (declare @220 Place place)
+          (if @221 kSkewed
+            (then
+              (do @222 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
+          (do @225 (call pin sums))
+          (declare @226 (array Run 2) runs (init)
+            (trail "of f32x3: of low and of high parts"))
+          (for @227 plain (declare @227 int chunk 0) (< chunk kOwnChunks) (++ chunk)
+            (do @228 (call mbarrier_wait (& (at full stage)) parity))
+            (if @229 P::in_turn
+              (then
+                (do @230 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @232 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @233 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @234 kSplitsRead
+              (then
+                (declare @235 (pointer (const float)) read (+ (+ (reinterpret_cast (pointer (const float)) from) own) (call staged_row 0 0)))
+                (declare @236 Values values)
+                (do @237 (call load_values values read))
+                (do @238 (call choose_scale sums held from totals image))
+                (do @239 (call multiply_read sums runs held values read weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+              (else
+                (if_constexpr @241 kSplitsStaged
+                  (then
+                    (do @242 (call choose_scale sums held from totals image))
+                    (do @243 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const "unsigned int")) from) own) weights totals image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                  (else
+                    (do @246 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                    (if @249 P::resident
+                      (then
+                        (do @250 (call release (& (at empty stage)) true))))))))
+            (do @253 (call next_stage stage parity)))
+          (declare @255 Shifts shifts)
+          (if @256 (! P::split)
+            (then
+              (do @257 (call load_shifts shifts bias co))))
+          (if @259 (! kAllDone)
+            (then
+              (do @260 (call wgmma_wait 0))))
+          (do @262 (call pin sums))
+          (if @263 (&& (! P::resident) (! kAllDone))
+            (then
+              (do @264 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @266 P::split
+            (then
+              (do @267 (call undo_scales sums held totals (+ scales (* quarter 2)) (+ biases (* quarter P::channel_run)) image))
+              (do @268 (call load_shifts shifts biases (* quarter P::channel_run))
+                (trail "there is no register for them before"))))
+          (if @270 P::in_turn
+            (then
+              (do @271 (call skip_tile stage parity))))
+          (if @273 (> P::cluster 1)
+            (then
+              (do @274 (call add_up_cluster sums stages rank))))
+          (declare @276 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @277 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+            (then
+              (if @278 P::exchange
+                (then
+                  (do @279 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (declare @285 (const int) own_column (? P::split (+ column (& (static_cast int zero) index)) column)
+                  (declare @283 (const int) own_column (? P::split (+ column (& (static_cast int zero) index)) column)
                     (trail "no address is kept"))
-                  (do @286 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) own_column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) own_column) in_w) (+ (. tile m_x) own_column)) phase_row out_h out_w)))))))))))
+                  (do @284 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) own_column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) own_column) in_w) (+ (. tile m_x) own_column)) phase_row out_h out_w)))))))))))
