@@ -43,6 +43,7 @@ Json packing_json(const std::optional<PackingKernel>& packing) {
   return {{"symbol", packing->symbol},
           {"threads", packing->threads},
           {"blocks", packing->blocks},
+          {"overlaps", packing->overlaps},
           {"arguments", arguments_json(packing->parameters)}};
 }
 

@@ -14,6 +14,7 @@
 #include "device/async_copy.h"
 #include "device/barrier.h"
 #include "device/element.h"
+#include "device/grid.h"
 #include "device/memory.h"
 #include "device/printed.h"
 #include "device/template.h"
@@ -128,6 +129,7 @@ __device__ __forceinline__ int column_of(int channel) {
 // Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.
 extern "C" __global__ void __launch_bounds__(kPackers)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
+  grid_dependents_launch();
   constexpr int kKernel = kPaddedH * kPaddedW;
   constexpr int kOut = kChannelTiles * P::columns;
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
@@ -369,7 +371,7 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[kParts][kSumArray
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    halo_gemm(const Element* __restrict__ x, const unsigned char* __restrict__ packed, const Element* __restrict__ bias,
+    halo_gemm(const Element* __restrict__ x, const unsigned char* packed, const Element* __restrict__ bias,
               Element* __restrict__ y, int batch, int height, int width) {
   const int in_h = P::height >= 0 ? P::height : height;
   const int in_w = P::width >= 0 ? P::width : width;
@@ -419,11 +421,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   if (warp >= kConsumers / 32) {
     setmaxnreg_decrease(P::producers == 128 ? 88 : 72);
     const int thread = threadIdx.x - kConsumers;
-    if (P::resident && thread == 0) {
-      mbarrier_arrive_expect(packed_here, kResidentBytes);
-      for (int chunk = 0; chunk < kChunks; ++chunk) {
-        bulk_load(shared + chunk * kChunkWeightBytes, own_weights + chunk * kChunkWeightBytes, kChunkWeightBytes,
-                  packed_here);
+    if (thread == 0) {
+      grid_dependency_wait();  // the weights are packed
+      if (P::resident) {
+        mbarrier_arrive_expect(packed_here, kResidentBytes);
+        for (int chunk = 0; chunk < kChunks; ++chunk) {
+          bulk_load(shared + chunk * kChunkWeightBytes, own_weights + chunk * kChunkWeightBytes, kChunkWeightBytes,
+                    packed_here);
+        }
       }
     }
     int asked = 0;  // stages

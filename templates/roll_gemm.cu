@@ -15,6 +15,7 @@
 #include "device/activation.h"
 #include "device/barrier.h"
 #include "device/element.h"
+#include "device/grid.h"
 #include "device/memory.h"
 #include "device/printed.h"
 #include "device/template.h"
@@ -115,6 +116,7 @@ constexpr bool kOneGroup = kChunks == 1 && kSteps == 2 && kTurns == 2;  // of pr
 // 16 bytes, adjacent threads read adjacent taps.
 extern "C" __global__ void __launch_bounds__(256)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
+  grid_dependents_launch();
   const int index = blockIdx.x * 256 + threadIdx.x;
   const int tap = index % kTaps;
   const int n = index / kTaps % P::columns;
@@ -261,7 +263,7 @@ __device__ __forceinline__ void roll(Sums (&sums)[kTiles]) {
 #include "roll_gemm.store.h"
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    roll_gemm(const Element* __restrict__ x, const unsigned char* __restrict__ packed, const Element* __restrict__ bias,
+    roll_gemm(const Element* __restrict__ x, const unsigned char* packed, const Element* __restrict__ bias,
               Element* __restrict__ y, int batch, int height, int width) {
   const int in_h = P::height >= 0 ? P::height : height;
   const int in_w = P::width >= 0 ? P::width : width;
@@ -300,6 +302,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     setmaxnreg_decrease(kProducerRegisters);
     const int thread = threadIdx.x - kConsumers;
     if (thread == 0) {
+      grid_dependency_wait();  // the weights are packed
       mbarrier_arrive_expect(resident, kWeightBytes);
       bulk_load(shared, packed + static_cast<long long>(column_tile) * kWeightBytes, kWeightBytes, resident);
     }

@@ -21,6 +21,7 @@
 #include "device/barrier.h"
 #include "device/cluster.h"
 #include "device/element.h"
+#include "device/grid.h"
 #include "device/printed.h"
 #include "device/split.h"
 #include "device/template.h"
@@ -115,12 +116,13 @@ constexpr int kRun = ceil_div(P::run + kMostOffsetW - kFirstColumn - kRunStart, 
 // none and runs little of it, the consumers what they read.
 constexpr bool kSplitsRead = P::split && kOffsetsH == 1 && kRun <= 2 * P::run;
 constexpr bool kSplitsStaged = P::split && !kSplitsRead;
-// Where sums, operands and words leave registers for it, there are twice the producers; and, with fewer registers each,
-// where each of their warps has images of its own, with halos that come by small copies.
+// Where stages with weights are few, each is given back as soon as it has been read: no products are under way then.
+constexpr bool kGivesBack = kSplitsStaged && !P::resident && P::stages <= 3 && P::add_rows == 0;
+// Where sums, operands and words leave registers for it, there are twice the producers; and where nothing is kept for
+// products under way, if many small copies are to be asked for.
 constexpr bool kSparesRegisters =
     kParts * kPhases * kTiles * P::columns / 2 + 8 * (P::run - 1 + kMostOffsetW - kLeastOffsetW) + 4 * kRun <= 136;
-constexpr bool kWideProducers =
-    kSplitsStaged && (kSparesRegisters || (P::tile_n >= 8 && !P::bulk && !P::channels_last));
+constexpr bool kWideProducers = kSplitsStaged && (kSparesRegisters || (kGivesBack && !P::bulk && !P::channels_last));
 constexpr int kProducers = kWideProducers ? 256 : 128;
 constexpr int kThreads = kConsumers + kProducers;
 
@@ -327,8 +329,8 @@ __device__ __forceinline__ void skip_tile(int& stage, unsigned int& parity) {
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    shift_gemm(const Element* __restrict__ x, const unsigned char* __restrict__ packed,
-               const Element* __restrict__ bias, Element* __restrict__ y, int batch, int height, int width) {
+    shift_gemm(const Element* __restrict__ x, const unsigned char* packed, const Element* __restrict__ bias,
+               Element* __restrict__ y, int batch, int height, int width) {
   const int in_h = P::height >= 0 ? P::height : height;
   const int in_w = P::width >= 0 ? P::width : width;
   const int out_h =
@@ -367,7 +369,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* empty = full + P::stages;
   unsigned long long* resident = empty + P::stages;               // of the weights, where they are
   unsigned long long* turn = resident + 1;                        // of each warpgroup
-  unsigned long long* landed = resident + (P::resident ? 1 : 0);  // of f32x3's bulk copies, which are looked at first
+  unsigned long long* landed = resident + (P::resident ? 1 : 0);  // of f32x3's copies, which are looked at first
   if (kSkewed) {
     // Puts something everywhere in all stages: what lies beside the image is read before it is made zero.
     for (int stage = 0; stage < P::stages; ++stage) {
@@ -381,8 +383,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     for (int stage = 0; stage < P::stages; ++stage) {
       mbarrier_init(&full[stage], (kByRows && !P::split ? kRowArrivals : kArrivals) + (P::resident ? 0 : 1));
       mbarrier_init(&empty[stage], kTileWarps);
-      if (P::split && P::bulk) {
-        mbarrier_init(&landed[stage], kRowArrivals);
+      if (P::split) {
+        mbarrier_init(&landed[stage], P::bulk ? kRowArrivals : kProducers);
       }
     }
     if (P::resident) {
@@ -394,30 +396,22 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     fence_mbarrier_init();
   }
-  float2* scales = reinterpret_cast<float2*>(shared + kColumnsOffset);
-  Element* biases = reinterpret_cast<Element*>(shared + kColumnsOffset + P::columns * 8);
-  if constexpr (P::split) {
-    for (int i = threadIdx.x; i < P::columns; i += kThreads) {
-      const int undone = -reinterpret_cast<const int*>(block_weights + kAllWeightBytes)[i];
-      scales[i] = make_float2(power_of_two(undone / 2), power_of_two(undone - undone / 2));
-      if (P::has_bias) {
-        biases[i] = P::out_channels % P::columns == 0 || first_out + i < P::out_channels ? bias[first_out + i] : 0;
-      }
-    }
-  }
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(kWideProducers ? (kSparesRegisters ? 56 : 48) : P::split && !P::channels_last ? 72 : 88);
+    setmaxnreg_decrease(kWideProducers ? (kSparesRegisters ? 56 : 64) : P::split && !P::channels_last ? 72 : 88);
     const int thread = threadIdx.x - kConsumers;
     const long long plane = static_cast<long long>(in_h) * in_w;
     unsigned long long* landing = P::split ? landed : full;  // of rows
     const int rows = kFlat ? 1 : in_h;                       // of an image, as they are copied
     const int columns = kFlat ? in_h * in_w : in_w;
-    if (P::resident && thread == 0) {
-      mbarrier_arrive_expect(resident, kAllWeightBytes);
-      bulk_load(shared, block_weights, kAllWeightBytes, resident);
+    if (thread == 0) {
+      grid_dependency_wait();  // the weights are packed
+      if (P::resident) {
+        mbarrier_arrive_expect(resident, kAllWeightBytes);
+        bulk_load(shared, block_weights, kAllWeightBytes, resident);
+      }
     }
     int stage = 0;
     unsigned int parity = 1;
@@ -445,6 +439,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                       ? P::stages
                       : 0;
       for (int chunk = rank * kOwnChunks; chunk < (rank + 1) * kOwnChunks; ++chunk) {
+        if constexpr (P::split) {
+          while (P::bulk
+                     ? unfinished > 0 && (has_come(&landed[oldest], oldest_parity) || !has_come(&empty[stage], parity))
+                     : unfinished > kUnderWay) {
+            finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
+            --unfinished;
+          }
+        }
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * kStageBytes;
         if (!P::resident && thread == 0) {
@@ -480,23 +482,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             stage_channels(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
                            tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
           }
-          if (P::split) {
-            async_copy_commit();
-          } else {
-            async_copy_arrive(&full[stage]);
-          }
+          async_copy_arrive(P::split ? &landed[stage] : &full[stage]);
         }
         next_stage(stage, parity);
-        if constexpr (P::split) {
+        if (P::split) {
           ++unfinished;
-          while (unfinished > kUnderWay ||
-                 (P::bulk && unfinished > 0 && warp_uniform(mbarrier_test(&landed[oldest], oldest_parity)))) {
-            if (!P::bulk) {
-              async_copy_wait(kUnderWay);
-            }
-            finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
-            --unfinished;
-          }
         }
       }
       if (P::cluster > 1) {  // with the consumers, in add_up_cluster()
@@ -506,15 +496,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
     if constexpr (P::split) {
-      if (!P::bulk) {
-        async_copy_wait(0);
-      }
       for (; unfinished > 0; --unfinished) {
         finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
       }
     }
   } else {
-    setmaxnreg_increase(kWideProducers ? (kSparesRegisters ? 200 : 208) : P::split && !P::channels_last ? 216 : 208);
+    setmaxnreg_increase(kWideProducers ? (kSparesRegisters ? 200 : 192) : P::split && !P::channels_last ? 216 : 208);
     // The thread's place in the tile: the first position of its run, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
@@ -531,6 +518,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[kSums][kTiles] = {};
     Held held = {0, 0, false, 0, reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x};
+    float2* scales = reinterpret_cast<float2*>(shared + kColumnsOffset);
+    Element* biases = reinterpret_cast<Element*>(shared + kColumnsOffset + P::columns * 8);
+    if constexpr (P::split) {
+      grid_dependency_wait();
+      for (int i = threadIdx.x; i < P::columns; i += kConsumers) {
+        const int undone = -reinterpret_cast<const int*>(block_weights + kAllWeightBytes)[i];
+        scales[i] = make_float2(power_of_two(undone / 2), power_of_two(undone - undone / 2));
+        if (P::has_bias) {
+          biases[i] = P::out_channels % P::columns == 0 || first_out + i < P::out_channels ? bias[first_out + i] : 0;
+        }
+      }
+      named_barrier_sync(2, kConsumers);
+    }
     if (P::resident) {
       mbarrier_wait(resident, 0);
     }
@@ -590,7 +590,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         wgmma_wait(0);
       }
       pin(sums);
-      if (!P::resident && P::ahead) {
+      if (!P::resident && !kAllDone) {
         release(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);
       }
       if constexpr (P::split) {

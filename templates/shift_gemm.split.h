@@ -146,9 +146,14 @@ __device__ __forceinline__ void split_pieces(float* own, int thread, float scale
   }
 }
 
-// How many stages' copies may be under way when the producers wait for a stage to be given back. Consumers give one
-// back when they have the next one, so those before these two must have been finished.
-constexpr int kUnderWay = P::bulk || P::stages < 5 ? P::stages - 2 : 2;
+// Producers finish a stage as soon as it has come, and while none is empty that they could ask for. Small copies take
+// long to ask for: stages behind so many are finished each time.
+constexpr int kUnderWay = P::stages < 5 ? P::stages - 2 : 2;
+
+// Whether the phase of this parity is complete, for all of a warp.
+__device__ __forceinline__ bool has_come(unsigned long long* barrier, unsigned int parity) {
+  return warp_uniform(mbarrier_test(barrier, parity) ? 1 : 0) == 1;
+}
 
 // Looks for the largest magnitudes of the oldest stage under way, splits it where that is the producers' work, and says
 // that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image in the chunk before,
@@ -157,11 +162,7 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
                                              unsigned long long* landed, int& oldest, unsigned int& parity, int& chunk,
                                              int& kept, int thread) {
   unsigned char* finished = stages + oldest * kStageBytes;
-  if (P::bulk) {
-    mbarrier_wait(&landed[oldest], parity);
-  } else {
-    named_barrier_sync(1, kProducers);  // what each has copied is there for all
-  }
+  mbarrier_wait(&landed[oldest], parity);
   const int first = kByImages ? thread / 32 : 0;
   const int own = kByImages ? thread % 32 : thread;
   float* pieces =

@@ -67,9 +67,9 @@ __device__ __forceinline__ void multiply_part(Sums (&sums)[kSums][kTiles], int p
 constexpr int kRows = kSteps * used_before(kOffsetsH);
 constexpr int kRowsTogether = P::add_rows > 0 && kSplitsStaged ? P::add_rows
                                                                : kRows*(kTerms < kMostTerms ? kMostTerms / kTerms : 1);
-// Whether sums hold one chunk, so that no products are under way before the next one's; whether all of a chunk's are
-// done behind it.
-constexpr bool kAlone = P::add_rows == 0 && (!kHasTotals || kRowsTogether == kRows);
+// Whether a chunk begins when no products are under way, as where sums hold no more than one; whether all of a chunk's
+// are done behind it.
+constexpr bool kAlone = P::add_rows == 0 && (!kHasTotals || kRowsTogether == kRows || kGivesBack);
 constexpr bool kAllDone = kSplitsStaged && (kAlone || !P::ahead);
 // A row may have taps of some phases alone, so that sums must be zero before the first of them.
 constexpr bool kClears = P::add_rows > 0 && P::stride_h > 1 && kPhaseGroups == 1;
@@ -360,7 +360,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
       wgmma_fence();
       multiply_taps(sums, runs[0], operands, row, later, false);
       wgmma_commit();
-      if (!P::resident && row == 0) {  // before loads that it needn't wait for
+      if (!P::resident && !kAllDone && row == 0) {  // before loads that it needn't wait for
         wgmma_wait(1);
         release(previous, !first);
       }
@@ -395,7 +395,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
   if (P::add_rows == 0) {
     held.rows += kRows;
   }
-  if (!P::ahead && !P::resident) {
+  if (!P::resident && kAllDone) {
     release(empty, true);
   }
 }

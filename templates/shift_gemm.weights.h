@@ -120,6 +120,7 @@ __device__ inline int depth_of(int lane, int i) {
 // same sectors follow one another.
 extern "C" __global__ void __launch_bounds__(256)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
+  grid_dependents_launch();
   if constexpr (!P::split) {
     pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
   } else {

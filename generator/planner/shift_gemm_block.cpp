@@ -400,8 +400,10 @@ std::int64_t sum_bytes(const Facts& f, const Block& b) {
 
 std::int64_t producers(const Facts& f, const Block& b) {
   const std::int64_t held = sums(f, b) + 8 * operand_places(f, b) + 4 * staging_of(f, b).run_words;
-  const bool small_copies = b.tile_n >= 8 && !b.bulk && !f.channels_last;
-  return f.split && !splits_read(f, b) && (held <= kMostBesideWide || small_copies) ? 256 : 128;
+  const bool gives_back = !b.resident && b.stages <= 3 && b.add_rows == 0;
+  return f.split && !splits_read(f, b) && (held <= kMostBesideWide || (gives_back && !b.bulk && !f.channels_last))
+             ? 256
+             : 128;
 }
 
 bool splits_read(const Facts& f, const Block& b) {
@@ -409,8 +411,7 @@ bool splits_read(const Facts& f, const Block& b) {
   return f.split && staging.offsets_h == 1 && staging.run_words <= 2 * b.run;
 }
 
-// Consumers that split what they read need none where one sum holds all terms: they
-/// take sums to another scale.
+/// Consumers that split what they read need none where one sum holds all terms: they take sums to another scale.
 std::int64_t total_bytes(const Facts& f, const Block& b) {
   const bool has_totals =
       b.add_rows > 0 || (splits_read(f, b) ? chunks(f, b) * terms_of_chunk(f, b) > kMostTerms : chunks(f, b) > 1);
@@ -430,7 +431,7 @@ std::int64_t scale_bytes(const Facts& f, const Block& b) {
 
 std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
-  const std::int64_t barriers = f.split && b.bulk ? 24 : 16;
+  const std::int64_t barriers = f.split ? 24 : 16;
   const std::int64_t stage =
       staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + scale_bytes(f, b) + barriers;
   const std::int64_t staged = (b.resident ? chunks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage +

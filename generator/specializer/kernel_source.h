@@ -27,6 +27,7 @@ struct PackingKernel {
   int threads = 0;                          // of a block; it needs no dynamic shared memory
   std::int64_t blocks = 0;
   std::int64_t bytes = 0;  // that it writes, from the workspace's beginning, whatever the sizes of the call are
+  bool overlaps = false;   // the other kernel may begin before it has ended, and waits for it (grid_dependency_wait())
   bool operator==(const PackingKernel&) const = default;
 };
 

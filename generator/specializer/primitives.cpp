@@ -201,6 +201,7 @@ std::vector<PrimitiveNeed> make_table() {
   add("cluster", Chip::kSm90,
       {"cluster_rank", "cluster_size", "cluster_arrive", "cluster_arrive_relaxed", "cluster_wait", "cluster_pointer",
        "cluster_load_4", "cluster_load_16", "cluster_store_4", "cluster_store_16"});
+  add("grid", Chip::kSm90, {"grid_dependents_launch", "grid_dependency_wait"});
   add("warpgroup", Chip::kAny, {"wgmma_pin", "wgmma_pin_operand", "wgmma_descriptor", "wgmma_descriptor_move"});
   add("warpgroup", Chip::kSm90a, {"wgmma_fence", "wgmma_commit", "wgmma_wait"});
   return table;

@@ -169,6 +169,7 @@ Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
       const std::int64_t bytes = 16 * plan.packed_rows * out->packing->threads;  // of a block
       out->packing->bytes = plan.packed_bytes;
       out->packing->blocks = (plan.packed_bytes + bytes - 1) / bytes;
+      out->packing->overlaps = out->text.contains("grid_dependency_wait();");
     }
   }
   return out;

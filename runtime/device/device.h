@@ -46,6 +46,9 @@ struct Launch {
   std::vector<std::uint64_t> arguments;
   int cluster = 1;  // blocks of a cluster, 1 to 8; a divisor of `blocks`. 1 of a kernel that says it itself
   std::vector<TensorMapArgument> tensor_maps = {};
+  /// Address of a buffer that the launch before writes: the two may overlap (a programmatic dependent launch), and the
+  /// kernel calls grid_dependency_wait() (templates/device/grid.h) before it reads that buffer. 0: they don't.
+  std::uint64_t awaited = 0;
 };
 
 /// One of the launches that make a call.

@@ -67,6 +67,7 @@ class GpuKernel final : public PreparedKernel {
     int threads;
     std::int64_t shared_bytes;
     std::span<std::uint64_t> slots;
+    bool overlaps = false;  // with the launch before, which it waits for itself
   };
   [[nodiscard]] Outcome<void> enqueue(const Work& work, void* stream) const;
   [[nodiscard]] Outcome<void> enqueue(const LoadedModule& where, Call& call, void* stream) const;
@@ -212,10 +213,24 @@ Outcome<void> GpuKernel::enqueue(const Work& work, void* stream) const {
   for (std::size_t i = 0; i < work.slots.size(); ++i) {
     parameters[i] = &work.slots[i];  // the driver reads as many bytes as the parameter has, lowest first
   }
-  const cuda::Status status = gpu_->api().launch_kernel(
-      work.function, static_cast<unsigned int>(work.blocks), 1, 1, static_cast<unsigned int>(work.threads), 1, 1,
-      static_cast<unsigned int>(work.shared_bytes), static_cast<cuda::StreamHandle>(stream), parameters.data(),
-      nullptr);
+  const auto blocks = static_cast<unsigned int>(work.blocks);
+  const auto threads = static_cast<unsigned int>(work.threads);
+  const auto shared_bytes = static_cast<unsigned int>(work.shared_bytes);
+  const auto in = static_cast<cuda::StreamHandle>(stream);
+  cuda::Status status = cuda::kSuccess;
+  if (work.overlaps && gpu_->driver().launches_overlap(gpu_->info().capability)) {
+    cuda::LaunchAttribute overlap = cuda::kMayOverlap;
+    const cuda::LaunchConfig config{.grid = {blocks, 1, 1},
+                                    .block = {threads, 1, 1},
+                                    .shared_bytes = shared_bytes,
+                                    .stream = in,
+                                    .attributes = &overlap,
+                                    .attribute_count = 1};
+    status = gpu_->api().launch_kernel_ex(&config, work.function, parameters.data(), nullptr);
+  } else {
+    status = gpu_->api().launch_kernel(work.function, blocks, 1, 1, threads, 1, 1, shared_bytes, in, parameters.data(),
+                                       nullptr);
+  }
   if (status != cuda::kSuccess) [[unlikely]] {
     return fail_with(Status::kDriver, gpu_->driver()
                                           .check(status, fmt::format("launching {} ({} blocks of {} threads)",
@@ -245,7 +260,8 @@ Outcome<void> GpuKernel::enqueue(const LoadedModule& where, Call& call, void* st
                       .blocks = call.blocks,
                       .threads = source.threads,
                       .shared_bytes = source.shared_bytes,
-                      .slots = call.slots},
+                      .slots = call.slots,
+                      .overlaps = call.packing_blocks > 0 && source.packing->overlaps},
                  stream);
 }
 

@@ -36,7 +36,8 @@ class HostKernel final : public PreparedKernel {
     [[nodiscard]] Pointers pointers() const;
   };
   [[nodiscard]] Outcome<Copies> copy_in(const Pointers& pointers, const Shape& shape) const;
-  [[nodiscard]] Outcome<void> run(const Call& call);
+  /// `workspace` is where the packed weights are, in the device's memory; 0 where there are none.
+  [[nodiscard]] Outcome<void> run(const Call& call, std::uint64_t workspace);
   [[nodiscard]] Outcome<void> copy_out(const char* name, void* to, std::int64_t bytes, const Owned& from) const;
   [[nodiscard]] std::int64_t bytes_of_elements(std::int64_t elements) const {
     return elements * bytes_of(facts().problem.layer.dtype);
@@ -87,7 +88,7 @@ Outcome<HostKernel::Copies> HostKernel::copy_in(const Pointers& pointers, const 
   return done ? Outcome<Copies>(std::move(copies)) : std::unexpected(std::move(done.error()));
 }
 
-Outcome<void> HostKernel::run(const Call& call) {
+Outcome<void> HostKernel::run(const Call& call, std::uint64_t workspace) {
   const KernelSource& source = facts().source;
   const auto arguments = [](std::span<const std::uint64_t> slots) {
     return std::vector<std::uint64_t>(slots.begin(), slots.end());
@@ -105,6 +106,7 @@ Outcome<void> HostKernel::run(const Call& call) {
   launch.blocks = call.blocks;
   launch.threads = source.threads;
   launch.shared_bytes = source.shared_bytes;
+  launch.awaited = call.packing_blocks > 0 && source.packing->overlaps ? workspace : 0;
   launch.arguments = arguments(std::span(call.slots).first(facts().form.parameter_count()));
   if (const auto ran = device_->run(*kernel_, launch); !ran) {
     return fail_with(Status::kKernelFault, ran.error());
@@ -138,7 +140,7 @@ Outcome<void> HostKernel::launch(const Pointers& pointers, const InputSizes& siz
   if (!call) {
     return std::unexpected(std::move(call.error()));
   }
-  if (auto ran = run(*call); !ran) {
+  if (auto ran = run(*call, copies->workspace ? copies->workspace->address() : 0); !ran) {
     return ran;
   }
   if (call->packing_blocks > 0) {

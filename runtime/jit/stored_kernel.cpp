@@ -8,7 +8,7 @@
 namespace convtgen::jit {
 namespace {
 
-constexpr std::string_view kMagic = "convtgen kernel 2\n";
+constexpr std::string_view kMagic = "convtgen kernel 3\n";
 
 std::string field(std::string_view text) {
   return fmt::format("{}:{}", text.size(), text);
@@ -50,7 +50,8 @@ std::string encode_packing(const std::optional<PackingKernel>& packing) {
     return {};
   }
   std::string bytes = field(packing->symbol) + field(fmt::format("{}", packing->threads)) +
-                      field(fmt::format("{}", packing->blocks)) + field(fmt::format("{}", packing->bytes));
+                      field(fmt::format("{}", packing->blocks)) + field(fmt::format("{}", packing->bytes)) +
+                      field(packing->overlaps ? "1" : "0");
   for (const KernelParameter& parameter : packing->parameters) {
     bytes += field(parameter.name) + field(parameter.type);
   }
@@ -63,10 +64,12 @@ bool decode_packing(std::string_view bytes, std::optional<PackingKernel>& packin
     return true;
   }
   packing.emplace();
+  int overlaps = 0;
   if (!take_text(bytes, packing->symbol) || !take_number(bytes, packing->threads) ||
-      !take_number(bytes, packing->blocks) || !take_number(bytes, packing->bytes)) {
+      !take_number(bytes, packing->blocks) || !take_number(bytes, packing->bytes) || !take_number(bytes, overlaps)) {
     return false;
   }
+  packing->overlaps = overlaps != 0;
   while (!bytes.empty()) {
     KernelParameter& parameter = packing->parameters.emplace_back();
     if (!take_text(bytes, parameter.name) || !take_text(bytes, parameter.type)) {

@@ -231,6 +231,7 @@ Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedIn
   call.launch.blocks = blocks;
   call.launch.threads = layer.source.threads;
   call.launch.shared_bytes = layer.source.shared_bytes;
+  call.launch.awaited = layer.source.packing && layer.source.packing->overlaps ? call.workspace->address() : 0;
   return call;
 }
 

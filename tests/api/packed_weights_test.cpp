@@ -196,6 +196,7 @@ class PackedOnGpu : public ::testing::Test {
   void TearDown() override { unsetenv("CONVTGEN_CUDA_DRIVER"); }
   [[nodiscard]] Outcome<std::shared_ptr<PreparedKernel>> load(const std::string& image) const {
     PackedLayer layer = packed_layer();
+    layer.source.packing->overlaps = waits_;
     Binary binary;
     binary.symbol = layer.source.symbol;
     binary.bytes = image;
@@ -208,6 +209,7 @@ class PackedOnGpu : public ::testing::Test {
   void* library_ = nullptr;
   fake::State* state_ = nullptr;
   std::shared_ptr<Gpu> gpu_;
+  bool waits_ = true;  // the kernel for its packed weights
 };
 
 TEST_F(PackedOnGpu, PacksOnTheSameStreamBeforehand) {
@@ -227,15 +229,36 @@ TEST_F(PackedOnGpu, PacksOnTheSameStreamBeforehand) {
   EXPECT_EQ(packing.shared_bytes, 0u);
   EXPECT_EQ(packing.arguments, (std::vector<std::uint64_t>{0x20000, 0x50000}));
   EXPECT_EQ(packing.stream, 0x77u);
+  EXPECT_FALSE(packing.overlaps) << "what it overwrites may still be read";
   for (const std::size_t i : {1, 2}) {
     const fake::SeenLaunch& main = state_->launches[i];
     EXPECT_EQ(main.symbol, "convolve");
     EXPECT_EQ(main.block, (std::vector<unsigned>{64, 1, 1}));
     EXPECT_EQ(main.arguments, (std::vector<std::uint64_t>{0x10000, 0x50000, 0x30000, 0x40000, 2, 3, 4}));
     EXPECT_EQ(main.stream, 0x76u + i);
+    EXPECT_EQ(main.overlaps, i == 1) << "with the packing alone";
   }
   EXPECT_EQ(std::ranges::count(state_->calls, "cuLaunchKernel"), 3);
   EXPECT_EQ(state_->wrong_contexts + state_->calls_without_context, 0);
+}
+
+TEST_F(PackedOnGpu, OverlapsWhereKernelDriverAndChipCan) {
+  const auto overlaps = [&] {
+    gpu_ = Gpu::open(0).value();
+    EXPECT_TRUE(load(kImage).value()->launch(kPointers, kSizes, nullptr));
+    EXPECT_EQ(state_->launches.back().symbol, "convolve");
+    return state_->launches.back().overlaps;
+  };
+  EXPECT_TRUE(overlaps());
+  state_->driver_version = 12020;
+  EXPECT_FALSE(overlaps()) << "it can't capture such a launch";
+  state_->driver_version = 12030;
+  EXPECT_TRUE(overlaps());
+  waits_ = false;
+  EXPECT_FALSE(overlaps());
+  waits_ = true;
+  state_->capability_major = 8;
+  EXPECT_FALSE(overlaps());
 }
 
 TEST_F(PackedOnGpu, ABinaryWithoutItsPackingKernelIsRefused) {

@@ -106,6 +106,7 @@ TEST(Emit, ManifestOfAKernelThatPacksItsWeights) {
   EXPECT_EQ(launch.at("packing").at("symbol"), "pack_it");
   EXPECT_EQ(launch.at("packing").at("threads"), 96);
   EXPECT_EQ(launch.at("packing").at("blocks"), 5);
+  EXPECT_EQ(launch.at("packing").at("overlaps"), false);
   EXPECT_EQ(launch.at("packing").at("arguments").at(1).at("name"), "packed");
 }
 

@@ -4,6 +4,7 @@
 #include <nvrtc.h>
 
 #include <cstddef>
+#include <cstring>
 #include <type_traits>
 
 #include "runtime/compile/nvrtc_api.h"
@@ -14,15 +15,15 @@ namespace {
 
 // Both are passed alike: an enumeration as an int, a pointer as a pointer, a pointer to those likewise.
 template <typename Ours, typename Theirs>
-constexpr bool kSamePassing =
-    sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
-    (std::is_integral_v<Ours> || std::is_enum_v<Ours>) == (std::is_integral_v<Theirs> || std::is_enum_v<Theirs>);
+constexpr bool kSamePassing = sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
+                              (std::is_integral_v<Ours> || std::is_enum_v<Ours>) ==
+                                  (std::is_integral_v<Theirs> || std::is_enum_v<Theirs>);
 
 template <typename Ours, typename Theirs>
 struct SameSignature : std::false_type {};
 template <typename R, typename... A, typename S, typename... B>
-  requires(sizeof...(A) == sizeof...(B))
-struct SameSignature<R (*)(A...), S (*)(B...)> : std::bool_constant<kSamePassing<R, S> && (kSamePassing<A, B> && ...)> {
+requires(sizeof...(A) == sizeof...(B)) struct SameSignature<R (*)(A...), S (*)(B...)>
+    : std::bool_constant<kSamePassing<R, S> && (kSamePassing<A, B> && ...)> {
 };
 
 TEST(ApiValuesTest, DriverValues) {
@@ -54,8 +55,13 @@ TEST(ApiValuesTest, DriverValues) {
 
 TEST(ApiValuesTest, LaunchesAndTensorMaps) {
   EXPECT_EQ(sizeof(cuda::LaunchAttribute), sizeof(CUlaunchAttribute));
-  EXPECT_EQ(offsetof(cuda::LaunchAttribute, cluster), offsetof(CUlaunchAttribute, value));
+  EXPECT_EQ(offsetof(cuda::LaunchAttribute, value), offsetof(CUlaunchAttribute, value));
   EXPECT_EQ(int{cuda::kLaunchClusterDimension}, int{CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION});
+  EXPECT_EQ(int{cuda::kLaunchProgrammaticStreamSerialization},
+            int{CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION});
+  CUlaunchAttributeValue overlap{};
+  overlap.programmaticStreamSerializationAllowed = 1;
+  EXPECT_EQ(std::memcmp(&overlap, cuda::kMayOverlap.value, sizeof overlap), 0);
   EXPECT_EQ(sizeof(cuda::LaunchConfig), sizeof(CUlaunchConfig));
   EXPECT_EQ(offsetof(cuda::LaunchConfig, block), offsetof(CUlaunchConfig, blockDimX));
   EXPECT_EQ(offsetof(cuda::LaunchConfig, shared_bytes), offsetof(CUlaunchConfig, sharedMemBytes));

@@ -474,8 +474,13 @@ Status cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle function, voi
   const Status status =
       cuLaunchKernel(function, config->grid[0], config->grid[1], config->grid[2], config->block[0], config->block[1],
                      config->block[2], config->shared_bytes, config->stream, parameters, extra);
-  if (status == kSuccess && config->attribute_count == 1 && config->attributes[0].id == kLaunchClusterDimension) {
-    state.launches.back().cluster = config->attributes[0].cluster[0];
+  for (unsigned int i = 0; status == kSuccess && state.record && i < config->attribute_count; ++i) {
+    const LaunchAttribute& attribute = config->attributes[i];
+    if (attribute.id == kLaunchClusterDimension) {
+      state.launches.back().cluster = attribute.value[0];
+    } else if (attribute.id == kLaunchProgrammaticStreamSerialization) {
+      state.launches.back().overlaps = attribute.value[0] == 1;
+    }
   }
   return status;
 }

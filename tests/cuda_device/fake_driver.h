@@ -17,6 +17,7 @@ struct SeenLaunch {
   unsigned int shared_bytes = 0;
   std::vector<std::uint64_t> arguments;
   unsigned int cluster = 1;
+  bool overlaps = false;
   std::uint64_t stream = 0;
   unsigned long long context = 0;  // its id
 };

@@ -297,4 +297,32 @@ TEST_F(Faults, DeviceStaysUsable) {
 }
 
 }  // namespace
+// What the launch before may still write is for threads that have waited for it, each itself.
+TEST_F(Faults, WhatTheLaunchBeforeWritesIsReadBehindItsWait) {
+  const auto run_behind = [&](const std::string& statements) {
+    const auto kernel = build(*device_, source_of("extern \"C\" __global__ void kernel(const float* x, float* y) {\n" +
+                                                      statements + "  y[threadIdx.x] = x[threadIdx.x];\n}\n",
+                                                  {"x", "y"}));
+    EXPECT_TRUE(kernel) << kernel.error().message;
+    const auto ran = device_->run(
+        **kernel, {.blocks = 2, .threads = 32, .arguments = {x_.address(), y_.address()}, .awaited = x_.address()});
+    return ran ? std::string() : ran.error().message;
+  };
+  EXPECT_EQ(run_behind("  grid_dependency_wait();\n"), "");
+  EXPECT_HAS(run_behind(""), "read of 4 bytes that the launch before may still write, at offset ");
+  EXPECT_HAS(run_behind(""), "of global buffer 'x' (400 bytes); grid_dependency_wait() comes first: block ");
+  const auto message = run_behind("  if (threadIdx.x != 3) grid_dependency_wait();\n  __syncthreads();\n");
+  EXPECT_HAS(message, "at offset 12 of global buffer 'x' (400 bytes); grid_dependency_wait() comes first: block ");
+  EXPECT_HAS(message, "thread 3, line 4 `y[threadIdx.x] = x[threadIdx.x];`");
+}
+
+TEST_F(Faults, WhatIsAwaitedIsABuffer) {
+  const auto kernel = build(*device_, source_of("extern \"C\" __global__ void kernel(float* y) { y[0] = 0; }", {"y"}));
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  const auto ran =
+      device_->run(**kernel, {.blocks = 1, .threads = 32, .arguments = {y_.address()}, .awaited = y_.address() + 4});
+  ASSERT_FALSE(ran);
+  EXPECT_HAS(ran.error().message, "launch of 'kernel': it awaits a buffer at 0x");
+}
+
 }  // namespace convtgen::testing

@@ -11,8 +11,9 @@ namespace convtgen::testing {
 const std::vector<Case>& all_cases() {
   static const std::vector<Case> cases = [] {
     std::vector<Case> all;
-    for (const auto make : {memory_cases, convert_cases, warp_cases, async_copy_cases, barrier_cases, matrix_cases,
-                            tensor_copy_cases, cluster_cases, wgmma_cases, wgmma_layout_cases, pipeline_cases}) {
+    for (const auto make :
+         {memory_cases, convert_cases, warp_cases, async_copy_cases, barrier_cases, matrix_cases, tensor_copy_cases,
+          cluster_cases, grid_cases, wgmma_cases, wgmma_layout_cases, pipeline_cases}) {
       for (Case& one : make()) {
         all.push_back(std::move(one));
       }

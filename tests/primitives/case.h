@@ -43,6 +43,7 @@ inline constexpr std::uint32_t kPoison = 0xdeadbeef;
 [[nodiscard]] std::vector<Case> matrix_cases();
 [[nodiscard]] std::vector<Case> tensor_copy_cases();
 [[nodiscard]] std::vector<Case> cluster_cases();
+[[nodiscard]] std::vector<Case> grid_cases();
 [[nodiscard]] std::vector<Case> wgmma_cases();
 [[nodiscard]] std::vector<Case> wgmma_layout_cases();
 [[nodiscard]] std::vector<Case> pipeline_cases();

@@ -89,6 +89,7 @@ const std::vector<HeaderItem>& header_items() {
     add_items(items, "device/matrix.h", headers::matrix());
     add_items(items, "device/tensor_copy.h", headers::tensor_copy());
     add_items(items, "device/cluster.h", headers::cluster());
+    add_items(items, "device/grid.h", headers::grid());
     add_items(items, "device/warpgroup.h", headers::warpgroup());
     return items;
   }();

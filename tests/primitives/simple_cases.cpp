@@ -1,4 +1,4 @@
-// Memory with cache hints, conversions, warps.
+// Memory with cache hints, conversions, warps, launches.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -183,6 +183,22 @@ std::vector<Case> warp_cases() {
 )";
   elect.want = Words(64, 1);
   return {any, elect};
+}
+
+// A launch that overlaps with none: the runtime's own tests have one that does.
+std::vector<Case> grid_cases() {
+  Case alone;
+  alone.name = "grid_dependencies_of_a_launch_alone";
+  alone.inputs = {random_words(32, 4)};
+  alone.body = R"(extern "C" __global__ void __launch_bounds__(32) kernel(const unsigned int* x,
+                                                        unsigned int* __restrict__ out) {
+  grid_dependents_launch();
+  grid_dependency_wait();
+  out[threadIdx.x] = x[threadIdx.x];
+}
+)";
+  alone.want = alone.inputs[0];
+  return {alone};
 }
 
 }  // namespace convtgen::testing

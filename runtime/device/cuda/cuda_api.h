@@ -99,12 +99,15 @@ enum TensorMapL2Promotion : int { kTensorMapL2Promotion128 = 2 };
 enum TensorMapFill : int { kTensorMapFillZero = 0, kTensorMapFillNan = 1 };
 
 // CUlaunchAttribute and CUlaunchConfig
-enum LaunchAttributeId : int { kLaunchClusterDimension = 4 };
+enum LaunchAttributeId : int { kLaunchClusterDimension = 4, kLaunchProgrammaticStreamSerialization = 6 };
 struct LaunchAttribute {
   LaunchAttributeId id;
-  alignas(8) unsigned int cluster[3];
+  alignas(8) unsigned int value[3];          // the blocks of a cluster in each direction; 1: the launch may begin early
   char rest[64 - 3 * sizeof(unsigned int)];  // the value is a union of 64 bytes
 };
+/// The launch may begin before the one before it has ended.
+inline constexpr LaunchAttribute kMayOverlap{
+    .id = kLaunchProgrammaticStreamSerialization, .value = {1, 0, 0}, .rest = {}};
 struct LaunchConfig {
   unsigned int grid[3];
   unsigned int block[3];

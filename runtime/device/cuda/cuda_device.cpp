@@ -330,17 +330,23 @@ Result<void> CudaDevice::enqueue(const CudaKernel& kernel, const Launch& launch)
   }
   const std::string what = fmt::format("launching {} ({} blocks of {} threads, {} bytes of shared memory)",
                                        kernel.symbol, launch.blocks, launch.threads, launch.shared_bytes);
+  std::vector<cuda::LaunchAttribute> attributes;
   if (launch.cluster > 1) {
-    cuda::LaunchAttribute cluster{
-        .id = cuda::kLaunchClusterDimension, .cluster = {static_cast<unsigned int>(launch.cluster), 1, 1}, .rest = {}};
+    attributes.push_back(
+        {.id = cuda::kLaunchClusterDimension, .value = {static_cast<unsigned int>(launch.cluster), 1, 1}, .rest = {}});
+  }
+  if (launch.awaited != 0 && context_->driver().launches_overlap(info_.capability)) {
+    attributes.push_back(cuda::kMayOverlap);
+  }
+  if (!attributes.empty()) {
     const cuda::LaunchConfig config{.grid = {static_cast<unsigned int>(launch.blocks), 1, 1},
                                     .block = {static_cast<unsigned int>(launch.threads), 1, 1},
                                     .shared_bytes = static_cast<unsigned int>(launch.shared_bytes),
                                     .stream = context_->stream(),
-                                    .attributes = &cluster,
-                                    .attribute_count = 1};
+                                    .attributes = attributes.data(),
+                                    .attribute_count = static_cast<unsigned int>(attributes.size())};
     return context_->check(context_->api().launch_kernel_ex(&config, kernel.function, parameters.data(), nullptr),
-                           what + fmt::format(" in clusters of {}", launch.cluster));
+                           launch.cluster > 1 ? what + fmt::format(" in clusters of {}", launch.cluster) : what);
   }
   return context_->check(context_->api().launch_kernel(kernel.function, static_cast<unsigned int>(launch.blocks), 1, 1,
                                                        static_cast<unsigned int>(launch.threads), 1, 1,

@@ -52,6 +52,11 @@ class CudaDriver {
   [[nodiscard]] const cuda::Api& api() const { return api_; }
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] int version() const { return version_; }
+  /// Whether a launch may begin before the one before it has ended (cuda::kMayOverlap), on a GPU of this compute
+  /// capability: of streams that are being captured too, so since CUDA 12.3.
+  [[nodiscard]] bool launches_overlap(int capability) const {
+    return capability >= 90 && version_ >= 12030 && api_.launch_kernel_ex != nullptr;
+  }
 
   /// Errors: unless `status` is success: `what` ("allocating 12 bytes") and the driver's own words.
   [[nodiscard]] Result<void> check(cuda::Status status, std::string_view what) const;

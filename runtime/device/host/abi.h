@@ -4,7 +4,7 @@
 #define CONVTGEN_HOST_ABI_H
 
 /// Changes whenever a member does; a library of another version is not loaded.
-#define CONVTGEN_HOST_ABI_VERSION 3
+#define CONVTGEN_HOST_ABI_VERSION 4
 
 extern "C" {
 
@@ -76,6 +76,8 @@ struct ConvtgenHostTable {
   void (*cluster_arrive)(int releases, void* pc);
   void (*cluster_wait)(void* pc);
   void* (*cluster_pointer)(void* local, unsigned int rank, const char* name, void* pc);
+
+  void (*grid_dependency_wait)();
 };
 
 }  // extern "C"

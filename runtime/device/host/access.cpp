@@ -135,6 +135,9 @@ std::optional<Fault> Worker::check_global(std::uintptr_t address, std::uint64_t 
   if (const Region* region = find_region(address)) {
     const std::uintptr_t offset = address - region->begin;
     if (bytes <= region->bytes - offset) {
+      if (region->awaited && !threads_[thread_].has_awaited) {
+        return access_fault(FaultKind::kNotAwaited, address, bytes, write, pc);
+      }
       if (region->written != nullptr) {
         if (write) {
           std::fill_n(region->written + offset, bytes, std::uint8_t{1});
@@ -142,7 +145,9 @@ std::optional<Fault> Worker::check_global(std::uintptr_t address, std::uint64_t 
           return access_fault(FaultKind::kNeverWritten, address, bytes, false, pc);
         }
       }
-      recent_[next_recent_++ % recent_.size()] = *region;
+      if (!region->awaited) {  // which depends on the thread
+        recent_[next_recent_++ % recent_.size()] = *region;
+      }
       return std::nullopt;
     }
   }

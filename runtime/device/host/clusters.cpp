@@ -133,6 +133,10 @@ std::optional<Fault> leaves_cluster(Worker& worker) {
 }
 
 void add_clusters(ConvtgenHostTable& table) {
+  table.grid_dependency_wait = [] {
+    Worker::current().await_launch();
+    Worker::current().pause();
+  };
   table.cluster_rank = cluster_rank;
   table.cluster_size = cluster_size;
   table.cluster_arrive = cluster_arrive;

@@ -10,6 +10,7 @@ enum class FaultKind {
   kOutOfBounds,   // an access outside everything the kernel may touch
   kReadOnly,      // a write to the kernel's constants
   kNeverWritten,  // a read of bytes that nothing has written
+  kNotAwaited,    // an access of what the launch before may still write
   kMisaligned,    // an access of 2^k bytes at an address that is no multiple of them
   kRace,          // two threads touch the same byte of shared memory, one writes, and no barrier lies between
   kDivergence,    // some threads wait at a collective that others can't reach

@@ -305,7 +305,15 @@ Result<void> HostDeviceImpl::run(LoadedKernel& loaded, const Launch& launch) {
   if (launch.blocks == 0) {
     return {};
   }
-  const std::vector<Region> regions = buffers_->snapshot();
+  std::vector<Region> regions = buffers_->snapshot();
+  if (launch.awaited != 0) {
+    const auto awaited = std::ranges::find(regions, launch.awaited, &Region::begin);
+    if (awaited == regions.end()) {
+      return fail(
+          fmt::format("launch of '{}': it awaits a buffer at {:#x}, where none is", kernel->symbol(), launch.awaited));
+    }
+    awaited->awaited = true;
+  }
   std::vector<unsigned long long> slots(launch.arguments.begin(), launch.arguments.end());
   for (const TensorMapArgument& argument : launch.tensor_maps) {
     slots[argument.parameter] = reinterpret_cast<std::uintptr_t>(&argument.map);

@@ -93,6 +93,9 @@ std::string describe(const Fault& fault, const Library& library, const LaunchCon
       return fmt::format("{}{} in read-only memory, {}: {}", head, access, place(), who);
     case FaultKind::kNeverWritten:
       return fmt::format("{}{} that nothing has written, at {}: {}", head, access, place(), who);
+    case FaultKind::kNotAwaited:
+      return fmt::format("{}{} that the launch before may still write, at {}; grid_dependency_wait() comes first: {}",
+                         head, access, place(), who);
     case FaultKind::kMisaligned:
       return fmt::format("{}misaligned {} at {}; the address must be a multiple of {}: {}", head, access, place(),
                          fault.size, who);

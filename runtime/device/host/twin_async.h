@@ -272,4 +272,10 @@ CONVTGEN_HOST_PRIMITIVE void* cluster_pointer(void* local, unsigned int rank) {
 CONVTGEN_HOST_CLUSTER_ACCESS(4, unsigned int, ConvtgenWord)
 CONVTGEN_HOST_CLUSTER_ACCESS(16, uint4, uint4)
 
+// grid.h
+CONVTGEN_HOST_PRIMITIVE void grid_dependents_launch() {}
+CONVTGEN_HOST_PRIMITIVE void grid_dependency_wait() {
+  return convtgen_host_table.grid_dependency_wait();
+}
+
 #endif

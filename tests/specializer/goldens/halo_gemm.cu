@@ -55,6 +55,10 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
 }
+// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+__device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
+// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
+__device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -137,6 +141,7 @@ __device__ __forceinline__ int column_of(int channel) {
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_halo_gemm_forward_8bcaf074ada6d76e_pack(const unsigned short* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
+  grid_dependents_launch();
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
   if (i < 16384) {
@@ -332,8 +337,7 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[1][1], unsigned s
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_halo_gemm_forward_8bcaf074ada6d76e(const unsigned short* __restrict__ x,
-                                                const unsigned char* __restrict__ packed,
+    convtgen_halo_gemm_forward_8bcaf074ada6d76e(const unsigned short* __restrict__ x, const unsigned char* packed,
                                                 const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
                                                 int batch) {
   const int tiles = static_cast<int>((static_cast<long long>(batch) * 289 + 63) / 64);
@@ -367,6 +371,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     setmaxnreg_decrease_88();
     const int thread = threadIdx.x - 256;
     if (thread == 0) {
+      grid_dependency_wait();  // the weights are packed
       mbarrier_arrive_expect(packed_here, 131072);
       for (int chunk = 0; chunk < 2; ++chunk)
         bulk_load(shared + chunk * 65536, own_weights + chunk * 65536, 65536, packed_here);

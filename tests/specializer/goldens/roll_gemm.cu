@@ -42,6 +42,10 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value) {
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
   return bits;
 }
+// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+__device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
+// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
+__device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -122,6 +126,7 @@ using Run = unsigned int[9][4];
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_roll_gemm_forward_b765da87e8aec411_pack(const float* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
+  grid_dependents_launch();
   const int index = blockIdx.x * 256 + threadIdx.x;
   const int tap = index % 21;
   const int n = index / 21 % 32;
@@ -289,7 +294,7 @@ __device__ __forceinline__ void store_row(const Sums (&sums)[1], float* __restri
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_roll_gemm_forward_b765da87e8aec411(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_roll_gemm_forward_b765da87e8aec411(const float* __restrict__ x, const unsigned char* packed,
                                                 const float* __restrict__ bias, float* __restrict__ y, int batch) {
   const int strips = batch * 8;
   const int tiles = strips * 2;
@@ -320,6 +325,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     setmaxnreg_decrease_88();
     const int thread = threadIdx.x - 256;
     if (thread == 0) {
+      grid_dependency_wait();  // the weights are packed
       mbarrier_arrive_expect(resident, 86016);
       bulk_load(shared, packed, 86016, resident);
     }

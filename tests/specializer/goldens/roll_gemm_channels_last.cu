@@ -43,6 +43,10 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
 }
+// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+__device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
+// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
+__device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -132,6 +136,7 @@ __device__ __forceinline__ int out_channel_at(int n) {
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_roll_gemm_forward_e167b5c94b04684f_pack(const unsigned short* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
+  grid_dependents_launch();
   const int index = blockIdx.x * 256 + threadIdx.x;
   const int tap = index % 21;
   const int n = index / 21 % 32;
@@ -314,8 +319,7 @@ __device__ __forceinline__ void store_pixels(const Sums (&sums)[2], unsigned sho
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_roll_gemm_forward_e167b5c94b04684f(const unsigned short* __restrict__ x,
-                                                const unsigned char* __restrict__ packed,
+    convtgen_roll_gemm_forward_e167b5c94b04684f(const unsigned short* __restrict__ x, const unsigned char* packed,
                                                 unsigned short* __restrict__ y, int batch) {
   const int strips = batch * 4;
   const int tiles = strips * 4;
@@ -346,6 +350,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     setmaxnreg_decrease_56();
     const int thread = threadIdx.x - 256;
     if (thread == 0) {
+      grid_dependency_wait();  // the weights are packed
       mbarrier_arrive_expect(resident, 43008);
       bulk_load(shared, packed, 43008, resident);
     }

@@ -52,6 +52,10 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value) {
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
   return bits;
 }
+// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+__device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
+// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
+__device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
 __device__ __forceinline__ int warp_uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
@@ -162,6 +166,7 @@ __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned 
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_shift_gemm_forward_6aec6a67a1559aa6_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
+  grid_dependents_launch();
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
 }
 
@@ -318,7 +323,7 @@ struct Tile { int image; int m_y; int m_x; };
 __device__ __forceinline__ Tile tile_at(int index) { return {index / 2, index % 2 * 8, 0}; }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_6aec6a67a1559aa6(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_6aec6a67a1559aa6(const float* __restrict__ x, const unsigned char* packed,
                                                  const float* __restrict__ bias, float* __restrict__ y, int batch) {
   const int tiles = batch * 2;
 
@@ -342,6 +347,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   if (warp >= 8) {
     setmaxnreg_decrease_88();
     const int thread = threadIdx.x - 256;
+    if (thread == 0) grid_dependency_wait();  // the weights are packed
     int stage = 0;
     unsigned int parity = 1;
     for (int index = first_tile; index < tiles; index += next_tile) {

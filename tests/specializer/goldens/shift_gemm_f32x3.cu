@@ -59,6 +59,10 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
 }
+// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+__device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
+// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
+__device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
 __device__ __forceinline__ int warp_uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }
 // True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
@@ -154,6 +158,7 @@ using Words = unsigned int[2][12];
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_shift_gemm_forward_44b60de84de30912_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
+  grid_dependents_launch();
   // Some columns at a time, each with a scale of its own. A thread has a tap of a column, and some depths.
   const int lane = threadIdx.x / 2;
   for (int index = blockIdx.x; index < 16; index += gridDim.x) {
@@ -500,6 +505,10 @@ __device__ __forceinline__ void split_pieces(float* own, int thread, float scale
     }
   }
 }
+// Whether the phase of this parity is complete, for all of a warp.
+__device__ __forceinline__ bool has_come(unsigned long long* barrier, unsigned int parity) {
+  return warp_uniform(mbarrier_test(barrier, parity) ? 1 : 0) == 1;
+}
 // Looks for the largest magnitudes of the oldest stage under way, splits it where that is the producers' work, and says
 // that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image in the chunk before,
 // `kept`. Where there are infinities, finite magnitudes are looked for anew.
@@ -530,7 +539,7 @@ struct Tile { int image; int m_y; int m_x; };
 __device__ __forceinline__ Tile tile_at(int index) { return {index / 2048, index / 32 % 64 * 8, index % 32 * 32}; }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_44b60de84de30912(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_shift_gemm_forward_44b60de84de30912(const float* __restrict__ x, const unsigned char* packed,
                                                  float* __restrict__ y, int batch) {
   const int tiles = batch * 2048;
 
@@ -544,7 +553,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 222592);
   unsigned long long* empty = full + 4;
   unsigned long long* resident = empty + 4;   // of the weights, where they are
-  unsigned long long* landed = resident + 1;  // of f32x3's bulk copies, which are looked at first
+  unsigned long long* landed = resident + 1;  // of f32x3's copies, which are looked at first
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < 4; ++stage) {
       mbarrier_init(&full[stage], 4);
@@ -554,11 +563,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     mbarrier_init(resident, 1);
     fence_mbarrier_init();
   }
-  float2* scales = reinterpret_cast<float2*>(shared + 222336);
-  for (int i = threadIdx.x; i < 32; i += 384) {
-    const int undone = -reinterpret_cast<const int*>(block_weights + 86016)[i];
-    scales[i] = make_float2(power_of_two(undone / 2), power_of_two(undone - undone / 2));
-  }
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
@@ -566,6 +570,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     setmaxnreg_decrease_72();
     const int thread = threadIdx.x - 256;
     if (thread == 0) {
+      grid_dependency_wait();  // the weights are packed
       mbarrier_arrive_expect(resident, 86016);
       bulk_load(shared, block_weights, 86016, resident);
     }
@@ -581,6 +586,10 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       Copy copy = find_copy(x, tile.image, 0, tile.m_y - 1, tile.m_x - 4, warp - 8);
       int uncleared = has_gaps(tile.m_y - 1, tile.m_x - 4) ? 4 : 0;  // stages that may have something beside rows
       for (int chunk = 0; chunk < 2; ++chunk) {
+        while (unfinished > 0 && (has_come(&landed[oldest], oldest_parity) || !has_come(&empty[stage], parity))) {
+          finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
+          --unfinished;
+        }
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * 25888;
         float* staged = reinterpret_cast<float*>(to);
@@ -592,10 +601,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         copy.from += 8388608ll;
         next_stage(stage, parity);
         ++unfinished;
-        while (unfinished > 2 || (unfinished > 0 && warp_uniform(mbarrier_test(&landed[oldest], oldest_parity)))) {
-          finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
-          --unfinished;
-        }
       }
     }
     for (; unfinished > 0; --unfinished)
@@ -615,6 +620,13 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
     Sums sums[2][2] = {};
     Held held = {0, 0, false, 0, reinterpret_cast<float4*>(shared + 189568) + threadIdx.x};
+    float2* scales = reinterpret_cast<float2*>(shared + 222336);
+    grid_dependency_wait();
+    for (int i = threadIdx.x; i < 32; i += 256) {
+      const int undone = -reinterpret_cast<const int*>(block_weights + 86016)[i];
+      scales[i] = make_float2(power_of_two(undone / 2), power_of_two(undone - undone / 2));
+    }
+    named_barrier_sync(2, 256);
     mbarrier_wait(resident, 0);
     int stage = 0;
     unsigned int parity = 0;
