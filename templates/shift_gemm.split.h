@@ -32,7 +32,7 @@ __host__ __device__ constexpr int place_of_piece(int i) {
                            : i / kTurns * kLinesAtOnce * kLinePitch + i % kTurns * kTogether * kWide;
 }
 // Whether there is one.
-__device__ inline bool has_piece(int i, int thread) {
+__device__ __forceinline__ bool has_piece(int i, int thread) {
   return i < kPieces && (kLines % kLinesAtOnce == 0 || i / kTurns * kLinesAtOnce + thread / kTogether < kLines) &&
          (kLinePieces % kTogether == 0 ||
           (kTurns == kPieces ? i : i % kTurns) * kTogether + thread % kTogether < kLinePieces);

@@ -78,7 +78,7 @@ constexpr unsigned int kTaken = taken_operands();
 constexpr bool kAllTaken = kTaken == (1u << (kRun - 1) % 32) - 1;
 
 // Whether some tap takes the operand whose first position is this one of a run.
-__host__ __device__ constexpr bool is_taken(int place) {
+__device__ __forceinline__ bool is_taken(int place) {
   return (kTaken >> place & 1u) != 0;
 }
 

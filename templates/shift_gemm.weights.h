@@ -152,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(256)
         most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, lanes));
       }
       float* found = reinterpret_cast<float*>(to + kFoundOffset) + n * 8;  // by each warp
-      if (threadIdx.x % 32 < kPackColumns) {
+      if (threadIdx.x % 32 / kPackColumns == 0) {
         found[threadIdx.x / 32] = most;
       }
       __syncthreads();

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "82450129dae5f9fcfc2e1ac136bd948a1658dc6c6b0d105351f31f3c5f6e0d46")
+  (digest "f14f7e45b575b7d2b8f59ffebdd75f5e4794ea92a33d6cd6a79869d364801cc0")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -569,8 +569,9 @@
     (return @7 taken))
   (constant @77 "unsigned int" kTaken (call taken_operands))
   (constant @78 bool kAllTaken (== kTaken (- (<< 1u (% (- kRun 1) 32)) 1)))
-  (function @81 constexpr bool is_taken
+  (function @81 device bool is_taken
     (comment "Whether some tap takes the operand whose first position is this one of a run.")
+    (attributes "__forceinline__")
     (argument int place)
     (return @1 (!= (& (>> kTaken place) 1u) 0)))
   (function @85 constexpr int operand_of_tap
@@ -736,7 +737,7 @@
             (do @31 (= most (call fmaxf most (call __shfl_xor_sync 4294967295u most lanes)))))
           (declare @33 (pointer float) found (+ (reinterpret_cast (pointer float) (+ to kFoundOffset)) (* n 8))
             (trail "by each warp"))
-          (if @34 (< (% (. threadIdx x) 32) kPackColumns)
+          (if @34 (== (/ (% (. threadIdx x) 32) kPackColumns) 0)
             (then
               (do @35 (= (at found (/ (. threadIdx x) 32)) most))))
           (do @37 (call __syncthreads))
@@ -1847,7 +1848,7 @@
     (return @1 (? (== kTurns kPieces) (* i (* kTogether kWide)) (+ (* (* (/ i kTurns) kLinesAtOnce) kLinePitch) (* (* (% i kTurns) kTogether) kWide)))))
   (function @35 device bool has_piece
     (comment "Whether there is one.")
-    (attributes "inline")
+    (attributes "__forceinline__")
     (argument int i)
     (argument int thread)
     (return @1 (&& (&& (< i kPieces) (|| (== (% kLines kLinesAtOnce) 0) (< (+ (* (/ i kTurns) kLinesAtOnce) (/ thread kTogether)) kLines))) (|| (== (% kLinePieces kTogether) 0) (< (+ (* (? (== kTurns kPieces) i (% i kTurns)) kTogether) (% thread kTogether)) kLinePieces)))))

@@ -153,6 +153,9 @@ using Sums = float[16];
 using Run = unsigned int[11][4];
 using Words = unsigned int[2][12];
 
+// Whether some tap takes the operand whose first position is this one of a run.
+__device__ __forceinline__ bool is_taken(int place) { return ((1022u >> place) & 1) != 0; }
+
 // Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
 // input channels, tap and step the two columns of a B operand.
 extern "C" __global__ void __launch_bounds__(256)
@@ -176,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(256)
     for (int lanes = 16; lanes >= 2; lanes /= 2)
       most = fmaxf(most, __shfl_xor_sync(4294967295u, most, lanes));
     float* found = reinterpret_cast<float*>(to + 86144) + n * 8;  // by each warp
-    if (threadIdx.x % 32 < 2) found[threadIdx.x / 32] = most;
+    if (threadIdx.x % 32 / 2 == 0) found[threadIdx.x / 32] = most;
     __syncthreads();
     for (int warp = 0; warp < 8; ++warp) most = fmaxf(most, found[warp]);
     const int exponent = scale_exponent(most);
@@ -306,7 +309,7 @@ __device__ __forceinline__ int next_exponent(float largest, int kept, bool begin
 // Where products of the chunk before read the run until now (`is_read`), each word depends on what it was there.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, bool is_read) {
   _Pragma("unroll") for (int i = 0; i < 44; ++i) {
-    if (((1022u >> (i / 4)) & 1) != 0) {
+    if (is_taken(i / 4)) {
       unsigned int& word = run[i / 4][i % 4];
       word = (words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0));
       wgmma_pin_operand(word);
@@ -459,7 +462,7 @@ __device__ __forceinline__ bool has_piece(int i, int thread) { return i < 7 && i
 // Takes the i-th of a thread's pieces to registers; zeros where there is none.
 __device__ __forceinline__ void load_piece(Piece& piece, const float* own, int i, int thread) {
   _Pragma("unroll") for (int v = 0; v < 8; ++v) piece[v] = 0;
-  if (i < 7 && i * 16 + thread % 16 < 100)
+  if (has_piece(i, thread))
     _Pragma("unroll") for (int v = 0; v < 8; ++v) piece[v] = own[i * 64 + (v / 4 * 404 + v % 4)];
 }
 // Splits a piece, and puts its parts where it was.
