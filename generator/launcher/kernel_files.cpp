@@ -120,11 +120,11 @@ Result<std::string> binary_text(const Writer& writer, const TargetKernel& made, 
   return fmt::format(
       "{{\"{}\", {}, /* only there */ {}, /* PTX */ {}, {},\n"
       "     /* tile */ {}, {}, {}, /* blocks a tile */ {}, /* most tiles */ {},\n"
-      "     /* packing: blocks, bytes */ {}, {},\n"
+      "     /* packing: blocks, bytes, overlaps */ {}, {}, {},\n"
       "     {}}}",
       name_of(made.code), made.code.target.capability, only_there ? 1 : 0, made.code.is_ptx ? 1 : 0, image,
       grid.tile_images, grid.tile_rows, grid.tile_columns, grid.blocks_per_tile, grid.most_tiles, packing.blocks,
-      packing.bytes, *parts);
+      packing.bytes, packing.overlaps ? 1 : 0, *parts);
 }
 
 std::string incbin_text(const Writer& writer, const std::string& symbol, const std::string& file, bool with_end) {

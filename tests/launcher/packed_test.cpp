@@ -49,6 +49,7 @@ class PackedWeights : public OverFakeDriver {
       made_.push_back({code, best, specialize(problem, best).value()});
     }
     made_[1] = with_packing(kernel.layer, made_[1]);
+    made_[1].source.packing->overlaps = true;
     set_.write_launch_code(set, kernel, made_);
     for (const TargetKernel& made : made_) {
       write(set_.folder() / ("out/" + code_file("up_forward", made.code)), image_of(made.source));
@@ -87,13 +88,25 @@ TEST_F(PackedWeights, ArePackedBeforeTheKernelUnlessTheCallGivesNone) {
   EXPECT_EQ(main.symbol, source.symbol);
   EXPECT_THAT(main.arguments, ElementsAre(0x1000000, 0x5000000, 0x3000000, 0x4000000, 9, 20));
   EXPECT_EQ(main.stream, 0x77u);
+  EXPECT_FALSE(packing.overlaps) << "what it overwrites may still be read";
+  EXPECT_TRUE(main.overlaps);
 
   ASSERT_EQ(up({.weight = 0}), 0) << set_.last_error();
   ASSERT_EQ(state_->launches.size(), 3u);
   EXPECT_EQ(state_->launches[2].symbol, source.symbol);
   EXPECT_EQ(state_->launches[2].grid, main.grid);
   EXPECT_EQ(state_->launches[2].arguments, main.arguments);
+  EXPECT_FALSE(state_->launches[2].overlaps) << "with the packing alone";
   EXPECT_EQ(state_->live_modules, 1);
+}
+
+TEST_F(PackedWeights, DriversThatCannotCaptureOverlapsGetNone) {
+  state_->driver_version = 12020;
+  set_.build(strict_compilers().front());
+  enter_context(9, 0);
+  ASSERT_EQ(up({}), 0) << set_.last_error();
+  ASSERT_EQ(state_->launches.size(), 2u);
+  EXPECT_FALSE(state_->launches[1].overlaps);
 }
 
 TEST_F(PackedWeights, LaterCallsOnlyLaunchAndCanBeCaptured) {

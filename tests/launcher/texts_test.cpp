@@ -122,6 +122,7 @@ TEST(LauncherTexts, BothKernelsOfASourceAreNamed) {
     const SetKernel one = kernel("up", "conv_transpose2d 4 -> 2; kernel 3");
     std::vector<TargetKernel> kernels = made(set, one);
     kernels[1] = test::with_packing(one.layer, kernels[1]);
+    kernels[1].source.packing->overlaps = true;
     const KernelSource& packed = kernels[1].source;
     const bool is_source = format == LaunchFormat::kSource;
     const std::string text =
@@ -130,14 +131,14 @@ TEST(LauncherTexts, BothKernelsOfASourceAreNamed) {
       return is_source ? fmt::format("(const void*)net_up_forward_sm_90a::net_up_forward_sm_90a_{}", part) : "NULL";
     };
     EXPECT_THAT(text,
-                HasSubstr(fmt::format("/* packing: blocks, bytes */ 3, 288,\n"
+                HasSubstr(fmt::format("/* packing: blocks, bytes, overlaps */ 3, 288, 1,\n"
                                       "     {{{{{}, \"{}\", /* threads */ 32, 0,\n"
                                       "       /* arguments */ 2, {{NET_WEIGHT, NET_PACKED}}}},\n"
                                       "      {{{}, \"{}\"",
                                       function("packing"), packed.packing->symbol, function("kernel"), packed.symbol)));
     EXPECT_THAT(text, HasSubstr("{NET_X, NET_PACKED, NET_Y, NET_HEIGHT, NET_WIDTH}"));
     EXPECT_THAT(text, HasSubstr("/* bytes of the workspace, its alignment */ 288, 128"));
-    EXPECT_THAT(text, HasSubstr("/* packing: blocks, bytes */ 0, 0,\n     {{NULL, NULL, 0, 0, 0, {0}},"));
+    EXPECT_THAT(text, HasSubstr("/* packing: blocks, bytes, overlaps */ 0, 0, 0,\n     {{NULL, NULL, 0, 0, 0, {0}},"));
     if (is_source) {
       EXPECT_THAT(text, HasSubstr(fmt::format("#define {} net_up_forward_sm_90a_packing\n"
                                               "#define {} net_up_forward_sm_90a_kernel\n",

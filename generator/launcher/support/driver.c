@@ -17,8 +17,22 @@ enum {
   NS_CU_LOG_BUFFER = 5,      /* CU_JIT_ERROR_LOG_BUFFER */
   NS_CU_LOG_BYTES = 6,       /* CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES */
   NS_CU_CAPTURE_RELAXED = 2, /* CU_STREAM_CAPTURE_MODE_RELAXED */
+  NS_CU_MAY_OVERLAP = 6,     /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
   NS_SHARED_WITHOUT_ASKING = 49152
 };
+
+/* CUlaunchAttribute and CUlaunchConfig. */
+typedef struct ns_launch_attribute {
+  int id, unused;
+  int value[16];
+} ns_launch_attribute;
+
+typedef struct ns_launch {
+  unsigned int grid[3], block[3], shared_bytes;
+  void* stream;
+  ns_launch_attribute* attributes;
+  unsigned int attribute_count;
+} ns_launch;
 
 typedef struct ns_driver {
   int (*init)(unsigned int flags);
@@ -39,9 +53,12 @@ typedef struct ns_driver {
   int (*func_set_attribute)(void* function, int attribute, int value);
   int (*stream_is_capturing)(void* stream, int* status);
   int (*thread_exchange_stream_capture_mode)(int* mode);
+  int (*driver_get_version)(int* version);
   int (*launch_kernel)(void* function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
                        void* stream, void** parameters, void** extra);
+  /* Null before CUDA 12.3, which captures launches that overlap. */
+  int (*launch_kernel_ex)(const ns_launch* launch, void* function, void** parameters, void** extra);
 } ns_driver;
 
 static pthread_mutex_t ns_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -96,7 +113,7 @@ static int ns_open_driver(ns_driver* driver) {
   void* library = NULL;
   const char* missing = NULL;
   const char* optional = "";
-  int count = 0, code;
+  int count = 0, version = 0, code;
   const int status = ns_open_library(&library);
   if (status != NS_OK) {
     return status;
@@ -119,13 +136,21 @@ static int ns_open_driver(ns_driver* driver) {
   NS_BIND("cuFuncSetAttribute", func_set_attribute);
   NS_BIND("cuStreamIsCapturing", stream_is_capturing);
   NS_BIND("cuThreadExchangeStreamCaptureMode", thread_exchange_stream_capture_mode);
+  NS_BIND("cuDriverGetVersion", driver_get_version);
   NS_BIND("cuLaunchKernel", launch_kernel);
 #undef NS_BIND
   ns_bind(library, "cuCtxGetId", &driver->ctx_get_id, sizeof driver->ctx_get_id, &optional);
+  ns_bind(library, "cuLaunchKernelEx", &driver->launch_kernel_ex, sizeof driver->launch_kernel_ex, &optional);
   if (missing != NULL) {
     return ns_fail(NS_NO_DEVICE, "the CUDA driver is too old: it has no %s", missing);
   }
   code = driver->init(0);
+  if (code == 0) {
+    code = driver->driver_get_version(&version);
+  }
+  if (version < 12030) {
+    driver->launch_kernel_ex = NULL;
+  }
   if (code == 0) {
     code = driver->device_get_count(&count);
   }
@@ -313,8 +338,19 @@ static int ns_enqueue(const ns_driver* driver, const ns_kernel* kernel, const ns
       values[k] = ns_argument_value(call, part->arguments[k]);
       parameters[k] = &values[k]; /* the driver reads as many bytes as the parameter has, lowest first */
     }
-    code = driver->launch_kernel(place->functions[i], (unsigned int)blocks[i], 1, 1, part->threads, 1, 1,
-                                 part->shared_bytes, stream, parameters, NULL);
+    if (i == NS_MAIN && blocks[NS_PACKING] != 0 && place->binary->overlaps && driver->launch_kernel_ex != NULL) {
+      ns_launch launch = {{0, 1, 1}, {0, 1, 1}, 0, NULL, NULL, 1};
+      ns_launch_attribute overlap = {NS_CU_MAY_OVERLAP, 0, {1}};
+      launch.grid[0] = (unsigned int)blocks[i];
+      launch.block[0] = part->threads;
+      launch.shared_bytes = part->shared_bytes;
+      launch.stream = stream;
+      launch.attributes = &overlap;
+      code = driver->launch_kernel_ex(&launch, place->functions[i], parameters, NULL);
+    } else {
+      code = driver->launch_kernel(place->functions[i], (unsigned int)blocks[i], 1, 1, part->threads, 1, 1,
+                                   part->shared_bytes, stream, parameters, NULL);
+    }
   }
   return code == 0 ? NS_OK : ns_driver_failure(driver, code, kernel->name, "launching");
 }

@@ -124,10 +124,34 @@ int ns_gpu_prepare(const ns_kernel* kernel) {
   return status == NS_OK ? ns_make_place(kernel, device, 1, &place) : status;
 }
 
+/* Both the runtime and the driver must know how to capture launches that overlap: since CUDA 12.3. */
+static cudaError_t ns_launch_part(const ns_part* part, unsigned int blocks, void** parameters, int overlaps,
+                                  cudaStream_t stream) {
+#if CUDART_VERSION >= 12030
+  int version = 0;
+  if (overlaps && cudaDriverGetVersion(&version) == cudaSuccess && version >= 12030) {
+    cudaLaunchAttribute overlap = {};
+    cudaLaunchConfig_t launch = {};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    launch.gridDim = dim3(blocks, 1, 1);
+    launch.blockDim = dim3(part->threads, 1, 1);
+    launch.dynamicSmemBytes = part->shared_bytes;
+    launch.stream = stream;
+    launch.attrs = &overlap;
+    launch.numAttrs = 1;
+    return cudaLaunchKernelExC(&launch, part->function, parameters);
+  }
+#else
+  (void)overlaps;
+#endif
+  return cudaLaunchKernel(part->function, dim3(blocks, 1, 1), dim3(part->threads, 1, 1), parameters,
+                          part->shared_bytes, stream);
+}
+
 static int ns_enqueue(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call, void* stream) {
   uint64_t values[NS_MOST_ARGUMENTS];
   void* parameters[NS_MOST_ARGUMENTS];
-  dim3 grid(1, 1, 1), block(1, 1, 1);
   int64_t blocks[NS_PARTS];
   int i, k;
   cudaError_t code = cudaSuccess;
@@ -144,9 +168,8 @@ static int ns_enqueue(const ns_kernel* kernel, const ns_binary* binary, const ns
       values[k] = ns_argument_value(call, part->arguments[k]);
       parameters[k] = &values[k]; /* as many bytes as the parameter has are read, lowest first */
     }
-    grid.x = (unsigned int)blocks[i];
-    block.x = part->threads;
-    code = cudaLaunchKernel(part->function, grid, block, parameters, part->shared_bytes, (cudaStream_t)stream);
+    code = ns_launch_part(part, (unsigned int)blocks[i], parameters,
+                          i == NS_MAIN && blocks[NS_PACKING] != 0 && binary->overlaps, (cudaStream_t)stream);
   }
   return code == cudaSuccess ? NS_OK : ns_runtime_failure(code, kernel->name, "launching");
 }

@@ -44,6 +44,7 @@ typedef struct ns_binary {
   int64_t most_tiles;                           /* that have blocks at a time, which go on to others; 0: all have */
   int64_t packing_blocks;
   int64_t packed_bytes; /* that the packing writes, from the workspace's beginning */
+  int overlaps;         /* 1: the kernel may begin before the packing has ended, and waits for it */
   ns_part parts[NS_PARTS];
 } ns_binary;
 
