@@ -296,7 +296,6 @@ TEST_F(Faults, DeviceStaysUsable) {
   }
 }
 
-}  // namespace
 // What the launch before may still write is for threads that have waited for it, each itself.
 TEST_F(Faults, WhatTheLaunchBeforeWritesIsReadBehindItsWait) {
   const auto run_behind = [&](const std::string& statements) {
@@ -325,4 +324,5 @@ TEST_F(Faults, WhatIsAwaitedIsABuffer) {
   EXPECT_HAS(ran.error().message, "launch of 'kernel': it awaits a buffer at 0x");
 }
 
+}  // namespace
 }  // namespace convtgen::testing
