@@ -211,83 +211,7 @@ using Words = unsigned int[2][kRun];  // for the halves of a product's depth
 
 #include "shift_gemm.operands.h"
 
-constexpr int kTileSums = kTiles * kProductColumns / 2;  // of phases that one product makes
-// The i-th of a thread's sums.
-__device__ __forceinline__ float& sum_at(Sums (&sums)[kSums][kTiles], int i) {
-  return sums[i / kTileSums][i / (kProductColumns / 2) % kTiles][i % (kProductColumns / 2)];
-}
-
-// Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
-__device__ __forceinline__ void pin(Sums (&sums)[kSums][kTiles]) {
-#pragma unroll
-  for (int i = 0; i < kSums * kTileSums; ++i) {
-    wgmma_pin(sum_at(sums, i));
-  }
-}
-
-// Says for a warp that it has read or filled a stage, if that is so.
-__device__ __forceinline__ void release(unsigned long long* barrier, bool is_done) {
-  __syncwarp();
-  if (is_done && threadIdx.x % 32 == 0) {
-    mbarrier_arrive(barrier);
-  }
-}
-
-// A tap's products, for all tiles: the first of their sums where `accumulate` is 0.
-__device__ __forceinline__ void multiply_tap(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
-                                             unsigned long long weights, int accumulate) {
-#pragma unroll
-  for (int tile = 0; tile < kTiles; ++tile) {
-    wgmma_rs(P::type, kWgmmaMajorK, sums[part][tile], run[2 * tile + shift], weights, accumulate);
-  }
-}
-
-// All products of one chunk, from the thread's first position in the staged input on. In a tile's first chunk `later`
-// is 0; in others the stage of `previous` is free as soon as its products are done.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows,
-                                               unsigned long long weights, int later, unsigned long long* previous,
-                                               const Place& place, const int in_w) {
-  Run runs[kRuns];
-#pragma unroll
-  for (int step = 0; step < kSteps; ++step) {
-    const Element* step_rows = rows + step * kStepPitch;
-    const unsigned long long step_weights = moved(weights, step * kProductBytes);
-    const int begun = step > 0 ? 1 : later;
-    CONVTGEN_UNROLL
-    for (int offset = 0; offset < kOffsetsH; ++offset) {
-      if (is_used(offset)) {
-        const int at = kUsedRows > 1 ? used_before(offset) : step % kRuns;
-        load_run(runs[at], step_rows + staged_row(0, offset) + (kSkewed ? (place.piece + offset * in_w) % kPiece : 0),
-                 place, in_w);
-        wgmma_fence();
-        CONVTGEN_UNROLL
-        for (int kh = 0; kh < kBlockTapRows; ++kh) {
-          if (offset_of_row(kh) == offset) {
-            CONVTGEN_UNROLL
-            for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-              multiply_tap(sums, sums_of_tap(kh, kw), runs[at], shift_of_tap(kw),
-                           moved(step_weights, operand_of_tap(kh, kw, 0)),
-                           is_first(kh, kw) ? begun : 1);  // tap ({kh}, {kw})
-            }
-          }
-        }
-        wgmma_commit();
-        wgmma_wait(1);  // the run before may be overwritten
-        if (!P::resident && used_before(offset) == 0 && step == 0) {
-          release(previous, later == 1);
-        }
-      }
-    }
-  }
-}
-
-// Goes on to the next stage.
-__device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
-  if (++stage == P::stages) {
-    stage = 0;
-    parity ^= 1;
-  }
-}
+#include "shift_gemm.products.h"
 
 #include "shift_gemm.store.h"
 
@@ -343,7 +267,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int tiles = (batch + (P::tile_n - 1)) / P::tile_n * tiles_y * tiles_x;
   const long long in_image = static_cast<long long>(in_h) * in_w * kInChannels;
   const long long out_image = static_cast<long long>(out_h) * out_w * kOutChannels;
-
   // The block's output channels and phase rows; blocks that read the same input run together.
   const int rank = P::cluster == 1 ? 0 : blockIdx.x % P::cluster;
   const int column_tile = blockIdx.x / P::cluster % kColumnTiles;
@@ -367,9 +290,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned char* stages = shared + kResidentBytes;
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
-  unsigned long long* resident = empty + P::stages;               // of the weights, where they are
-  unsigned long long* turn = resident + 1;                        // of each warpgroup
-  unsigned long long* landed = resident + (P::resident ? 1 : 0);  // of f32x3's copies, which are looked at first
+  unsigned long long* landed = empty + P::stages;  // of f32x3's copies, which are looked at first
+  unsigned long long* resident = empty + (P::split ? 2 : 1) * P::stages;  // of the weights, where they are
+  unsigned long long* turn = resident + 1;                                // of each warpgroup
   if (kSkewed) {
     // Puts something everywhere in all stages: what lies beside the image is read before it is made zero.
     for (int stage = 0; stage < P::stages; ++stage) {
@@ -415,36 +338,36 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     int stage = 0;
     unsigned int parity = 1;
-    int unfinished = 0;  // stages of f32x3 whose copies are under way; the oldest of them, and its chunk
-    int oldest = 0;
-    unsigned int oldest_parity = 0;
-    int oldest_chunk = 0;
-    int kept = 0;  // exponent of the scale in the chunk before
+    Asked asked = {0, 0, 0, 0, 0};
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       const Element* image =
           x + (tile.image * in_image + first_in * (P::channels_last ? 1 : static_cast<long long>(in_h) * in_w));
+      const int first_row = tile.m_y + above;
+      const int first_column = tile.m_x + kFirstColumn;
       Pixels pixels;
       if (kKept) {
-        find_pixels(pixels, tile.m_y + above, tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
+#pragma unroll
+        for (int j = 0; j < kOwnPixels; ++j) {
+          const int pixel = thread / kCopies + j * kAtOnce;
+          pixels[j] = static_cast<int>(find_pixel(pixel, first_row, first_column, batch - tile.image, in_h, in_w));
+        }
       }
       Copy copy;
       if (kByRows) {
-        copy = find_copy(
-            x, tile.image, first_in + rank * kOwnChunks * P::chunk, tile.m_y + above, tile.m_x + kFirstColumn,
-            kByWarps ? warp - kConsumers / 32 : thread % 32 * (kProducers / 32) + thread / 32, batch, rows, columns);
+        copy = find_copy(x, tile.image, first_in + rank * kOwnChunks * P::chunk, first_row, first_column,
+                         kByWarps ? warp - kConsumers / 32 : thread % 32 * (kProducers / 32) + thread / 32, batch, rows,
+                         columns);
       }
-      int uncleared = 0;  // stages that may have something beside rows
-      uncleared = kByRows && has_gaps(tile.m_y + above, tile.m_x + kFirstColumn, batch - tile.image, rows, columns)
-                      ? P::stages
-                      : 0;
+      const bool has_gaps = kByRows && (first_row < 0 || first_row + kStagedRows > rows ||
+                                        (P::tile_n > 1 && batch - tile.image < P::tile_n) ||
+                                        (!kSkewed && (first_column < 0 || first_column + kStagedColumns > columns)));
       for (int chunk = rank * kOwnChunks; chunk < (rank + 1) * kOwnChunks; ++chunk) {
         if constexpr (P::split) {
-          while (P::bulk
-                     ? unfinished > 0 && (has_come(&landed[oldest], oldest_parity) || !has_come(&empty[stage], parity))
-                     : unfinished > kUnderWay) {
-            finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
-            --unfinished;
+          while (P::bulk ? asked.stages > 0 &&
+                               (has_come(&landed[asked.oldest], asked.parity) || !has_come(&empty[stage], parity))
+                         : asked.stages > kUnderWay) {
+            finish_stage(stages, full, landed, asked, thread);
           }
         }
         mbarrier_wait(&empty[stage], parity);
@@ -454,17 +377,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           bulk_load(to + kInputBytes, block_weights + chunk * kChunkWeightBytes, kChunkWeightBytes, &full[stage]);
         }
         if (P::bulk && P::channels_last) {
-          stage_pieces(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
-                       tile.m_x + kFirstColumn, thread, batch - tile.image, &full[stage], in_h, in_w);
+          stage_pieces(reinterpret_cast<Element*>(to), image, chunk * P::chunk, first_row, first_column, thread,
+                       batch - tile.image, &full[stage], in_h, in_w);
         } else if (kByRows) {
           Element* staged = reinterpret_cast<Element*>(to);
           const int channels = P::in_channels % P::chunk == 0
                                    ? P::chunk
                                    : min(P::in_channels - chunk * P::chunk, static_cast<int>(P::chunk));
-          if (uncleared != 0 || channels != P::chunk) {
-            clear_gaps(staged, channels, tile.m_y + above, tile.m_x + kFirstColumn, thread, batch - tile.image, rows,
-                       columns);
-            uncleared = max(0, uncleared - 1);
+          if ((has_gaps && chunk < rank * kOwnChunks + P::stages) || channels != P::chunk) {
+            clear_gaps(staged, channels, first_row, first_column, thread, batch - tile.image, rows, columns);
           }
           if (!kByWarps || elect_one()) {
             if (kSkewed && copy.at_end) {
@@ -476,17 +397,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           copy.from += P::chunk * plane;
         } else {
           if (P::channels_last) {
-            stage_pixels(reinterpret_cast<Element*>(to), image, pixels, chunk * P::chunk, tile.m_y + above,
-                         tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
+            stage_pixels(reinterpret_cast<Element*>(to), image, pixels, chunk * P::chunk, first_row, first_column,
+                         thread, batch - tile.image, in_h, in_w);
           } else {
-            stage_channels(reinterpret_cast<Element*>(to), image, chunk * P::chunk, tile.m_y + above,
-                           tile.m_x + kFirstColumn, thread, batch - tile.image, in_h, in_w);
+            stage_channels(reinterpret_cast<Element*>(to), image, chunk * P::chunk, first_row, first_column, thread,
+                           batch - tile.image, in_h, in_w);
           }
           async_copy_arrive(P::split ? &landed[stage] : &full[stage]);
         }
         next_stage(stage, parity);
         if (P::split) {
-          ++unfinished;
+          ++asked.stages;
         }
       }
       if (P::cluster > 1) {  // with the consumers, in add_up_cluster()
@@ -496,8 +417,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
     if constexpr (P::split) {
-      for (; unfinished > 0; --unfinished) {
-        finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
+      while (asked.stages > 0) {
+        finish_stage(stages, full, landed, asked, thread);
       }
     }
   } else {
@@ -523,8 +444,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     if constexpr (P::split) {
       grid_dependency_wait();
       for (int i = threadIdx.x; i < P::columns; i += kConsumers) {
-        const int undone = -reinterpret_cast<const int*>(block_weights + kAllWeightBytes)[i];
-        scales[i] = make_float2(power_of_two(undone / 2), power_of_two(undone - undone / 2));
+        scales[i] = factors_of(-reinterpret_cast<const int*>(block_weights + kAllWeightBytes)[i]);
         if (P::has_bias) {
           biases[i] = P::out_channels % P::columns == 0 || first_out + i < P::out_channels ? bias[first_out + i] : 0;
         }

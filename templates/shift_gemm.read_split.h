@@ -38,31 +38,26 @@ __device__ __forceinline__ void load_values(Values& values, const float* row) {
 // The words of all high parts first, so that none waits for its low part.
 __device__ __forceinline__ void split_values(Words (&words)[2], const Values& values, float scale) {
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-#pragma unroll
-    for (int i = 0; i < kRun; ++i) {
-      words[0][half][i] = floats_to_half2(values[2 * half][i] * scale, values[2 * half + 1][i] * scale);
-    }
+  for (int i = 0; i < 2 * kRun; ++i) {
+    const int half = i / kRun * 2;
+    words[0][i / kRun][i % kRun] = floats_to_half2(values[half][i % kRun] * scale, values[half + 1][i % kRun] * scale);
   }
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-#pragma unroll
-    for (int i = 0; i < kRun; ++i) {
-      words[1][half][i] = low_parts(values[2 * half][i] * scale, values[2 * half + 1][i] * scale, words[0][half][i]);
-    }
+  for (int i = 0; i < 2 * kRun; ++i) {
+    const int half = i / kRun * 2;
+    words[1][i / kRun][i % kRun] =
+        low_parts(values[half][i % kRun] * scale, values[half + 1][i % kRun] * scale, words[0][i / kRun][i % kRun]);
   }
 }
 
-// All products of one chunk, into the sums of those before. `row` is the thread's first position in the staged input,
-// `values` what it reads first there.
-// With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of
-// the stage before are done, that this one has been, unless the chunk is the `first` of a tile.
+// All products of one chunk, into the sums of those before. `row` is the thread's first position in the stage, `values`
+// what it reads first there. Stages are given back as by multiply_split().
 __device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (&runs)[2], Held& held, Values& values,
                                               const float* row, const unsigned char* weights, int image, bool first,
                                               unsigned long long* empty, unsigned long long* previous,
                                               unsigned int zero) {
   unsigned long long operands = wgmma_descriptor(weights, kProductColumns * 16, 128, 0);
-  const float scale = power_of_two(own_exponent(held, image));
+  const float scale = power_of_two(P::tile_n == 1 ? held.exponent : __shfl_sync(0xffffffffu, held.exponent, image));
 #pragma unroll
   for (int step = 0; step < kSteps; ++step) {
     const int later = held.rows > 0 ? 1 : 0;
@@ -80,8 +75,8 @@ __device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (
     if (!P::resident && step == 0) {
       release(previous, !first);
     }
-    if (step < kSteps - 1) {  // what comes next is loaded while these products run
-      row += kStepPitch;
+    if (step < kSteps - 1) {
+      row += kStepPitch;  // what comes next is loaded while these products run
       load_values(values, row);
     }
     arrange(runs[1], words[0], zero, true);

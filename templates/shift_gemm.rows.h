@@ -30,14 +30,17 @@ constexpr int kRounds = ceil_div(P::chunk, kRowChannels);
 constexpr bool kWholeRounds = P::in_channels % P::chunk == 0 && P::chunk % kRowChannels == 0;
 constexpr bool kHasSpare = kRowChannels * kImageRows < kRowArrivals;  // producers
 
-// What a producer copies in the first of its channels.
+// What a producer copies in its first channel: `from` in the next chunk, `to` so far into a stage, `bytes` (0: none of
+// the row is in the image), of `rows` where a warp has several.
+//
+// `to` counts elements. `at_end` of x a piece of the row may, in some channel, not be x's alone.
 struct Copy {
-  int channel;          // its first
-  const Element* from;  // in the chunk that comes next
-  int to;               // elements behind the stage's first
-  int bytes;            // 0: nothing of the row is in the image
-  bool at_end;          // of x: in some channel a piece of the row may not be x's alone
-  int rows;             // of a warp that has several
+  int channel;
+  const Element* from;
+  int to;
+  int bytes;
+  bool at_end;
+  int rows;
 };
 
 // Finds the copies of a tile of the producer, or the warp, of this number.
@@ -66,7 +69,9 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   const bool at_end = kSkewed && is_copied &&
                       (start + begin < kPiece - 1 || start + (kInChannels - 1) * plane + end + (kPiece - 1) >
                                                          static_cast<long long>(batch) * kInChannels * plane);
-  const int rows = kWarpRows == 1 ? 1 : max(0, (min(first_row + kStagedRows, in_h) - iy + (kRowWarps - 1)) / kRowWarps);
+  const int rows = kWarpRows == 1 ? 1
+                   : is_copied    ? (min(first_row + kStagedRows, in_h) - iy + (kRowWarps - 1)) / kRowWarps
+                                  : 0;
   return {channel,
           x + (start - skew + head + (first_channel + channel) * plane),
           channel * kChannelPitch + (image * kStagedRows + row + kRowWarps * above) * kRowPitch + head,
@@ -107,7 +112,7 @@ __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int cha
                                           long long plane, const int in_w) {
   const int own = kWholeRounds ? kRounds : max(0, channels - copy.channel + (kRowChannels - 1)) / kRowChannels;
   mbarrier_arrive_expect(full, own * (kWarpRows == 1 ? 1 : copy.rows) * copy.bytes);
-  if (copy.bytes != 0) {
+  if (kWarpRows > 1 || copy.bytes != 0) {
 #pragma unroll 1
     for (int row = 0; row < (kWarpRows == 1 ? 1 : copy.rows); ++row) {
 #pragma unroll 16
@@ -121,13 +126,9 @@ __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int cha
   }
 }
 
-// Whether a tile's stages have places that must be zero where no copy writes.
-__device__ __forceinline__ bool has_gaps(int first_row, int first_column, int images, const int in_h, const int in_w) {
-  return first_row < 0 || first_row + kStagedRows > in_h || (P::tile_n > 1 && images < P::tile_n) ||
-         (!kSkewed && (first_column < 0 || first_column + kStagedColumns > in_w));
-}
-
-// Writes zeros to these places, and to those of channels that the layer lacks.
+// Writes zeros where a stage has no row or column of the image, or no channel of the layer: no copy writes there.
+//
+// A tile does so in the first use of each stage, which may have something of another tile there.
 __device__ __forceinline__ void clear_gaps(Element* to, int channels, int first_row, int first_column, int thread,
                                            int images, const int in_h, const int in_w) {
   constexpr int kRows = P::chunk * kImageRows;

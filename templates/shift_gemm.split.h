@@ -23,7 +23,7 @@ constexpr int kPieces = ceil_div(kLines, kLinesAtOnce) * kTurns;
 static_assert(kSplitters % kTogether == 0, "a line's threads are all there");
 
 constexpr int kPieceValues = P::channels_last ? 4 : 2 * kWide;
-// A thread's piece: kWide positions of two channels, with channels last four channels of a position.
+// A thread's piece: adjacent positions of two channels, with channels last four channels of a position.
 using Piece = float[kPieceValues];
 
 // Where the thread's i-th piece begins, behind its first one.
@@ -38,13 +38,22 @@ __device__ __forceinline__ bool has_piece(int i, int thread) {
           (kTurns == kPieces ? i : i % kTurns) * kTogether + thread % kTogether < kLinePieces);
 }
 
+// Pieces that are read together: registers. Whether each thread has all of them.
+constexpr int kMostBatch = kWideProducers ? 2 : 4;
+constexpr int kBatch = ceil_div(kPieces, ceil_div(kPieces, kMostBatch));
+constexpr int kLookBatch = kSplitsStaged ? kBatch : kPieces > 4 ? 2 : kPieces;
+constexpr bool kAllThere =
+    kPieces % kBatch == 0 && kPieces % kLookBatch == 0 && kLines % kLinesAtOnce == 0 && kLinePieces % kTogether == 0;
+
 // Takes the i-th of a thread's pieces to registers; zeros where there is none.
 __device__ __forceinline__ void load_piece(Piece& piece, const float* own, int i, int thread) {
+  if (!kAllThere) {
 #pragma unroll
-  for (int v = 0; v < kPieceValues; ++v) {
-    piece[v] = 0;
+    for (int v = 0; v < kPieceValues; ++v) {
+      piece[v] = 0;
+    }
   }
-  if (has_piece(i, thread)) {
+  if (kAllThere || has_piece(i, thread)) {
 #pragma unroll
     for (int v = 0; v < kPieceValues; ++v) {
       piece[v] = own[place_of_piece(i) + (P::channels_last ? v : v / kWide * kChannelPitch + v % kWide)];
@@ -76,13 +85,8 @@ __device__ __forceinline__ void store_piece_split(float* own, int i, const Piece
   }
 }
 
-// Pieces that are read together: registers.
-constexpr int kMostBatch = kWideProducers ? 2 : 4;
-constexpr int kBatch = ceil_div(kPieces, ceil_div(kPieces, kMostBatch));
-
 // Where nothing else comes of what is read, one value of each load is taken before the next of any, or the assembler
 // waits for one load after the other: of the i-th value that is looked at in a batch, the piece and the place there.
-constexpr int kLookBatch = kSplitsStaged ? kBatch : kPieces > 4 ? 2 : kPieces;
 __host__ __device__ constexpr int piece_looked_at(int i) {
   return kSplitsStaged ? i / kPieceValues : i % kLookBatch;
 }
@@ -125,21 +129,18 @@ __device__ __forceinline__ float largest_finite_of_pieces(const float* own, int 
   return most;
 }
 
-// Splits a thread's pieces of an image. Those that the last thread lacks, if not others too, are done one by one.
+// Splits a thread's pieces of an image.
 __device__ __forceinline__ void split_pieces(float* own, int thread, float scale) {
 #pragma unroll
   for (int batch = 0; batch < kPieces; batch += kBatch) {
     Piece pieces[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      load_piece(pieces[i], own, batch + i, kSplitters - 1);
+      load_piece(pieces[i], own, batch + i, thread);
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (has_piece(batch + i, kSplitters - 1)) {
-        store_piece_split(own, batch + i, pieces[i], scale);
-      } else if (has_piece(batch + i, thread)) {
-        load_piece(pieces[i], own, batch + i, thread);
+      if (kAllThere || has_piece(batch + i, thread)) {
         store_piece_split(own, batch + i, pieces[i], scale);
       }
     }
@@ -155,14 +156,29 @@ __device__ __forceinline__ bool has_come(unsigned long long* barrier, unsigned i
   return warp_uniform(mbarrier_test(barrier, parity) ? 1 : 0) == 1;
 }
 
-// Looks for the largest magnitudes of the oldest stage under way, splits it where that is the producers' work, and says
-// that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image in the chunk before,
-// `kept`. Where there are infinities, finite magnitudes are looked for anew.
+// How many stages were asked for and aren't finished; the oldest, and its chunk; exponents that the one before `kept`.
+//
+// Lane i keeps that of the warp's i-th image.
+struct Asked {
+  int stages;
+  int oldest;
+  unsigned int parity;
+  int chunk;
+  int kept;
+};
+
+// The i-th image of a thread whose first is this one.
+__device__ inline int number_of(int first, int i) {
+  return first + i * (kByImages ? kProducers / 32 : 1);
+}
+
+// Finishes the oldest of them: looks for its largest finite magnitudes, splits it if consumers don't, and hands it on.
+//
+// Finite ones are looked for anew, where there is an infinity.
 __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
-                                             unsigned long long* landed, int& oldest, unsigned int& parity, int& chunk,
-                                             int& kept, int thread) {
-  unsigned char* finished = stages + oldest * kStageBytes;
-  mbarrier_wait(&landed[oldest], parity);
+                                             unsigned long long* landed, Asked& asked, int thread) {
+  unsigned char* finished = stages + asked.oldest * kStageBytes;
+  mbarrier_wait(&landed[asked.oldest], asked.parity);
   const int first = kByImages ? thread / 32 : 0;
   const int own = kByImages ? thread % 32 : thread;
   float* pieces =
@@ -186,11 +202,12 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
     }
     int* exponents = reinterpret_cast<int*>(finished + kExponentsOffset);
     for (int i = 0; i < kSplitImages; ++i) {
-      const int number = first + i * (kByImages ? kProducers / 32 : 1);
-      const int exponent = next_exponent(largest_found(found, number), __shfl_sync(0xffffffffu, kept, i), chunk == 0);
-      kept = thread % 32 == i ? exponent : kept;
+      const int exponent =
+          next_exponent(largest_found(finished + kLargestOffset, number_of(first, i)),
+                        kSplitImages == 1 ? asked.kept : __shfl_sync(0xffffffffu, asked.kept, i), asked.chunk == 0);
+      asked.kept = kSplitImages == 1 || thread % 32 == i ? exponent : asked.kept;
       if (own == 0) {
-        exponents[number] = exponent;
+        exponents[number_of(first, i)] = exponent;
       }
       split_pieces(pieces + i * (kByImages ? kProducers / 32 : 1) * kImagePitch, own, power_of_two(exponent));
     }
@@ -198,7 +215,8 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
       fence_proxy_async();  // the next bulk copies to these places come behind it
     }
   }
-  release(&full[oldest], true);
-  next_stage(oldest, parity);
-  chunk = chunk == kChunks - 1 ? 0 : chunk + 1;
+  release(&full[asked.oldest], true);
+  next_stage(asked.oldest, asked.parity);
+  asked.chunk = asked.chunk == kChunks - 1 ? 0 : asked.chunk + 1;
+  --asked.stages;
 }

@@ -59,23 +59,8 @@ constexpr int kOwnPixels = ceil_div(kPlane, kAtOnce);
 constexpr bool kKept = P::channels_last && !P::bulk && kOwnPixels <= 8 && P::height >= 0 && P::width >= 0 &&
                        static_cast<long long>(P::tile_n) * P::height * P::width <= 0x7fffffff;
 using Pixels = int[kKept ? kOwnPixels : 1];
-__device__ __forceinline__ void find_pixels(Pixels& pixels, int first_row, int first_column, int thread, int images,
-                                            const int in_h, const int in_w) {
-#pragma unroll
-  for (int j = 0; j < (kKept ? kOwnPixels : 0); ++j) {
-    pixels[j] =
-        static_cast<int>(find_pixel(thread / kCopies + j * kAtOnce, first_row, first_column, images, in_h, in_w));
-  }
-}
 
-// Asks for a chunk of a pixel's channels, `left` of them; none where its place is -1.
-__device__ __forceinline__ void copy_pixel(Element* to, const Element* __restrict__ x, long long place, int channel,
-                                           int left) {
-  const bool exists = place >= 0 && left > 0;
-  copy(to, exists ? x + place * kInChannels + channel : x, exists ? left * kBytes : 0);
-}
-
-// The same as stage_channels(), with channels last.
+// Asks for a chunk of the pixels' channels; zeros where a pixel's place is -1, and where channels end.
 __device__ __forceinline__ void stage_pixels(Element* to, const Element* __restrict__ x, const Pixels& pixels,
                                              int first_channel, int first_row, int first_column, int thread, int images,
                                              const int in_h, const int in_w) {
@@ -85,14 +70,17 @@ __device__ __forceinline__ void stage_pixels(Element* to, const Element* __restr
 #pragma unroll
     for (int j = 0; j < kOwnPixels; ++j) {
       const int pixel = thread / kCopies + j * kAtOnce;
+      const long long place = pixels[j];
       if (kPlane % kAtOnce == 0 || pixel < kPlane) {
-        copy_pixel(to + pixel * kPixelPitch + own, x, pixels[j], first_channel + own, left);
+        copy(to + pixel * kPixelPitch + own, place >= 0 && left > 0 ? x + place * kInChannels + first_channel + own : x,
+             place >= 0 && left > 0 ? left * kBytes : 0);
       }
     }
   } else {
     for (int pixel = thread / kCopies; pixel < kPlane; pixel += kAtOnce) {
-      copy_pixel(to + pixel * kPixelPitch + own, x, find_pixel(pixel, first_row, first_column, images, in_h, in_w),
-                 first_channel + own, left);
+      const long long place = find_pixel(pixel, first_row, first_column, images, in_h, in_w);
+      copy(to + pixel * kPixelPitch + own, place >= 0 && left > 0 ? x + place * kInChannels + first_channel + own : x,
+           place >= 0 && left > 0 ? left * kBytes : 0);
     }
   }
 }

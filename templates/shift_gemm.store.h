@@ -31,6 +31,11 @@ __device__ __forceinline__ void load_shifts(Shifts& shifts, const Element* __res
   }
 }
 
+// The phase of an output in one of the phase rows.
+__device__ inline int phase_at(int row, int output) {
+  return row * P::stride_w + output % P::stride_w;
+}
+
 // Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.
 //
 // Of f32x3 all places are found from the first one, at constant distances where sizes are known: 1 to 4 % faster there,
@@ -86,11 +91,10 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[kSums][kTiles], El
                 float values[P::store];
 #pragma unroll
                 for (int v = 0; v < P::store; ++v) {
-                  const int position = (first + v) / P::stride_w;
-                  const int phase = row * P::stride_w + (first + v) % P::stride_w;
-                  values[v] = finish(kAllHaveTaps || has_taps(phase)
-                                         ? sums[phase / kMerged][position / 2][phase % kMerged * (P::columns / 2) +
-                                                                               i / 2 * 4 + position % 2 * 2 + i % 2]
+                  values[v] = finish(kAllHaveTaps || has_taps(phase_at(row, first + v))
+                                         ? sums[phase_at(row, first + v) / kMerged][(first + v) / P::stride_w / 2]
+                                               [phase_at(row, first + v) % kMerged * (P::columns / 2) + i / 2 * 4 +
+                                                (first + v) / P::stride_w % 2 * 2 + i % 2]
                                          : 0,
                                      kShifts ? shifts[i] : 0);
                 }

@@ -75,10 +75,11 @@ __host__ __device__ constexpr unsigned int taken_operands() {
   return taken;
 }
 constexpr unsigned int kTaken = taken_operands();
-constexpr bool kAllTaken = kTaken == (1u << (kRun - 1) % 32) - 1;
-
+constexpr int kFirstTaken = lowest_bit(kTaken);
+constexpr int kTakenEnd = highest_bit(kTaken) + 1;
+constexpr bool kTakenTogether = kTaken == (1u << kTakenEnd % 32) - (1u << kFirstTaken % 32);
 // Whether some tap takes the operand whose first position is this one of a run.
-__device__ __forceinline__ bool is_taken(int place) {
+__device__ inline bool is_taken(int place) {
   return (kTaken >> place & 1u) != 0;
 }
 

@@ -2,17 +2,17 @@
 // what the producers have split, and add sums up to totals.
 #pragma once
 
-// Puts a run's words where the products take them from, before the fence: a word stands in two places. One of the two
-// has `zero` added, which the compiler doesn't know to be zero: of copies that it knows it makes more for each product.
-// Where products of the chunk before read the run until now (`is_read`), each word depends on what it was there.
+// Puts a run's words where products take them from, before the fence: each in two places, in one with `zero` added: of
+// copies that are known to be equal more are made. Where the run `is_read` until now, words depend on what they were.
 //
-// Made behind the fence, they would be made between the products; and there are no registers to spare for copies. What
-// depends on nothing would be put where products of an earlier turn of a loop still read. Operands that no tap takes
-// are left out: their loads would be under way when the stage is given back.
+// The compiler doesn't know `zero` to be 0. Made behind the fence, they would be made between the products; and there
+// are no registers to spare for copies. What depends on nothing would be put where products of an earlier turn of a
+// loop still read. Operands that no tap takes are left out: their loads would be under way when the stage is given
+// back.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, bool is_read) {
 #pragma unroll
-  for (int i = 0; i < 4 * (kRun - 1); ++i) {
-    if (kAllTaken || is_taken(i / 4)) {
+  for (int i = 4 * kFirstTaken; i < 4 * kTakenEnd; ++i) {
+    if (kTakenTogether || is_taken(i / 4)) {
       unsigned int& word = run[i / 4][i % 4];
       word = words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0);
       wgmma_pin_operand(word);
@@ -24,11 +24,14 @@ __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned i
 //
 // With channels last it takes both, which lie together. A thread has two adjacent channels of each half.
 __device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int* row, int low) {
+  if (P::channels_last && low == 0) {
+    return;
+  }
 #pragma unroll
   for (int i = 0; i < 2 * kRun; ++i) {
     if (!P::channels_last) {
       words[low][i / kRun][i % kRun] = row[(i / kRun * 8 + low) * kChannelPitch + i % kRun];
-    } else if (low == 1) {
+    } else {
       words[0][i / kRun][i % kRun] = row[i % kRun * kPixelPitch + i / kRun * 2];
       words[1][i / kRun][i % kRun] = row[i % kRun * kPixelPitch + i / kRun * 2 + 1];
     }
@@ -47,8 +50,9 @@ __device__ __forceinline__ unsigned int word_of_all(const Words& words) {
   return word;
 }
 
-// A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where
-// `accumulate` is 0; or, of the `high` parts of x, with the high and the low parts of the weights, behind those.
+// A tap's products of the low parts of x with high weights, or of its `high` parts with both parts of the weights.
+//
+// The former come first: of the sums of their phase where `accumulate` is 0.
 __device__ __forceinline__ void multiply_part(Sums (&sums)[kSums][kTiles], int part, const Run& run, int shift,
                                               unsigned long long weights, int accumulate, bool high) {
 #pragma unroll
@@ -74,22 +78,19 @@ constexpr bool kAllDone = kSplitsStaged && (kAlone || !P::ahead);
 // A row may have taps of some phases alone, so that sums must be zero before the first of them.
 constexpr bool kClears = P::add_rows > 0 && P::stride_h > 1 && kPhaseGroups == 1;
 
-// What a thread's sums hold.
+// What a thread's sums hold: how many `rows` of taps (0: the next products begin them), and the `exponent` of x's scale
+// there in the lane's image; whether sums were `added` to totals, of exponent `total` (without totals: the least yet).
+//
+// `total` is of the scale in the thread's own image.
 struct Held {
-  int rows;        // of taps; 0: nothing, the next products begin them
-  int exponent;    // of the scale that x has there, in the image of the tile that is the lane's
-  bool added;      // whether the totals hold what was summed up before, of this tile
-  int total;       // of the scale that x has in them, in the thread's own image; without totals the least that sums had
-  float4* totals;  // the thread's, that sums are added to
+  int rows;
+  int exponent;
+  bool added;
+  int total;
+  float4* totals;
 };
 
-// The exponent of the thread's own image of the tile.
-__device__ inline int own_exponent(const Held& held, int image) {
-  return P::tile_n == 1 ? held.exponent : __shfl_sync(0xffffffffu, held.exponent, image);
-}
-
-// The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result. A row
-// and a column of a product tell whether it has any.
+// Infinities have no low parts: where a sum of high parts isn't finite, it is the result. A row and a column show it.
 //
 // What isn't finite in x makes all of its row so, and in the weights all of its column.
 __device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[kSums][kTiles]) {
@@ -119,29 +120,22 @@ __device__ __forceinline__ float& total_at(float4* totals, int i) {
   return reinterpret_cast<float*>(totals + i / 4 * kConsumers)[i % 4];
 }
 
-// Gives sums and totals one scale, the smaller one of theirs.
-__device__ __forceinline__ void bring_together(Sums (&sums)[kSums][kTiles], float4* totals, int& exponent, int& total) {
-  const int less = min(exponent, total);
-#pragma unroll
-  for (int i = 0; i < kSums * kTileSums; ++i) {
-    sum_at(sums, i) = scaled_by(sum_at(sums, i), less - exponent);
-  }
-#pragma unroll 16
-  for (int i = 0; i < kPhaseSums * kTileSums; ++i) {
-    total_at(totals, i) = scaled_by(total_at(totals, i), less - total);
-  }
-  exponent = less;
-  total = less;
-}
-
 constexpr int kJoined = kPhaseSums * kTileSums;
-// Joins the sums of high and of low parts, and adds the thread's totals where there are any: into the place of the sums
-// of high parts. Returns the exponent of the scale that x has there.
+// Joins sums of low parts, and totals if there are any, to the sums of high parts. Returns their scale's exponent.
 __device__ __forceinline__ int join_all(Sums (&sums)[kSums][kTiles], Held& held, int image) {
-  int exponent = own_exponent(held, image);
+  int exponent = P::tile_n == 1 ? held.exponent : __shfl_sync(0xffffffffu, held.exponent, image);  // of its own image
   drop_low_of_infinite(sums);
   if (kHasTotals && held.added && exponent != held.total) {
-    bring_together(sums, held.totals, exponent, held.total);
+    const int less = min(exponent, held.total);  // they get the smaller one's scale
+#pragma unroll
+    for (int i = 0; i < kSums * kTileSums; ++i) {
+      sum_at(sums, i) = scaled_by(sum_at(sums, i), less - exponent);
+    }
+#pragma unroll 16
+    for (int i = 0; i < kJoined; ++i) {
+      total_at(held.totals, i) = scaled_by(total_at(held.totals, i), less - held.total);
+    }
+    exponent = less;
   }
 #pragma unroll
   for (int i = 0; i < kJoined; ++i) {
@@ -172,17 +166,16 @@ __device__ __forceinline__ void put_away(Sums (&sums)[kSums][kTiles], Held& held
 }
 
 constexpr int kRunPairs = ceil_div(P::channel_run, 2);  // of adjacent channels that a thread has
-// Makes a tile's results of its sums, in their place. `scales` undo those of the weights, in two factors each; they and
-// the `biases` are those of the thread's first column and channel, and of what is behind.
+// Makes a tile's results of its sums. `scales`, in two factors each, undo those of the weights, from its column on.
+//
+// `biases` are those from the thread's first channel on.
 __device__ __forceinline__ void undo_scales(Sums (&sums)[kSums][kTiles], Held& held, const float2* scales,
                                             const float* biases, int image) {
-  const int undone = -join_all(sums, held, image);
-  const float first = power_of_two(undone / 2);
-  const float second = power_of_two(undone - undone / 2);
+  const float2 own = factors_of(-join_all(sums, held, image));
 #pragma unroll
   for (int columns = 0; columns < P::columns / 8; ++columns) {
     const float4 two = *reinterpret_cast<const float4*>(scales + columns * 8);
-    const float factors[2][2] = {{two.x * first, two.y * second}, {two.z * first, two.w * second}};
+    const float factors[2][2] = {{two.x * own.x, two.y * own.y}, {two.z * own.x, two.w * own.y}};
     const float* shifts = biases + columns / kRunPairs * (4 * P::channel_run) + columns % kRunPairs * 2;
 #pragma unroll
     for (int i = 0; i < 4 * kPhases * kTiles; ++i) {
@@ -212,14 +205,14 @@ __device__ __forceinline__ void rescale(Sums (&sums)[kSums][kTiles], Held& held,
   held.total = min(held.total, exponent);
 }
 
-// Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as
-// those of terms enough are, or without totals brought to that scale.
+// Before a stage's products: puts away sums of terms enough, or where any image of x has another scale than in them.
+//
+// Without totals these are brought to that scale.
 __device__ __forceinline__ void choose_scale(Sums (&sums)[kSums][kTiles], Held& held, const unsigned char* stage,
                                              int image) {
   const int own = threadIdx.x % P::tile_n;  // image of the lane
   const int exponent = kSplitsRead
-                           ? next_exponent(largest_found(reinterpret_cast<const float*>(stage + kLargestOffset), own),
-                                           held.exponent, held.rows == 0)
+                           ? next_exponent(largest_found(stage + kLargestOffset, own), held.exponent, held.rows == 0)
                            : reinterpret_cast<const int*>(stage + kExponentsOffset)[own];
   if (kChunks > 1 || kHasTotals) {
     const bool fits = (!kHasTotals || held.rows < kRowsTogether) && exponent == held.exponent;
@@ -293,45 +286,50 @@ __host__ __device__ constexpr bool are_uniform() {
 constexpr bool kUniform = are_uniform();
 constexpr int kTapRowBytes = P::kernel_w / kMerged * kSteps * kProductBytes;
 
-// The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the
-// first of a phase begin its sums, where `later` is 0.
+// The products of taps that read the row-th of these. In the first row a phase's first begin its sums if not `later`.
 __device__ __forceinline__ void multiply_taps(Sums (&sums)[kSums][kTiles], const Run& run, unsigned long long weights,
                                               const int row, int later, bool high) {
   const int used = kSteps == 1 ? row : row % kUsedRows;
-  // Descriptors count pieces of 16 bytes.
   const int step_bytes = kSteps == 1 ? 0 : row / kUsedRows * kProductBytes;
   if (kUniform && kUsedRows > 1) {
-    weights += ((kUsedRows - 1 - used) * kTapRowBytes + step_bytes) / 16;
+    weights += ((kUsedRows - 1 - used) * kTapRowBytes + step_bytes) / 16;  // descriptors count pieces of 16 bytes
   } else if (kSplitsStaged && kSteps > 1) {
     weights += step_bytes / 16;
   }
   CONVTGEN_UNROLL
-  for (int kh = 0; kh < (kUniform ? 1 : kBlockTapRows); ++kh) {
-    if (kUniform || kUsedRows == 1 || used == used_before(offset_of_row(kh))) {
-      const bool may_begin = !kClears && (P::add_rows > 0 || kUniform || is_first(kh, 0));
-      const int begun = !may_begin ? 1 : P::add_rows > 0 || (kUniform ? row == 0 : row < kUsedRows) ? later : 1;
-      if (P::stride_w == 1 && P::kernel_w > 2) {
+  for (int read = 0; read < (kUniform ? 1 : kUsedRows); ++read) {
+    if (kUniform || kUsedRows == 1 || used == read) {
+      CONVTGEN_UNROLL
+      for (int kh = 0; kh < (kUniform ? 1 : kBlockTapRows); ++kh) {
+        if (kUniform || used_before(offset_of_row(kh)) == read) {
+          const bool may_begin = !kClears && (P::add_rows > 0 || kUniform || is_first(kh, 0));
+          const int begun =
+              may_begin && (P::add_rows > 0 || (kUniform ? row == 0 : kSteps == 1 || row < kUsedRows)) ? later : 1;
+          if (P::stride_w == 1 && P::kernel_w > 2) {
 #pragma unroll
-        for (int kw = 0; kw < P::kernel_w; ++kw) {
-          multiply_part(sums, sums_of_row(kh), run, shift_of_tap(0) - kw * P::dilation_w,
-                        moved(weights, operand_of_tap(kh, 0, 0) + kw * (kSteps * kProductBytes)), kw == 0 ? begun : 1,
-                        high);
-        }
-      } else {
-        CONVTGEN_UNROLL
-        for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-          multiply_part(sums, sums_of_row(kh) + sums_of_column(kw), run, shift_of_tap(kw),
-                        moved(weights, operand_of_tap(kh, kw, 0)), is_first_of_row(kw) ? begun : 1,
-                        high);  // tap {kw} of a row
+            for (int kw = 0; kw < P::kernel_w; ++kw) {
+              multiply_part(sums, sums_of_row(kh), run, shift_of_tap(0) - kw * P::dilation_w,
+                            moved(weights, operand_of_tap(kh, 0, 0) + kw * (kSteps * kProductBytes)),
+                            kw == 0 ? begun : 1, high);
+            }
+          } else {
+            CONVTGEN_UNROLL
+            for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
+              multiply_part(sums, sums_of_row(kh) + sums_of_column(kw), run, shift_of_tap(kw),
+                            moved(weights, operand_of_tap(kh, kw, 0)), is_first_of_row(kw) ? begun : 1,
+                            high);  // tap {kw} of a row
+            }
+          }
         }
       }
     }
   }
 }
 
-// All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.
-// With resident weights it says at `empty` that the stage has been read; else at `previous` that the stage before has
-// been, as soon as its products are done, unless the chunk is the `first` of a tile.
+// All products of one chunk, into the sums of those before. `rows` is the thread's first position in the stage. This is
+// given back at `empty`; or the one before at `previous`, when its products are done, if this isn't a tile's `first`.
+//
+// With resident weights a stage is given back as soon as it has been read.
 __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run (&runs)[2], Held& held,
                                                const unsigned int* rows, const unsigned char* weights, int image,
                                                bool first, unsigned long long* empty, unsigned long long* previous,
@@ -360,8 +358,8 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
       wgmma_fence();
       multiply_taps(sums, runs[0], operands, row, later, false);
       wgmma_commit();
-      if (!P::resident && !kAllDone && row == 0) {  // before loads that it needn't wait for
-        wgmma_wait(1);
+      if (!P::resident && !kAllDone && row == 0) {
+        wgmma_wait(1);  // before loads that it needn't wait for
         release(previous, !first);
       }
     }

@@ -112,9 +112,9 @@ __device__ inline int depth_of(int lane, int i) {
   return lane / kBlockTaps + (kHeldDepths == 1 ? 0 : i / 16 * kDepthLanes);
 }
 
-// Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
-// input channels, tap and step the two columns of a B operand.
+// Puts the weights where products look for them: by block, chunk, tap and step, the two columns of a B operand.
 //
+// A block is of output channels and phase rows, a chunk of input channels.
 // What a consumer reads of x in one piece goes to one thread, so with channels last a product's depth is another order
 // of them. f32x3: threads read all depths at once; those that are left over do what others do. Blocks that read the
 // same sectors follow one another.
@@ -148,8 +148,8 @@ extern "C" __global__ void __launch_bounds__(256)
           most = larger_finite(most, values[i]);
         }
       }
-      for (int lanes = 16; lanes >= kPackColumns; lanes /= 2) {
-        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, lanes));
+      for (int mask = 16; mask >= kPackColumns; mask /= 2) {
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
       }
       float* found = reinterpret_cast<float*>(to + kFoundOffset) + n * 8;  // by each warp
       if (threadIdx.x % 32 / kPackColumns == 0) {

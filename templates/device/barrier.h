@@ -34,9 +34,8 @@ __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
 }
 
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
-__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
-               : "memory");
+__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
 }
 
 // Adds `bytes` to what the current phase expects, without arriving.

@@ -30,9 +30,12 @@ __device__ __forceinline__ float power_of_two(int exponent) {
   return __int_as_float((exponent + 127) * (1 << 23));
 }
 
-// x * 2^e: in two factors, since 2^e may be no float.
+// Two factors that make 2^e, which may be no float.
+__device__ __forceinline__ float2 factors_of(int e) {
+  return {power_of_two(e / 2), power_of_two(e - e / 2)};
+}
 __device__ __forceinline__ float scaled_by(float x, int e) {
-  return x * power_of_two(e / 2) * power_of_two(e - e / 2);
+  return x * factors_of(e).x * factors_of(e).y;
 }
 
 // Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.

@@ -22,6 +22,13 @@ __host__ __device__ constexpr int floor_mod(int a, int b) {
 __host__ __device__ constexpr int greatest_common_divisor(int a, int b) {
   return b == 0 ? a : greatest_common_divisor(b, a % b);
 }
+// The numbers of the lowest and the highest bit, from 0, of bits that aren't all 0.
+__host__ __device__ constexpr int lowest_bit(unsigned int bits) {
+  return bits % 2 == 1 ? 0 : 1 + lowest_bit(bits / 2);
+}
+__host__ __device__ constexpr int highest_bit(unsigned int bits) {
+  return bits < 2 ? 0 : 1 + highest_bit(bits / 2);
+}
 
 // Phases of an axis (generator/layer/phases.h): a tap makes the outputs of one phase, o = stride * m + phase, from the
 // input at m + offset.

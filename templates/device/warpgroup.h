@@ -57,10 +57,9 @@ __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
 // with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole
 // rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same
 // formula. base_offset is 0. The whole operand must lie in the block's shared memory.
-__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
-                                                               unsigned int stride, unsigned int swizzle) {
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-  return (shared_address(start) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
+  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
 
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.

@@ -256,7 +256,7 @@ TEST(Residual, PrimitivesArePrintedOnceForEachSetOfStaticArguments) {
     (do @8 (call setmaxnreg_increase (* P::n 32))))sexp");
   ASSERT_TRUE(source) << source.error().message;
   EXPECT_EQ(lines_with(source->text, {"#", "wgmma_m64n", "setmaxnreg_"}), R"(#ifndef CONVTGEN_HOST_DEVICE
-__device__ __forceinline__ void setmaxnreg_increase_96() {
+__device__ __forceinline__ void setmaxnreg_increase_96() { asm volatile("setmaxnreg.inc.sync.aligned.u32 96;"); }
 __device__ __forceinline__ void wgmma_m64n48k16_bf16_rs(float (&d)[24], const unsigned int (&a)[4], unsigned long long b,
 __device__ __forceinline__ void wgmma_m64n48k16_f16_rs(float (&d)[24], const unsigned int (&a)[4], unsigned long long b,
 __device__ __forceinline__ void wgmma_m64n8k8_tf32_rs(float (&d)[4], const unsigned int (&a)[4], unsigned long long b,

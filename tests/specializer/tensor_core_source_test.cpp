@@ -29,10 +29,8 @@ std::string text_of_file(const std::string& path) {
   return text.str();
 }
 
-// Sources are to be read. f32x3 has scales and totals besides.
-std::ptrdiff_t most_lines(const Problem& problem) {
-  return problem.layer.compute == Compute::kF32x3 ? 720 : 600;
-}
+// Sources are to be read.
+constexpr std::ptrdiff_t kMostLines = 600;
 
 // The template's own first: which plan is the layer's first depends on what was measured.
 Plan plan_of(std::string_view template_name, std::string_view layer) {
@@ -97,7 +95,7 @@ TEST_P(TensorCoreSource, StandsAloneAndIsOfReadableLength) {
   for (const char* rest : GetParam().others) {
     const std::string layer = std::string("conv_transpose2d 72 -> 40; ") + rest;
     const KernelSource source = source_of(GetParam().template_name, layer);
-    EXPECT_LT(std::ranges::count(source.text, '\n'), most_lines(problem_of(layer))) << rest;
+    EXPECT_LT(std::ranges::count(source.text, '\n'), kMostLines) << rest;
     for (const char* none : {"P::", "Parameters", "#include", "kHalo", "kJoined", "kMerged"}) {
       EXPECT_EQ(source.text.find(none), std::string::npos) << none << " in the source of " << rest;
     }
@@ -121,7 +119,8 @@ TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
   EXPECT_FALSE(std::ranges::any_of(source.parameters, [](const auto& each) { return each.name == "weight"; }));
 }
 
-// What is emitted for the layers that are measured: their first plans, and the first of each template.
+// What is emitted for the layers that are measured: their first plans. The first ones of other templates may be longer,
+// those of many taps: a source names each.
 class SourceLength : public ::testing::TestWithParam<std::pair<Dtype, Compute>> {};
 
 TEST_P(SourceLength, OfTheBenchmarksLayersIsReadable) {
@@ -136,13 +135,13 @@ TEST_P(SourceLength, OfTheBenchmarksLayersIsReadable) {
         std::vector<std::string> seen;
         const std::vector<Plan> plans = plan(problem).value();
         for (const Plan& each : plans) {
-          if (each.template_name == "direct" || std::ranges::count(seen, each.template_name) > 0) {
+          if (std::ranges::count(seen, each.template_name) > 0) {
             continue;
           }
           seen.push_back(each.template_name);
           const Result<KernelSource> source = specialize(problem, each);
           ASSERT_TRUE(source) << source.error().message;
-          EXPECT_LT(std::ranges::count(source->text, '\n'), most_lines(problem))
+          EXPECT_LT(std::ranges::count(source->text, '\n'), seen.size() == 1 ? kMostLines : 700)
               << named.name << ", " << name_of(layout) << ": " << each.template_name << ", " << each.summary;
         }
       }

@@ -1,5 +1,5 @@
 (program direct
-  (digest "a4b14cf4361013ea3f6d0a4bc0e1ddc40f373d015af028d042eaf293b5978a22")
+  (digest "5a44d7cc560c4415e8d39f21958160357e7332b5a715a100ac5289f628f14e86")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -53,7 +53,14 @@
     (argument int a)
     (argument int b)
     (return @1 (? (== b 0) a (call greatest_common_divisor b (% a b)))))
-  (function @28 constexpr int phase_of_tap
+  (function @26 constexpr int lowest_bit
+    (comment "The numbers of the lowest and the highest bit, from 0, of bits that aren't all 0.")
+    (argument "unsigned int" bits)
+    (return @1 (? (== (% bits 2) 1) 0 (+ 1 (call lowest_bit (/ bits 2))))))
+  (function @29 constexpr int highest_bit
+    (argument "unsigned int" bits)
+    (return @1 (? (< bits 2) 0 (+ 1 (call highest_bit (/ bits 2))))))
+  (function @35 constexpr int phase_of_tap
     (comment "Phases of an axis (generator/layer/phases.h): a tap makes the outputs of one phase, o = stride * m + phase, from the")
     (comment "input at m + offset.")
     (argument int k)
@@ -61,7 +68,7 @@
     (argument int padding)
     (argument int dilation)
     (return @1 (call floor_mod (- (* dilation k) padding) stride)))
-  (function @31 constexpr int offset_of_tap
+  (function @38 constexpr int offset_of_tap
     (argument int k)
     (argument int stride)
     (argument int padding)

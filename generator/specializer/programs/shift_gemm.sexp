@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "f14f7e45b575b7d2b8f59ffebdd75f5e4794ea92a33d6cd6a79869d364801cc0")
+  (digest "f288fc5ad62bca68aaf3e3405ac03547042bd267808fc06c680f8afff10d33a9")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -60,7 +60,14 @@
     (argument int a)
     (argument int b)
     (return @1 (? (== b 0) a (call greatest_common_divisor b (% a b)))))
-  (function @28 constexpr int phase_of_tap
+  (function @26 constexpr int lowest_bit
+    (comment "The numbers of the lowest and the highest bit, from 0, of bits that aren't all 0.")
+    (argument "unsigned int" bits)
+    (return @1 (? (== (% bits 2) 1) 0 (+ 1 (call lowest_bit (/ bits 2))))))
+  (function @29 constexpr int highest_bit
+    (argument "unsigned int" bits)
+    (return @1 (? (< bits 2) 0 (+ 1 (call highest_bit (/ bits 2))))))
+  (function @35 constexpr int phase_of_tap
     (comment "Phases of an axis (generator/layer/phases.h): a tap makes the outputs of one phase, o = stride * m + phase, from the")
     (comment "input at m + offset.")
     (argument int k)
@@ -68,7 +75,7 @@
     (argument int padding)
     (argument int dilation)
     (return @1 (call floor_mod (- (* dilation k) padding) stride)))
-  (function @31 constexpr int offset_of_tap
+  (function @38 constexpr int offset_of_tap
     (argument int k)
     (argument int stride)
     (argument int padding)
@@ -166,16 +173,16 @@
   (primitive @22 void mbarrier_invalidate (uses shared_address) "// Ends the barrier's life; its bytes may be used for something else then. Nothing may be waiting or under way.\n__device__ __forceinline__ void mbarrier_invalidate(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.inval.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
   (primitive @27 void fence_mbarrier_init (uses) "// Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.\n__device__ __forceinline__ void fence_mbarrier_init() {\n  asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}")
   (primitive @32 void mbarrier_arrive (uses shared_address) "// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).\n__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.arrive.shared.b64 _, [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
-  (primitive @37 void mbarrier_arrive_expect (uses shared_address) "// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.\n__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {\n  asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(shared_address(barrier)), \"r\"(bytes)\n               : \"memory\");\n}")
-  (primitive @46 void mbarrier_expect (uses shared_address) "// Adds `bytes` to what the current phase expects, without arriving.\n__device__ __forceinline__ void mbarrier_expect(unsigned long long* barrier, unsigned int bytes) {\n  asm volatile(\"mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;\" ::\"r\"(shared_address(barrier)), \"r\"(bytes)\n               : \"memory\");\n}")
-  (primitive @55 void mbarrier_arrive_remote (uses shared_address) "// Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.\n__device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {\n  asm volatile(\n      \"{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; \"\n      \"}\" ::\"r\"(shared_address(barrier)),\n      \"r\"(rank)\n      : \"memory\");\n}")
-  (primitive @66 bool mbarrier_test (uses shared_address) "// Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait.\n__device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  asm volatile(\"{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n               : \"=r\"(complete)\n               : \"r\"(shared_address(barrier)), \"r\"(parity)\n               : \"memory\");\n  return complete != 0;\n}")
-  (primitive @76 bool mbarrier_try_wait (uses shared_address) "// Whether the phase of this parity is complete; may wait a while, as long as the chip likes, before it says no.\n__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n               : \"=r\"(complete)\n               : \"r\"(shared_address(barrier)), \"r\"(parity)\n               : \"memory\");\n  return complete != 0;\n}")
-  (primitive @88 void mbarrier_wait (uses shared_address) "// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.\n__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {\n  for (unsigned int complete = 0; complete == 0;) {\n    asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n                 : \"=r\"(complete)\n                 : \"r\"(shared_address(barrier)), \"r\"(parity)\n                 : \"memory\");\n  }\n}")
-  (primitive @98 void mbarrier_poll (uses mbarrier_test) "// mbarrier_wait() for sm_80 and later: asks again and again.\n__device__ __forceinline__ void mbarrier_poll(unsigned long long* barrier, unsigned int parity) {\n  while (!mbarrier_test(barrier, parity)) {\n  }\n}")
-  (primitive @104 void mbarrier_wait_cluster (uses shared_address) "// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.\n__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\n        \"{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n        : \"=r\"(complete)\n        : \"r\"(shared_address(barrier)), \"r\"(parity)\n        : \"memory\");\n  } while (complete == 0);\n}")
-  (primitive @119 void named_barrier_sync (uses) "// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.\n__device__ __forceinline__ void named_barrier_sync(int id, int threads) {\n  asm volatile(\"barrier.sync.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
-  (primitive @124 void named_barrier_arrive (uses) "// Comes to barrier `id` without waiting; the `threads` of all who meet there must be equal.\n__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {\n  asm volatile(\"barrier.arrive.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
+  (primitive @37 void mbarrier_arrive_expect (uses shared_address) "// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.\n__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {\n  asm volatile(\"mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;\" ::\"r\"(shared_address(at)), \"r\"(bytes) : \"memory\");\n}")
+  (primitive @45 void mbarrier_expect (uses shared_address) "// Adds `bytes` to what the current phase expects, without arriving.\n__device__ __forceinline__ void mbarrier_expect(unsigned long long* barrier, unsigned int bytes) {\n  asm volatile(\"mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;\" ::\"r\"(shared_address(barrier)), \"r\"(bytes)\n               : \"memory\");\n}")
+  (primitive @54 void mbarrier_arrive_remote (uses shared_address) "// Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.\n__device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {\n  asm volatile(\n      \"{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; \"\n      \"}\" ::\"r\"(shared_address(barrier)),\n      \"r\"(rank)\n      : \"memory\");\n}")
+  (primitive @65 bool mbarrier_test (uses shared_address) "// Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait.\n__device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  asm volatile(\"{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n               : \"=r\"(complete)\n               : \"r\"(shared_address(barrier)), \"r\"(parity)\n               : \"memory\");\n  return complete != 0;\n}")
+  (primitive @75 bool mbarrier_try_wait (uses shared_address) "// Whether the phase of this parity is complete; may wait a while, as long as the chip likes, before it says no.\n__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n               : \"=r\"(complete)\n               : \"r\"(shared_address(barrier)), \"r\"(parity)\n               : \"memory\");\n  return complete != 0;\n}")
+  (primitive @87 void mbarrier_wait (uses shared_address) "// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.\n__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {\n  for (unsigned int complete = 0; complete == 0;) {\n    asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n                 : \"=r\"(complete)\n                 : \"r\"(shared_address(barrier)), \"r\"(parity)\n                 : \"memory\");\n  }\n}")
+  (primitive @97 void mbarrier_poll (uses mbarrier_test) "// mbarrier_wait() for sm_80 and later: asks again and again.\n__device__ __forceinline__ void mbarrier_poll(unsigned long long* barrier, unsigned int parity) {\n  while (!mbarrier_test(barrier, parity)) {\n  }\n}")
+  (primitive @103 void mbarrier_wait_cluster (uses shared_address) "// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.\n__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\n        \"{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n        : \"=r\"(complete)\n        : \"r\"(shared_address(barrier)), \"r\"(parity)\n        : \"memory\");\n  } while (complete == 0);\n}")
+  (primitive @118 void named_barrier_sync (uses) "// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.\n__device__ __forceinline__ void named_barrier_sync(int id, int threads) {\n  asm volatile(\"barrier.sync.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
+  (primitive @123 void named_barrier_arrive (uses) "// Comes to barrier `id` without waiting; the `threads` of all who meet there must be equal.\n__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {\n  asm volatile(\"barrier.arrive.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
   (file "device/cluster.h")
   (primitive @9 "unsigned int" cluster_rank (uses) "// This block's number in its cluster.\n__device__ __forceinline__ unsigned int cluster_rank() {\n  unsigned int rank;\n  asm(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\n  return rank;\n}")
   (primitive @16 "unsigned int" cluster_size (uses) "// How many blocks the cluster has.\n__device__ __forceinline__ unsigned int cluster_size() {\n  unsigned int size;\n  asm(\"mov.u32 %0, %%cluster_nctarank;\" : \"=r\"(size));\n  return size;\n}")
@@ -338,23 +345,27 @@
     (attributes "__forceinline__")
     (argument int exponent)
     (return @1 (call __int_as_float (* (+ exponent 127) (<< 1 23)))))
-  (function @34 device float scaled_by
-    (comment "x * 2^e: in two factors, since 2^e may be no float.")
+  (function @34 device float2 factors_of
+    (comment "Two factors that make 2^e, which may be no float.")
+    (attributes "__forceinline__")
+    (argument int e)
+    (return @1 (init (call power_of_two (/ e 2)) (call power_of_two (- e (/ e 2))))))
+  (function @37 device float scaled_by
     (attributes "__forceinline__")
     (argument float x)
     (argument int e)
-    (return @1 (* (* x (call power_of_two (/ e 2))) (call power_of_two (- e (/ e 2))))))
-  (record @39 SplitPair
+    (return @1 (* (* x (. (call factors_of e) x)) (. (call factors_of e) y))))
+  (record @42 SplitPair
     (comment "Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.")
     (field "unsigned int" high)
     (field "unsigned int" low))
-  (function @43 device "unsigned int" low_parts
+  (function @46 device "unsigned int" low_parts
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
     (argument "unsigned int" high)
     (return @1 (call floats_to_half2 (call fmaf (call half_to_float (static_cast "unsigned short" (& high 65535u))) (- kLowScale) (* a kLowScale)) (call fmaf (call half_to_float (static_cast "unsigned short" (>> high 16))) (- kLowScale) (* b kLowScale)))))
-  (function @48 device SplitPair split_pair
+  (function @51 device SplitPair split_pair
     (comment "With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.")
     (attributes "__forceinline__")
     (argument float a)
@@ -367,7 +378,7 @@
         (do @3 (|= high (? (&& (!= a 0) (== (& high 32767u) 0)) 1u 0u)))
         (do @4 (|= high (? (&& (!= b 0) (== (& high 2147418112u) 0)) 65536u 0u)))))
     (return @6 (init high (call low_parts (* a scale) (* b scale) high))))
-  (function @57 device bool is_finite
+  (function @60 device bool is_finite
     (attributes "__forceinline__")
     (argument float value)
     (return @1 (<= (call fabsf value) 3.4028235e+38f)))
@@ -402,8 +413,8 @@
   (primitive @26 void wgmma_wait (uses) "// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.\n__device__ __forceinline__ void wgmma_wait(int pending) {\n  if (pending == 0) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n  }\n  if (pending == 1) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\n  }\n}")
   (primitive @38 void wgmma_pin (uses) "// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.\n__device__ __forceinline__ void wgmma_pin(float& value) {\n  asm volatile(\"\" : \"+f\"(value)::\"memory\");\n}")
   (primitive @43 void wgmma_pin_operand (uses) "// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.\n__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {\n  asm volatile(\"\" : \"+r\"(word)::\"memory\");\n}")
-  (primitive @60 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,\n                                                               unsigned int stride, unsigned int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(start) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
-  (primitive @67 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
+  (primitive @60 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
+  (primitive @66 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "shift_gemm.cu")
   (alias @33 Element P::Element)
   (constant @35 int kConsumers 256)
@@ -568,23 +579,25 @@
         (do @4 (|= taken (<< 1u (% (+ (* 2 tile) (call shift_of_tap kw)) 32))))))
     (return @7 taken))
   (constant @77 "unsigned int" kTaken (call taken_operands))
-  (constant @78 bool kAllTaken (== kTaken (- (<< 1u (% (- kRun 1) 32)) 1)))
-  (function @81 device bool is_taken
+  (constant @78 int kFirstTaken (call lowest_bit kTaken))
+  (constant @79 int kTakenEnd (+ (call highest_bit kTaken) 1))
+  (constant @80 bool kTakenTogether (== kTaken (- (<< 1u (% kTakenEnd 32)) (<< 1u (% kFirstTaken 32)))))
+  (function @82 device bool is_taken
     (comment "Whether some tap takes the operand whose first position is this one of a run.")
-    (attributes "__forceinline__")
+    (attributes "inline")
     (argument int place)
     (return @1 (!= (& (>> kTaken place) 1u) 0)))
-  (function @85 constexpr int operand_of_tap
+  (function @86 constexpr int operand_of_tap
     (argument int kh)
     (argument int kw)
     (argument int step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
-  (constant @90 int kStepPitch (? P::channels_last kDepth (* kDepth kChannelPitch)))
-  (function @91 constexpr int staged_row
+  (constant @91 int kStepPitch (? P::channels_last kDepth (* kDepth kChannelPitch)))
+  (function @92 constexpr int staged_row
     (argument int step)
     (argument int offset)
     (return @1 (? (&& P::channels_last P::bulk) (+ (* (* offset (/ kRowPitch P::run)) kRunPitch) (* step kDepth)) (? P::channels_last (+ (* (+ (* offset kRowPitch) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kRowPitch)) kRunStart)))))
-  (function @98 constexpr bool has_taps
+  (function @99 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -594,13 +607,13 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @110 constexpr bool all_have_taps
+  (function @111 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @117 bool kAllHaveTaps (call all_have_taps))
-  (function @120 device "unsigned long long" moved
+  (constant @118 bool kAllHaveTaps (call all_have_taps))
+  (function @121 device "unsigned long long" moved
     (comment "The descriptor with its start moved by `bytes`, a multiple of 16.")
     (attributes "inline")
     (argument "unsigned long long" descriptor)
@@ -707,8 +720,7 @@
     (argument int i)
     (return @1 (+ (/ lane kBlockTaps) (? (== kHeldDepths 1) 0 (* (/ i 16) kDepthLanes)))))
   (function @121 kernel void pack_weights
-    (comment "Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of")
-    (comment "input channels, tap and step the two columns of a B operand.")
+    (comment "Puts the weights where products look for them: by block, chunk, tap and step, the two columns of a B operand.")
     (launch_bounds 256)
     (argument (restrict (pointer (const Element))) weight)
     (argument (restrict (pointer "unsigned char")) packed)
@@ -733,8 +745,8 @@
             (for @20 (pragma "unroll") (declare @20 int i 0) (< i (* kHeldDepths 16)) (++ i)
               (do @21 (= (at values i) (call weight_in_column from (+ (* (? kAllLanes (call depth_of (+ lane (* turn kPackLanes)) i) (% (call depth_of (+ lane (* turn kPackLanes)) i) kDepths)) kDepth) (? (== kHeldDepths 1) i (% i 16))) co (call place_of_tap (% (+ lane (* turn kPackLanes)) kBlockTaps) index))))
               (do @27 (= most (call larger_finite most (at values i))))))
-          (for @30 plain (declare @30 int lanes 16) (>= lanes kPackColumns) (/= lanes 2)
-            (do @31 (= most (call fmaxf most (call __shfl_xor_sync 4294967295u most lanes)))))
+          (for @30 plain (declare @30 int mask 16) (>= mask kPackColumns) (/= mask 2)
+            (do @31 (= most (call fmaxf most (call __shfl_xor_sync 4294967295u most mask)))))
           (declare @33 (pointer float) found (+ (reinterpret_cast (pointer float) (+ to kFoundOffset)) (* n 8))
             (trail "by each warp"))
           (if @34 (== (/ (% (. threadIdx x) 32) kPackColumns) 0)
@@ -827,29 +839,8 @@
   (constant @58 int kOwnPixels (call ceil_div kPlane kAtOnce))
   (constant @59 bool kKept (&& (&& (&& (&& (&& P::channels_last (! P::bulk)) (<= kOwnPixels 8)) (>= P::height 0)) (>= P::width 0)) (<= (* (* (static_cast "long long" P::tile_n) P::height) P::width) 2147483647)))
   (alias @61 Pixels (array int (? kKept kOwnPixels 1)))
-  (function @62 device void find_pixels
-    (attributes "__forceinline__")
-    (argument (reference Pixels) pixels)
-    (argument int first_row)
-    (argument int first_column)
-    (argument int thread)
-    (argument int images)
-    (argument (const int) in_h)
-    (argument (const int) in_w)
-    (for @3 (pragma "unroll") (declare @3 int j 0) (< j (? kKept kOwnPixels 0)) (++ j)
-      (do @4 (= (at pixels j) (static_cast int (call find_pixel (+ (/ thread kCopies) (* j kAtOnce)) first_row first_column images in_h in_w))))))
-  (function @72 device void copy_pixel
-    (comment "Asks for a chunk of a pixel's channels, `left` of them; none where its place is -1.")
-    (attributes "__forceinline__")
-    (argument (pointer Element) to)
-    (argument (restrict (pointer (const Element))) x)
-    (argument "long long" place)
-    (argument int channel)
-    (argument int left)
-    (declare @2 (const bool) exists (&& (>= place 0) (> left 0)))
-    (do @3 (call copy to (? exists (+ (+ x (* place kInChannels)) channel) x) (? exists (* left kBytes) 0))))
-  (function @79 device void stage_pixels
-    (comment "The same as stage_channels(), with channels last.")
+  (function @64 device void stage_pixels
+    (comment "Asks for a chunk of the pixels' channels; zeros where a pixel's place is -1, and where channels end.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
     (argument (restrict (pointer (const Element))) x)
@@ -867,12 +858,14 @@
       (then
         (for @7 (pragma "unroll") (declare @7 int j 0) (< j kOwnPixels) (++ j)
           (declare @8 (const int) pixel (+ (/ thread kCopies) (* j kAtOnce)))
-          (if @9 (|| (== (% kPlane kAtOnce) 0) (< pixel kPlane))
+          (declare @9 (const "long long") place (at pixels j))
+          (if @10 (|| (== (% kPlane kAtOnce) 0) (< pixel kPlane))
             (then
-              (do @10 (call copy_pixel (+ (+ to (* pixel kPixelPitch)) own) x (at pixels j) (+ first_channel own) left))))))
+              (do @11 (call copy (+ (+ to (* pixel kPixelPitch)) own) (? (&& (>= place 0) (> left 0)) (+ (+ (+ x (* place kInChannels)) first_channel) own) x) (? (&& (>= place 0) (> left 0)) (* left kBytes) 0)))))))
       (else
-        (for @14 plain (declare @14 int pixel (/ thread kCopies)) (< pixel kPlane) (+= pixel kAtOnce)
-          (do @15 (call copy_pixel (+ (+ to (* pixel kPixelPitch)) own) x (call find_pixel pixel first_row first_column images in_h in_w) (+ first_channel own) left))))))
+        (for @16 plain (declare @16 int pixel (/ thread kCopies)) (< pixel kPlane) (+= pixel kAtOnce)
+          (declare @17 (const "long long") place (call find_pixel pixel first_row first_column images in_h in_w))
+          (do @18 (call copy (+ (+ to (* pixel kPixelPitch)) own) (? (&& (>= place 0) (> left 0)) (+ (+ (+ x (* place kInChannels)) first_channel) own) x) (? (&& (>= place 0) (> left 0)) (* left kBytes) 0)))))))
   (file "shift_gemm.pixels.h")
   (constant @6 int kPiecePixels (? (== P::chunk kInChannels) P::run 1))
   (constant @7 int kPieceCount (/ kPlane kPiecePixels))
@@ -951,15 +944,16 @@
   (constant @29 int kRounds (call ceil_div P::chunk kRowChannels))
   (constant @30 bool kWholeRounds (&& (== (% P::in_channels P::chunk) 0) (== (% P::chunk kRowChannels) 0)))
   (constant @31 bool kHasSpare (< (* kRowChannels kImageRows) kRowArrivals))
-  (record @34 Copy
-    (comment "What a producer copies in the first of its channels.")
-    (field int channel (trail "its first"))
-    (field (pointer (const Element)) from (trail "in the chunk that comes next"))
-    (field int to (trail "elements behind the stage's first"))
-    (field int bytes (trail "0: nothing of the row is in the image"))
-    (field bool at_end (trail "of x: in some channel a piece of the row may not be x's alone"))
-    (field int rows (trail "of a warp that has several")))
-  (function @46 device Copy find_copy
+  (record @37 Copy
+    (comment "What a producer copies in its first channel: `from` in the next chunk, `to` so far into a stage, `bytes` (0: none of")
+    (comment "the row is in the image), of `rows` where a warp has several.")
+    (field int channel)
+    (field (pointer (const Element)) from)
+    (field int to)
+    (field int bytes)
+    (field bool at_end)
+    (field int rows))
+  (function @49 device Copy find_copy
     (comment "Finds the copies of a tile of the producer, or the warp, of this number.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) x)
@@ -987,9 +981,9 @@
     (declare @17 (const int) tail (? kSkewed (* (/ (+ (+ skew end) (- kPiece 1)) kPiece) kPiece) end))
     (declare @18 (const bool) is_copied (&& (&& (&& (&& (|| (! kHasSpare) (< channel kRowChannels)) (|| (== P::tile_n 1) (< (+ first_image image) batch))) (>= iy 0)) (< iy in_h)) (< begin end)))
     (declare @20 (const bool) at_end (&& (&& kSkewed is_copied) (|| (< (+ start begin) (- kPiece 1)) (> (+ (+ (+ start (* (- kInChannels 1) plane)) end) (- kPiece 1)) (* (* (static_cast "long long" batch) kInChannels) plane)))))
-    (declare @23 (const int) rows (? (== kWarpRows 1) 1 (call max 0 (/ (+ (- (call min (+ first_row kStagedRows) in_h) iy) (- kRowWarps 1)) kRowWarps))))
-    (return @24 (init channel (+ x (+ (+ (- start skew) head) (* (+ first_channel channel) plane))) (+ (+ (* channel kChannelPitch) (* (+ (+ (* image kStagedRows) row) (* kRowWarps above)) kRowPitch)) head) (? is_copied (* (- tail head) kBytes) 0) at_end rows)))
-  (function @80 device void copy_end_rows
+    (declare @23 (const int) rows (? (== kWarpRows 1) 1 (? is_copied (/ (+ (- (call min (+ first_row kStagedRows) in_h) iy) (- kRowWarps 1)) kRowWarps) 0)))
+    (return @26 (init channel (+ x (+ (+ (- start skew) head) (* (+ first_channel channel) plane))) (+ (+ (* channel kChannelPitch) (* (+ (+ (* image kStagedRows) row) (* kRowWarps above)) kRowPitch)) head) (? is_copied (* (- tail head) kBytes) 0) at_end rows)))
+  (function @85 device void copy_end_rows
     (comment "The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`: of the pieces that are")
     (comment "not x's alone the thread brings what is of x, and zeros for the rest.")
     (attributes "__forceinline__")
@@ -1016,7 +1010,7 @@
     (do @19 (call fence_proxy_async)
       (trail "the next bulk copies to these places come behind it"))
     (do @20 (call mbarrier_arrive full)))
-  (function @106 device void copy_rows
+  (function @111 device void copy_rows
     (comment "Asks for a producer's copies of a chunk, of which the layer has so many `channels`.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -1027,24 +1021,15 @@
     (argument (const int) in_w)
     (declare @2 (const int) own (? kWholeRounds kRounds (/ (call max 0 (+ (- channels (. copy channel)) (- kRowChannels 1))) kRowChannels)))
     (do @3 (call mbarrier_arrive_expect full (* (* own (? (== kWarpRows 1) 1 (. copy rows))) (. copy bytes))))
-    (if @4 (!= (. copy bytes) 0)
+    (if @4 (|| (> kWarpRows 1) (!= (. copy bytes) 0))
       (then
         (for @6 (pragma "unroll 1") (declare @6 int row 0) (< row (? (== kWarpRows 1) 1 (. copy rows))) (++ row)
           (for @8 (pragma "unroll 16") (declare @8 int round 0) (< round kRounds) (++ round)
             (if @9 (|| kWholeRounds (< (+ (. copy channel) (* round kRowChannels)) channels))
               (then
                 (do @10 (call bulk_load (+ (+ to (. copy to)) (+ (* (* row kRowWarps) kRowPitch) (* (* round kRowChannels) kChannelPitch))) (+ (. copy from) (+ (* (* row kRowWarps) in_w) (* (* round kRowChannels) plane))) (. copy bytes) full)))))))))
-  (function @125 device bool has_gaps
-    (comment "Whether a tile's stages have places that must be zero where no copy writes.")
-    (attributes "__forceinline__")
-    (argument int first_row)
-    (argument int first_column)
-    (argument int images)
-    (argument (const int) in_h)
-    (argument (const int) in_w)
-    (return @1 (|| (|| (|| (< first_row 0) (> (+ first_row kStagedRows) in_h)) (&& (> P::tile_n 1) (< images P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w))))))
-  (function @131 device void clear_gaps
-    (comment "Writes zeros to these places, and to those of channels that the layer lacks.")
+  (function @132 device void clear_gaps
+    (comment "Writes zeros where a stage has no row or column of the image, or no channel of the layer: no copy writes there.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
     (argument int channels)
@@ -1132,21 +1117,21 @@
       (do @47 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
       (do @48 (= (at (at run i) 2) (at (at words 1) i)))
       (do @49 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
-  (file "shift_gemm.cu")
-  (constant @214 int kTileSums (/ (* kTiles kProductColumns) 2))
-  (function @216 device (reference float) sum_at
+  (file "shift_gemm.products.h")
+  (constant @5 int kTileSums (/ (* kTiles kProductColumns) 2))
+  (function @7 device (reference float) sum_at
     (comment "The i-th of a thread's sums.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument int i)
     (return @1 (at (at (at sums (/ i kTileSums)) (% (/ i (/ kProductColumns 2)) kTiles)) (% i (/ kProductColumns 2)))))
-  (function @221 device void pin
+  (function @12 device void pin
     (comment "Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
       (do @3 (call wgmma_pin (call sum_at sums i)))))
-  (function @229 device void release
+  (function @20 device void release
     (comment "Says for a warp that it has read or filled a stage, if that is so.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
@@ -1155,7 +1140,7 @@
     (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive barrier)))))
-  (function @237 device void multiply_tap
+  (function @28 device void multiply_tap
     (comment "A tap's products, for all tiles: the first of their sums where `accumulate` is 0.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1166,7 +1151,7 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kTiles) (++ tile)
       (do @4 (call wgmma_rs P::type kWgmmaMajorK (at (at sums part) tile) (at run (+ (* 2 tile) shift)) weights accumulate))))
-  (function @247 device void multiply_chunk
+  (function @38 device void multiply_chunk
     (comment "All products of one chunk, from the thread's first position in the staged input on. In a tile's first chunk `later`")
     (comment "is 0; in others the stage of `previous` is free as soon as its products are done.")
     (attributes "__forceinline__")
@@ -1200,15 +1185,13 @@
             (if @29 (&& (&& (! P::resident) (== (call used_before offset) 0)) (== step 0))
               (then
                 (do @30 (call release previous (== later 1))))))))))
-  (function @285 device void next_stage
+  (function @76 device void next_stage
     (comment "Goes on to the next stage.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
     (argument (reference "unsigned int") parity)
-    (if @1 (== (++ stage) P::stages)
-      (then
-        (do @2 (= stage 0))
-        (do @3 (^= parity 1)))))
+    (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
+    (do @2 (^= parity (? (== stage 0) 1 0))))
   (file "shift_gemm.store.h")
   (constant @6 bool kShifts (&& P::has_bias (! (&& P::split kAllHaveTaps))))
   (function @9 device float finish
@@ -1239,7 +1222,13 @@
         (for @3 (pragma "unroll") (declare @3 int i 0) (< i (/ kStoredColumns 4)) (++ i)
           (declare @4 (const int) channel (call own_channel co i))
           (do @5 (= (at shifts i) (? (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels)) (call widen (at bias channel)) 0)))))))
-  (function @38 device void store_tile
+  (function @35 device int phase_at
+    (comment "The phase of an output in one of the phase rows.")
+    (attributes "inline")
+    (argument int row)
+    (argument int output)
+    (return @1 (+ (* row P::stride_w) (% output P::stride_w))))
+  (function @43 device void store_tile
     (comment "Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.")
     (attributes "__forceinline__")
     (argument (reference (array (array (const Sums) kTiles) kSums)) sums)
@@ -1284,11 +1273,9 @@
                         (then
                           (declare @48 (array float P::store) values)
                           (for @50 (pragma "unroll") (declare @50 int v 0) (< v P::store) (++ v)
-                            (declare @51 (const int) position (/ (+ first v) P::stride_w))
-                            (declare @52 (const int) phase (+ (* row P::stride_w) (% (+ first v) P::stride_w)))
-                            (do @53 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps phase)) (at (at (at sums (/ phase kMerged)) (/ position 2)) (+ (+ (+ (* (% phase kMerged) (/ P::columns 2)) (* (/ i 2) 4)) (* (% position 2) 2)) (% i 2))) 0) (? kShifts (at shifts i) 0)))))
-                          (do @59 (call store_together (+ to (? P::split first ox)) values))))))))))))))
-  (function @110 device void put_outputs
+                            (do @51 (= (at values v) (call finish (? (|| kAllHaveTaps (call has_taps (call phase_at row (+ first v)))) (at (at (at sums (/ (call phase_at row (+ first v)) kMerged)) (/ (/ (+ first v) P::stride_w) 2)) (+ (+ (+ (* (% (call phase_at row (+ first v)) kMerged) (/ P::columns 2)) (* (/ i 2) 4)) (* (% (/ (+ first v) P::stride_w) 2) 2)) (% i 2))) 0) (? kShifts (at shifts i) 0)))))
+                          (do @58 (call store_together (+ to (? P::split first ox)) values))))))))))))))
+  (function @114 device void put_outputs
     (comment "Puts a thread's outputs of one row, of a phase row and of two channels from its i-th on, to the exchange.")
     (attributes "__forceinline__")
     (argument (reference (array (array (const Sums) kTiles) kSums)) sums)
@@ -1310,7 +1297,7 @@
             (do @20 (= (* (reinterpret_cast (pointer float2) (+ place v))) (call make_float2 (at values v) (at values (+ v 1))))))
           (else
             (do @22 (= (* (reinterpret_cast (pointer "unsigned int") (+ place v))) (call pair (at values v) (at values (+ v 1))))))))))
-  (function @141 device void store_exchanged
+  (function @145 device void store_exchanged
     (comment "Stores a warp's outputs through the exchange, eight channels at a time: adjacent lanes store adjacent pieces.")
     (attributes "__forceinline__")
     (argument (reference (array (array (const Sums) kTiles) kSums)) sums)
@@ -1350,25 +1337,18 @@
   (file "shift_gemm.scales.h")
   (constant @5 int kProducerWarps (/ kProducers 32))
   (constant @6 bool kByImages (>= P::tile_n kProducerWarps))
-  (function @9 device float largest_found
-    (comment "The largest magnitude in a stage's part of an image, of what the producer warps found.")
+  (function @9 device float largest_of
+    (comment "The largest magnitude of what producer warps found in an image's part of a stage: each has looked for it in its own.")
     (attributes "__forceinline__")
-    (argument (pointer (const float)) found)
+    (argument (reference (const float4)) four)
+    (return @1 (call fmaxf (call fmaxf (. four x) (. four y)) (call fmaxf (. four z) (. four w)))))
+  (function @12 device float largest_found
+    (attributes "inline")
+    (argument (pointer (const "unsigned char")) found)
     (argument int image)
-    (if @1 (&& (== kProducerWarps 4) (! kByImages))
-      (then
-        (declare @2 (const float4) four (* (reinterpret_cast (pointer (const float4)) (+ found (* image kProducerWarps)))))
-        (return @3 (call fmaxf (call fmaxf (. four x) (. four y)) (call fmaxf (. four z) (. four w))))))
-    (declare @5 float largest (? kByImages (at found image) 0))
-    (if @6 (! kByImages)
-      (then
-        (for @8 (pragma "unroll") (declare @8 int warp 0) (< warp kProducerWarps) (+= warp 4)
-          (declare @9 (const float4) four (* (reinterpret_cast (pointer (const float4)) (+ (+ found (* image kProducerWarps)) warp))))
-          (do @10 (= largest (call fmaxf largest (call fmaxf (call fmaxf (. four x) (. four y)) (call fmaxf (. four z) (. four w)))))))))
-    (return @13 largest))
-  (function @27 device int next_exponent
-    (comment "x keeps the scale that it had, if that brings the largest magnitude to at least 2^13 and not beyond what f16 has, or")
-    (comment "there is none; unless it `begins`. What f16 rounds up to the next power of two counts as that.")
+    (return @1 (? kByImages (at (reinterpret_cast (pointer (const float)) found) image) (? (== kProducerWarps 4) (call largest_of (at (reinterpret_cast (pointer (const float4)) found) image)) (call fmaxf (call largest_of (at (reinterpret_cast (pointer (const float4)) found) (* image 2))) (call largest_of (at (reinterpret_cast (pointer (const float4)) found) (+ (* image 2) 1))))))))
+  (function @22 device int next_exponent
+    (comment "The exponent of x's scale: `kept`, if not `begins` and that brings `largest` to 2^13 and within f16, or that is 0.")
     (attributes "__forceinline__")
     (argument float largest)
     (argument int kept)
@@ -1377,16 +1357,15 @@
     (return @2 (? (&& (! begins) (|| (== largest 0) (&& (>= kept (- wanted 1)) (<= kept (+ wanted 1))))) kept wanted)))
   (file "shift_gemm.totals.h")
   (function @12 device void arrange
-    (comment "Puts a run's words where the products take them from, before the fence: a word stands in two places. One of the two")
-    (comment "has `zero` added, which the compiler doesn't know to be zero: of copies that it knows it makes more for each product.")
-    (comment "Where products of the chunk before read the run until now (`is_read`), each word depends on what it was there.")
+    (comment "Puts a run's words where products take them from, before the fence: each in two places, in one with `zero` added: of")
+    (comment "copies that are known to be equal more are made. Where the run `is_read` until now, words depend on what they were.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
     (argument (reference (const Words)) words)
     (argument "unsigned int" zero)
     (argument bool is_read)
-    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* 4 (- kRun 1))) (++ i)
-      (if @3 (|| kAllTaken (call is_taken (/ i 4)))
+    (for @2 (pragma "unroll") (declare @2 int i (* 4 kFirstTaken)) (< i (* 4 kTakenEnd)) (++ i)
+      (if @3 (|| kTakenTogether (call is_taken (/ i 4)))
         (then
           (declare @4 (reference "unsigned int") word (at (at run (/ i 4)) (% i 4)))
           (do @5 (= word (| (at (at words (/ (% i 4) 2)) (+ (/ i 4) (% i 2))) (? is_read (& word zero) (? (== (% i 2) 1) zero 0)))))
@@ -1397,16 +1376,17 @@
     (argument (reference (array Words 2)) words)
     (argument (pointer (const "unsigned int")) row)
     (argument int low)
-    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* 2 kRun)) (++ i)
-      (if @3 (! P::channels_last)
+    (if @1 (&& P::channels_last (== low 0))
+      (then
+        (return @2)))
+    (for @5 (pragma "unroll") (declare @5 int i 0) (< i (* 2 kRun)) (++ i)
+      (if @6 (! P::channels_last)
         (then
-          (do @4 (= (at (at (at words low) (/ i kRun)) (% i kRun)) (at row (+ (* (+ (* (/ i kRun) 8) low) kChannelPitch) (% i kRun))))))
+          (do @7 (= (at (at (at words low) (/ i kRun)) (% i kRun)) (at row (+ (* (+ (* (/ i kRun) 8) low) kChannelPitch) (% i kRun))))))
         (else
-          (if @5 (== low 1)
-            (then
-              (do @6 (= (at (at (at words 0) (/ i kRun)) (% i kRun)) (at row (+ (* (% i kRun) kPixelPitch) (* (/ i kRun) 2)))))
-              (do @7 (= (at (at (at words 1) (/ i kRun)) (% i kRun)) (at row (+ (+ (* (% i kRun) kPixelPitch) (* (/ i kRun) 2)) 1))))))))))
-  (function @41 device "unsigned int" word_of_all
+          (do @9 (= (at (at (at words 0) (/ i kRun)) (% i kRun)) (at row (+ (* (% i kRun) kPixelPitch) (* (/ i kRun) 2)))))
+          (do @10 (= (at (at (at words 1) (/ i kRun)) (% i kRun)) (at row (+ (+ (* (% i kRun) kPixelPitch) (* (/ i kRun) 2)) 1))))))))
+  (function @44 device "unsigned int" word_of_all
     (comment "A word of which `zero` leaves nothing: what allows an arrival takes it, and so waits for the loads of these words.")
     (attributes "__forceinline__")
     (argument (reference (const Words)) words)
@@ -1414,9 +1394,8 @@
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i kRun) (++ i)
       (do @4 (|= word (| (at (at words 0) i) (at (at words 1) i)))))
     (return @6 word))
-  (function @52 device void multiply_part
-    (comment "A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where")
-    (comment "`accumulate` is 0; or, of the `high` parts of x, with the high and the low parts of the weights, behind those.")
+  (function @56 device void multiply_part
+    (comment "A tap's products of the low parts of x with high weights, or of its `high` parts with both parts of the weights.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument int part)
@@ -1430,27 +1409,21 @@
       (if @6 high
         (then
           (do @7 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call moved weights kOperandSize) 1))))))
-  (constant @67 int kRows (* kSteps (call used_before kOffsetsH)))
-  (constant @68 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
-  (constant @72 bool kAlone (&& (== P::add_rows 0) (|| (|| (! kHasTotals) (== kRowsTogether kRows)) kGivesBack)))
-  (constant @73 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
-  (constant @75 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (record @78 Held
-    (comment "What a thread's sums hold.")
-    (field int rows (trail "of taps; 0: nothing, the next products begin them"))
-    (field int exponent (trail "of the scale that x has there, in the image of the tile that is the lane's"))
-    (field bool added (trail "whether the totals hold what was summed up before, of this tile"))
-    (field int total (trail "of the scale that x has in them, in the thread's own image; without totals the least that sums had"))
-    (field (pointer float4) totals (trail "the thread's, that sums are added to")))
-  (function @87 device int own_exponent
-    (comment "The exponent of the thread's own image of the tile.")
-    (attributes "inline")
-    (argument (reference (const Held)) held)
-    (argument int image)
-    (return @1 (? (== P::tile_n 1) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
-  (function @95 device void drop_low_of_infinite
-    (comment "The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result. A row")
-    (comment "and a column of a product tell whether it has any.")
+  (constant @71 int kRows (* kSteps (call used_before kOffsetsH)))
+  (constant @72 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
+  (constant @76 bool kAlone (&& (== P::add_rows 0) (|| (|| (! kHasTotals) (== kRowsTogether kRows)) kGivesBack)))
+  (constant @77 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
+  (constant @79 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (record @85 Held
+    (comment "What a thread's sums hold: how many `rows` of taps (0: the next products begin them), and the `exponent` of x's scale")
+    (comment "there in the lane's image; whether sums were `added` to totals, of exponent `total` (without totals: the least yet).")
+    (field int rows)
+    (field int exponent)
+    (field bool added)
+    (field int total)
+    (field (pointer float4) totals))
+  (function @96 device void drop_low_of_infinite
+    (comment "Infinities have no low parts: where a sum of high parts isn't finite, it is the result. A row and a column show it.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (declare @1 bool finite true)
@@ -1464,47 +1437,39 @@
         (for @15 (pragma "unroll") (declare @15 int i 0) (< i (* kPhaseSums kTileSums)) (++ i)
           (declare @16 (reference float) low (call sum_at sums (+ (* kPhaseSums kTileSums) i)))
           (do @17 (= low (? (call is_finite (call sum_at sums i)) low 0)))))))
-  (function @118 device (reference float) total_at
+  (function @119 device (reference float) total_at
     (comment "The i-th of a thread's totals, of which four lie together.")
     (attributes "__forceinline__")
     (argument (pointer float4) totals)
     (argument int i)
     (return @1 (at (reinterpret_cast (pointer float) (+ totals (* (/ i 4) kConsumers))) (% i 4))))
-  (function @123 device void bring_together
-    (comment "Gives sums and totals one scale, the smaller one of theirs.")
-    (attributes "__forceinline__")
-    (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (argument (pointer float4) totals)
-    (argument (reference int) exponent)
-    (argument (reference int) total)
-    (declare @1 (const int) less (call min exponent total))
-    (for @3 (pragma "unroll") (declare @3 int i 0) (< i (* kSums kTileSums)) (++ i)
-      (do @4 (= (call sum_at sums i) (call scaled_by (call sum_at sums i) (- less exponent)))))
-    (for @7 (pragma "unroll 16") (declare @7 int i 0) (< i (* kPhaseSums kTileSums)) (++ i)
-      (do @8 (= (call total_at totals i) (call scaled_by (call total_at totals i) (- less total)))))
-    (do @10 (= exponent less))
-    (do @11 (= total less)))
-  (constant @137 int kJoined (* kPhaseSums kTileSums))
-  (function @140 device int join_all
-    (comment "Joins the sums of high and of low parts, and adds the thread's totals where there are any: into the place of the sums")
-    (comment "of high parts. Returns the exponent of the scale that x has there.")
+  (constant @123 int kJoined (* kPhaseSums kTileSums))
+  (function @125 device int join_all
+    (comment "Joins sums of low parts, and totals if there are any, to the sums of high parts. Returns their scale's exponent.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
     (argument int image)
-    (declare @1 int exponent (call own_exponent held image))
+    (declare @1 int exponent (? (== P::tile_n 1) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))
+      (trail "of its own image"))
     (do @2 (call drop_low_of_infinite sums))
     (if @3 (&& (&& kHasTotals (. held added)) (!= exponent (. held total)))
       (then
-        (do @4 (call bring_together sums (. held totals) exponent (. held total)))))
-    (for @7 (pragma "unroll") (declare @7 int i 0) (< i kJoined) (++ i)
-      (do @8 (= (call sum_at sums i) (call fmaf (call sum_at sums (+ kJoined i)) (/ 1 kLowScale) (call sum_at sums i)))))
-    (if @10 (&& kHasTotals (. held added))
+        (declare @4 (const int) less (call min exponent (. held total))
+          (trail "they get the smaller one's scale"))
+        (for @6 (pragma "unroll") (declare @6 int i 0) (< i (* kSums kTileSums)) (++ i)
+          (do @7 (= (call sum_at sums i) (call scaled_by (call sum_at sums i) (- less exponent)))))
+        (for @10 (pragma "unroll 16") (declare @10 int i 0) (< i kJoined) (++ i)
+          (do @11 (= (call total_at (. held totals) i) (call scaled_by (call total_at (. held totals) i) (- less (. held total))))))
+        (do @13 (= exponent less))))
+    (for @16 (pragma "unroll") (declare @16 int i 0) (< i kJoined) (++ i)
+      (do @17 (= (call sum_at sums i) (call fmaf (call sum_at sums (+ kJoined i)) (/ 1 kLowScale) (call sum_at sums i)))))
+    (if @19 (&& kHasTotals (. held added))
       (then
-        (for @12 (pragma "unroll") (declare @12 int i 0) (< i kJoined) (++ i)
-          (do @13 (+= (call sum_at sums i) (call total_at (. held totals) i))))))
-    (return @16 exponent))
-  (function @160 device void put_away
+        (for @21 (pragma "unroll") (declare @21 int i 0) (< i kJoined) (++ i)
+          (do @22 (+= (call sum_at sums i) (call total_at (. held totals) i))))))
+    (return @25 exponent))
+  (function @154 device void put_away
     (comment "Makes totals of the sums, once no products are under way; the next ones begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1519,30 +1484,27 @@
       (do @8 (= (call total_at (. held totals) i) (call sum_at sums i))))
     (do @10 (= (. held rows) 0))
     (do @11 (= (. held added) true)))
-  (constant @174 int kRunPairs (call ceil_div P::channel_run 2))
-  (function @177 device void undo_scales
-    (comment "Makes a tile's results of its sums, in their place. `scales` undo those of the weights, in two factors each; they and")
-    (comment "the `biases` are those of the thread's first column and channel, and of what is behind.")
+  (constant @168 int kRunPairs (call ceil_div P::channel_run 2))
+  (function @172 device void undo_scales
+    (comment "Makes a tile's results of its sums. `scales`, in two factors each, undo those of the weights, from its column on.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
     (argument (pointer (const float2)) scales)
     (argument (pointer (const float)) biases)
     (argument int image)
-    (declare @2 (const int) undone (- (call join_all sums held image)))
-    (declare @3 (const float) first (call power_of_two (/ undone 2)))
-    (declare @4 (const float) second (call power_of_two (- undone (/ undone 2))))
-    (for @6 (pragma "unroll") (declare @6 int columns 0) (< columns (/ P::columns 8)) (++ columns)
-      (declare @7 (const float4) two (* (reinterpret_cast (pointer (const float4)) (+ scales (* columns 8)))))
-      (declare @8 (array (array (const float) 2) 2) factors (init (init (* (. two x) first) (* (. two y) second)) (init (* (. two z) first) (* (. two w) second))))
-      (declare @9 (pointer (const float)) shifts (+ (+ biases (* (/ columns kRunPairs) (* 4 P::channel_run))) (* (% columns kRunPairs) 2)))
-      (for @11 (pragma "unroll") (declare @11 int i 0) (< i (* (* 4 kPhases) kTiles)) (++ i)
-        (declare @12 (reference float) value (call sum_at sums (+ (+ (* (/ i 4) (/ P::columns 2)) (* columns 4)) (% i 4))))
-        (do @13 (= value (? (&& P::has_bias (! kShifts)) (call fmaf (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at shifts (% i 2))) (* (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1)))))))
-    (do @17 (= (. held rows) 0))
-    (do @18 (= (. held added) false)))
-  (constant @200 int kMostRaise 80)
-  (function @201 device void rescale
+    (declare @2 (const float2) own (call factors_of (- (call join_all sums held image))))
+    (for @4 (pragma "unroll") (declare @4 int columns 0) (< columns (/ P::columns 8)) (++ columns)
+      (declare @5 (const float4) two (* (reinterpret_cast (pointer (const float4)) (+ scales (* columns 8)))))
+      (declare @6 (array (array (const float) 2) 2) factors (init (init (* (. two x) (. own x)) (* (. two y) (. own y))) (init (* (. two z) (. own x)) (* (. two w) (. own y)))))
+      (declare @7 (pointer (const float)) shifts (+ (+ biases (* (/ columns kRunPairs) (* 4 P::channel_run))) (* (% columns kRunPairs) 2)))
+      (for @9 (pragma "unroll") (declare @9 int i 0) (< i (* (* 4 kPhases) kTiles)) (++ i)
+        (declare @10 (reference float) value (call sum_at sums (+ (+ (* (/ i 4) (/ P::columns 2)) (* columns 4)) (% i 4))))
+        (do @11 (= value (? (&& P::has_bias (! kShifts)) (call fmaf (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at shifts (% i 2))) (* (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1)))))))
+    (do @15 (= (. held rows) 0))
+    (do @16 (= (. held added) false)))
+  (constant @193 int kMostRaise 80)
+  (function @194 device void rescale
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
@@ -1557,9 +1519,8 @@
       (do @8 (= (call sum_at sums i) (call scaled_by (call sum_at sums i) own))))
     (do @10 (= (. held exponent) exponent))
     (do @11 (= (. held total) (call min (. held total) exponent))))
-  (function @217 device void choose_scale
-    (comment "Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as")
-    (comment "those of terms enough are, or without totals brought to that scale.")
+  (function @211 device void choose_scale
+    (comment "Before a stage's products: puts away sums of terms enough, or where any image of x has another scale than in them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
@@ -1567,43 +1528,43 @@
     (argument int image)
     (declare @2 (const int) own (% (. threadIdx x) P::tile_n)
       (trail "image of the lane"))
-    (declare @3 (const int) exponent (? kSplitsRead (call next_exponent (call largest_found (reinterpret_cast (pointer (const float)) (+ stage kLargestOffset)) own) (. held exponent) (== (. held rows) 0)) (at (reinterpret_cast (pointer (const int)) (+ stage kExponentsOffset)) own)))
-    (if @7 (|| (> kChunks 1) kHasTotals)
+    (declare @3 (const int) exponent (? kSplitsRead (call next_exponent (call largest_found (+ stage kLargestOffset) own) (. held exponent) (== (. held rows) 0)) (at (reinterpret_cast (pointer (const int)) (+ stage kExponentsOffset)) own)))
+    (if @6 (|| (> kChunks 1) kHasTotals)
       (then
-        (declare @8 (const bool) fits (&& (|| (! kHasTotals) (< (. held rows) kRowsTogether)) (== exponent (. held exponent))))
-        (if @9 (!= (call __ballot_sync 4294967295u (? (&& (> (. held rows) 0) (! fits)) 1 0)) 0)
+        (declare @7 (const bool) fits (&& (|| (! kHasTotals) (< (. held rows) kRowsTogether)) (== exponent (. held exponent))))
+        (if @8 (!= (call __ballot_sync 4294967295u (? (&& (> (. held rows) 0) (! fits)) 1 0)) 0)
           (then
-            (if @10 kHasTotals
+            (if @9 kHasTotals
               (then
-                (do @11 (call put_away sums held image)))
+                (do @10 (call put_away sums held image)))
               (else
-                (do @13 (call rescale sums held exponent image))))))))
-    (if @17 (|| kHasTotals (== (. held rows) 0))
+                (do @12 (call rescale sums held exponent image))))))))
+    (if @16 (|| kHasTotals (== (. held rows) 0))
       (then
-        (do @18 (= (. held exponent) exponent))
-        (if @19 (! kHasTotals)
+        (do @17 (= (. held exponent) exponent))
+        (if @18 (! kHasTotals)
           (then
-            (do @20 (= (. held total) exponent)))))))
-  (function @242 device void clear
+            (do @19 (= (. held total) exponent)))))))
+  (function @235 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
       (do @3 (= (call sum_at sums i) 0))))
-  (function @250 constexpr int offset_of_used
+  (function @243 constexpr int offset_of_used
     (comment "The offset of the row-th staged row that some tap reads; whether these follow one another in equal distances.")
     (argument int row)
     (declare @1 int offset 0)
     (while @2 (|| (! (call is_used offset)) (!= (call used_before offset) row))
       (do @3 (++ offset)))
     (return @5 offset))
-  (function @257 constexpr bool are_even
+  (function @250 constexpr bool are_even
     (declare @1 bool even true)
     (for @2 plain (declare @2 int row 0) (< row kUsedRows) (++ row)
       (do @3 (= even (&& even (== (* (call offset_of_used row) (- kUsedRows 1)) (* row (- kOffsetsH 1)))))))
     (return @5 even))
-  (constant @264 bool kEven (call are_even))
-  (constant @265 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
-  (function @269 device int place_of_row
+  (constant @257 bool kEven (call are_even))
+  (constant @258 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
+  (function @262 device int place_of_row
     (comment "Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.")
     (attributes "inline")
     (argument int row)
@@ -1618,17 +1579,16 @@
         (then
           (do @10 (= behind (- (call staged_row 0 (call offset_of_used i)) (call staged_row 0 0)))))))
     (return @13 (+ first behind)))
-  (function @286 constexpr bool are_uniform
+  (function @279 constexpr bool are_uniform
     (comment "Whether each of these has one row of taps, found by its number, and all of the same phase.")
     (declare @1 bool uniform (== kUsedRows kBlockTapRows))
     (for @2 plain (declare @2 int kh 1) (< kh kBlockTapRows) (++ kh)
       (do @3 (= uniform (&& uniform (== (call sums_of_row kh) (call sums_of_row 0))))))
     (return @5 uniform))
-  (constant @293 bool kUniform (call are_uniform))
-  (constant @294 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
-  (function @298 device void multiply_taps
-    (comment "The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the")
-    (comment "first of a phase begin its sums, where `later` is 0.")
+  (constant @286 bool kUniform (call are_uniform))
+  (constant @287 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
+  (function @290 device void multiply_taps
+    (comment "The products of taps that read the row-th of these. In the first row a phase's first begin its sums if not `later`.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference (const Run)) run)
@@ -1637,32 +1597,34 @@
     (argument int later)
     (argument bool high)
     (declare @2 (const int) used (? (== kSteps 1) row (% row kUsedRows)))
-    (comment @3 "Descriptors count pieces of 16 bytes.")
-    (declare @4 (const int) step_bytes (? (== kSteps 1) 0 (* (/ row kUsedRows) kProductBytes)))
-    (if @5 (&& kUniform (> kUsedRows 1))
+    (declare @3 (const int) step_bytes (? (== kSteps 1) 0 (* (/ row kUsedRows) kProductBytes)))
+    (if @4 (&& kUniform (> kUsedRows 1))
       (then
-        (do @6 (+= weights (/ (+ (* (- (- kUsedRows 1) used) kTapRowBytes) step_bytes) 16))))
+        (do @5 (+= weights (/ (+ (* (- (- kUsedRows 1) used) kTapRowBytes) step_bytes) 16))
+          (trail "descriptors count pieces of 16 bytes")))
       (else
-        (if @7 (&& kSplitsStaged (> kSteps 1))
+        (if @6 (&& kSplitsStaged (> kSteps 1))
           (then
-            (do @8 (+= weights (/ step_bytes 16)))))))
-    (for @11 unrolled (declare @11 int kh 0) (< kh (? kUniform 1 kBlockTapRows)) (++ kh)
-      (if @12 (|| (|| kUniform (== kUsedRows 1)) (== used (call used_before (call offset_of_row kh))))
+            (do @7 (+= weights (/ step_bytes 16)))))))
+    (for @10 unrolled (declare @10 int read 0) (< read (? kUniform 1 kUsedRows)) (++ read)
+      (if @11 (|| (|| kUniform (== kUsedRows 1)) (== used read))
         (then
-          (declare @13 (const bool) may_begin (&& (! kClears) (|| (|| (> P::add_rows 0) kUniform) (call is_first kh 0))))
-          (declare @14 (const int) begun (? (! may_begin) 1 (? (|| (> P::add_rows 0) (? kUniform (== row 0) (< row kUsedRows))) later 1)))
-          (if @15 (&& (== P::stride_w 1) (> P::kernel_w 2))
-            (then
-              (for @17 (pragma "unroll") (declare @17 int kw 0) (< kw P::kernel_w) (++ kw)
-                (do @18 (call multiply_part sums (call sums_of_row kh) run (- (call shift_of_tap 0) (* kw P::dilation_w)) (call moved weights (+ (call operand_of_tap kh 0 0) (* kw (* kSteps kProductBytes)))) (? (== kw 0) begun 1) high))))
-            (else
-              (for @24 unrolled (declare @24 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                (do @25 (call multiply_part sums (+ (call sums_of_row kh) (call sums_of_column kw)) run (call shift_of_tap kw) (call moved weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
-                  (trail "tap {kw} of a row")))))))))
-  (function @335 device void multiply_split
-    (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.")
-    (comment "With resident weights it says at `empty` that the stage has been read; else at `previous` that the stage before has")
-    (comment "been, as soon as its products are done, unless the chunk is the `first` of a tile.")
+          (for @13 unrolled (declare @13 int kh 0) (< kh (? kUniform 1 kBlockTapRows)) (++ kh)
+            (if @14 (|| kUniform (== (call used_before (call offset_of_row kh)) read))
+              (then
+                (declare @15 (const bool) may_begin (&& (! kClears) (|| (|| (> P::add_rows 0) kUniform) (call is_first kh 0))))
+                (declare @16 (const int) begun (? (&& may_begin (|| (> P::add_rows 0) (? kUniform (== row 0) (|| (== kSteps 1) (< row kUsedRows))))) later 1))
+                (if @18 (&& (== P::stride_w 1) (> P::kernel_w 2))
+                  (then
+                    (for @20 (pragma "unroll") (declare @20 int kw 0) (< kw P::kernel_w) (++ kw)
+                      (do @21 (call multiply_part sums (call sums_of_row kh) run (- (call shift_of_tap 0) (* kw P::dilation_w)) (call moved weights (+ (call operand_of_tap kh 0 0) (* kw (* kSteps kProductBytes)))) (? (== kw 0) begun 1) high))))
+                  (else
+                    (for @27 unrolled (declare @27 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+                      (do @28 (call multiply_part sums (+ (call sums_of_row kh) (call sums_of_column kw)) run (call shift_of_tap kw) (call moved weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
+                        (trail "tap {kw} of a row"))))))))))))
+  (function @333 device void multiply_split
+    (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the stage. This is")
+    (comment "given back at `empty`; or the one before at `previous`, when its products are done, if this isn't a tile's `first`.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference (array Run 2)) runs)
@@ -1700,8 +1662,8 @@
           (do @27 (call wgmma_commit))
           (if @28 (&& (&& (! P::resident) (! kAllDone)) (== row 0))
             (then
-              (comment @28 "before loads that it needn't wait for")
-              (do @29 (call wgmma_wait 1))
+              (do @29 (call wgmma_wait 1)
+                (trail "before loads that it needn't wait for"))
               (do @30 (call release previous (! first)))))))
       (do @33 (call load_words words (+ rows (call place_of_row row)) 0)
         (trail "while these products run, where there are registers for it"))
@@ -1773,17 +1735,15 @@
     (argument (reference (array Words 2)) words)
     (argument (reference (const Values)) values)
     (argument float scale)
-    (for @2 (pragma "unroll") (declare @2 int half 0) (< half 2) (++ half)
-      (for @4 (pragma "unroll") (declare @4 int i 0) (< i kRun) (++ i)
-        (do @5 (= (at (at (at words 0) half) i) (call floats_to_half2 (* (at (at values (* 2 half)) i) scale) (* (at (at values (+ (* 2 half) 1)) i) scale))))))
-    (for @9 (pragma "unroll") (declare @9 int half 0) (< half 2) (++ half)
-      (for @11 (pragma "unroll") (declare @11 int i 0) (< i kRun) (++ i)
-        (do @12 (= (at (at (at words 1) half) i) (call low_parts (* (at (at values (* 2 half)) i) scale) (* (at (at values (+ (* 2 half) 1)) i) scale) (at (at (at words 0) half) i)))))))
-  (function @60 device void multiply_read
-    (comment "All products of one chunk, into the sums of those before. `row` is the thread's first position in the staged input,")
-    (comment "`values` what it reads first there.")
-    (comment "With resident weights it says at `empty` that the stage has been read; else at `previous`, as soon as the products of")
-    (comment "the stage before are done, that this one has been, unless the chunk is the `first` of a tile.")
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* 2 kRun)) (++ i)
+      (declare @3 (const int) half (* (/ i kRun) 2))
+      (do @4 (= (at (at (at words 0) (/ i kRun)) (% i kRun)) (call floats_to_half2 (* (at (at values half) (% i kRun)) scale) (* (at (at values (+ half 1)) (% i kRun)) scale)))))
+    (for @7 (pragma "unroll") (declare @7 int i 0) (< i (* 2 kRun)) (++ i)
+      (declare @8 (const int) half (* (/ i kRun) 2))
+      (do @9 (= (at (at (at words 1) (/ i kRun)) (% i kRun)) (call low_parts (* (at (at values half) (% i kRun)) scale) (* (at (at values (+ half 1)) (% i kRun)) scale) (at (at (at words 0) (/ i kRun)) (% i kRun)))))))
+  (function @55 device void multiply_read
+    (comment "All products of one chunk, into the sums of those before. `row` is the thread's first position in the stage, `values`")
+    (comment "what it reads first there. Stages are given back as by multiply_split().")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference (array Run 2)) runs)
@@ -1797,7 +1757,7 @@
     (argument (pointer "unsigned long long") previous)
     (argument "unsigned int" zero)
     (declare @4 "unsigned long long" operands (call wgmma_descriptor weights (* kProductColumns 16) 128 0))
-    (declare @5 (const float) scale (call power_of_two (call own_exponent held image)))
+    (declare @5 (const float) scale (call power_of_two (? (== P::tile_n 1) (. held exponent) (call __shfl_sync 4294967295u (. held exponent) image))))
     (for @7 (pragma "unroll") (declare @7 int step 0) (< step kSteps) (++ step)
       (declare @8 (const int) later (? (> (. held rows) 0) 1 0))
       (do @9 (++ (. held rows)))
@@ -1817,8 +1777,8 @@
           (do @21 (call release previous (! first)))))
       (if @23 (< step (- kSteps 1))
         (then
-          (comment @23 "what comes next is loaded while these products run")
-          (do @24 (+= row kStepPitch))
+          (do @24 (+= row kStepPitch)
+            (trail "what comes next is loaded while these products run"))
           (do @25 (call load_values values row))))
       (do @27 (call arrange (at runs 1) (at words 0) zero true))
       (do @28 (call wgmma_fence))
@@ -1841,7 +1801,7 @@
   (static_assert @23 (== (% kSplitters kTogether) 0) "a line's threads are all there")
   (constant @25 int kPieceValues (? P::channels_last 4 (* 2 kWide)))
   (alias @27 Piece (array float kPieceValues)
-    (comment "A thread's piece: kWide positions of two channels, with channels last four channels of a position."))
+    (comment "A thread's piece: adjacent positions of two channels, with channels last four channels of a position."))
   (function @30 constexpr int place_of_piece
     (comment "Where the thread's i-th piece begins, behind its first one.")
     (argument int i)
@@ -1852,20 +1812,26 @@
     (argument int i)
     (argument int thread)
     (return @1 (&& (&& (< i kPieces) (|| (== (% kLines kLinesAtOnce) 0) (< (+ (* (/ i kTurns) kLinesAtOnce) (/ thread kTogether)) kLines))) (|| (== (% kLinePieces kTogether) 0) (< (+ (* (? (== kTurns kPieces) i (% i kTurns)) kTogether) (% thread kTogether)) kLinePieces)))))
-  (function @42 device void load_piece
+  (constant @42 int kMostBatch (? kWideProducers 2 4))
+  (constant @43 int kBatch (call ceil_div kPieces (call ceil_div kPieces kMostBatch)))
+  (constant @44 int kLookBatch (? kSplitsStaged kBatch (? (> kPieces 4) 2 kPieces)))
+  (constant @45 bool kAllThere (&& (&& (&& (== (% kPieces kBatch) 0) (== (% kPieces kLookBatch) 0)) (== (% kLines kLinesAtOnce) 0)) (== (% kLinePieces kTogether) 0)))
+  (function @49 device void load_piece
     (comment "Takes the i-th of a thread's pieces to registers; zeros where there is none.")
     (attributes "__forceinline__")
     (argument (reference Piece) piece)
     (argument (pointer (const float)) own)
     (argument int i)
     (argument int thread)
-    (for @2 (pragma "unroll") (declare @2 int v 0) (< v kPieceValues) (++ v)
-      (do @3 (= (at piece v) 0)))
-    (if @5 (call has_piece i thread)
+    (if @1 (! kAllThere)
       (then
-        (for @7 (pragma "unroll") (declare @7 int v 0) (< v kPieceValues) (++ v)
-          (do @8 (= (at piece v) (at own (+ (call place_of_piece i) (? P::channels_last v (+ (* (/ v kWide) kChannelPitch) (% v kWide)))))))))))
-  (function @56 device void store_piece_split
+        (for @3 (pragma "unroll") (declare @3 int v 0) (< v kPieceValues) (++ v)
+          (do @4 (= (at piece v) 0)))))
+    (if @7 (|| kAllThere (call has_piece i thread))
+      (then
+        (for @9 (pragma "unroll") (declare @9 int v 0) (< v kPieceValues) (++ v)
+          (do @10 (= (at piece v) (at own (+ (call place_of_piece i) (? P::channels_last v (+ (* (/ v kWide) kChannelPitch) (% v kWide)))))))))))
+  (function @65 device void store_piece_split
     (comment "Splits a piece, and puts its parts where it was.")
     (attributes "__forceinline__")
     (argument (pointer float) own)
@@ -1889,16 +1855,15 @@
           (else
             (do @17 (= (* (reinterpret_cast (pointer uint2) words)) (call make_uint2 (. (at pairs 0) high) (. (at pairs 1) high))))
             (do @18 (= (* (reinterpret_cast (pointer uint2) (+ words kChannelPitch))) (call make_uint2 (. (at pairs 0) low) (. (at pairs 1) low)))))))))
-  (constant @80 int kMostBatch (? kWideProducers 2 4))
-  (constant @81 int kBatch (call ceil_div kPieces (call ceil_div kPieces kMostBatch)))
-  (constant @85 int kLookBatch (? kSplitsStaged kBatch (? (> kPieces 4) 2 kPieces)))
-  (function @86 constexpr int piece_looked_at
+  (function @90 constexpr int piece_looked_at
+    (comment "Where nothing else comes of what is read, one value of each load is taken before the next of any, or the assembler")
+    (comment "waits for one load after the other: of the i-th value that is looked at in a batch, the piece and the place there.")
     (argument int i)
     (return @1 (? kSplitsStaged (/ i kPieceValues) (% i kLookBatch))))
-  (function @89 constexpr int value_looked_at
+  (function @93 constexpr int value_looked_at
     (argument int i)
     (return @1 (? kSplitsStaged (% i kPieceValues) (? P::channels_last (/ i kLookBatch) (+ (* (% (/ i kLookBatch) 2) kWide) (/ (/ i kLookBatch) 2))))))
-  (function @96 device float largest_of_pieces
+  (function @100 device float largest_of_pieces
     (comment "The largest magnitude of a thread's pieces of an image. NaN don't count.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
@@ -1911,7 +1876,7 @@
       (for @10 (pragma "unroll") (declare @10 int i 0) (< i (* kLookBatch kPieceValues)) (++ i)
         (do @11 (= (at most (% i 2)) (call fmaxf (at most (% i 2)) (call fabsf (at (at pieces (call piece_looked_at i)) (call value_looked_at i))))))))
     (return @14 (call fmaxf (at most 0) (at most 1))))
-  (function @114 device float largest_finite_of_pieces
+  (function @118 device float largest_finite_of_pieces
     (comment "The same of what is finite, which is seldom asked for: piece by piece.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
@@ -1923,8 +1888,8 @@
       (for @7 (pragma "unroll") (declare @7 int v 0) (< v kPieceValues) (++ v)
         (do @8 (= most (call larger_finite most (at piece v))))))
     (return @11 most))
-  (function @129 device void split_pieces
-    (comment "Splits a thread's pieces of an image. Those that the last thread lacks, if not others too, are done one by one.")
+  (function @133 device void split_pieces
+    (comment "Splits a thread's pieces of an image.")
     (attributes "__forceinline__")
     (argument (pointer float) own)
     (argument int thread)
@@ -1932,74 +1897,77 @@
     (for @2 (pragma "unroll") (declare @2 int batch 0) (< batch kPieces) (+= batch kBatch)
       (declare @3 (array Piece kBatch) pieces)
       (for @5 (pragma "unroll") (declare @5 int i 0) (< i kBatch) (++ i)
-        (do @6 (call load_piece (at pieces i) own (+ batch i) (- kSplitters 1))))
+        (do @6 (call load_piece (at pieces i) own (+ batch i) thread)))
       (for @9 (pragma "unroll") (declare @9 int i 0) (< i kBatch) (++ i)
-        (if @10 (call has_piece (+ batch i) (- kSplitters 1))
+        (if @10 (|| kAllThere (call has_piece (+ batch i) thread))
           (then
-            (do @11 (call store_piece_split own (+ batch i) (at pieces i) scale)))
-          (else
-            (if @12 (call has_piece (+ batch i) thread)
-              (then
-                (do @13 (call load_piece (at pieces i) own (+ batch i) thread))
-                (do @14 (call store_piece_split own (+ batch i) (at pieces i) scale)))))))))
-  (constant @151 int kUnderWay (? (< P::stages 5) (- P::stages 2) 2))
-  (function @154 device bool has_come
+            (do @11 (call store_piece_split own (+ batch i) (at pieces i) scale)))))))
+  (constant @152 int kUnderWay (? (< P::stages 5) (- P::stages 2) 2))
+  (function @155 device bool has_come
     (comment "Whether the phase of this parity is complete, for all of a warp.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument "unsigned int" parity)
     (return @1 (== (call warp_uniform (? (call mbarrier_test barrier parity) 1 0)) 1)))
-  (function @161 device void finish_stage
-    (comment "Looks for the largest magnitudes of the oldest stage under way, splits it where that is the producers' work, and says")
-    (comment "that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image in the chunk before,")
-    (comment "`kept`. Where there are infinities, finite magnitudes are looked for anew.")
+  (record @162 Asked
+    (comment "How many stages were asked for and aren't finished; the oldest, and its chunk; exponents that the one before `kept`.")
+    (field int stages)
+    (field int oldest)
+    (field "unsigned int" parity)
+    (field int chunk)
+    (field int kept))
+  (function @171 device int number_of
+    (comment "The i-th image of a thread whose first is this one.")
+    (attributes "inline")
+    (argument int first)
+    (argument int i)
+    (return @1 (+ first (* i (? kByImages (/ kProducers 32) 1)))))
+  (function @178 device void finish_stage
+    (comment "Finishes the oldest of them: looks for its largest finite magnitudes, splits it if consumers don't, and hands it on.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
     (argument (pointer "unsigned long long") full)
     (argument (pointer "unsigned long long") landed)
-    (argument (reference int) oldest)
-    (argument (reference "unsigned int") parity)
-    (argument (reference int) chunk)
-    (argument (reference int) kept)
+    (argument (reference Asked) asked)
     (argument int thread)
-    (declare @3 (pointer "unsigned char") finished (+ stages (* oldest kStageBytes)))
-    (do @4 (call mbarrier_wait (& (at landed oldest)) parity))
-    (declare @5 (const int) first (? kByImages (/ thread 32) 0))
-    (declare @6 (const int) own (? kByImages (% thread 32) thread))
-    (declare @7 (pointer float) pieces (+ (+ (+ (reinterpret_cast (pointer float) finished) (* first kImagePitch)) (* (/ own kTogether) kLinePitch)) (* (% own kTogether) kWide)))
-    (declare @9 (pointer float) found (reinterpret_cast (pointer float) (+ finished kLargestOffset)))
-    (for @10 plain (declare @10 int i 0) (< i kSplitImages) (++ i)
-      (declare @11 (pointer (const float)) image (+ pieces (* (* i (? kByImages (/ kProducers 32) 1)) kImagePitch)))
-      (declare @12 float most (call largest_of_warp (call largest_of_pieces image own)))
-      (if @13 (! (call is_finite most))
+    (declare @2 (pointer "unsigned char") finished (+ stages (* (. asked oldest) kStageBytes)))
+    (do @3 (call mbarrier_wait (& (at landed (. asked oldest))) (. asked parity)))
+    (declare @4 (const int) first (? kByImages (/ thread 32) 0))
+    (declare @5 (const int) own (? kByImages (% thread 32) thread))
+    (declare @6 (pointer float) pieces (+ (+ (+ (reinterpret_cast (pointer float) finished) (* first kImagePitch)) (* (/ own kTogether) kLinePitch)) (* (% own kTogether) kWide)))
+    (declare @8 (pointer float) found (reinterpret_cast (pointer float) (+ finished kLargestOffset)))
+    (for @9 plain (declare @9 int i 0) (< i kSplitImages) (++ i)
+      (declare @10 (pointer (const float)) image (+ pieces (* (* i (? kByImages (/ kProducers 32) 1)) kImagePitch)))
+      (declare @11 float most (call largest_of_warp (call largest_of_pieces image own)))
+      (if @12 (! (call is_finite most))
         (then
-          (do @14 (= most (call largest_of_warp (call largest_finite_of_pieces image own))))))
-      (if @16 (== (% thread 32) 0)
+          (do @13 (= most (call largest_of_warp (call largest_finite_of_pieces image own))))))
+      (if @15 (== (% thread 32) 0)
         (then
-          (do @17 (= (at found (+ (* i (/ kProducers 32)) (/ thread 32))) most)))))
-    (if @20 kSplitsStaged
+          (do @16 (= (at found (+ (* i (/ kProducers 32)) (/ thread 32))) most)))))
+    (if @19 kSplitsStaged
       (then
-        (if @21 kByImages
+        (if @20 kByImages
           (then
-            (do @22 (call __syncwarp)))
+            (do @21 (call __syncwarp)))
           (else
-            (do @24 (call named_barrier_sync 1 kProducers))))
-        (declare @26 (pointer int) exponents (reinterpret_cast (pointer int) (+ finished kExponentsOffset)))
-        (for @27 plain (declare @27 int i 0) (< i kSplitImages) (++ i)
-          (declare @28 (const int) number (+ first (* i (? kByImages (/ kProducers 32) 1))))
-          (declare @29 (const int) exponent (call next_exponent (call largest_found found number) (call __shfl_sync 4294967295u kept i) (== chunk 0)))
-          (do @30 (= kept (? (== (% thread 32) i) exponent kept)))
+            (do @23 (call named_barrier_sync 1 kProducers))))
+        (declare @25 (pointer int) exponents (reinterpret_cast (pointer int) (+ finished kExponentsOffset)))
+        (for @26 plain (declare @26 int i 0) (< i kSplitImages) (++ i)
+          (declare @27 (const int) exponent (call next_exponent (call largest_found (+ finished kLargestOffset) (call number_of first i)) (? (== kSplitImages 1) (. asked kept) (call __shfl_sync 4294967295u (. asked kept) i)) (== (. asked chunk) 0)))
+          (do @30 (= (. asked kept) (? (|| (== kSplitImages 1) (== (% thread 32) i)) exponent (. asked kept))))
           (if @31 (== own 0)
             (then
-              (do @32 (= (at exponents number) exponent))))
+              (do @32 (= (at exponents (call number_of first i)) exponent))))
           (do @34 (call split_pieces (+ pieces (* (* i (? kByImages (/ kProducers 32) 1)) kImagePitch)) own (call power_of_two exponent))))
         (if @36 P::bulk
           (then
             (do @37 (call fence_proxy_async)
               (trail "the next bulk copies to these places come behind it"))))))
-    (do @40 (call release (& (at full oldest)) true))
-    (do @41 (call next_stage oldest parity))
-    (do @42 (= chunk (? (== chunk (- kChunks 1)) 0 (+ chunk 1)))))
+    (do @40 (call release (& (at full (. asked oldest))) true))
+    (do @41 (call next_stage (. asked oldest) (. asked parity)))
+    (do @42 (= (. asked chunk) (? (== (. asked chunk) (- kChunks 1)) 0 (+ (. asked chunk) 1))))
+    (do @43 (-- (. asked stages))))
   (file "shift_gemm.cluster.h")
   (constant @6 int kShareQuads (/ (* (* kPhases kTiles) kStoredColumns) 8))
   (function @9 device void meet
@@ -2037,18 +2005,18 @@
       (for @31 (pragma "unroll") (declare @31 int i 0) (< i 4) (++ i)
         (do @32 (= (at (at (at sums (/ phase kMerged)) tile) (+ (+ (* (% phase kMerged) (/ P::columns 2)) (* (% quad (/ kStoredColumns 8)) 4)) i)) (at total i))))))
   (file "shift_gemm.cu")
-  (record @303 Tile
+  (record @227 Tile
     (comment "A tile's place: its first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @308 device Tile tile_at
+  (function @232 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
     (argument (const int) tiles_x)
     (return @1 (init (* (/ index (* tiles_y tiles_x)) P::tile_n) (* (% (/ index tiles_x) tiles_y) P::tile_h) (* (% index tiles_x) P::tile_w))))
-  (function @313 device Place place_of
+  (function @237 device Place place_of
     (comment "The place of a thread that reads from a `row` behind the tile's first on, and from its staged `column`.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
@@ -2062,7 +2030,7 @@
     (declare @2 (const int) first_column (+ (. tile m_x) kFirstColumn))
     (declare @3 (const "long long") plane (+ (* (static_cast "long long" (+ (. tile image) image)) kInChannels) channel))
     (return @4 (init (call place_in_piece x (+ (* (+ (+ (* plane in_h) (. tile m_y)) row) in_w) first_column)) (+ (+ first_column column) kRunStart) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w)))))
-  (function @322 device void skip_tile
+  (function @246 device void skip_tile
     (comment "Goes on to the stage behind those of one tile.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -2073,7 +2041,7 @@
       (then
         (do @4 (-= stage P::stages))
         (do @5 (^= parity 1)))))
-  (function @331 kernel void shift_gemm
+  (function @255 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)
@@ -2091,261 +2059,253 @@
     (declare @12 (const int) tiles (* (* (/ (+ batch (- P::tile_n 1)) P::tile_n) tiles_y) tiles_x))
     (declare @13 (const "long long") in_image (* (* (static_cast "long long" in_h) in_w) kInChannels))
     (declare @14 (const "long long") out_image (* (* (static_cast "long long" out_h) out_w) kOutChannels))
-    (blank @14)
-    (comment @16 "The block's output channels and phase rows; blocks that read the same input run together.")
-    (declare @17 (const int) rank (? (== P::cluster 1) 0 (% (. blockIdx x) P::cluster)))
-    (declare @18 (const int) column_tile (% (/ (. blockIdx x) P::cluster) kColumnTiles))
-    (declare @19 (const int) first_tile (/ (. blockIdx x) (* P::cluster kColumnTiles)))
-    (declare @20 (const int) next_tile (? (== P::cluster 1) (/ (. gridDim x) kColumnTiles) tiles))
-    (declare @21 (const int) first_out (* (% column_tile kChannelTiles) P::columns))
-    (declare @22 (const int) group (? (== P::groups 1) 0 (/ column_tile (* kChannelTiles kPhaseGroups))))
-    (declare @23 (const int) first_in (* group P::in_channels))
-    (declare @24 (const int) phase_row (? (== kPhaseGroups 1) 0 (- (/ column_tile kChannelTiles) (* group kPhaseGroups))))
-    (declare @25 (const int) above (? (== kPhaseGroups 1) kLeastOffsetH (- (/ (+ phase_row P::padding_h) P::stride_h) (- kOffsetsH 1))))
-    (declare @26 (pointer (const "unsigned char")) block_weights (+ packed (* (static_cast "long long" column_tile) kPackedBytes)))
-    (if_constexpr @27 (> P::groups 1)
+    (comment @15 "The block's output channels and phase rows; blocks that read the same input run together.")
+    (declare @16 (const int) rank (? (== P::cluster 1) 0 (% (. blockIdx x) P::cluster)))
+    (declare @17 (const int) column_tile (% (/ (. blockIdx x) P::cluster) kColumnTiles))
+    (declare @18 (const int) first_tile (/ (. blockIdx x) (* P::cluster kColumnTiles)))
+    (declare @19 (const int) next_tile (? (== P::cluster 1) (/ (. gridDim x) kColumnTiles) tiles))
+    (declare @20 (const int) first_out (* (% column_tile kChannelTiles) P::columns))
+    (declare @21 (const int) group (? (== P::groups 1) 0 (/ column_tile (* kChannelTiles kPhaseGroups))))
+    (declare @22 (const int) first_in (* group P::in_channels))
+    (declare @23 (const int) phase_row (? (== kPhaseGroups 1) 0 (- (/ column_tile kChannelTiles) (* group kPhaseGroups))))
+    (declare @24 (const int) above (? (== kPhaseGroups 1) kLeastOffsetH (- (/ (+ phase_row P::padding_h) P::stride_h) (- kOffsetsH 1))))
+    (declare @25 (pointer (const "unsigned char")) block_weights (+ packed (* (static_cast "long long" column_tile) kPackedBytes)))
+    (if_constexpr @26 (> P::groups 1)
       (then
-        (do @28 (+= y (* (* (static_cast "long long" (* group P::out_channels)) (? P::channels_last 1 out_h)) (? P::channels_last 1 out_w))))
-        (if @30 P::has_bias
+        (do @27 (+= y (* (* (static_cast "long long" (* group P::out_channels)) (? P::channels_last 1 out_h)) (? P::channels_last 1 out_w))))
+        (if @29 P::has_bias
           (then
-            (do @31 (+= bias (* group P::out_channels)))))))
-    (blank @27)
-    (declare @35 (pointer "unsigned char") shared (static_cast (pointer "unsigned char") (call shared_memory)))
-    (declare @36 (pointer "unsigned char") stages (+ shared kResidentBytes))
-    (declare @37 (pointer "unsigned long long") full (reinterpret_cast (pointer "unsigned long long") (+ shared kBarrierOffset)))
-    (declare @38 (pointer "unsigned long long") empty (+ full P::stages))
-    (declare @39 (pointer "unsigned long long") resident (+ empty P::stages)
+            (do @30 (+= bias (* group P::out_channels)))))))
+    (blank @26)
+    (declare @34 (pointer "unsigned char") shared (static_cast (pointer "unsigned char") (call shared_memory)))
+    (declare @35 (pointer "unsigned char") stages (+ shared kResidentBytes))
+    (declare @36 (pointer "unsigned long long") full (reinterpret_cast (pointer "unsigned long long") (+ shared kBarrierOffset)))
+    (declare @37 (pointer "unsigned long long") empty (+ full P::stages))
+    (declare @38 (pointer "unsigned long long") landed (+ empty P::stages)
+      (trail "of f32x3's copies, which are looked at first"))
+    (declare @39 (pointer "unsigned long long") resident (+ empty (* (? P::split 2 1) P::stages))
       (trail "of the weights, where they are"))
     (declare @40 (pointer "unsigned long long") turn (+ resident 1)
       (trail "of each warpgroup"))
-    (declare @41 (pointer "unsigned long long") landed (+ resident (? P::resident 1 0))
-      (trail "of f32x3's copies, which are looked at first"))
-    (if @42 kSkewed
+    (if @41 kSkewed
       (then
-        (comment @43 "Puts something everywhere in all stages: what lies beside the image is read before it is made zero.")
-        (for @44 plain (declare @44 int stage 0) (< stage P::stages) (++ stage)
-          (for @45 plain (declare @45 int i (* (. threadIdx x) 16)) (< i kInputBytes) (+= i (* kThreads 16))
-            (do @46 (= (* (reinterpret_cast (pointer uint4) (+ (+ stages (* stage kStageBytes)) i))) (call make_uint4 0 0 0 0)))))
-        (do @49 (call fence_proxy_async))))
-    (if @51 (== (. threadIdx x) 0)
+        (comment @42 "Puts something everywhere in all stages: what lies beside the image is read before it is made zero.")
+        (for @43 plain (declare @43 int stage 0) (< stage P::stages) (++ stage)
+          (for @44 plain (declare @44 int i (* (. threadIdx x) 16)) (< i kInputBytes) (+= i (* kThreads 16))
+            (do @45 (= (* (reinterpret_cast (pointer uint4) (+ (+ stages (* stage kStageBytes)) i))) (call make_uint4 0 0 0 0)))))
+        (do @48 (call fence_proxy_async))))
+    (if @50 (== (. threadIdx x) 0)
       (then
-        (for @52 plain (declare @52 int stage 0) (< stage P::stages) (++ stage)
-          (do @53 (call mbarrier_init (& (at full stage)) (+ (? (&& kByRows (! P::split)) kRowArrivals kArrivals) (? P::resident 0 1))))
-          (do @54 (call mbarrier_init (& (at empty stage)) kTileWarps))
-          (if @55 P::split
+        (for @51 plain (declare @51 int stage 0) (< stage P::stages) (++ stage)
+          (do @52 (call mbarrier_init (& (at full stage)) (+ (? (&& kByRows (! P::split)) kRowArrivals kArrivals) (? P::resident 0 1))))
+          (do @53 (call mbarrier_init (& (at empty stage)) kTileWarps))
+          (if @54 P::split
             (then
-              (do @56 (call mbarrier_init (& (at landed stage)) (? P::bulk kRowArrivals kProducers))))))
-        (if @59 P::resident
+              (do @55 (call mbarrier_init (& (at landed stage)) (? P::bulk kRowArrivals kProducers))))))
+        (if @58 P::resident
           (then
-            (do @60 (call mbarrier_init resident 1))))
-        (if @62 P::in_turn
+            (do @59 (call mbarrier_init resident 1))))
+        (if @61 P::in_turn
           (then
-            (do @63 (call mbarrier_init (& (at turn 0)) kTileWarps))
-            (do @64 (call mbarrier_init (& (at turn 1)) kTileWarps))))
-        (do @66 (call fence_mbarrier_init))))
-    (do @68 (call __syncthreads))
-    (blank @68)
-    (declare @70 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
-    (if @71 (>= warp (/ kConsumers 32))
+            (do @62 (call mbarrier_init (& (at turn 0)) kTileWarps))
+            (do @63 (call mbarrier_init (& (at turn 1)) kTileWarps))))
+        (do @65 (call fence_mbarrier_init))))
+    (do @67 (call __syncthreads))
+    (blank @67)
+    (declare @69 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
+    (if @70 (>= warp (/ kConsumers 32))
       (then
-        (do @72 (call setmaxnreg_decrease (? kWideProducers (? kSparesRegisters 56 64) (? (&& P::split (! P::channels_last)) 72 88))))
-        (declare @73 (const int) thread (- (. threadIdx x) kConsumers))
-        (declare @74 (const "long long") plane (* (static_cast "long long" in_h) in_w))
-        (declare @75 (pointer "unsigned long long") landing (? P::split landed full)
+        (do @71 (call setmaxnreg_decrease (? kWideProducers (? kSparesRegisters 56 64) (? (&& P::split (! P::channels_last)) 72 88))))
+        (declare @72 (const int) thread (- (. threadIdx x) kConsumers))
+        (declare @73 (const "long long") plane (* (static_cast "long long" in_h) in_w))
+        (declare @74 (pointer "unsigned long long") landing (? P::split landed full)
           (trail "of rows"))
-        (declare @76 (const int) rows (? kFlat 1 in_h)
+        (declare @75 (const int) rows (? kFlat 1 in_h)
           (trail "of an image, as they are copied"))
-        (declare @77 (const int) columns (? kFlat (* in_h in_w) in_w))
-        (if @78 (== thread 0)
+        (declare @76 (const int) columns (? kFlat (* in_h in_w) in_w))
+        (if @77 (== thread 0)
           (then
-            (do @79 (call grid_dependency_wait)
+            (do @78 (call grid_dependency_wait)
               (trail "the weights are packed"))
-            (if @80 P::resident
+            (if @79 P::resident
               (then
-                (do @81 (call mbarrier_arrive_expect resident kAllWeightBytes))
-                (do @82 (call bulk_load shared block_weights kAllWeightBytes resident))))))
-        (declare @85 int stage 0)
-        (declare @86 "unsigned int" parity 1)
-        (declare @87 int unfinished 0
-          (trail "stages of f32x3 whose copies are under way; the oldest of them, and its chunk"))
-        (declare @88 int oldest 0)
-        (declare @89 "unsigned int" oldest_parity 0)
-        (declare @90 int oldest_chunk 0)
-        (declare @91 int kept 0
-          (trail "exponent of the scale in the chunk before"))
-        (for @92 plain (declare @92 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @93 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @94 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
-          (declare @96 Pixels pixels)
-          (if @97 kKept
+                (do @80 (call mbarrier_arrive_expect resident kAllWeightBytes))
+                (do @81 (call bulk_load shared block_weights kAllWeightBytes resident))))))
+        (declare @84 int stage 0)
+        (declare @85 "unsigned int" parity 1)
+        (declare @86 Asked asked (init 0 0 0 0 0))
+        (for @87 plain (declare @87 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @88 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @89 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
+          (declare @91 (const int) first_row (+ (. tile m_y) above))
+          (declare @92 (const int) first_column (+ (. tile m_x) kFirstColumn))
+          (declare @93 Pixels pixels)
+          (if @94 kKept
             (then
-              (do @98 (call find_pixels pixels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-          (declare @100 Copy copy)
-          (if @101 kByRows
+              (for @96 (pragma "unroll") (declare @96 int j 0) (< j kOwnPixels) (++ j)
+                (declare @97 (const int) pixel (+ (/ thread kCopies) (* j kAtOnce)))
+                (do @98 (= (at pixels j) (static_cast int (call find_pixel pixel first_row first_column (- batch (. tile image)) in_h in_w)))))))
+          (declare @101 Copy copy)
+          (if @102 kByRows
             (then
-              (do @102 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))))
-          (declare @106 int uncleared 0
-            (trail "stages that may have something beside rows"))
-          (do @107 (= uncleared (? (&& kByRows (call has_gaps (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) (- batch (. tile image)) rows columns)) P::stages 0)))
+              (do @103 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) first_row first_column (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))))
+          (declare @107 (const bool) has_gaps (&& kByRows (|| (|| (|| (< first_row 0) (> (+ first_row kStagedRows) rows)) (&& (> P::tile_n 1) (< (- batch (. tile image)) P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) columns))))))
           (for @110 plain (declare @110 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
             (if_constexpr @111 P::split
               (then
-                (while @112 (? P::bulk (&& (> unfinished 0) (|| (call has_come (& (at landed oldest)) oldest_parity) (! (call has_come (& (at empty stage)) parity)))) (> unfinished kUnderWay))
-                  (do @115 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))
-                  (do @116 (-- unfinished)))))
-            (do @119 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @120 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @121 (&& (! P::resident) (== thread 0))
+                (while @112 (? P::bulk (&& (> (. asked stages) 0) (|| (call has_come (& (at landed (. asked oldest))) (. asked parity)) (! (call has_come (& (at empty stage)) parity)))) (> (. asked stages) kUnderWay))
+                  (do @115 (call finish_stage stages full landed asked thread)))))
+            (do @118 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @119 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @120 (&& (! P::resident) (== thread 0))
               (then
-                (do @122 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @123 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @125 (&& P::bulk P::channels_last)
+                (do @121 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @122 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @124 (&& P::bulk P::channels_last)
               (then
-                (do @126 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+                (do @125 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) first_row first_column thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
               (else
-                (if @128 kByRows
+                (if @127 kByRows
                   (then
-                    (declare @129 (pointer Element) staged (reinterpret_cast (pointer Element) to))
-                    (declare @130 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
-                    (if @133 (|| (!= uncleared 0) (!= channels P::chunk))
+                    (declare @128 (pointer Element) staged (reinterpret_cast (pointer Element) to))
+                    (declare @129 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
+                    (if @132 (|| (&& has_gaps (< chunk (+ (* rank kOwnChunks) P::stages))) (!= channels P::chunk))
                       (then
-                        (do @134 (call clear_gaps staged channels (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) rows columns))
-                        (do @136 (= uncleared (call max 0 (- uncleared 1))))))
-                    (if @138 (|| (! kByWarps) (call elect_one))
+                        (do @133 (call clear_gaps staged channels first_row first_column thread (- batch (. tile image)) rows columns))))
+                    (if @135 (|| (! kByWarps) (call elect_one))
                       (then
-                        (if @139 (&& kSkewed (. copy at_end))
+                        (if @136 (&& kSkewed (. copy at_end))
                           (then
-                            (do @140 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels (& (at landing stage)) plane)))
+                            (do @137 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels (& (at landing stage)) plane)))
                           (else
-                            (do @142 (call copy_rows staged copy channels (& (at landing stage)) plane columns))))))
-                    (do @145 (+= (. copy from) (* P::chunk plane))))
+                            (do @139 (call copy_rows staged copy channels (& (at landing stage)) plane columns))))))
+                    (do @142 (+= (. copy from) (* P::chunk plane))))
                   (else
-                    (if @147 P::channels_last
+                    (if @144 P::channels_last
                       (then
-                        (do @148 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w)))
+                        (do @145 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) first_row first_column thread (- batch (. tile image)) in_h in_w)))
                       (else
-                        (do @151 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) (+ (. tile m_y) above) (+ (. tile m_x) kFirstColumn) thread (- batch (. tile image)) in_h in_w))))
-                    (do @154 (call async_copy_arrive (? P::split (& (at landed stage)) (& (at full stage)))))))))
-            (do @156 (call next_stage stage parity))
-            (if @157 P::split
+                        (do @148 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) first_row first_column thread (- batch (. tile image)) in_h in_w))))
+                    (do @151 (call async_copy_arrive (? P::split (& (at landed stage)) (& (at full stage)))))))))
+            (do @153 (call next_stage stage parity))
+            (if @154 P::split
               (then
-                (do @158 (++ unfinished)))))
-          (if @161 (> P::cluster 1)
+                (do @155 (++ (. asked stages))))))
+          (if @158 (> P::cluster 1)
             (then
-              (comment @161 "with the consumers, in add_up_cluster()")
-              (do @162 (call __syncwarp))
-              (do @163 (call meet))
-              (do @164 (call meet)))))
-        (if_constexpr @167 P::split
+              (comment @158 "with the consumers, in add_up_cluster()")
+              (do @159 (call __syncwarp))
+              (do @160 (call meet))
+              (do @161 (call meet)))))
+        (if_constexpr @164 P::split
           (then
-            (for @168 plain none (> unfinished 0) (-- unfinished)
-              (do @169 (call finish_stage stages full landed oldest oldest_parity oldest_chunk kept thread))))))
+            (while @165 (> (. asked stages) 0)
+              (do @166 (call finish_stage stages full landed asked thread))))))
       (else
-        (do @173 (call setmaxnreg_increase (? kWideProducers (? kSparesRegisters 200 192) (? (&& P::split (! P::channels_last)) 216 208))))
-        (comment @174 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @175 (const int) lane (% (. threadIdx x) 32))
-        (declare @176 (const int) quarter (% lane 4))
-        (declare @177 (const int) group (? P::in_turn (/ warp 4) 0))
-        (declare @178 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
-        (declare @179 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @180 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @181 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @182 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @183 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
-        (declare @186 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
-        (declare @187 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @170 (call setmaxnreg_increase (? kWideProducers (? kSparesRegisters 200 192) (? (&& P::split (! P::channels_last)) 216 208))))
+        (comment @171 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @172 (const int) lane (% (. threadIdx x) 32))
+        (declare @173 (const int) quarter (% lane 4))
+        (declare @174 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @175 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @176 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @177 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @178 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @179 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @180 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
+        (declare @183 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
+        (declare @184 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
-        (declare @188 (array (array Sums kTiles) kSums) sums (init))
-        (declare @189 Held held (init 0 0 false 0 (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))))
-        (declare @190 (pointer float2) scales (reinterpret_cast (pointer float2) (+ shared kColumnsOffset)))
-        (declare @191 (pointer Element) biases (reinterpret_cast (pointer Element) (+ (+ shared kColumnsOffset) (* P::columns 8))))
-        (if_constexpr @192 P::split
+        (declare @185 (array (array Sums kTiles) kSums) sums (init))
+        (declare @186 Held held (init 0 0 false 0 (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))))
+        (declare @187 (pointer float2) scales (reinterpret_cast (pointer float2) (+ shared kColumnsOffset)))
+        (declare @188 (pointer Element) biases (reinterpret_cast (pointer Element) (+ (+ shared kColumnsOffset) (* P::columns 8))))
+        (if_constexpr @189 P::split
           (then
-            (do @193 (call grid_dependency_wait))
-            (for @194 plain (declare @194 int i (. threadIdx x)) (< i P::columns) (+= i kConsumers)
-              (declare @195 (const int) undone (- (at (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) i)))
-              (do @196 (= (at scales i) (call make_float2 (call power_of_two (/ undone 2)) (call power_of_two (- undone (/ undone 2))))))
-              (if @197 P::has_bias
+            (do @190 (call grid_dependency_wait))
+            (for @191 plain (declare @191 int i (. threadIdx x)) (< i P::columns) (+= i kConsumers)
+              (do @192 (= (at scales i) (call factors_of (- (at (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) i)))))
+              (if @193 P::has_bias
                 (then
-                  (do @198 (= (at biases i) (? (|| (== (% P::out_channels P::columns) 0) (< (+ first_out i) P::out_channels)) (at bias (+ first_out i)) 0))))))
-            (do @201 (call named_barrier_sync 2 kConsumers))))
-        (if @203 P::resident
+                  (do @194 (= (at biases i) (? (|| (== (% P::out_channels P::columns) 0) (< (+ first_out i) P::out_channels)) (at bias (+ first_out i)) 0))))))
+            (do @197 (call named_barrier_sync 2 kConsumers))))
+        (if @199 P::resident
           (then
-            (do @204 (call mbarrier_wait resident 0))))
-        (declare @206 int stage 0)
-        (declare @207 "unsigned int" parity 0)
-        (declare @208 "unsigned int" turn_parity 0)
-        (if @209 (&& P::in_turn (== group 1))
+            (do @200 (call mbarrier_wait resident 0))))
+        (declare @202 int stage 0)
+        (declare @203 "unsigned int" parity 0)
+        (declare @204 "unsigned int" turn_parity 0)
+        (if @205 (&& P::in_turn (== group 1))
           (then
-            (do @210 (call release (& (at turn 0)) true))
-            (do @211 (call skip_tile stage parity))))
-        (for @213 plain (declare @213 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @214 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @215 P::in_turn
+            (do @206 (call release (& (at turn 0)) true))
+            (do @207 (call skip_tile stage parity))))
+        (for @209 plain (declare @209 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @210 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @211 P::in_turn
             (then
-              (do @216 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @217 (^= turn_parity 1))))
-          (declare @219 Place place)
-          (if @220 kSkewed
+              (do @212 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @213 (^= turn_parity 1))))
+          (declare @215 Place place)
+          (if @216 kSkewed
             (then
-              (do @221 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
-          (do @224 (call pin sums))
-          (declare @225 (array Run 2) runs (init)
+              (do @217 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
+          (do @220 (call pin sums))
+          (declare @221 (array Run 2) runs (init)
             (trail "of f32x3: of low and of high parts"))
-          (for @226 plain (declare @226 int chunk 0) (< chunk kOwnChunks) (++ chunk)
-            (do @227 (call mbarrier_wait (& (at full stage)) parity))
-            (if @228 P::in_turn
+          (for @222 plain (declare @222 int chunk 0) (< chunk kOwnChunks) (++ chunk)
+            (do @223 (call mbarrier_wait (& (at full stage)) parity))
+            (if @224 P::in_turn
               (then
-                (do @229 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @231 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @232 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @233 kSplitsRead
+                (do @225 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @227 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @228 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @229 kSplitsRead
               (then
-                (declare @234 (pointer (const float)) read (+ (+ (reinterpret_cast (pointer (const float)) from) own) (call staged_row 0 0)))
-                (declare @235 Values values)
-                (do @236 (call load_values values read))
-                (do @237 (call choose_scale sums held from image))
-                (do @238 (call multiply_read sums runs held values read weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                (declare @230 (pointer (const float)) read (+ (+ (reinterpret_cast (pointer (const float)) from) own) (call staged_row 0 0)))
+                (declare @231 Values values)
+                (do @232 (call load_values values read))
+                (do @233 (call choose_scale sums held from image))
+                (do @234 (call multiply_read sums runs held values read weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
               (else
-                (if_constexpr @240 kSplitsStaged
+                (if_constexpr @236 kSplitsStaged
                   (then
-                    (do @241 (call choose_scale sums held from image))
-                    (do @242 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const "unsigned int")) from) own) weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                    (do @237 (call choose_scale sums held from image))
+                    (do @238 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const "unsigned int")) from) own) weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
                   (else
-                    (do @245 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                    (if @248 P::resident
+                    (do @241 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                    (if @244 P::resident
                       (then
-                        (do @249 (call release (& (at empty stage)) true))))))))
-            (do @252 (call next_stage stage parity)))
-          (declare @254 Shifts shifts)
-          (if @255 (! P::split)
+                        (do @245 (call release (& (at empty stage)) true))))))))
+            (do @248 (call next_stage stage parity)))
+          (declare @250 Shifts shifts)
+          (if @251 (! P::split)
             (then
-              (do @256 (call load_shifts shifts bias co))))
-          (if @258 (! kAllDone)
+              (do @252 (call load_shifts shifts bias co))))
+          (if @254 (! kAllDone)
             (then
-              (do @259 (call wgmma_wait 0))))
-          (do @261 (call pin sums))
-          (if @262 (&& (! P::resident) (! kAllDone))
+              (do @255 (call wgmma_wait 0))))
+          (do @257 (call pin sums))
+          (if @258 (&& (! P::resident) (! kAllDone))
             (then
-              (do @263 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @265 P::split
+              (do @259 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @261 P::split
             (then
-              (do @266 (call undo_scales sums held (+ scales (* quarter 2)) (+ biases (* quarter P::channel_run)) image))
-              (do @267 (call load_shifts shifts biases (* quarter P::channel_run))
+              (do @262 (call undo_scales sums held (+ scales (* quarter 2)) (+ biases (* quarter P::channel_run)) image))
+              (do @263 (call load_shifts shifts biases (* quarter P::channel_run))
                 (trail "there is no register for them before"))))
-          (if @269 P::in_turn
+          (if @265 P::in_turn
             (then
-              (do @270 (call skip_tile stage parity))))
-          (if @272 (> P::cluster 1)
+              (do @266 (call skip_tile stage parity))))
+          (if @268 (> P::cluster 1)
             (then
-              (do @273 (call add_up_cluster sums stages rank))))
-          (declare @275 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @276 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @269 (call add_up_cluster sums stages rank))))
+          (declare @271 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @272 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @277 P::exchange
+              (if @273 P::exchange
                 (then
-                  (do @278 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @274 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (declare @282 (const int) own_column (? P::split (+ column (& (static_cast int zero) index)) column)
+                  (declare @278 (const int) own_column (? P::split (+ column (& (static_cast int zero) index)) column)
                     (trail "no address is kept"))
-                  (do @283 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) own_column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) own_column) in_w) (+ (. tile m_x) own_column)) phase_row out_h out_w)))))))))))
+                  (do @279 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) own_column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) own_column) in_w) (+ (. tile m_x) own_column)) phase_row out_h out_w)))))))))))

@@ -33,9 +33,8 @@ __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
-__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
-               : "memory");
+__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
 }
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
@@ -81,23 +80,18 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
-__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
-                                                               unsigned int stride, unsigned int swizzle) {
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-  return (shared_address(start) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
+  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
 // Gives back the registers of each thread of this warpgroup beyond 88. Collective.
-__device__ __forceinline__ void setmaxnreg_decrease_88() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 88;" ::: "memory");
-}
+__device__ __forceinline__ void setmaxnreg_decrease_88() { asm volatile("setmaxnreg.dec.sync.aligned.u32 88;"); }
 // Waits until each thread of this warpgroup can have 208 registers, more than it has, and takes them. Collective.
-__device__ __forceinline__ void setmaxnreg_increase_208() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 208;" ::: "memory");
-}
+__device__ __forceinline__ void setmaxnreg_increase_208() { asm volatile("setmaxnreg.inc.sync.aligned.u32 208;"); }
 // d (64x128, f32) = a (64x16) * b (16x128), added to d where `accumulate` is not 0: f16, A K-major in shared memory, B K-major.
 __device__ __forceinline__ void wgmma_m64n128k16_f16_ss(float (&d)[64], unsigned long long a, unsigned long long b,
     int accumulate) {

@@ -35,9 +35,8 @@ __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
-__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
-               : "memory");
+__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
 }
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
@@ -78,19 +77,14 @@ __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"
 // The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
 __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) { asm volatile("" : "+r"(word)::"memory"); }
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
-__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
-                                                               unsigned int stride, unsigned int swizzle) {
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-  return (shared_address(start) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
+  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
 // Gives back the registers of each thread of this warpgroup beyond 88. Collective.
-__device__ __forceinline__ void setmaxnreg_decrease_88() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 88;" ::: "memory");
-}
+__device__ __forceinline__ void setmaxnreg_decrease_88() { asm volatile("setmaxnreg.dec.sync.aligned.u32 88;"); }
 // Waits until each thread of this warpgroup can have 208 registers, more than it has, and takes them. Collective.
-__device__ __forceinline__ void setmaxnreg_increase_208() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 208;" ::: "memory");
-}
+__device__ __forceinline__ void setmaxnreg_increase_208() { asm volatile("setmaxnreg.inc.sync.aligned.u32 208;"); }
 // d (64x64, f32) = a (64x8) * b (8x64), added to d where `accumulate` is not 0: tf32, A in registers, B K-major.
 __device__ __forceinline__ void wgmma_m64n64k8_tf32_rs(float (&d)[32], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
@@ -161,8 +155,7 @@ __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned 
   }
 }
 
-// Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
-// input channels, tap and step the two columns of a B operand.
+// Puts the weights where products look for them: by block, chunk, tap and step, the two columns of a B operand.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_shift_gemm_forward_6aec6a67a1559aa6_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
@@ -272,10 +265,8 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* 
 }
 // Goes on to the next stage.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
-  if (++stage == 2) {
-    stage = 0;
-    parity ^= 1;
-  }
+  stage = stage == 1 ? 0 : stage + 1;
+  parity ^= stage == 0 ? 1 : 0;
 }
 
 // A sum as memory holds it, after bias and fuse chain where the layer has them.
@@ -305,11 +296,8 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[4][1], float* __re
         const int ox = m_x * 2;
         if (ox < 32) {
           float values[4];
-          _Pragma("unroll") for (int v = 0; v < 4; ++v) {
-            const int position = v / 2;
-            const int phase = row * 2 + v % 2;
-            values[v] = finish(sums[phase][position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], shifts[i]);
-          }
+          _Pragma("unroll") for (int v = 0; v < 4; ++v)
+            values[v] = finish(sums[row * 2 + v % 2][v / 4][i / 2 * 4 + v / 2 % 2 * 2 + i % 2], shifts[i]);
           store_streaming_16(to + ox, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
                                                  __float_as_uint(values[2]), __float_as_uint(values[3])));
         }
@@ -326,7 +314,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     convtgen_shift_gemm_forward_6aec6a67a1559aa6(const float* __restrict__ x, const unsigned char* packed,
                                                  const float* __restrict__ bias, float* __restrict__ y, int batch) {
   const int tiles = batch * 2;
-
   // The block's output channels and phase rows; blocks that read the same input run together.
   const int first_tile = blockIdx.x;
   const int next_tile = gridDim.x;
@@ -353,6 +340,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
       const float* image = x + tile.image * 32768ll;
+      const int first_row = tile.m_y - 1;
+      const int first_column = tile.m_x - 4;
       for (int chunk = 0; chunk < 8; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = shared + stage * 82432;
@@ -360,7 +349,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
           mbarrier_arrive_expect(&full[stage], 65536);
           bulk_load(to + 16896, packed + chunk * 65536, 65536, &full[stage]);
         }
-        stage_channels(reinterpret_cast<float*>(to), image, chunk * 16, tile.m_y - 1, tile.m_x - 4, thread);
+        stage_channels(reinterpret_cast<float*>(to), image, chunk * 16, first_row, first_column, thread);
         async_copy_arrive(&full[stage]);
         next_stage(stage, parity);
       }

@@ -26,9 +26,8 @@ __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
-__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
-               : "memory");
+__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
 }
 // Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait.
 __device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {
@@ -93,19 +92,14 @@ __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"
 // The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
 __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) { asm volatile("" : "+r"(word)::"memory"); }
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
-__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
-                                                               unsigned int stride, unsigned int swizzle) {
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-  return (shared_address(start) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
+  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
 // Gives back the registers of each thread of this warpgroup beyond 72. Collective.
-__device__ __forceinline__ void setmaxnreg_decrease_72() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 72;" ::: "memory");
-}
+__device__ __forceinline__ void setmaxnreg_decrease_72() { asm volatile("setmaxnreg.dec.sync.aligned.u32 72;"); }
 // Waits until each thread of this warpgroup can have 216 registers, more than it has, and takes them. Collective.
-__device__ __forceinline__ void setmaxnreg_increase_216() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 216;" ::: "memory");
-}
+__device__ __forceinline__ void setmaxnreg_increase_216() { asm volatile("setmaxnreg.inc.sync.aligned.u32 216;"); }
 // d (64x32, f32) = a (64x16) * b (16x32), added to d where `accumulate` is not 0: f16, A in registers, B K-major.
 __device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
@@ -128,8 +122,9 @@ __device__ __forceinline__ float largest_of_warp(float value) {
 __device__ __forceinline__ int scale_exponent(float most) { return min(126, 141 - __float_as_int(most) / 8388608); }
 // 2^exponent, -126 to 127.
 __device__ __forceinline__ float power_of_two(int exponent) { return __int_as_float((exponent + 127) * 8388608); }
-// x * 2^e: in two factors, since 2^e may be no float.
-__device__ __forceinline__ float scaled_by(float x, int e) { return x * power_of_two(e / 2) * power_of_two(e - e / 2); }
+// Two factors that make 2^e, which may be no float.
+__device__ __forceinline__ float2 factors_of(int e) { return {power_of_two(e / 2), power_of_two(e - e / 2)}; }
+__device__ __forceinline__ float scaled_by(float x, int e) { return x * factors_of(e).x * factors_of(e).y; }
 // Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.
 struct SplitPair { unsigned int high; unsigned int low; };
 __device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int high) {
@@ -153,11 +148,7 @@ using Sums = float[16];
 using Run = unsigned int[11][4];
 using Words = unsigned int[2][12];
 
-// Whether some tap takes the operand whose first position is this one of a run.
-__device__ __forceinline__ bool is_taken(int place) { return ((1022u >> place) & 1) != 0; }
-
-// Puts the weights where the products look for them: for each block of output channels and phase rows, each chunk of
-// input channels, tap and step the two columns of a B operand.
+// Puts the weights where products look for them: by block, chunk, tap and step, the two columns of a B operand.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_shift_gemm_forward_44b60de84de30912_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
@@ -176,8 +167,7 @@ extern "C" __global__ void __launch_bounds__(256)
       values[i] = from[static_cast<long long>(lane / 21 % 2 * 16 + i) * 672 + lane % 21];
       most = larger_finite(most, values[i]);
     }
-    for (int lanes = 16; lanes >= 2; lanes /= 2)
-      most = fmaxf(most, __shfl_xor_sync(4294967295u, most, lanes));
+    for (int mask = 16; mask >= 2; mask /= 2) most = fmaxf(most, __shfl_xor_sync(4294967295u, most, mask));
     float* found = reinterpret_cast<float*>(to + 86144) + n * 8;  // by each warp
     if (threadIdx.x % 32 / 2 == 0) found[threadIdx.x / 32] = most;
     __syncthreads();
@@ -201,13 +191,9 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// What a producer copies in the first of its channels.
-struct Copy {
-  const float* from;  // in the chunk that comes next
-  int to;             // elements behind the stage's first
-  int bytes;          // 0: nothing of the row is in the image
-  int rows;           // of a warp that has several
-};
+// What a producer copies in its first channel: `from` in the next chunk, `to` so far into a stage, `bytes` (0: none of
+// the row is in the image), of `rows` where a warp has several.
+struct Copy { const float* from; int to; int bytes; int rows; };
 // Finds the copies of a tile of the producer, or the warp, of this number.
 __device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first_image, int first_channel,
                                           int first_row, int first_column, int producer) {
@@ -221,25 +207,19 @@ __device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first
   const long long start =
       static_cast<long long>(first_image) * 16777216 + static_cast<long long>(iy) * 1024 + first_column;
   const bool is_copied = iy >= 0 && iy < 512 && begin < end;
-  const int rows = max(0, (min(first_row + 10, 512) - iy + 3) / 4);
+  const int rows = is_copied ? (min(first_row + 10, 512) - iy + 3) / 4 : 0;
   return {x + (start + begin + (first_channel + channel) * 524288ll), channel * 404 + (row + 4 * above) * 40 + begin,
           is_copied ? (end - begin) * 4 : 0, rows};
 }
 // Asks for a producer's copies of a chunk, of which the layer has so many `channels`.
 __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full, long long plane) {
   mbarrier_arrive_expect(full, 16 * copy.rows * copy.bytes);
-  if (copy.bytes != 0) {
-    _Pragma("unroll 1") for (int row = 0; row < copy.rows; ++row) {
-      _Pragma("unroll 16") for (int round = 0; round < 16; ++round)
-        bulk_load(to + copy.to + (row * 160 + round * 404), copy.from + (row * 4096 + round * plane), copy.bytes, full);
-    }
+  _Pragma("unroll 1") for (int row = 0; row < copy.rows; ++row) {
+    _Pragma("unroll 16") for (int round = 0; round < 16; ++round)
+      bulk_load(to + copy.to + (row * 160 + round * 404), copy.from + (row * 4096 + round * plane), copy.bytes, full);
   }
 }
-// Whether a tile's stages have places that must be zero where no copy writes.
-__device__ __forceinline__ bool has_gaps(int first_row, int first_column) {
-  return first_row < 0 || first_row + 10 > 512 || (first_column < 0 || first_column + 40 > 1024);
-}
-// Writes zeros to these places, and to those of channels that the layer lacks.
+// Writes zeros where a stage has no row or column of the image, or no channel of the layer: no copy writes there.
 __device__ __forceinline__ void clear_gaps(float* to, int first_row, int first_column, int thread) {
   for (int i = thread; i < 160; i += 128) {
     const int iy = first_row + i % 10;
@@ -268,10 +248,8 @@ __device__ __forceinline__ void release(unsigned long long* barrier, bool is_don
 }
 // Goes on to the next stage.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
-  if (++stage == 4) {
-    stage = 0;
-    parity ^= 1;
-  }
+  stage = stage == 3 ? 0 : stage + 1;
+  parity ^= stage == 0 ? 1 : 0;
 }
 
 // Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.
@@ -292,28 +270,23 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[2][2], float* __re
   }
 }
 
-// The largest magnitude in a stage's part of an image, of what the producer warps found.
-__device__ __forceinline__ float largest_found(const float* found, int image) {
-  const float4 four = *reinterpret_cast<const float4*>(found + image * 4);
+// The largest magnitude of what producer warps found in an image's part of a stage: each has looked for it in its own.
+__device__ __forceinline__ float largest_of(const float4& four) {
   return fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w));
 }
-// x keeps the scale that it had, if that brings the largest magnitude to at least 2^13 and not beyond what f16 has, or
-// there is none; unless it `begins`. What f16 rounds up to the next power of two counts as that.
+// The exponent of x's scale: `kept`, if not `begins` and that brings `largest` to 2^13 and within f16, or that is 0.
 __device__ __forceinline__ int next_exponent(float largest, int kept, bool begins) {
   const int wanted = min(126, 141 - (__float_as_int(largest) + 4096) / 8388608);
   return !begins && (largest == 0 || (kept >= wanted - 1 && kept <= wanted + 1)) ? kept : wanted;
 }
 
-// Puts a run's words where the products take them from, before the fence: a word stands in two places. One of the two
-// has `zero` added, which the compiler doesn't know to be zero: of copies that it knows it makes more for each product.
-// Where products of the chunk before read the run until now (`is_read`), each word depends on what it was there.
+// Puts a run's words where products take them from, before the fence: each in two places, in one with `zero` added: of
+// copies that are known to be equal more are made. Where the run `is_read` until now, words depend on what they were.
 __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, bool is_read) {
-  _Pragma("unroll") for (int i = 0; i < 44; ++i) {
-    if (is_taken(i / 4)) {
-      unsigned int& word = run[i / 4][i % 4];
-      word = (words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0));
-      wgmma_pin_operand(word);
-    }
+  _Pragma("unroll") for (int i = 4; i < 40; ++i) {
+    unsigned int& word = run[i / 4][i % 4];
+    word = (words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0));
+    wgmma_pin_operand(word);
   }
 }
 // Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones.
@@ -326,8 +299,7 @@ __device__ __forceinline__ unsigned int word_of_all(const Words& words) {
   _Pragma("unroll") for (int i = 0; i < 12; ++i) word |= (words[0][i] | words[1][i]);
   return word;
 }
-// A tap's products of the low parts of x with the high parts of the weights, the first of the sums of their phase where
-// `accumulate` is 0; or, of the `high` parts of x, with the high and the low parts of the weights, behind those.
+// A tap's products of the low parts of x with high weights, or of its `high` parts with both parts of the weights.
 __device__ __forceinline__ void multiply_part(Sums (&sums)[2][2], int part, const Run& run, int shift,
                                               unsigned long long weights, int accumulate, bool high) {
   _Pragma("unroll") for (int tile = 0; tile < 2; ++tile) {
@@ -335,16 +307,10 @@ __device__ __forceinline__ void multiply_part(Sums (&sums)[2][2], int part, cons
     if (high) wgmma_m64n32k16_f16_rs(sums[1 + part][tile], run[2 * tile + shift], weights + 64, 1);
   }
 }
-// What a thread's sums hold.
-struct Held {
-  int rows;        // of taps; 0: nothing, the next products begin them
-  int exponent;    // of the scale that x has there, in the image of the tile that is the lane's
-  bool added;      // whether the totals hold what was summed up before, of this tile
-  int total;       // of the scale that x has in them, in the thread's own image; without totals the least that sums had
-  float4* totals;  // the thread's, that sums are added to
-};
-// The low parts of infinities mean nothing: where a sum of high parts is no finite number, that is the result. A row
-// and a column of a product tell whether it has any.
+// What a thread's sums hold: how many `rows` of taps (0: the next products begin them), and the `exponent` of x's scale
+// there in the lane's image; whether sums were `added` to totals, of exponent `total` (without totals: the least yet).
+struct Held { int rows; int exponent; bool added; int total; float4* totals; };
+// Infinities have no low parts: where a sum of high parts isn't finite, it is the result. A row and a column show it.
 __device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[2][2]) {
   bool finite = true;
   _Pragma("unroll") for (int i = 0; i < 8; ++i) finite &= is_finite(sums[0][0][i / 2 * 4 + i % 2]);
@@ -360,20 +326,17 @@ __device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[2][2]) {
 __device__ __forceinline__ float& total_at(float4* totals, int i) {
   return reinterpret_cast<float*>(totals + i / 4 * 256)[i % 4];
 }
-// Gives sums and totals one scale, the smaller one of theirs.
-__device__ __forceinline__ void bring_together(Sums (&sums)[2][2], float4* totals, int& exponent, int& total) {
-  const int less = min(exponent, total);
-  _Pragma("unroll") for (int i = 0; i < 64; ++i) sum_at(sums, i) = scaled_by(sum_at(sums, i), less - exponent);
-  _Pragma("unroll 16") for (int i = 0; i < 32; ++i) total_at(totals, i) = scaled_by(total_at(totals, i), less - total);
-  exponent = less;
-  total = less;
-}
-// Joins the sums of high and of low parts, and adds the thread's totals where there are any: into the place of the sums
-// of high parts. Returns the exponent of the scale that x has there.
+// Joins sums of low parts, and totals if there are any, to the sums of high parts. Returns their scale's exponent.
 __device__ __forceinline__ int join_all(Sums (&sums)[2][2], Held& held) {
-  int exponent = held.exponent;
+  int exponent = held.exponent;  // of its own image
   drop_low_of_infinite(sums);
-  if (held.added && exponent != held.total) bring_together(sums, held.totals, exponent, held.total);
+  if (held.added && exponent != held.total) {
+    const int less = min(exponent, held.total);  // they get the smaller one's scale
+    _Pragma("unroll") for (int i = 0; i < 64; ++i) sum_at(sums, i) = scaled_by(sum_at(sums, i), less - exponent);
+    _Pragma("unroll 16") for (int i = 0; i < 32; ++i)
+      total_at(held.totals, i) = scaled_by(total_at(held.totals, i), less - held.total);
+    exponent = less;
+  }
   _Pragma("unroll") for (int i = 0; i < 32; ++i)
     sum_at(sums, i) = fmaf(sum_at(sums, 32 + i), 0.00048828125f, sum_at(sums, i));
   if (held.added)
@@ -389,15 +352,12 @@ __device__ __forceinline__ void put_away(Sums (&sums)[2][2], Held& held) {
   held.rows = 0;
   held.added = 1;
 }
-// Makes a tile's results of its sums, in their place. `scales` undo those of the weights, in two factors each; they and
-// the `biases` are those of the thread's first column and channel, and of what is behind.
+// Makes a tile's results of its sums. `scales`, in two factors each, undo those of the weights, from its column on.
 __device__ __forceinline__ void undo_scales(Sums (&sums)[2][2], Held& held, const float2* scales) {
-  const int undone = -join_all(sums, held);
-  const float first = power_of_two(undone / 2);
-  const float second = power_of_two(undone - undone / 2);
+  const float2 own = factors_of(-join_all(sums, held));
   _Pragma("unroll") for (int columns = 0; columns < 4; ++columns) {
     const float4 two = *reinterpret_cast<const float4*>(scales + columns * 8);
-    const float factors[2][2] = {{two.x * first, two.y * second}, {two.z * first, two.w * second}};
+    const float factors[2][2] = {{two.x * own.x, two.y * own.y}, {two.z * own.x, two.w * own.y}};
     _Pragma("unroll") for (int i = 0; i < 8; ++i) {
       float& value = sum_at(sums, i / 4 * 16 + columns * 4 + i % 4);
       value = value * factors[i % 2][0] * factors[i % 2][1];
@@ -406,26 +366,22 @@ __device__ __forceinline__ void undo_scales(Sums (&sums)[2][2], Held& held, cons
   held.rows = 0;
   held.added = 0;
 }
-// Before a stage's products: where x has another scale in it than in the sums, for any image, these are put away, as
-// those of terms enough are, or without totals brought to that scale.
+// Before a stage's products: puts away sums of terms enough, or where any image of x has another scale than in them.
 __device__ __forceinline__ void choose_scale(Sums (&sums)[2][2], Held& held, const unsigned char* stage) {
   const int exponent = reinterpret_cast<const int*>(stage + 25872)[0];
   const bool fits = held.rows < 2 && exponent == held.exponent;
   if (__ballot_sync(4294967295u, held.rows > 0 && !fits ? 1 : 0) != 0) put_away(sums, held);
   held.exponent = exponent;
 }
-// The products of the taps that read the row-th of these, as multiply_part() makes them. In a chunk's first row the
-// first of a phase begin its sums, where `later` is 0.
+// The products of taps that read the row-th of these. In the first row a phase's first begin its sums if not `later`.
 __device__ __forceinline__ void multiply_taps(Sums (&sums)[2][2], const Run& run, unsigned long long weights, int row,
                                               int later, bool high) {
-  // Descriptors count pieces of 16 bytes.
-  weights += (2 - row) * 14336 / 16;
+  weights += (2 - row) * 14336 / 16;  // descriptors count pieces of 16 bytes
   _Pragma("unroll") for (int kw = 0; kw < 7; ++kw)
     multiply_part(sums, 0, run, 7 - kw, weights + kw * 2048 / 16, kw == 0 ? later : 1, high);
 }
-// All products of one chunk, into the sums of those before. `rows` is the thread's first position in the staged input.
-// With resident weights it says at `empty` that the stage has been read; else at `previous` that the stage before has
-// been, as soon as its products are done, unless the chunk is the `first` of a tile.
+// All products of one chunk, into the sums of those before. `rows` is the thread's first position in the stage. This is
+// given back at `empty`; or the one before at `previous`, when its products are done, if this isn't a tile's `first`.
 __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2], Held& held, const unsigned int* rows,
                                                const unsigned char* weights, unsigned long long* empty,
                                                unsigned int zero) {
@@ -455,7 +411,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
   }
 }
 
-// A thread's piece: kWide positions of two channels, with channels last four channels of a position.
+// A thread's piece: adjacent positions of two channels, with channels last four channels of a position.
 using Piece = float[8];
 // Whether there is one.
 __device__ __forceinline__ bool has_piece(int i, int thread) { return i < 7 && i * 16 + thread % 16 < 100; }
@@ -493,33 +449,26 @@ __device__ __forceinline__ float largest_finite_of_pieces(const float* own, int 
   }
   return most;
 }
-// Splits a thread's pieces of an image. Those that the last thread lacks, if not others too, are done one by one.
+// Splits a thread's pieces of an image.
 __device__ __forceinline__ void split_pieces(float* own, int thread, float scale) {
   _Pragma("unroll") for (int batch = 0; batch < 7; batch += 4) {
     Piece pieces[4];
-    _Pragma("unroll") for (int i = 0; i < 4; ++i) load_piece(pieces[i], own, batch + i, 127);
-    _Pragma("unroll") for (int i = 0; i < 4; ++i) {
-      if (has_piece(batch + i, 127)) {
-        store_piece_split(own, batch + i, pieces[i], scale);
-      } else if (has_piece(batch + i, thread)) {
-        load_piece(pieces[i], own, batch + i, thread);
-        store_piece_split(own, batch + i, pieces[i], scale);
-      }
-    }
+    _Pragma("unroll") for (int i = 0; i < 4; ++i) load_piece(pieces[i], own, batch + i, thread);
+    _Pragma("unroll") for (int i = 0; i < 4; ++i)
+      if (has_piece(batch + i, thread)) store_piece_split(own, batch + i, pieces[i], scale);
   }
 }
 // Whether the phase of this parity is complete, for all of a warp.
 __device__ __forceinline__ bool has_come(unsigned long long* barrier, unsigned int parity) {
   return warp_uniform(mbarrier_test(barrier, parity) ? 1 : 0) == 1;
 }
-// Looks for the largest magnitudes of the oldest stage under way, splits it where that is the producers' work, and says
-// that it is there; goes on to the next one. Lane i has the exponent of the warp's i-th image in the chunk before,
-// `kept`. Where there are infinities, finite magnitudes are looked for anew.
+// How many stages were asked for and aren't finished; the oldest, and its chunk; exponents that the one before `kept`.
+struct Asked { int stages; int oldest; unsigned int parity; int chunk; int kept; };
+// Finishes the oldest of them: looks for its largest finite magnitudes, splits it if consumers don't, and hands it on.
 __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
-                                             unsigned long long* landed, int& oldest, unsigned int& parity, int& chunk,
-                                             int& kept, int thread) {
-  unsigned char* finished = stages + oldest * 25888;
-  mbarrier_wait(&landed[oldest], parity);
+                                             unsigned long long* landed, Asked& asked, int thread) {
+  unsigned char* finished = stages + asked.oldest * 25888;
+  mbarrier_wait(&landed[asked.oldest], asked.parity);
   float* pieces = reinterpret_cast<float*>(finished) + thread / 16 * 808 + thread % 16 * 4;
   float* found = reinterpret_cast<float*>(finished + 25856);
   float most = largest_of_warp(largest_of_pieces(pieces, thread));
@@ -527,14 +476,16 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
   if (thread % 32 == 0) found[thread / 32] = most;
   named_barrier_sync(1, 128);
   int* exponents = reinterpret_cast<int*>(finished + 25872);
-  const int exponent = next_exponent(largest_found(found, 0), __shfl_sync(4294967295u, kept, 0), chunk == 0);
-  kept = thread % 32 == 0 ? exponent : kept;
+  const int exponent =
+      next_exponent(largest_of(reinterpret_cast<const float4*>(finished + 25856)[0]), asked.kept, asked.chunk == 0);
+  asked.kept = exponent;
   if (thread == 0) exponents[0] = exponent;
   split_pieces(pieces, thread, power_of_two(exponent));
   fence_proxy_async();  // the next bulk copies to these places come behind it
-  release(&full[oldest], true);
-  next_stage(oldest, parity);
-  chunk = chunk == 1 ? 0 : chunk + 1;
+  release(&full[asked.oldest], true);
+  next_stage(asked.oldest, asked.parity);
+  asked.chunk = asked.chunk == 1 ? 0 : asked.chunk + 1;
+  --asked.stages;
 }
 
 // A tile's place: its first image, and its first position there.
@@ -545,7 +496,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     convtgen_shift_gemm_forward_44b60de84de30912(const float* __restrict__ x, const unsigned char* packed,
                                                  float* __restrict__ y, int batch) {
   const int tiles = batch * 2048;
-
   // The block's output channels and phase rows; blocks that read the same input run together.
   const int first_tile = blockIdx.x;
   const int next_tile = gridDim.x;
@@ -555,8 +505,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   unsigned char* stages = shared + 86016;
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 222592);
   unsigned long long* empty = full + 4;
-  unsigned long long* resident = empty + 4;   // of the weights, where they are
-  unsigned long long* landed = resident + 1;  // of f32x3's copies, which are looked at first
+  unsigned long long* landed = empty + 4;    // of f32x3's copies, which are looked at first
+  unsigned long long* resident = empty + 8;  // of the weights, where they are
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < 4; ++stage) {
       mbarrier_init(&full[stage], 4);
@@ -579,35 +529,27 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     }
     int stage = 0;
     unsigned int parity = 1;
-    int unfinished = 0;  // stages of f32x3 whose copies are under way; the oldest of them, and its chunk
-    int oldest = 0;
-    unsigned int oldest_parity = 0;
-    int oldest_chunk = 0;
-    int kept = 0;  // exponent of the scale in the chunk before
+    Asked asked = {0, 0, 0, 0, 0};
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
-      Copy copy = find_copy(x, tile.image, 0, tile.m_y - 1, tile.m_x - 4, warp - 8);
-      int uncleared = has_gaps(tile.m_y - 1, tile.m_x - 4) ? 4 : 0;  // stages that may have something beside rows
+      const int first_row = tile.m_y - 1;
+      const int first_column = tile.m_x - 4;
+      Copy copy = find_copy(x, tile.image, 0, first_row, first_column, warp - 8);
+      const bool has_gaps = first_row < 0 || first_row + 10 > 512 || (first_column < 0 || first_column + 40 > 1024);
       for (int chunk = 0; chunk < 2; ++chunk) {
-        while (unfinished > 0 && (has_come(&landed[oldest], oldest_parity) || !has_come(&empty[stage], parity))) {
-          finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
-          --unfinished;
-        }
+        while (asked.stages > 0 && (has_come(&landed[asked.oldest], asked.parity) || !has_come(&empty[stage], parity)))
+          finish_stage(stages, full, landed, asked, thread);
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * 25888;
         float* staged = reinterpret_cast<float*>(to);
-        if (uncleared != 0) {
-          clear_gaps(staged, tile.m_y - 1, tile.m_x - 4, thread);
-          uncleared = max(0, uncleared - 1);
-        }
+        if (has_gaps && chunk < 4) clear_gaps(staged, first_row, first_column, thread);
         if (elect_one()) copy_rows(staged, copy, &landed[stage], 524288ll);
         copy.from += 8388608ll;
         next_stage(stage, parity);
-        ++unfinished;
+        ++asked.stages;
       }
     }
-    for (; unfinished > 0; --unfinished)
-      finish_stage(stages, full, landed, oldest, oldest_parity, oldest_chunk, kept, thread);
+    while (asked.stages > 0) finish_stage(stages, full, landed, asked, thread);
   } else {
     setmaxnreg_increase_216();
     // The thread's place in the tile: the first position of its run, the first of its channels.
@@ -625,10 +567,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     Held held = {0, 0, false, 0, reinterpret_cast<float4*>(shared + 189568) + threadIdx.x};
     float2* scales = reinterpret_cast<float2*>(shared + 222336);
     grid_dependency_wait();
-    for (int i = threadIdx.x; i < 32; i += 256) {
-      const int undone = -reinterpret_cast<const int*>(block_weights + 86016)[i];
-      scales[i] = make_float2(power_of_two(undone / 2), power_of_two(undone - undone / 2));
-    }
+    for (int i = threadIdx.x; i < 32; i += 256)
+      scales[i] = factors_of(-reinterpret_cast<const int*>(block_weights + 86016)[i]);
     named_barrier_sync(2, 256);
     mbarrier_wait(resident, 0);
     int stage = 0;

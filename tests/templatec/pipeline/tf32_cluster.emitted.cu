@@ -21,9 +21,8 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
-__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* barrier, unsigned int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
-               : "memory");
+__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
 }
 // Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.
 __device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {
@@ -110,23 +109,18 @@ __device__ __forceinline__ void wgmma_wait(int pending) {
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
 __device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
-__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* start, unsigned int leading,
-                                                               unsigned int stride, unsigned int swizzle) {
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-  return (shared_address(start) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
+  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
 // Gives back the registers of each thread of this warpgroup beyond 24. Collective.
-__device__ __forceinline__ void setmaxnreg_decrease_24() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 24;" ::: "memory");
-}
+__device__ __forceinline__ void setmaxnreg_decrease_24() { asm volatile("setmaxnreg.dec.sync.aligned.u32 24;"); }
 // Waits until each thread of this warpgroup can have 232 registers, more than it has, and takes them. Collective.
-__device__ __forceinline__ void setmaxnreg_increase_232() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 232;" ::: "memory");
-}
+__device__ __forceinline__ void setmaxnreg_increase_232() { asm volatile("setmaxnreg.inc.sync.aligned.u32 232;"); }
 // d (64x64, f32) = a (64x8) * b (8x64), added to d where `accumulate` is not 0: tf32, A K-major in shared memory, B K-major.
 __device__ __forceinline__ void wgmma_m64n64k8_tf32_ss(float (&d)[32], unsigned long long a, unsigned long long b,
     int accumulate) {
