@@ -8,39 +8,48 @@
 namespace convtgen::testing {
 namespace {
 
-using Range = std::pair<std::size_t, std::size_t>;
+/// A comparison, and what stands in its place where it is missing: true among all that must hold, false where any one
+/// of several is enough.
+struct Check {
+  std::size_t begin;
+  std::size_t end;
+  const char* missing;
+};
 
 int line_of(const std::string& text, std::size_t position) {
   return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(position), '\n'));
 }
 
 /// Adds the comparisons with a bound of a condition that begins there, cut at its && and ||.
-void add_comparisons(const std::string& text, std::size_t begin, char last, std::vector<Range>& checks) {
+void add_comparisons(const std::string& text, std::size_t begin, char last, std::vector<Check>& checks) {
   int depth = last == ')' ? 1 : 0;
+  bool is_one_of_several = false;
   for (std::size_t i = begin; i < text.size(); ++i) {
     depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
     const bool ends = last == ')' ? depth == 0 : text[i] == last;
-    const bool cut = depth == (last == ')' ? 1 : 0) && (text.compare(i, 2, "&&") == 0 || text.compare(i, 2, "||") == 0);
-    if (ends || cut) {
+    const bool is_outside = depth == (last == ')' ? 1 : 0);
+    const bool before_or = is_outside && text.compare(i, 2, "||") == 0;
+    if (ends || before_or || (is_outside && text.compare(i, 2, "&&") == 0)) {
       std::size_t end = i;
       while (text[end - 1] == ' ' || text[end - 1] == '\n') {
         --end;
       }
       const std::string comparison = text.substr(begin, end - begin);
       if (comparison.find('<') != std::string::npos || comparison.find('>') != std::string::npos) {
-        checks.emplace_back(begin, end);
+        checks.push_back({begin, end, is_one_of_several || before_or ? "false" : "true"});
       }
       if (ends) {
         return;
       }
+      is_one_of_several = before_or;
       begin = text.find_first_not_of(" \n", i + 2);
       ++i;
     }
   }
 }
 
-std::vector<Range> bound_checks(const std::string& text) {
-  std::vector<Range> checks;
+std::vector<Check> bound_checks(const std::string& text) {
+  std::vector<Check> checks;
   for (std::size_t at = text.find("if ("); at != std::string::npos; at = text.find("if (", at + 1)) {
     add_comparisons(text, at + 4, ')', checks);
   }
@@ -55,9 +64,9 @@ std::vector<Range> bound_checks(const std::string& text) {
 
 std::vector<Mutant> without_bound_checks(const std::string& text) {
   std::vector<Mutant> mutants;
-  for (const auto& [begin, end] : bound_checks(text)) {
+  for (const auto& [begin, end, missing] : bound_checks(text)) {
     mutants.push_back({fmt::format("line {}: {}", line_of(text, begin), text.substr(begin, end - begin)),
-                       text.substr(0, begin) + "true" + text.substr(end)});
+                       text.substr(0, begin) + missing + text.substr(end)});
   }
   return mutants;
 }

@@ -10,7 +10,8 @@
 
 namespace convtgen::testing {
 
-/// The source without one comparison of its ifs and of the bools that it names, each in turn ("true" in its place).
+/// The source without one comparison of its ifs and of the bools that it names, each in turn: with "true" in its place,
+/// where it is one of several that are joined by || with "false".
 [[nodiscard]] std::vector<Mutant> without_bound_checks(const std::string& text);
 
 /// The mutants of mutants_of(), and the same if `bound_checks`, below the device primitives.

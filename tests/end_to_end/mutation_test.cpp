@@ -147,7 +147,7 @@ constexpr Case kTensorCores[] = {
      "conv_transpose2d 65 -> 7; kernel 3x3; stride 2x1; padding 0x1; bias; input 3x9x20; compute f32x3", 25, true,
      false, true, 3, true, std::nullopt, std::nullopt, false},
     {"shift_gemm_f32x3_rows", "shift_gemm",
-     "conv_transpose2d 35 -> 5; kernel 3x3; padding 0x1; bias; input 2x5x36; compute f32x3", 25, true, false, true, 4,
+     "conv_transpose2d 35 -> 5; kernel 3x3; padding 0x1; bias; input 1x5x136; compute f32x3", 25, true, false, true, 3,
      true, std::nullopt, std::nullopt, true},
     {"shift_gemm_f32x3_staged", "shift_gemm",
      "conv_transpose2d 1030 -> 7; kernel 3x3; stride 2x2; input 1x4x6; compute f32x3", 25, false, false, true, 4, true},
