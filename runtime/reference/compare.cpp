@@ -16,6 +16,7 @@ namespace convtgen {
 namespace {
 
 constexpr double kSafety = 6;
+constexpr double kDeviations = 4;  // standard ones, that chance is given
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Relative error of one product or addition.
@@ -39,6 +40,7 @@ double eps_of(Compute compute) {
 struct Tally {
   std::int64_t wrong = 0;
   double error2 = 0, want2 = 0, typical2 = 0;  // sums of squares
+  double typical4 = 0;                         // of fourth powers
   double worst_ratio = -1;
   std::int64_t worst_index = -1;
   ComparedElement worst;
@@ -48,6 +50,7 @@ struct Tally {
     error2 += other.error2;
     want2 += other.want2;
     typical2 += other.typical2;
+    typical4 += other.typical4;
     const bool worse =
         other.worst_ratio > worst_ratio || (other.worst_ratio == worst_ratio && other.worst_index < worst_index);
     if (other.worst_index >= 0 && (worst_index < 0 || worse)) {
@@ -102,6 +105,7 @@ class Judge {
     tally.want2 = ball.value * ball.value;
     const double floor = typical.radius + least_subnormal(layer_.dtype) / 2;
     tally.typical2 = floor * floor;
+    tally.typical4 = tally.typical2 * tally.typical2;
     return tally;
   }
 
@@ -159,11 +163,14 @@ Comparison compare(const Layer& layer, const Shape& shape, const Definition& def
   result.relative_l2_limit = relative_l2_limit(layer.compute);
   const double error = std::sqrt(total.error2);
   const double want = std::sqrt(total.want2);
+  // The sum of squares of n errors of one size is off by sqrt(2 / n) of itself; of several sizes, n counts the large.
+  const double count_of_errors = total.typical4 > 0 ? total.typical2 * total.typical2 / total.typical4 : 1;
+  const double typical = std::sqrt(total.typical2 * (1 + kDeviations * std::sqrt(2 / count_of_errors)));
   if (error > 0) {
     result.relative_l2 = want > 0 ? error / want : kInfinity;
     if (want > 0) {
-      result.relative_l2_limit = std::max(result.relative_l2_limit, std::sqrt(total.typical2) / want);
-    } else if (error <= std::sqrt(total.typical2)) {
+      result.relative_l2_limit = std::max(result.relative_l2_limit, typical / want);
+    } else if (error <= typical) {
       result.relative_l2 = 0;  // all of the reference is zero, and the result as near to it as rounding lets it be
     }
   }

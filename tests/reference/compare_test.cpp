@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -159,6 +160,38 @@ TEST(Compare, CancellationIsNotAnError) {
   EXPECT_TRUE(convtgen::compare(layer, shape, definition, y).passed());
   const HostArray far = make_array(Dtype::kF32, {1, 1, 1, 1}, {1e-4});
   EXPECT_FALSE(convtgen::compare(layer, shape, definition, far).passed());
+}
+
+// What hardtanh leaves alone are sums near zero, and few: their errors are those of all sums, and chance is large.
+TEST(Compare, FewSmallResultsOfLargeSumsAreJudgedByTheSums) {
+  const auto of_tf32 = [](const HostArray& array) {
+    HostArray rounded = array;
+    for (std::int64_t i = 0; i < array.size(); ++i) {
+      const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(array.at(i)));
+      rounded.set(i, std::bit_cast<float>((bits + 0x1000U) & ~0x1fffU));
+    }
+    return rounded;
+  };
+  Layer layer;
+  layer.in_channels = 16;
+  layer.out_channels = 4;
+  layer.kernel = {3, 3};
+  layer.compute = Compute::kTf32;
+  layer.fuse = {{ActivationKind::kHardtanh, 0, 0.05}};
+  const Shape shape = *shape_of(layer, {1, 5, 7});
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const LayerInputs inputs = random_inputs(layer, shape, seed);
+    LayerInputs rounded = inputs;
+    rounded.x = of_tf32(inputs.x);
+    rounded.weight = of_tf32(inputs.weight);
+    std::vector<double> values = define_all(layer, shape, rounded).sum;
+    for (double& value : values) {
+      value = apply_fuse(layer.fuse, value);
+    }
+    const HostArray y = make_array(Dtype::kF32, output_shape(layer, shape), values);
+    const Comparison result = convtgen::compare(layer, shape, define_all(layer, shape, inputs), y);
+    EXPECT_TRUE(result.passed()) << "seed " << seed << ": " << describe(result, layer);
+  }
 }
 
 TEST(Compare, NothingToCheckPasses) {
