@@ -176,12 +176,15 @@ __device__ __forceinline__ void undo_scales(Sums (&sums)[kSums][kTiles], Held& h
   for (int columns = 0; columns < P::columns / 8; ++columns) {
     const float4 two = *reinterpret_cast<const float4*>(scales + columns * 8);
     const float factors[2][2] = {{two.x * own.x, two.y * own.y}, {two.z * own.x, two.w * own.y}};
-    const float* shifts = biases + columns / kRunPairs * (4 * P::channel_run) + columns % kRunPairs * 2;
+    const float* shifts =
+        biases +
+        (P::channel_run == 1 ? columns * 8 : columns / kRunPairs * (4 * P::channel_run) + columns % kRunPairs * 2);
 #pragma unroll
     for (int i = 0; i < 4 * kPhases * kTiles; ++i) {
       float& value = sum_at(sums, i / 4 * (P::columns / 2) + columns * 4 + i % 4);
-      value = P::has_bias && !kShifts ? fmaf(value * factors[i % 2][0], factors[i % 2][1], shifts[i % 2])
-                                      : value * factors[i % 2][0] * factors[i % 2][1];
+      value = P::has_bias && !kShifts
+                  ? fmaf(value * factors[i % 2][0], factors[i % 2][1], shifts[P::channel_run == 1 ? i % 2 * 4 : i % 2])
+                  : value * factors[i % 2][0] * factors[i % 2][1];
     }
   }
   held.rows = 0;

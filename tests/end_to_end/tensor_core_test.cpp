@@ -508,5 +508,25 @@ TEST(TensorCores, RandomLayersWhoseRowsRollMatchTheDefinition) {
   kinds.expect_all();
 }
 
+// Channels whose biases a thread adds lie apart by what it stores together: 1, 2 or 4 with channels last.
+TEST(TensorCores, EachBiasReachesItsChannel) {
+  const std::unique_ptr<Device> device = test_device(1);
+  ASSERT_NE(device, nullptr);
+  for (const char* mode : {"compute tf32", "compute f32x3", "dtype f16"}) {
+    for (const char* layout : {"nchw", "nhwc"}) {
+      for (const auto& [channels, groups] : {std::pair(33, 1), {34, 1}, {36, 1}, {51, 3}}) {
+        for (const char* kernel : {"kernel 3x3", "kernel 2x2; stride 2x2"}) {
+          const std::string text =
+              fmt::format("conv_transpose2d {} -> {}; groups {}; {}; input 2x3x4; bias; {}; layout {}", 16 * groups,
+                          channels, groups, kernel, mode, layout);
+          const Outcome outcome =
+              through_the_chain(*device, parse_layer(text).value(), {2, 3, 4}, 1, "shift_gemm", false);
+          EXPECT_TRUE(outcome.passed) << text << ": " << outcome.message;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace convtgen::testing

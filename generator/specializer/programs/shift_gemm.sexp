@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "f288fc5ad62bca68aaf3e3405ac03547042bd267808fc06c680f8afff10d33a9")
+  (digest "01e2dafab41cc04666a8d0114148daea69d6db4a6e3d133eea1e40ae884aec8c")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1497,14 +1497,14 @@
     (for @4 (pragma "unroll") (declare @4 int columns 0) (< columns (/ P::columns 8)) (++ columns)
       (declare @5 (const float4) two (* (reinterpret_cast (pointer (const float4)) (+ scales (* columns 8)))))
       (declare @6 (array (array (const float) 2) 2) factors (init (init (* (. two x) (. own x)) (* (. two y) (. own y))) (init (* (. two z) (. own x)) (* (. two w) (. own y)))))
-      (declare @7 (pointer (const float)) shifts (+ (+ biases (* (/ columns kRunPairs) (* 4 P::channel_run))) (* (% columns kRunPairs) 2)))
-      (for @9 (pragma "unroll") (declare @9 int i 0) (< i (* (* 4 kPhases) kTiles)) (++ i)
-        (declare @10 (reference float) value (call sum_at sums (+ (+ (* (/ i 4) (/ P::columns 2)) (* columns 4)) (% i 4))))
-        (do @11 (= value (? (&& P::has_bias (! kShifts)) (call fmaf (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at shifts (% i 2))) (* (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1)))))))
-    (do @15 (= (. held rows) 0))
-    (do @16 (= (. held added) false)))
-  (constant @193 int kMostRaise 80)
-  (function @194 device void rescale
+      (declare @7 (pointer (const float)) shifts (+ biases (? (== P::channel_run 1) (* columns 8) (+ (* (/ columns kRunPairs) (* 4 P::channel_run)) (* (% columns kRunPairs) 2)))))
+      (for @11 (pragma "unroll") (declare @11 int i 0) (< i (* (* 4 kPhases) kTiles)) (++ i)
+        (declare @12 (reference float) value (call sum_at sums (+ (+ (* (/ i 4) (/ P::columns 2)) (* columns 4)) (% i 4))))
+        (do @13 (= value (? (&& P::has_bias (! kShifts)) (call fmaf (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at shifts (? (== P::channel_run 1) (* (% i 2) 4) (% i 2)))) (* (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1)))))))
+    (do @18 (= (. held rows) 0))
+    (do @19 (= (. held added) false)))
+  (constant @196 int kMostRaise 80)
+  (function @197 device void rescale
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
@@ -1519,7 +1519,7 @@
       (do @8 (= (call sum_at sums i) (call scaled_by (call sum_at sums i) own))))
     (do @10 (= (. held exponent) exponent))
     (do @11 (= (. held total) (call min (. held total) exponent))))
-  (function @211 device void choose_scale
+  (function @214 device void choose_scale
     (comment "Before a stage's products: puts away sums of terms enough, or where any image of x has another scale than in them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1545,26 +1545,26 @@
         (if @18 (! kHasTotals)
           (then
             (do @19 (= (. held total) exponent)))))))
-  (function @235 device void clear
+  (function @238 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
       (do @3 (= (call sum_at sums i) 0))))
-  (function @243 constexpr int offset_of_used
+  (function @246 constexpr int offset_of_used
     (comment "The offset of the row-th staged row that some tap reads; whether these follow one another in equal distances.")
     (argument int row)
     (declare @1 int offset 0)
     (while @2 (|| (! (call is_used offset)) (!= (call used_before offset) row))
       (do @3 (++ offset)))
     (return @5 offset))
-  (function @250 constexpr bool are_even
+  (function @253 constexpr bool are_even
     (declare @1 bool even true)
     (for @2 plain (declare @2 int row 0) (< row kUsedRows) (++ row)
       (do @3 (= even (&& even (== (* (call offset_of_used row) (- kUsedRows 1)) (* row (- kOffsetsH 1)))))))
     (return @5 even))
-  (constant @257 bool kEven (call are_even))
-  (constant @258 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
-  (function @262 device int place_of_row
+  (constant @260 bool kEven (call are_even))
+  (constant @261 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
+  (function @265 device int place_of_row
     (comment "Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.")
     (attributes "inline")
     (argument int row)
@@ -1579,15 +1579,15 @@
         (then
           (do @10 (= behind (- (call staged_row 0 (call offset_of_used i)) (call staged_row 0 0)))))))
     (return @13 (+ first behind)))
-  (function @279 constexpr bool are_uniform
+  (function @282 constexpr bool are_uniform
     (comment "Whether each of these has one row of taps, found by its number, and all of the same phase.")
     (declare @1 bool uniform (== kUsedRows kBlockTapRows))
     (for @2 plain (declare @2 int kh 1) (< kh kBlockTapRows) (++ kh)
       (do @3 (= uniform (&& uniform (== (call sums_of_row kh) (call sums_of_row 0))))))
     (return @5 uniform))
-  (constant @286 bool kUniform (call are_uniform))
-  (constant @287 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
-  (function @290 device void multiply_taps
+  (constant @289 bool kUniform (call are_uniform))
+  (constant @290 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
+  (function @293 device void multiply_taps
     (comment "The products of taps that read the row-th of these. In the first row a phase's first begin its sums if not `later`.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1622,7 +1622,7 @@
                     (for @27 unrolled (declare @27 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
                       (do @28 (call multiply_part sums (+ (call sums_of_row kh) (call sums_of_column kw)) run (call shift_of_tap kw) (call moved weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
                         (trail "tap {kw} of a row"))))))))))))
-  (function @333 device void multiply_split
+  (function @336 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the stage. This is")
     (comment "given back at `empty`; or the one before at `previous`, when its products are done, if this isn't a tile's `first`.")
     (attributes "__forceinline__")
