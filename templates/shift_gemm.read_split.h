@@ -51,7 +51,7 @@ __device__ __forceinline__ void split_values(Words (&words)[2], const Values& va
 }
 
 // All products of one chunk, into the sums of those before. `row` is the thread's first position in the stage, `values`
-// what it reads first there. Stages are given back as by multiply_split().
+// what it reads there first. The stage is given back at `empty`; or the one before at `previous`, if not at a `first`.
 __device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (&runs)[2], Held& held, Values& values,
                                               const float* row, const unsigned char* weights, int image, bool first,
                                               unsigned long long* empty, unsigned long long* previous,

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "01e2dafab41cc04666a8d0114148daea69d6db4a6e3d133eea1e40ae884aec8c")
+  (digest "9920936b08d91fc39252d68f027b9f8bf76632546d75ba15b96e4083870981ac")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1743,7 +1743,7 @@
       (do @9 (= (at (at (at words 1) (/ i kRun)) (% i kRun)) (call low_parts (* (at (at values half) (% i kRun)) scale) (* (at (at values (+ half 1)) (% i kRun)) scale) (at (at (at words 0) (/ i kRun)) (% i kRun)))))))
   (function @55 device void multiply_read
     (comment "All products of one chunk, into the sums of those before. `row` is the thread's first position in the stage, `values`")
-    (comment "what it reads first there. Stages are given back as by multiply_split().")
+    (comment "what it reads there first. The stage is given back at `empty`; or the one before at `previous`, if not at a `first`.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference (array Run 2)) runs)
