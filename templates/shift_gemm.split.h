@@ -61,8 +61,10 @@ __device__ __forceinline__ void load_piece(Piece& piece, const float* own, int i
   }
 }
 
-// Splits a piece, and puts its parts where it was.
-__device__ __forceinline__ void store_piece_split(float* own, int i, const Piece& piece, float scale) {
+// Splits a thread's i-th piece, and puts its parts where it was.
+__device__ __forceinline__ void split_piece(float* own, int i, int thread, float scale) {
+  Piece piece;
+  load_piece(piece, own, i, thread);
   unsigned int* words = reinterpret_cast<unsigned int*>(own + place_of_piece(i));
   if (P::channels_last) {
     const SplitPair first = split_pair(piece[0], piece[1], scale, false);
@@ -129,24 +131,6 @@ __device__ __forceinline__ float largest_finite_of_pieces(const float* own, int 
   return most;
 }
 
-// Splits a thread's pieces of an image.
-__device__ __forceinline__ void split_pieces(float* own, int thread, float scale) {
-#pragma unroll
-  for (int batch = 0; batch < kPieces; batch += kBatch) {
-    Piece pieces[kBatch];
-#pragma unroll
-    for (int i = 0; i < kBatch; ++i) {
-      load_piece(pieces[i], own, batch + i, thread);
-    }
-#pragma unroll
-    for (int i = 0; i < kBatch; ++i) {
-      if (kAllThere || has_piece(batch + i, thread)) {
-        store_piece_split(own, batch + i, pieces[i], scale);
-      }
-    }
-  }
-}
-
 // Producers finish a stage as soon as it has come, and while none is empty that they could ask for. Small copies take
 // long to ask for: stages behind so many are finished each time.
 constexpr int kUnderWay = P::stages < 5 ? P::stages - 2 : 2;
@@ -209,7 +193,12 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
       if (own == 0) {
         exponents[number_of(first, i)] = exponent;
       }
-      split_pieces(pieces + i * (kByImages ? kProducers / 32 : 1) * kImagePitch, own, power_of_two(exponent));
+#pragma unroll
+      for (int piece = 0; piece < kPieces; ++piece) {
+        if (kAllThere || has_piece(piece, own)) {
+          split_piece(pieces + i * (kByImages ? kProducers / 32 : 1) * kImagePitch, piece, own, power_of_two(exponent));
+        }
+      }
     }
     if (P::bulk) {
       fence_proxy_async();  // the next bulk copies to these places come behind it
