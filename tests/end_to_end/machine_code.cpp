@@ -124,10 +124,63 @@ void retire(Groups& groups, const std::string& text) {
   }
 }
 
+/// The predicate that is true where this one is false.
+std::string opposite_of(const std::string& predicate) {
+  return predicate.starts_with('!') ? predicate.substr(1) : '!' + predicate;
+}
+
+/// The predicates that an instruction may write: all that it names, but for its own.
+std::set<std::string> named_predicates(const std::string& text) {
+  static const std::regex kPredicate(R"(\bU?P\d\b)");
+  std::set<std::string> out;
+  for (std::sregex_iterator it(text.begin(), text.end(), kPredicate), end; it != end; ++it) {
+    out.insert(it->str());
+  }
+  return out;
+}
+
+/// A load from shared memory whose value nothing has waited for.
+struct Load {
+  Registers registers;
+  std::string predicate;  // it was done where this is true; empty: always
+
+  auto operator<=>(const Load&) const = default;
+};
+using Loads = std::set<Load>;
+
+/// Takes out what an instruction names, and puts in what it loads.
+void follow_loads(Loads& loads, const Instruction& instruction) {
+  Registers named = named_registers(instruction.text);
+  if (instruction.text.starts_with("HGMMA")) {
+    Groups product = {{}};
+    add_product(product, instruction.text);
+    named.add(product.front().operands);
+  }
+  std::erase_if(loads, [&](const Load& load) { return load.registers.meets(named); });
+  // Behind a new value of its predicate, nothing says any more that a load was not done.
+  const std::set<std::string> written = named_predicates(instruction.text);
+  Loads kept;
+  for (Load load : loads) {
+    if (instruction.text.starts_with("R2P") ||
+        written.contains(load.predicate.substr(load.predicate.starts_with('!')))) {
+      load.predicate.clear();
+    }
+    kept.insert(std::move(load));
+  }
+  loads = std::move(kept);
+  if (instruction.text.starts_with("LDS")) {
+    if (const Registers loaded = written_registers(instruction.text); loaded != Registers()) {
+      loads.insert({loaded, instruction.predicate});
+    }
+  }
+}
+
 /// Goes all paths through a kernel: `step` changes the state at an instruction, and says whether something is wrong
-/// there. Places where paths meet are gone on from once for each state.
-template <typename State, typename Step>
-std::vector<std::string> faults_on_paths(const MachineCode& code, const State& first, const Step& step) {
+/// there; `learn` changes it where a path goes on only if a predicate is true. Places where paths meet are gone on from
+/// once for each state.
+template <typename State, typename Step, typename Learn>
+std::vector<std::string> faults_on_paths(const MachineCode& code, const State& first, const Step& step,
+                                         const Learn& learn) {
   std::set<std::size_t> wrong;
   std::set<std::size_t> meeting;
   for (const auto& [label, place] : code.labels) {
@@ -148,9 +201,13 @@ std::vector<std::string> faults_on_paths(const MachineCode& code, const State& f
       }
       if (code.labels.contains(instruction.branch_to)) {
         open.emplace_back(code.labels.at(instruction.branch_to), state);
+        learn(open.back().second, instruction.predicate);
       }
-      if ((!instruction.branch_to.empty() || instruction.text.starts_with("EXIT")) && !instruction.is_conditional) {
-        break;
+      if ((!instruction.branch_to.empty() || instruction.text.starts_with("EXIT")) && !instruction.has_condition) {
+        if (instruction.predicate.empty()) {
+          break;
+        }
+        learn(state, opposite_of(instruction.predicate));
       }
     }
   }
@@ -164,7 +221,7 @@ std::vector<std::string> faults_on_paths(const MachineCode& code, const State& f
 }  // namespace
 
 std::vector<MachineCode> kernels_of_listing(std::string_view listing) {
-  static const std::regex kInstruction(R"(^\s*/\*([0-9a-f]{4,6})\*/\s+(@!?U?P\S+\s+)?(.*?)\s*;)");
+  static const std::regex kInstruction(R"(^\s*/\*([0-9a-f]{4,6})\*/\s+(?:@(!?U?P\S+)\s+)?(.*?)\s*;)");
   static const std::regex kBranch(R"(^BRA.*`\((\S+)\))");
   std::vector<MachineCode> out;
   std::istringstream lines{std::string(listing)};
@@ -177,14 +234,14 @@ std::vector<MachineCode> kernels_of_listing(std::string_view listing) {
     } else if (line.starts_with(".L_") && line.ends_with(':')) {
       out.back().labels[line.substr(0, line.size() - 1)] = out.back().instructions.size();
     } else if (std::regex_search(line, match, kInstruction)) {
-      Instruction instruction{match[1], match[3], match[2].matched, {}};
+      Instruction instruction{match[1], match[3], match[2], {}, false};
       std::smatch branch;
       if (std::regex_search(instruction.text, branch, kBranch)) {
         instruction.branch_to = branch[1];
-        // BRA.DIV, BRA.U.ANY and BRA UP0, ...: they ask for themselves.
-        instruction.is_conditional |= instruction.text.find(".DIV") != std::string::npos ||
-                                      instruction.text.find(".ANY") != std::string::npos ||
-                                      instruction.text.find(", `(") != std::string::npos;
+        // BRA.DIV, BRA.U.ANY and BRA UP0, ...
+        instruction.has_condition = instruction.text.find(".DIV") != std::string::npos ||
+                                    instruction.text.find(".ANY") != std::string::npos ||
+                                    instruction.text.find(", `(") != std::string::npos;
       }
       out.back().instructions.push_back(std::move(instruction));
     }
@@ -211,7 +268,7 @@ std::optional<std::string> listing_of(const std::string& disassembler, std::stri
 }
 
 std::vector<std::string> overwritten_operands(const MachineCode& code) {
-  return faults_on_paths(code, Groups{{}}, [](Groups& groups, const Instruction& instruction) {
+  const auto step = [](Groups& groups, const Instruction& instruction) {
     const std::string& text = instruction.text;
     if (text.starts_with("HGMMA")) {
       add_product(groups, text);
@@ -226,25 +283,18 @@ std::vector<std::string> overwritten_operands(const MachineCode& code) {
     return std::ranges::any_of(groups, [&](const Group& group) {
       return written.meets(group.operands) || written.meets(group.sums) || named.meets(group.sums);
     });
-  });
+  };
+  return faults_on_paths(code, Groups{{}}, step, [](Groups&, const std::string&) {});
 }
 
 std::vector<std::string> early_arrivals(const MachineCode& code) {
-  using Loads = std::set<Registers>;  // whose values nothing has waited for
-  return faults_on_paths(code, Loads(), [](Loads& loads, const Instruction& instruction) {
-    const bool is_load = instruction.text.starts_with("LDS");
-    Registers named = named_registers(instruction.text);
-    if (instruction.text.starts_with("HGMMA")) {
-      Groups product = {{}};
-      add_product(product, instruction.text);
-      named.add(product.front().operands);
-    }
-    std::erase_if(loads, [&](const Registers& load) { return load.meets(named); });
-    const Registers written = is_load ? written_registers(instruction.text) : Registers();
-    if (written != Registers()) {
-      loads.insert(written);
-    }
+  const auto step = [](Loads& loads, const Instruction& instruction) {
+    follow_loads(loads, instruction);
     return instruction.text.starts_with("SYNCS.ARRIVE") && !loads.empty();
+  };
+  return faults_on_paths(code, Loads(), step, [](Loads& loads, const std::string& predicate) {
+    std::erase_if(loads,
+                  [&](const Load& load) { return !predicate.empty() && load.predicate == opposite_of(predicate); });
   });
 }
 

@@ -13,8 +13,9 @@ namespace convtgen {
 struct Instruction {
   std::string address;    // hexadecimal, as printed
   std::string text;       // without predicate and semicolon
-  bool is_conditional;    // whether it has a predicate
+  std::string predicate;  // P2, !P2, ...; empty: none
   std::string branch_to;  // a label; empty: none
+  bool has_condition;     // of its own: a branch that is not always taken where its predicate is true
 };
 
 /// A kernel, in the order of addresses.
@@ -36,7 +37,8 @@ std::optional<std::string> listing_of(const std::string& disassembler, std::stri
 std::vector<std::string> overwritten_operands(const MachineCode& code);
 
 /// Arrivals at mbarriers behind loads from shared memory whose values no instruction between has taken. The arrival may
-/// be done first, and where it gives memory back, what comes there next may be read.
+/// be done first, and where it gives memory back, what comes there next may be read. A load under a predicate is not on
+/// paths that a branch enters where the predicate is false.
 std::vector<std::string> early_arrivals(const MachineCode& code);
 
 }  // namespace convtgen

@@ -1,5 +1,6 @@
 #include "tests/end_to_end/machine_code.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace convtgen {
@@ -77,6 +78,44 @@ TEST(EarlyArrivals, AreThoseBehindLoadsThatNothingTook) {
   const std::string second = "        /*0010*/                   LDS R14, [R3] ;\n";
   const std::string product = "        /*0020*/                   HGMMA.64x64x16.F32 R56, R12, gdesc[UR12], R56 ;\n";
   EXPECT_EQ(early_arrivals(kernel(second + product + arrival)).size(), 0u);
+}
+
+// A load, something, a branch past its use, and an arrival.
+constexpr const char* kSometimes = R"(
+        /*0010*/               @!P2 LDS.128 R12, [R3] ;
+        /*0020*/                   {} ;
+        /*0030*/              {} BRA `(.L_x_1) ;
+        /*0040*/                   FMUL R4, R12, R5 ;
+.L_x_1:
+        /*0050*/              @!P0 SYNCS.ARRIVE.TRANS64.A1T0 RZ, [R20+URZ], RZ ;
+)";
+
+std::size_t arrivals_behind(const std::string& between, const std::string& predicate) {
+  return early_arrivals(kernel(fmt::format(kSometimes, between, predicate))).size();
+}
+
+TEST(EarlyArrivals, AreNotBehindLoadsThatTheirPathDoesNotDo) {
+  EXPECT_EQ(arrivals_behind("NOP", "@P2"), 0u);
+  EXPECT_EQ(arrivals_behind("NOP", "@!P2"), 1u);  // goes past the use where the load was done
+  EXPECT_EQ(arrivals_behind("NOP", "@P1"), 1u);
+  EXPECT_EQ(arrivals_behind("NOP", ""), 1u);
+  // The same predicate with another value, or perhaps.
+  EXPECT_EQ(arrivals_behind("ISETP.GT.AND P2, PT, R5, 0x5, PT", "@P2"), 1u);
+  EXPECT_EQ(arrivals_behind("ISETP.GT.AND P1, P2, R5, 0x5, PT", "@P2"), 1u);
+  EXPECT_EQ(arrivals_behind("R2P PR, R5, 0x7f", "@P2"), 1u);
+  EXPECT_EQ(arrivals_behind("ISETP.GT.AND P1, PT, R5, 0x5, PT", "@P2"), 0u);
+}
+
+TEST(EarlyArrivals, AreNotBehindLoadsThatABranchNotTakenRulesOut) {
+  const std::string load = "        /*0010*/              @P2 LDS.128 R12, [R3] ;\n";
+  const std::string leave = "        /*0020*/              {} EXIT ;\n";
+  const std::string arrival = "        /*0030*/                   SYNCS.ARRIVE.TRANS64.A1T0 RZ, [R20+URZ], RZ ;\n";
+  EXPECT_EQ(early_arrivals(kernel(load + fmt::format(fmt::runtime(leave), "@P2") + arrival)).size(), 0u);
+  EXPECT_EQ(early_arrivals(kernel(load + fmt::format(fmt::runtime(leave), "@!P2") + arrival)).size(), 1u);
+  // This one may go on though its predicate is true.
+  const std::string perhaps = "        /*0020*/              @P2 BRA UP0, `(.L_x_1) ;\n";
+  const std::string end = ".L_x_1:\n        /*0040*/                   EXIT ;\n";
+  EXPECT_EQ(early_arrivals(kernel(load + perhaps + arrival + end)).size(), 1u);
 }
 
 }  // namespace
