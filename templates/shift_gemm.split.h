@@ -31,9 +31,10 @@ __host__ __device__ constexpr int place_of_piece(int i) {
   return kTurns == kPieces ? i * (kTogether * kWide)
                            : i / kTurns * kLinesAtOnce * kLinePitch + i % kTurns * kTogether * kWide;
 }
-// Whether there is one.
+// Whether there is one. By the remainders the compiler knows that each thread has all of them but the last.
 __device__ __forceinline__ bool has_piece(int i, int thread) {
-  return i < kPieces && (kLines % kLinesAtOnce == 0 || i / kTurns * kLinesAtOnce + thread / kTogether < kLines) &&
+  return i < kPieces &&
+         (kLines % kLinesAtOnce == 0 || i / kTurns * kLinesAtOnce + thread / kTogether % kLinesAtOnce < kLines) &&
          (kLinePieces % kTogether == 0 ||
           (kTurns == kPieces ? i : i % kTurns) * kTogether + thread % kTogether < kLinePieces);
 }
@@ -61,10 +62,8 @@ __device__ __forceinline__ void load_piece(Piece& piece, const float* own, int i
   }
 }
 
-// Splits a thread's i-th piece, and puts its parts where it was.
-__device__ __forceinline__ void split_piece(float* own, int i, int thread, float scale) {
-  Piece piece;
-  load_piece(piece, own, i, thread);
+// Splits a piece, and puts its parts where it was.
+__device__ __forceinline__ void store_piece_split(float* own, int i, const Piece& piece, float scale) {
   unsigned int* words = reinterpret_cast<unsigned int*>(own + place_of_piece(i));
   if (P::channels_last) {
     const SplitPair first = split_pair(piece[0], piece[1], scale, false);
@@ -131,6 +130,24 @@ __device__ __forceinline__ float largest_finite_of_pieces(const float* own, int 
   return most;
 }
 
+// Splits a thread's pieces of an image.
+__device__ __forceinline__ void split_pieces(float* own, int thread, float scale) {
+#pragma unroll
+  for (int batch = 0; batch < kPieces; batch += kBatch) {
+    Piece pieces[kBatch];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      load_piece(pieces[i], own, batch + i, thread);
+    }
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      if (kAllThere || has_piece(batch + i, thread)) {
+        store_piece_split(own, batch + i, pieces[i], scale);
+      }
+    }
+  }
+}
+
 // Producers finish a stage as soon as it has come, and while none is empty that they could ask for. Small copies take
 // long to ask for: stages behind so many are finished each time.
 constexpr int kUnderWay = P::stages < 5 ? P::stages - 2 : 2;
@@ -193,12 +210,7 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
       if (own == 0) {
         exponents[number_of(first, i)] = exponent;
       }
-#pragma unroll
-      for (int piece = 0; piece < kPieces; ++piece) {
-        if (kAllThere || has_piece(piece, own)) {
-          split_piece(pieces + i * (kByImages ? kProducers / 32 : 1) * kImagePitch, piece, own, power_of_two(exponent));
-        }
-      }
+      split_pieces(pieces + i * (kByImages ? kProducers / 32 : 1) * kImagePitch, own, power_of_two(exponent));
     }
     if (P::bulk) {
       fence_proxy_async();  // the next bulk copies to these places come behind it

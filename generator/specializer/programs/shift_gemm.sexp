@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "dfb14525bfbe74b602e2be88fa3348fd63035e1b5c5be0e2802cf3fb11b399cd")
+  (digest "1bccc29b19714b8523700727805be6f38f04b52bb2cd2bd91fe0dd1da9f14677")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1807,16 +1807,16 @@
     (argument int i)
     (return @1 (? (== kTurns kPieces) (* i (* kTogether kWide)) (+ (* (* (/ i kTurns) kLinesAtOnce) kLinePitch) (* (* (% i kTurns) kTogether) kWide)))))
   (function @35 device bool has_piece
-    (comment "Whether there is one.")
+    (comment "Whether there is one. By the remainders the compiler knows that each thread has all of them but the last.")
     (attributes "__forceinline__")
     (argument int i)
     (argument int thread)
-    (return @1 (&& (&& (< i kPieces) (|| (== (% kLines kLinesAtOnce) 0) (< (+ (* (/ i kTurns) kLinesAtOnce) (/ thread kTogether)) kLines))) (|| (== (% kLinePieces kTogether) 0) (< (+ (* (? (== kTurns kPieces) i (% i kTurns)) kTogether) (% thread kTogether)) kLinePieces)))))
-  (constant @42 int kMostBatch (? kWideProducers 2 4))
-  (constant @43 int kBatch (call ceil_div kPieces (call ceil_div kPieces kMostBatch)))
-  (constant @44 int kLookBatch (? kSplitsStaged kBatch (? (> kPieces 4) 2 kPieces)))
-  (constant @45 bool kAllThere (&& (&& (&& (== (% kPieces kBatch) 0) (== (% kPieces kLookBatch) 0)) (== (% kLines kLinesAtOnce) 0)) (== (% kLinePieces kTogether) 0)))
-  (function @49 device void load_piece
+    (return @1 (&& (&& (< i kPieces) (|| (== (% kLines kLinesAtOnce) 0) (< (+ (* (/ i kTurns) kLinesAtOnce) (% (/ thread kTogether) kLinesAtOnce)) kLines))) (|| (== (% kLinePieces kTogether) 0) (< (+ (* (? (== kTurns kPieces) i (% i kTurns)) kTogether) (% thread kTogether)) kLinePieces)))))
+  (constant @43 int kMostBatch (? kWideProducers 2 4))
+  (constant @44 int kBatch (call ceil_div kPieces (call ceil_div kPieces kMostBatch)))
+  (constant @45 int kLookBatch (? kSplitsStaged kBatch (? (> kPieces 4) 2 kPieces)))
+  (constant @46 bool kAllThere (&& (&& (&& (== (% kPieces kBatch) 0) (== (% kPieces kLookBatch) 0)) (== (% kLines kLinesAtOnce) 0)) (== (% kLinePieces kTogether) 0)))
+  (function @50 device void load_piece
     (comment "Takes the i-th of a thread's pieces to registers; zeros where there is none.")
     (attributes "__forceinline__")
     (argument (reference Piece) piece)
@@ -1831,41 +1831,39 @@
       (then
         (for @9 (pragma "unroll") (declare @9 int v 0) (< v kPieceValues) (++ v)
           (do @10 (= (at piece v) (at own (+ (call place_of_piece i) (? P::channels_last v (+ (* (/ v kWide) kChannelPitch) (% v kWide)))))))))))
-  (function @65 device void split_piece
-    (comment "Splits a thread's i-th piece, and puts its parts where it was.")
+  (function @66 device void store_piece_split
+    (comment "Splits a piece, and puts its parts where it was.")
     (attributes "__forceinline__")
     (argument (pointer float) own)
     (argument int i)
-    (argument int thread)
+    (argument (reference (const Piece)) piece)
     (argument float scale)
-    (declare @1 Piece piece)
-    (do @2 (call load_piece piece own i thread))
-    (declare @3 (pointer "unsigned int") words (reinterpret_cast (pointer "unsigned int") (+ own (call place_of_piece i))))
-    (if @4 P::channels_last
+    (declare @1 (pointer "unsigned int") words (reinterpret_cast (pointer "unsigned int") (+ own (call place_of_piece i))))
+    (if @2 P::channels_last
       (then
-        (declare @5 (const SplitPair) first (call split_pair (at piece 0) (at piece 1) scale false))
-        (declare @6 (const SplitPair) second (call split_pair (at piece 2) (at piece 3) scale false))
-        (do @7 (= (* (reinterpret_cast (pointer uint4) words)) (call make_uint4 (. first high) (. first low) (. second high) (. second low)))))
+        (declare @3 (const SplitPair) first (call split_pair (at piece 0) (at piece 1) scale false))
+        (declare @4 (const SplitPair) second (call split_pair (at piece 2) (at piece 3) scale false))
+        (do @5 (= (* (reinterpret_cast (pointer uint4) words)) (call make_uint4 (. first high) (. first low) (. second high) (. second low)))))
       (else
-        (declare @9 (array SplitPair kWide) pairs)
-        (for @11 (pragma "unroll") (declare @11 int i 0) (< i kWide) (++ i)
-          (do @12 (= (at pairs i) (call split_pair (at piece i) (at piece (+ kWide i)) scale false))))
-        (if @14 (== kWide 4)
+        (declare @7 (array SplitPair kWide) pairs)
+        (for @9 (pragma "unroll") (declare @9 int i 0) (< i kWide) (++ i)
+          (do @10 (= (at pairs i) (call split_pair (at piece i) (at piece (+ kWide i)) scale false))))
+        (if @12 (== kWide 4)
           (then
-            (do @15 (= (* (reinterpret_cast (pointer uint4) words)) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
-            (do @16 (= (* (reinterpret_cast (pointer uint4) (+ words kChannelPitch))) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low)))))
+            (do @13 (= (* (reinterpret_cast (pointer uint4) words)) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
+            (do @14 (= (* (reinterpret_cast (pointer uint4) (+ words kChannelPitch))) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low)))))
           (else
-            (do @19 (= (* (reinterpret_cast (pointer uint2) words)) (call make_uint2 (. (at pairs 0) high) (. (at pairs 1) high))))
-            (do @20 (= (* (reinterpret_cast (pointer uint2) (+ words kChannelPitch))) (call make_uint2 (. (at pairs 0) low) (. (at pairs 1) low)))))))))
-  (function @92 constexpr int piece_looked_at
+            (do @17 (= (* (reinterpret_cast (pointer uint2) words)) (call make_uint2 (. (at pairs 0) high) (. (at pairs 1) high))))
+            (do @18 (= (* (reinterpret_cast (pointer uint2) (+ words kChannelPitch))) (call make_uint2 (. (at pairs 0) low) (. (at pairs 1) low)))))))))
+  (function @91 constexpr int piece_looked_at
     (comment "Where nothing else comes of what is read, one value of each load is taken before the next of any, or the assembler")
     (comment "waits for one load after the other: of the i-th value that is looked at in a batch, the piece and the place there.")
     (argument int i)
     (return @1 (? kSplitsStaged (/ i kPieceValues) (% i kLookBatch))))
-  (function @95 constexpr int value_looked_at
+  (function @94 constexpr int value_looked_at
     (argument int i)
     (return @1 (? kSplitsStaged (% i kPieceValues) (? P::channels_last (/ i kLookBatch) (+ (* (% (/ i kLookBatch) 2) kWide) (/ (/ i kLookBatch) 2))))))
-  (function @102 device float largest_of_pieces
+  (function @101 device float largest_of_pieces
     (comment "The largest magnitude of a thread's pieces of an image. NaN don't count.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
@@ -1878,7 +1876,7 @@
       (for @10 (pragma "unroll") (declare @10 int i 0) (< i (* kLookBatch kPieceValues)) (++ i)
         (do @11 (= (at most (% i 2)) (call fmaxf (at most (% i 2)) (call fabsf (at (at pieces (call piece_looked_at i)) (call value_looked_at i))))))))
     (return @14 (call fmaxf (at most 0) (at most 1))))
-  (function @120 device float largest_finite_of_pieces
+  (function @119 device float largest_finite_of_pieces
     (comment "The same of what is finite, which is seldom asked for: piece by piece.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
@@ -1890,27 +1888,41 @@
       (for @7 (pragma "unroll") (declare @7 int v 0) (< v kPieceValues) (++ v)
         (do @8 (= most (call larger_finite most (at piece v))))))
     (return @11 most))
-  (constant @136 int kUnderWay (? (< P::stages 5) (- P::stages 2) 2))
-  (function @139 device bool has_come
+  (function @134 device void split_pieces
+    (comment "Splits a thread's pieces of an image.")
+    (attributes "__forceinline__")
+    (argument (pointer float) own)
+    (argument int thread)
+    (argument float scale)
+    (for @2 (pragma "unroll") (declare @2 int batch 0) (< batch kPieces) (+= batch kBatch)
+      (declare @3 (array Piece kBatch) pieces)
+      (for @5 (pragma "unroll") (declare @5 int i 0) (< i kBatch) (++ i)
+        (do @6 (call load_piece (at pieces i) own (+ batch i) thread)))
+      (for @9 (pragma "unroll") (declare @9 int i 0) (< i kBatch) (++ i)
+        (if @10 (|| kAllThere (call has_piece (+ batch i) thread))
+          (then
+            (do @11 (call store_piece_split own (+ batch i) (at pieces i) scale)))))))
+  (constant @153 int kUnderWay (? (< P::stages 5) (- P::stages 2) 2))
+  (function @156 device bool has_come
     (comment "Whether the phase of this parity is complete, for all of a warp.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument "unsigned int" parity)
     (return @1 (== (call warp_uniform (? (call mbarrier_test barrier parity) 1 0)) 1)))
-  (record @146 Asked
+  (record @163 Asked
     (comment "How many stages were asked for and aren't finished; the oldest, and its chunk; exponents that the one before `kept`.")
     (field int stages)
     (field int oldest)
     (field "unsigned int" parity)
     (field int chunk)
     (field int kept))
-  (function @155 device int number_of
+  (function @172 device int number_of
     (comment "The i-th image of a thread whose first is this one.")
     (attributes "inline")
     (argument int first)
     (argument int i)
     (return @1 (+ first (* i (? kByImages (/ kProducers 32) 1)))))
-  (function @162 device void finish_stage
+  (function @179 device void finish_stage
     (comment "Finishes the oldest of them: looks for its largest finite magnitudes, splits it if consumers don't, and hands it on.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
@@ -1947,18 +1959,15 @@
           (if @31 (== own 0)
             (then
               (do @32 (= (at exponents (call number_of first i)) exponent))))
-          (for @35 (pragma "unroll") (declare @35 int piece 0) (< piece kPieces) (++ piece)
-            (if @36 (|| kAllThere (call has_piece piece own))
-              (then
-                (do @37 (call split_piece (+ pieces (* (* i (? kByImages (/ kProducers 32) 1)) kImagePitch)) piece own (call power_of_two exponent)))))))
-        (if @41 P::bulk
+          (do @34 (call split_pieces (+ pieces (* (* i (? kByImages (/ kProducers 32) 1)) kImagePitch)) own (call power_of_two exponent))))
+        (if @36 P::bulk
           (then
-            (do @42 (call fence_proxy_async)
+            (do @37 (call fence_proxy_async)
               (trail "the next bulk copies to these places come behind it"))))))
-    (do @45 (call release (& (at full (. asked oldest))) true))
-    (do @46 (call next_stage (. asked oldest) (. asked parity)))
-    (do @47 (= (. asked chunk) (? (== (. asked chunk) (- kChunks 1)) 0 (+ (. asked chunk) 1))))
-    (do @48 (-- (. asked stages))))
+    (do @40 (call release (& (at full (. asked oldest))) true))
+    (do @41 (call next_stage (. asked oldest) (. asked parity)))
+    (do @42 (= (. asked chunk) (? (== (. asked chunk) (- kChunks 1)) 0 (+ (. asked chunk) 1))))
+    (do @43 (-- (. asked stages))))
   (file "shift_gemm.cluster.h")
   (constant @6 int kShareQuads (/ (* (* kPhases kTiles) kStoredColumns) 8))
   (function @9 device void meet

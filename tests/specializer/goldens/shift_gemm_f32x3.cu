@@ -413,7 +413,7 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
 
 // A thread's piece: adjacent positions of two channels, with channels last four channels of a position.
 using Piece = float[8];
-// Whether there is one.
+// Whether there is one. By the remainders the compiler knows that each thread has all of them but the last.
 __device__ __forceinline__ bool has_piece(int i, int thread) { return i < 7 && i * 16 + thread % 16 < 100; }
 // Takes the i-th of a thread's pieces to registers; zeros where there is none.
 __device__ __forceinline__ void load_piece(Piece& piece, const float* own, int i, int thread) {
@@ -421,10 +421,8 @@ __device__ __forceinline__ void load_piece(Piece& piece, const float* own, int i
   if (has_piece(i, thread))
     _Pragma("unroll") for (int v = 0; v < 8; ++v) piece[v] = own[i * 64 + (v / 4 * 404 + v % 4)];
 }
-// Splits a thread's i-th piece, and puts its parts where it was.
-__device__ __forceinline__ void split_piece(float* own, int i, int thread, float scale) {
-  Piece piece;
-  load_piece(piece, own, i, thread);
+// Splits a piece, and puts its parts where it was.
+__device__ __forceinline__ void store_piece_split(float* own, int i, const Piece& piece, float scale) {
   unsigned int* words = reinterpret_cast<unsigned int*>(own + i * 64);
   SplitPair pairs[4];
   _Pragma("unroll") for (int i = 0; i < 4; ++i) pairs[i] = split_pair(piece[i], piece[4 + i], scale, false);
@@ -451,6 +449,15 @@ __device__ __forceinline__ float largest_finite_of_pieces(const float* own, int 
   }
   return most;
 }
+// Splits a thread's pieces of an image.
+__device__ __forceinline__ void split_pieces(float* own, int thread, float scale) {
+  _Pragma("unroll") for (int batch = 0; batch < 7; batch += 4) {
+    Piece pieces[4];
+    _Pragma("unroll") for (int i = 0; i < 4; ++i) load_piece(pieces[i], own, batch + i, thread);
+    _Pragma("unroll") for (int i = 0; i < 4; ++i)
+      if (has_piece(batch + i, thread)) store_piece_split(own, batch + i, pieces[i], scale);
+  }
+}
 // Whether the phase of this parity is complete, for all of a warp.
 __device__ __forceinline__ bool has_come(unsigned long long* barrier, unsigned int parity) {
   return warp_uniform(mbarrier_test(barrier, parity) ? 1 : 0) == 1;
@@ -473,8 +480,7 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
       next_exponent(largest_of(reinterpret_cast<const float4*>(finished + 25856)[0]), asked.kept, asked.chunk == 0);
   asked.kept = exponent;
   if (thread == 0) exponents[0] = exponent;
-  _Pragma("unroll") for (int piece = 0; piece < 7; ++piece)
-    if (has_piece(piece, thread)) split_piece(pieces, piece, thread, power_of_two(exponent));
+  split_pieces(pieces, thread, power_of_two(exponent));
   fence_proxy_async();  // the next bulk copies to these places come behind it
   release(&full[asked.oldest], true);
   next_stage(asked.oldest, asked.parity);
