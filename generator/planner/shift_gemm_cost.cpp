@@ -35,7 +35,6 @@ constexpr double kOddCopiesMeasured = 1.4;
 constexpr double kRowsMeasured = 1.25;
 constexpr double kPixelsMeasured = 0.85;   // with channels last
 constexpr double kPiecesMeasured = 1.0;    // the same, by bulk copies
-constexpr double kSplitMeasured = 1.22;    // f32x3
 constexpr double kMeetCycles = 4000;       // of a cluster whose blocks wait for one another
 constexpr double kSentBytesPerCycle = 12;  // to other SMs
 constexpr double kLaunchSeconds = 3e-6;    // and the first loads
@@ -50,6 +49,13 @@ constexpr double kAgreeInstructions = 60;
 constexpr double kSplitCycles = 135;
 constexpr double kLookCycles = 30;
 constexpr double kAddUpInstructions = 7;
+// The same with channels last, fitted to what 137 plans of the benchmark's layers took: cycles of four values, what
+// copies bring to shared memory, and instructions for a copy where a thread has more pixels than it keeps the places
+// of.
+constexpr double kPixelSplitCycles = 103;
+constexpr double kPixelBytesPerCycle = 26;
+constexpr double kFindInstructions = 25;
+constexpr std::int64_t kMostKept = 8;
 // Of a warpgroup that waits for its products before it gets the next ones ready.
 constexpr double kStall = 1.3;  // cycles of an instruction
 constexpr double kWaitCycles = 150;
@@ -102,6 +108,15 @@ double share_with_gaps(const Facts& f, const Block& b) {
 bool by_warps(const Facts& f, const Block& b) {
   const std::int64_t rows = staging_of(f, b).image_rows;
   return b.tile_n == 1 && (rows == 1 || (!is_skewed(f, b) && rows <= 16));
+}
+
+/// Cycles of the producers of f32x3 for a stage of pixels that they find the places of.
+double finding_cycles(const Facts& f, const Block& b) {
+  const Staging staging = staging_of(f, b);
+  const std::int64_t pixels = b.tile_n * staging.image_rows * staging.columns;
+  const std::int64_t copies = ceil_div(pixels * b.chunk * f.bytes, b.copy_bytes * producers(f, b));  // of a thread
+  const bool kept = copies <= kMostKept && f.layer.height && f.layer.width;
+  return f.split && f.channels_last && !kept ? kProducerCycles * kFindInstructions * number(copies) : 0;
 }
 
 /// Cycles of the producers for a stage that they bring by bulk copies, of so many of a tile.
@@ -158,7 +173,7 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double runs = warps * steps * number(staging.offsets_h) * 2 * words * bank_conflicts(f, b);
   const double arriving =
       number(staging.input_bytes) / (b.bulk    ? 128.0
-                                     : f.split ? number(b.copy_bytes)
+                                     : f.split ? (f.channels_last ? kPixelBytesPerCycle : number(b.copy_bytes))
                                                : std::min(16.0, number(b.copy_bytes) / kSmallCopyCycles));
   const double scans =
       f.split ? number(staging.input_bytes) / 16 / number(producers(f, b)) : 0;  // of a thread, four values each
@@ -177,8 +192,9 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double alone = b.ahead ? 0 : tensor / 2 + steps * number(staging.offsets_h) * (read * kStall + kWaitCycles);
   const double look = !f.split ? 0
                       : splits ? kProducerCycles * kLookInstructions + scans * kLookCycles
-                               : kProducerCycles * (kLookInstructions + kAgreeInstructions) + scans * kSplitCycles;
-  const double producers = asking_cycles(f, b, stages) + look;
+                               : kProducerCycles * (kLookInstructions + kAgreeInstructions) +
+                                     scans * (f.channels_last ? kPixelSplitCycles : kSplitCycles);
+  const double producers = asking_cycles(f, b, stages) + finding_cycles(f, b) + look;
   // A stage that is free again is asked for, arrives, and in f32x3 is looked at, before it can be multiplied.
   const double consumers = std::max({tensor, issue, alone, shared});
   const double arrives = bytes / (is_odd(f) ? kOddL2BytesPerCycle : kL2BytesPerCycle);
@@ -226,7 +242,7 @@ double predicted_seconds(const Facts& f, const Block& b) {
   const double both = std::max(seconds, memory) + 0.2 * std::min(seconds, memory);
   return kLaunchSeconds + static_cast<double>(packed_bytes(f, b)) / kPackBytesPerSecond +
          both * (is_odd(f)         ? (b.bulk ? kOddRowsMeasured : kOddCopiesMeasured)
-                 : f.split         ? kSplitMeasured
+                 : f.split         ? 1
                  : f.channels_last ? (b.bulk ? kPiecesMeasured : kPixelsMeasured)
                                    : kRowsMeasured);
 }
