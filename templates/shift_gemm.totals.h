@@ -299,27 +299,26 @@ __device__ __forceinline__ void multiply_taps(Sums (&sums)[kSums][kTiles], const
   } else if (kSplitsStaged && kSteps > 1) {
     weights += step_bytes / 16;
   }
+  const int begun = !kClears && (P::add_rows > 0 || (kUniform ? row == 0 : kSteps == 1 || row < kUsedRows)) ? later : 1;
   CONVTGEN_UNROLL
   for (int read = 0; read < (kUniform ? 1 : kUsedRows); ++read) {
     if (kUniform || kUsedRows == 1 || used == read) {
       CONVTGEN_UNROLL
       for (int kh = 0; kh < (kUniform ? 1 : kBlockTapRows); ++kh) {
         if (kUniform || used_before(offset_of_row(kh)) == read) {
-          const bool may_begin = !kClears && (P::add_rows > 0 || kUniform || is_first(kh, 0));
-          const int begun =
-              may_begin && (P::add_rows > 0 || (kUniform ? row == 0 : kSteps == 1 || row < kUsedRows)) ? later : 1;
+          const bool may_begin = P::add_rows > 0 || kUniform || is_first(kh, 0);
           if (P::stride_w == 1 && P::kernel_w > 2) {
 #pragma unroll
             for (int kw = 0; kw < P::kernel_w; ++kw) {
               multiply_part(sums, sums_of_row(kh), run, shift_of_tap(0) - kw * P::dilation_w,
                             moved(weights, operand_of_tap(kh, 0, 0) + kw * (kSteps * kProductBytes)),
-                            kw == 0 ? begun : 1, high);
+                            may_begin && kw == 0 ? begun : 1, high);
             }
           } else {
             CONVTGEN_UNROLL
             for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
               multiply_part(sums, sums_of_row(kh) + sums_of_column(kw), run, shift_of_tap(kw),
-                            moved(weights, operand_of_tap(kh, kw, 0)), is_first_of_row(kw) ? begun : 1,
+                            moved(weights, operand_of_tap(kh, kw, 0)), may_begin && is_first_of_row(kw) ? begun : 1,
                             high);  // tap {kw} of a row
             }
           }

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "1bccc29b19714b8523700727805be6f38f04b52bb2cd2bd91fe0dd1da9f14677")
+  (digest "11477e08f40e26da4a53fda8bbfa2d62cf5076853b8bfa772e49e82a2d00ff22")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1606,23 +1606,23 @@
         (if @6 (&& kSplitsStaged (> kSteps 1))
           (then
             (do @7 (+= weights (/ step_bytes 16)))))))
-    (for @10 unrolled (declare @10 int read 0) (< read (? kUniform 1 kUsedRows)) (++ read)
-      (if @11 (|| (|| kUniform (== kUsedRows 1)) (== used read))
+    (declare @9 (const int) begun (? (&& (! kClears) (|| (> P::add_rows 0) (? kUniform (== row 0) (|| (== kSteps 1) (< row kUsedRows))))) later 1))
+    (for @11 unrolled (declare @11 int read 0) (< read (? kUniform 1 kUsedRows)) (++ read)
+      (if @12 (|| (|| kUniform (== kUsedRows 1)) (== used read))
         (then
-          (for @13 unrolled (declare @13 int kh 0) (< kh (? kUniform 1 kBlockTapRows)) (++ kh)
-            (if @14 (|| kUniform (== (call used_before (call offset_of_row kh)) read))
+          (for @14 unrolled (declare @14 int kh 0) (< kh (? kUniform 1 kBlockTapRows)) (++ kh)
+            (if @15 (|| kUniform (== (call used_before (call offset_of_row kh)) read))
               (then
-                (declare @15 (const bool) may_begin (&& (! kClears) (|| (|| (> P::add_rows 0) kUniform) (call is_first kh 0))))
-                (declare @16 (const int) begun (? (&& may_begin (|| (> P::add_rows 0) (? kUniform (== row 0) (|| (== kSteps 1) (< row kUsedRows))))) later 1))
-                (if @18 (&& (== P::stride_w 1) (> P::kernel_w 2))
+                (declare @16 (const bool) may_begin (|| (|| (> P::add_rows 0) kUniform) (call is_first kh 0)))
+                (if @17 (&& (== P::stride_w 1) (> P::kernel_w 2))
                   (then
-                    (for @20 (pragma "unroll") (declare @20 int kw 0) (< kw P::kernel_w) (++ kw)
-                      (do @21 (call multiply_part sums (call sums_of_row kh) run (- (call shift_of_tap 0) (* kw P::dilation_w)) (call moved weights (+ (call operand_of_tap kh 0 0) (* kw (* kSteps kProductBytes)))) (? (== kw 0) begun 1) high))))
+                    (for @19 (pragma "unroll") (declare @19 int kw 0) (< kw P::kernel_w) (++ kw)
+                      (do @20 (call multiply_part sums (call sums_of_row kh) run (- (call shift_of_tap 0) (* kw P::dilation_w)) (call moved weights (+ (call operand_of_tap kh 0 0) (* kw (* kSteps kProductBytes)))) (? (&& may_begin (== kw 0)) begun 1) high))))
                   (else
-                    (for @27 unrolled (declare @27 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                      (do @28 (call multiply_part sums (+ (call sums_of_row kh) (call sums_of_column kw)) run (call shift_of_tap kw) (call moved weights (call operand_of_tap kh kw 0)) (? (call is_first_of_row kw) begun 1) high)
+                    (for @26 unrolled (declare @26 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+                      (do @27 (call multiply_part sums (+ (call sums_of_row kh) (call sums_of_column kw)) run (call shift_of_tap kw) (call moved weights (call operand_of_tap kh kw 0)) (? (&& may_begin (call is_first_of_row kw)) begun 1) high)
                         (trail "tap {kw} of a row"))))))))))))
-  (function @336 device void multiply_split
+  (function @335 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the stage. This is")
     (comment "given back at `empty`; or the one before at `previous`, when its products are done, if this isn't a tile's `first`.")
     (attributes "__forceinline__")
