@@ -9,6 +9,7 @@
 #include "generator/planner/cost.h"
 #include "generator/planner/direct.h"
 #include "generator/planner/halo_gemm.h"
+#include "generator/planner/integers.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
 #include "generator/planner/shipped_records.h"
@@ -17,18 +18,31 @@ namespace convtgen {
 namespace {
 
 constexpr double kLaunchSeconds = 3e-6;
-constexpr double kDirectReaches = 0.6;     // of the ceiling of its arithmetic
-constexpr double kDirectMovesTimes = 1.5;  // what it would take to move everything once
+// What `direct`'s first plan reaches of the ceiling of its arithmetic where all threads have outputs to make, and what
+// it takes over moving everything once (docs/kernel-notes.md).
+constexpr double kDirectReaches = 0.3;
+constexpr double kDirectMovesTimes = 4;
+constexpr double kDirectMovesPixelsTimes = 10;  // with channels last
 
-/// About the time of `direct`'s first plan, which knows no tensor cores.
-double direct_seconds(const Problem& problem) {
+/// About the time of a plan of `direct`, which knows no tensor cores.
+double direct_seconds(const Problem& problem, const Plan& direct) {
   const auto shape = shape_of(problem.layer, planned_sizes(problem.layer));
-  if (!shape) {
+  const auto blocks = shape ? grid_blocks(problem, direct, *shape) : Result<std::int64_t>(0);
+  if (!blocks || *blocks == 0) {
     return 0;
   }
+  const Target& target = problem.target;
   const Cost cost = cost_of(problem, *shape);
-  return kLaunchSeconds + std::max(cost.flops / (kDirectReaches * problem.target.f32_flops),
-                                   kDirectMovesTimes * cost.bytes / problem.target.bytes_per_second);
+  const Grid grid = grid_of(problem, direct);
+  // A block takes as long where parts of its tile lie outside of the output, and the last blocks as long as all.
+  const std::int64_t rounds = ceil_div(*blocks, target.multiprocessors);
+  const auto made = static_cast<double>(rounds * target.multiprocessors * grid.tile_rows * grid.tile_columns *
+                                        problem.layer.out_channels) /
+                    static_cast<double>(grid.blocks_per_tile);
+  const double flops = cost.flops / static_cast<double>(shape->output_elements) * made;
+  const double times = problem.layer.layout == Layout::kNhwc ? kDirectMovesPixelsTimes : kDirectMovesTimes;
+  return kLaunchSeconds +
+         std::max(flops / (kDirectReaches * target.f32_flops), times * cost.bytes / target.bytes_per_second);
 }
 
 /// The plans of all templates for tensor cores, the fastest by their cost models first.
@@ -56,7 +70,8 @@ Result<std::vector<Plan>> plan(const Problem& problem) {
     return plans;
   }
   std::vector<Plan> tensor = tensor_core_plans(problem);
-  const bool first = !tensor.empty() && tensor.front().predicted_seconds.value_or(0) < direct_seconds(problem);
+  const bool first =
+      !tensor.empty() && tensor.front().predicted_seconds.value_or(0) < direct_seconds(problem, plans->front());
   plans->insert(plans->begin() + (first ? 0 : 1), std::move_iterator(tensor.begin()), std::move_iterator(tensor.end()));
   if (const auto record = shipped_record(problem)) {
     prefer_recorded(*plans, *record);  // a stale one changes nothing
