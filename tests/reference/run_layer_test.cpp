@@ -8,6 +8,7 @@
 #include <map>
 
 #include "generator/language/language.h"
+#include "generator/planner/direct.h"
 #include "runtime/reference/definition.h"
 #include "runtime/reference/fuse.h"
 
@@ -92,7 +93,7 @@ struct Setting {
 Setting setting_of(const std::string& text, InputSizes sizes) {
   Setting s;
   s.problem = {*parse_layer(text), Direction::kForward, *target_named("sm_90a")};
-  s.plan = plan(s.problem)->front();
+  s.plan = plans_direct(s.problem)->front();  // which needs no packed weights
   s.sizes = sizes;
   s.shape = *shape_of(s.problem.layer, sizes);
   s.inputs = random_inputs(s.problem.layer, s.shape, 3);
