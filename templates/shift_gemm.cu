@@ -339,7 +339,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     int stage = 0;
     unsigned int parity = 1;
     Asked asked = {0, 0, 0, 0, 0};
-    for (int index = first_tile; index < tiles; index += next_tile) {
+    for (int index = first_tile; index < tiles || (kDrains && asked.stages > 0); index += next_tile) {
+      const bool drains = kDrains && index >= tiles;  // finishes what is left, in one place, since warps meet there
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       const Element* image =
           x + (tile.image * in_image + first_in * (P::channels_last ? 1 : static_cast<long long>(in_h) * in_w));
@@ -364,10 +365,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                                         (!kSkewed && (first_column < 0 || first_column + kStagedColumns > columns)));
       for (int chunk = rank * kOwnChunks; chunk < (rank + 1) * kOwnChunks; ++chunk) {
         if constexpr (P::split) {
-          while (P::bulk ? asked.stages > 0 &&
-                               (has_come(&landed[asked.oldest], asked.parity) || !has_come(&empty[stage], parity))
+          while (P::bulk ? asked.stages > 0 && (drains || has_come(&landed[asked.oldest], asked.parity) ||
+                                                !has_come(&empty[stage], parity))
                          : asked.stages > kUnderWay) {
             finish_stage(stages, full, landed, asked, thread);
+          }
+          if (drains) {
+            break;
           }
         }
         mbarrier_wait(&empty[stage], parity);
@@ -416,7 +420,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         meet();
       }
     }
-    if constexpr (P::split) {
+    if constexpr (P::split && !kDrains) {
       while (asked.stages > 0) {
         finish_stage(stages, full, landed, asked, thread);
       }

@@ -151,6 +151,8 @@ __device__ __forceinline__ void split_pieces(float* own, int thread, float scale
 // Producers finish a stage as soon as it has come, and while none is empty that they could ask for. Small copies take
 // long to ask for: stages behind so many are finished each time.
 constexpr int kUnderWay = P::stages < 5 ? P::stages - 2 : 2;
+// Stages of bulk copies are finished as they come, which warps see at different times: then in one place of the code.
+constexpr bool kDrains = P::split && P::bulk;
 
 // Whether the phase of this parity is complete, for all of a warp.
 __device__ __forceinline__ bool has_come(unsigned long long* barrier, unsigned int parity) {

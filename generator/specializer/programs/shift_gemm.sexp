@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "11477e08f40e26da4a53fda8bbfa2d62cf5076853b8bfa772e49e82a2d00ff22")
+  (digest "da7410fc19cfa29d6b6ac4bca36f987c928f2e9a9073e6a9c30d1a895f21803e")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1903,26 +1903,27 @@
           (then
             (do @11 (call store_piece_split own (+ batch i) (at pieces i) scale)))))))
   (constant @153 int kUnderWay (? (< P::stages 5) (- P::stages 2) 2))
-  (function @156 device bool has_come
+  (constant @155 bool kDrains (&& P::split P::bulk))
+  (function @158 device bool has_come
     (comment "Whether the phase of this parity is complete, for all of a warp.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument "unsigned int" parity)
     (return @1 (== (call warp_uniform (? (call mbarrier_test barrier parity) 1 0)) 1)))
-  (record @163 Asked
+  (record @165 Asked
     (comment "How many stages were asked for and aren't finished; the oldest, and its chunk; exponents that the one before `kept`.")
     (field int stages)
     (field int oldest)
     (field "unsigned int" parity)
     (field int chunk)
     (field int kept))
-  (function @172 device int number_of
+  (function @174 device int number_of
     (comment "The i-th image of a thread whose first is this one.")
     (attributes "inline")
     (argument int first)
     (argument int i)
     (return @1 (+ first (* i (? kByImages (/ kProducers 32) 1)))))
-  (function @179 device void finish_stage
+  (function @181 device void finish_stage
     (comment "Finishes the oldest of them: looks for its largest finite magnitudes, splits it if consumers don't, and hands it on.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
@@ -2134,178 +2135,183 @@
         (declare @84 int stage 0)
         (declare @85 "unsigned int" parity 1)
         (declare @86 Asked asked (init 0 0 0 0 0))
-        (for @87 plain (declare @87 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @88 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @89 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
-          (declare @91 (const int) first_row (+ (. tile m_y) above))
-          (declare @92 (const int) first_column (+ (. tile m_x) kFirstColumn))
-          (declare @93 Pixels pixels)
-          (if @94 kKept
+        (for @87 plain (declare @87 int index first_tile) (|| (< index tiles) (&& kDrains (> (. asked stages) 0))) (+= index next_tile)
+          (declare @88 (const bool) drains (&& kDrains (>= index tiles))
+            (trail "finishes what is left, in one place, since warps meet there"))
+          (declare @89 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @90 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
+          (declare @92 (const int) first_row (+ (. tile m_y) above))
+          (declare @93 (const int) first_column (+ (. tile m_x) kFirstColumn))
+          (declare @94 Pixels pixels)
+          (if @95 kKept
             (then
-              (for @96 (pragma "unroll") (declare @96 int j 0) (< j kOwnPixels) (++ j)
-                (declare @97 (const int) pixel (+ (/ thread kCopies) (* j kAtOnce)))
-                (do @98 (= (at pixels j) (static_cast int (call find_pixel pixel first_row first_column (- batch (. tile image)) in_h in_w)))))))
-          (declare @101 Copy copy)
-          (if @102 kByRows
+              (for @97 (pragma "unroll") (declare @97 int j 0) (< j kOwnPixels) (++ j)
+                (declare @98 (const int) pixel (+ (/ thread kCopies) (* j kAtOnce)))
+                (do @99 (= (at pixels j) (static_cast int (call find_pixel pixel first_row first_column (- batch (. tile image)) in_h in_w)))))))
+          (declare @102 Copy copy)
+          (if @103 kByRows
             (then
-              (do @103 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) first_row first_column (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))))
-          (declare @107 (const bool) has_gaps (&& kByRows (|| (|| (|| (< first_row 0) (> (+ first_row kStagedRows) rows)) (&& (> P::tile_n 1) (< (- batch (. tile image)) P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) columns))))))
-          (for @110 plain (declare @110 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
-            (if_constexpr @111 P::split
+              (do @104 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) first_row first_column (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))))
+          (declare @108 (const bool) has_gaps (&& kByRows (|| (|| (|| (< first_row 0) (> (+ first_row kStagedRows) rows)) (&& (> P::tile_n 1) (< (- batch (. tile image)) P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) columns))))))
+          (for @111 plain (declare @111 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
+            (if_constexpr @112 P::split
               (then
-                (while @112 (? P::bulk (&& (> (. asked stages) 0) (|| (call has_come (& (at landed (. asked oldest))) (. asked parity)) (! (call has_come (& (at empty stage)) parity)))) (> (. asked stages) kUnderWay))
-                  (do @115 (call finish_stage stages full landed asked thread)))))
-            (do @118 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @119 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @120 (&& (! P::resident) (== thread 0))
-              (then
-                (do @121 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @122 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @124 (&& P::bulk P::channels_last)
-              (then
-                (do @125 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) first_row first_column thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
-              (else
-                (if @127 kByRows
+                (while @113 (? P::bulk (&& (> (. asked stages) 0) (|| (|| drains (call has_come (& (at landed (. asked oldest))) (. asked parity))) (! (call has_come (& (at empty stage)) parity)))) (> (. asked stages) kUnderWay))
+                  (do @116 (call finish_stage stages full landed asked thread)))
+                (if @118 drains
                   (then
-                    (declare @128 (pointer Element) staged (reinterpret_cast (pointer Element) to))
-                    (declare @129 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
-                    (if @132 (|| (&& has_gaps (< chunk (+ (* rank kOwnChunks) P::stages))) (!= channels P::chunk))
+                    (break @119)))))
+            (do @122 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @123 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @124 (&& (! P::resident) (== thread 0))
+              (then
+                (do @125 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @126 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @128 (&& P::bulk P::channels_last)
+              (then
+                (do @129 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) first_row first_column thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+              (else
+                (if @131 kByRows
+                  (then
+                    (declare @132 (pointer Element) staged (reinterpret_cast (pointer Element) to))
+                    (declare @133 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
+                    (if @136 (|| (&& has_gaps (< chunk (+ (* rank kOwnChunks) P::stages))) (!= channels P::chunk))
                       (then
-                        (do @133 (call clear_gaps staged channels first_row first_column thread (- batch (. tile image)) rows columns))))
-                    (if @135 (|| (! kByWarps) (call elect_one))
+                        (do @137 (call clear_gaps staged channels first_row first_column thread (- batch (. tile image)) rows columns))))
+                    (if @139 (|| (! kByWarps) (call elect_one))
                       (then
-                        (if @136 (&& kSkewed (. copy at_end))
+                        (if @140 (&& kSkewed (. copy at_end))
                           (then
-                            (do @137 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels (& (at landing stage)) plane)))
+                            (do @141 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels (& (at landing stage)) plane)))
                           (else
-                            (do @139 (call copy_rows staged copy channels (& (at landing stage)) plane columns))))))
-                    (do @142 (+= (. copy from) (* P::chunk plane))))
+                            (do @143 (call copy_rows staged copy channels (& (at landing stage)) plane columns))))))
+                    (do @146 (+= (. copy from) (* P::chunk plane))))
                   (else
-                    (if @144 P::channels_last
+                    (if @148 P::channels_last
                       (then
-                        (do @145 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) first_row first_column thread (- batch (. tile image)) in_h in_w)))
+                        (do @149 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) first_row first_column thread (- batch (. tile image)) in_h in_w)))
                       (else
-                        (do @148 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) first_row first_column thread (- batch (. tile image)) in_h in_w))))
-                    (do @151 (call async_copy_arrive (? P::split (& (at landed stage)) (& (at full stage)))))))))
-            (do @153 (call next_stage stage parity))
-            (if @154 P::split
+                        (do @152 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) first_row first_column thread (- batch (. tile image)) in_h in_w))))
+                    (do @155 (call async_copy_arrive (? P::split (& (at landed stage)) (& (at full stage)))))))))
+            (do @157 (call next_stage stage parity))
+            (if @158 P::split
               (then
-                (do @155 (++ (. asked stages))))))
-          (if @158 (> P::cluster 1)
+                (do @159 (++ (. asked stages))))))
+          (if @162 (> P::cluster 1)
             (then
-              (comment @158 "with the consumers, in add_up_cluster()")
-              (do @159 (call __syncwarp))
-              (do @160 (call meet))
-              (do @161 (call meet)))))
-        (if_constexpr @164 P::split
+              (comment @162 "with the consumers, in add_up_cluster()")
+              (do @163 (call __syncwarp))
+              (do @164 (call meet))
+              (do @165 (call meet)))))
+        (if_constexpr @168 (&& P::split (! kDrains))
           (then
-            (while @165 (> (. asked stages) 0)
-              (do @166 (call finish_stage stages full landed asked thread))))))
+            (while @169 (> (. asked stages) 0)
+              (do @170 (call finish_stage stages full landed asked thread))))))
       (else
-        (do @170 (call setmaxnreg_increase (? kWideProducers (? kSparesRegisters 200 192) (? (&& P::split (! P::channels_last)) 216 208))))
-        (comment @171 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @172 (const int) lane (% (. threadIdx x) 32))
-        (declare @173 (const int) quarter (% lane 4))
-        (declare @174 (const int) group (? P::in_turn (/ warp 4) 0))
-        (declare @175 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
-        (declare @176 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @177 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @178 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @179 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @180 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
-        (declare @183 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
-        (declare @184 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @174 (call setmaxnreg_increase (? kWideProducers (? kSparesRegisters 200 192) (? (&& P::split (! P::channels_last)) 216 208))))
+        (comment @175 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @176 (const int) lane (% (. threadIdx x) 32))
+        (declare @177 (const int) quarter (% lane 4))
+        (declare @178 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @179 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @180 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @181 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @182 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @183 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @184 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
+        (declare @187 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
+        (declare @188 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "for arrange()"))
-        (declare @185 (array (array Sums kTiles) kSums) sums (init))
-        (declare @186 Held held (init 0 0 false 0 (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))))
-        (declare @187 (pointer float2) scales (reinterpret_cast (pointer float2) (+ shared kColumnsOffset)))
-        (declare @188 (pointer Element) biases (reinterpret_cast (pointer Element) (+ (+ shared kColumnsOffset) (* P::columns 8))))
-        (if_constexpr @189 P::split
+        (declare @189 (array (array Sums kTiles) kSums) sums (init))
+        (declare @190 Held held (init 0 0 false 0 (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))))
+        (declare @191 (pointer float2) scales (reinterpret_cast (pointer float2) (+ shared kColumnsOffset)))
+        (declare @192 (pointer Element) biases (reinterpret_cast (pointer Element) (+ (+ shared kColumnsOffset) (* P::columns 8))))
+        (if_constexpr @193 P::split
           (then
-            (do @190 (call grid_dependency_wait))
-            (for @191 plain (declare @191 int i (. threadIdx x)) (< i P::columns) (+= i kConsumers)
-              (do @192 (= (at scales i) (call factors_of (- (at (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) i)))))
-              (if @193 P::has_bias
+            (do @194 (call grid_dependency_wait))
+            (for @195 plain (declare @195 int i (. threadIdx x)) (< i P::columns) (+= i kConsumers)
+              (do @196 (= (at scales i) (call factors_of (- (at (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) i)))))
+              (if @197 P::has_bias
                 (then
-                  (do @194 (= (at biases i) (? (|| (== (% P::out_channels P::columns) 0) (< (+ first_out i) P::out_channels)) (at bias (+ first_out i)) 0))))))
-            (do @197 (call named_barrier_sync 2 kConsumers))))
-        (if @199 P::resident
+                  (do @198 (= (at biases i) (? (|| (== (% P::out_channels P::columns) 0) (< (+ first_out i) P::out_channels)) (at bias (+ first_out i)) 0))))))
+            (do @201 (call named_barrier_sync 2 kConsumers))))
+        (if @203 P::resident
           (then
-            (do @200 (call mbarrier_wait resident 0))))
-        (declare @202 int stage 0)
-        (declare @203 "unsigned int" parity 0)
-        (declare @204 "unsigned int" turn_parity 0)
-        (if @205 (&& P::in_turn (== group 1))
+            (do @204 (call mbarrier_wait resident 0))))
+        (declare @206 int stage 0)
+        (declare @207 "unsigned int" parity 0)
+        (declare @208 "unsigned int" turn_parity 0)
+        (if @209 (&& P::in_turn (== group 1))
           (then
-            (do @206 (call release (& (at turn 0)) true))
-            (do @207 (call skip_tile stage parity))))
-        (for @209 plain (declare @209 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @210 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @211 P::in_turn
+            (do @210 (call release (& (at turn 0)) true))
+            (do @211 (call skip_tile stage parity))))
+        (for @213 plain (declare @213 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @214 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @215 P::in_turn
             (then
-              (do @212 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @213 (^= turn_parity 1))))
-          (declare @215 Place place)
-          (if @216 kSkewed
+              (do @216 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @217 (^= turn_parity 1))))
+          (declare @219 Place place)
+          (if @220 kSkewed
             (then
-              (do @217 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
-          (do @220 (call pin sums))
-          (declare @221 (array Run 2) runs (init)
+              (do @221 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
+          (do @224 (call pin sums))
+          (declare @225 (array Run 2) runs (init)
             (trail "of f32x3: of low and of high parts"))
-          (for @222 plain (declare @222 int chunk 0) (< chunk kOwnChunks) (++ chunk)
-            (do @223 (call mbarrier_wait (& (at full stage)) parity))
-            (if @224 P::in_turn
+          (for @226 plain (declare @226 int chunk 0) (< chunk kOwnChunks) (++ chunk)
+            (do @227 (call mbarrier_wait (& (at full stage)) parity))
+            (if @228 P::in_turn
               (then
-                (do @225 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @227 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @228 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @229 kSplitsRead
+                (do @229 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @231 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @232 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @233 kSplitsRead
               (then
-                (declare @230 (pointer (const float)) read (+ (+ (reinterpret_cast (pointer (const float)) from) own) (call staged_row 0 0)))
-                (declare @231 Values values)
-                (do @232 (call load_values values read))
-                (do @233 (call choose_scale sums held from image))
-                (do @234 (call multiply_read sums runs held values read weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                (declare @234 (pointer (const float)) read (+ (+ (reinterpret_cast (pointer (const float)) from) own) (call staged_row 0 0)))
+                (declare @235 Values values)
+                (do @236 (call load_values values read))
+                (do @237 (call choose_scale sums held from image))
+                (do @238 (call multiply_read sums runs held values read weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
               (else
-                (if_constexpr @236 kSplitsStaged
+                (if_constexpr @240 kSplitsStaged
                   (then
-                    (do @237 (call choose_scale sums held from image))
-                    (do @238 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const "unsigned int")) from) own) weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                    (do @241 (call choose_scale sums held from image))
+                    (do @242 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const "unsigned int")) from) own) weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
                   (else
-                    (do @241 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                    (if @244 P::resident
+                    (do @245 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
+                    (if @248 P::resident
                       (then
-                        (do @245 (call release (& (at empty stage)) true))))))))
-            (do @248 (call next_stage stage parity)))
-          (declare @250 Shifts shifts)
-          (if @251 (! P::split)
+                        (do @249 (call release (& (at empty stage)) true))))))))
+            (do @252 (call next_stage stage parity)))
+          (declare @254 Shifts shifts)
+          (if @255 (! P::split)
             (then
-              (do @252 (call load_shifts shifts bias co))))
-          (if @254 (! kAllDone)
+              (do @256 (call load_shifts shifts bias co))))
+          (if @258 (! kAllDone)
             (then
-              (do @255 (call wgmma_wait 0))))
-          (do @257 (call pin sums))
-          (if @258 (&& (! P::resident) (! kAllDone))
+              (do @259 (call wgmma_wait 0))))
+          (do @261 (call pin sums))
+          (if @262 (&& (! P::resident) (! kAllDone))
             (then
-              (do @259 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @261 P::split
+              (do @263 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @265 P::split
             (then
-              (do @262 (call undo_scales sums held (+ scales (* quarter 2)) (+ biases (* quarter P::channel_run)) image))
-              (do @263 (call load_shifts shifts biases (* quarter P::channel_run))
+              (do @266 (call undo_scales sums held (+ scales (* quarter 2)) (+ biases (* quarter P::channel_run)) image))
+              (do @267 (call load_shifts shifts biases (* quarter P::channel_run))
                 (trail "there is no register for them before"))))
-          (if @265 P::in_turn
+          (if @269 P::in_turn
             (then
-              (do @266 (call skip_tile stage parity))))
-          (if @268 (> P::cluster 1)
+              (do @270 (call skip_tile stage parity))))
+          (if @272 (> P::cluster 1)
             (then
-              (do @269 (call add_up_cluster sums stages rank))))
-          (declare @271 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @272 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @273 (call add_up_cluster sums stages rank))))
+          (declare @275 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @276 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @273 P::exchange
+              (if @277 P::exchange
                 (then
-                  (do @274 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @278 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (declare @278 (const int) own_column (? P::split (+ column (& (static_cast int zero) index)) column)
+                  (declare @282 (const int) own_column (? P::split (+ column (& (static_cast int zero) index)) column)
                     (trail "no address is kept"))
-                  (do @279 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) own_column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) own_column) in_w) (+ (. tile m_x) own_column)) phase_row out_h out_w)))))))))))
+                  (do @283 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) own_column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) own_column) in_w) (+ (. tile m_x) own_column)) phase_row out_h out_w)))))))))))

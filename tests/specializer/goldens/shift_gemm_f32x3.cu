@@ -530,15 +530,19 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     int stage = 0;
     unsigned int parity = 1;
     Asked asked = {0, 0, 0, 0, 0};
-    for (int index = first_tile; index < tiles; index += next_tile) {
+    for (int index = first_tile; index < tiles || asked.stages > 0; index += next_tile) {
+      const bool drains = index >= tiles;  // finishes what is left, in one place, since warps meet there
       const Tile tile = tile_at(index);
       const int first_row = tile.m_y - 1;
       const int first_column = tile.m_x - 4;
       Copy copy = find_copy(x, tile.image, 0, first_row, first_column, warp - 8);
       const bool has_gaps = first_row < 0 || first_row + 10 > 512 || (first_column < 0 || first_column + 40 > 1024);
       for (int chunk = 0; chunk < 2; ++chunk) {
-        while (asked.stages > 0 && (has_come(&landed[asked.oldest], asked.parity) || !has_come(&empty[stage], parity)))
+        while (asked.stages > 0 &&
+               (drains || has_come(&landed[asked.oldest], asked.parity) || !has_come(&empty[stage], parity))) {
           finish_stage(stages, full, landed, asked, thread);
+        }
+        if (drains) break;
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * 25888;
         float* staged = reinterpret_cast<float*>(to);
@@ -549,7 +553,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         ++asked.stages;
       }
     }
-    while (asked.stages > 0) finish_stage(stages, full, landed, asked, thread);
   } else {
     setmaxnreg_increase_216();
     // The thread's place in the tile: the first position of its run, the first of its channels.
