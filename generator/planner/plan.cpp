@@ -35,11 +35,10 @@ double direct_seconds(const Problem& problem, const Plan& direct) {
   const Cost cost = cost_of(problem, *shape);
   const Grid grid = grid_of(problem, direct);
   // A block takes as long where parts of its tile lie outside of the output, and the last blocks as long as all.
-  const std::int64_t rounds = ceil_div(*blocks, target.multiprocessors);
-  const auto made = static_cast<double>(rounds * target.multiprocessors * grid.tile_rows * grid.tile_columns *
-                                        problem.layer.out_channels) /
-                    static_cast<double>(grid.blocks_per_tile);
-  const double flops = cost.flops / static_cast<double>(shape->output_elements) * made;
+  const auto whole = static_cast<double>(ceil_div(*blocks, target.multiprocessors) * target.multiprocessors);
+  const double tile = static_cast<double>(grid.tile_rows) * static_cast<double>(grid.tile_columns) *
+                      static_cast<double>(problem.layer.out_channels) / static_cast<double>(grid.blocks_per_tile);
+  const double flops = cost.flops / static_cast<double>(shape->output_elements) * whole * tile;
   const double times = problem.layer.layout == Layout::kNhwc ? kDirectMovesPixelsTimes : kDirectMovesTimes;
   return kLaunchSeconds +
          std::max(flops / (kDirectReaches * target.f32_flops), times * cost.bytes / target.bytes_per_second);

@@ -50,8 +50,7 @@ constexpr double kSplitCycles = 135;
 constexpr double kLookCycles = 30;
 constexpr double kAddUpInstructions = 7;
 // The same with channels last, fitted to what 137 plans of the benchmark's layers took: cycles of four values, what
-// copies bring to shared memory, and instructions for a copy where a thread has more pixels than it keeps the places
-// of.
+// copies bring to shared memory, and instructions for a copy where a thread doesn't keep the places of its pixels.
 constexpr double kPixelSplitCycles = 103;
 constexpr double kPixelBytesPerCycle = 26;
 constexpr double kFindInstructions = 25;
