@@ -14,7 +14,7 @@ step "what is here"
 
 step "random layers"
 CONVTGEN_TEST_DEVICE=cuda CONVTGEN_TEST_LAYERS=${CONVTGEN_TEST_LAYERS:-100} CONVTGEN_TEST_SEED=11 \
-  check "$build/tests/end_to_end/oracle_test" --gtest_brief=1
+  check "$build/tests/end_to_end/net_test" --gtest_brief=1 --gtest_filter='Net.Layers*'
 
 step "the seed layers at full size"
 for layer in asymmetric upsample upsample_f64 strided strided_grouped unpadded; do

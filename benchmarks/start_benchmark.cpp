@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include <expected>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -43,8 +44,8 @@ double milliseconds_since(Clock::time_point start) {
   std::exit(2);
 }
 
-template <typename T>
-T need(convtgen::Result<T> result) {
+template <typename T, typename E>
+T need(std::expected<T, E> result) {
   if (!result) {
     stop(result.error().message);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/architectures.h"
 #include "cli/layers.h"
 #include "cli/terminal.h"
 #include "generator/language/language.h"
@@ -117,7 +118,7 @@ Exit why(const WhyOptions& options) {
   }
   const NvrtcFile nvrtc = locate_nvrtc();
   if (!nvrtc.found()) {
-    fmt::print(stderr, "convtgen: no NVRTC is found here, so that a kernel that any NVRTC made is a hit\n");
+    print_on_stderr("convtgen: no NVRTC is found here, so that a kernel that any NVRTC made is a hit\n");
   }
   const std::vector<TuningRecord> records = stored_records(*store);
   for (const NamedLayer& layer : *layers) {

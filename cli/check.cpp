@@ -40,6 +40,7 @@ void add_check(CLI::App& app, Exit& exit) {
 Examples:
   convtgen check layers.convt more.convt
   convtgen check --diagnostics=json layers.convt     an array of {file, line, column, length, message, suggestion}
+The array is printed in every case: [] where there are no errors; a file that can't be read is an error in it.
 Exit codes: 0 no errors; 1 errors; 2 a file can't be read.)");
   verb->callback([source, &exit] {
     const auto layers = load_layers(*source, exit, check_plans);

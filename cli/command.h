@@ -29,5 +29,7 @@ void add_tune(CLI::App& app, Exit& exit);
 void add_cache(CLI::App& app, Exit& exit);
 void add_doctor(CLI::App& app, Exit& exit);
 void add_completion(CLI::App& app, Exit& exit);
+/// Knows the verbs that were added before it.
+void add_help(CLI::App& app, Exit& exit);
 
 }  // namespace convtgen::cli

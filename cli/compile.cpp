@@ -1,8 +1,14 @@
 // convtgen compile: layers to cubins or PTX with NVRTC, or to libraries for the host device.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <thread>
 
+#include "cli/architectures.h"
 #include "cli/command.h"
 #include "cli/layers.h"
 #include "cli/products.h"
@@ -24,6 +30,7 @@ struct CompileOptions {
   std::string format = "cubin";
   OutputOptions output{".", "", ""};
   bool no_cache = false;
+  std::size_t jobs = 0;
 };
 
 std::string usage_text(const Binary& binary) {
@@ -33,12 +40,11 @@ std::string usage_text(const Binary& binary) {
                : "";
 }
 
-/// What compiles, whichever it is: a source for an architecture becomes a binary.
+/// What compiles, whichever it is: a source for an architecture becomes a binary. Thread-safe.
 class Compiler {
  public:
   virtual ~Compiler() = default;
-  [[nodiscard]] virtual Result<Binary> compile(const PlannedLayer& layer, const KernelSource& source,
-                                               const CodeTarget& code) = 0;
+  [[nodiscard]] virtual Result<Binary> compile(const PlannedLayer& layer, const CodeTarget& code) = 0;
   [[nodiscard]] virtual std::string name() const = 0;
   /// The file that it is.
   [[nodiscard]] virtual std::string path() const = 0;
@@ -62,12 +68,11 @@ class NvrtcCompiler final : public Compiler {
     return std::unique_ptr<Compiler>(new NvrtcCompiler(std::move(file), cache));
   }
 
-  [[nodiscard]] Result<Binary> compile(const PlannedLayer& layer, const KernelSource& source,
-                                       const CodeTarget& code) override {
+  [[nodiscard]] Result<Binary> compile(const PlannedLayer& layer, const CodeTarget& code) override {
     jit::MadeKernel made;
     made.problem = layer.problem;
     made.plan = layer.plan;
-    made.source = source;
+    made.source = layer.source;
     return jit::find_or_compile(store_.get(), [this] { return open(); }, file_.identity, made, code);
   }
   [[nodiscard]] std::string name() const override { return "NVRTC"; }
@@ -77,6 +82,7 @@ class NvrtcCompiler final : public Compiler {
   NvrtcCompiler(NvrtcFile file, bool cache) : file_(std::move(file)), store_(cache ? jit::store_of("") : nullptr) {}
 
   Result<const Nvrtc*> open() {
+    const std::lock_guard lock(mutex_);
     if (!nvrtc_) {
       auto opened = open_nvrtc(file_.path);
       if (!opened) {
@@ -88,6 +94,7 @@ class NvrtcCompiler final : public Compiler {
   }
 
   NvrtcFile file_;
+  std::mutex mutex_;
   std::optional<Nvrtc> nvrtc_;  // once something had to be compiled
   std::shared_ptr<Store> store_;
 };
@@ -109,9 +116,8 @@ class HostCompiler final : public Compiler {
     return std::unique_ptr<Compiler>(new HostCompiler(*std::move(device), *std::move(path)));
   }
 
-  [[nodiscard]] Result<Binary> compile(const PlannedLayer& /*layer*/, const KernelSource& source,
-                                       const CodeTarget& code) override {
-    return device_->compile(source, code.target.architecture);
+  [[nodiscard]] Result<Binary> compile(const PlannedLayer& layer, const CodeTarget& code) override {
+    return device_->compile(layer.source, code.target.architecture);
   }
   [[nodiscard]] std::string name() const override { return "the host compiler"; }
   [[nodiscard]] std::string path() const override { return path_; }
@@ -152,6 +158,68 @@ Result<std::vector<CodeTarget>> code_targets(const CompileOptions& options) {
   return codes;
 }
 
+/// A kernel to compile.
+struct Job {
+  const PlannedLayer* layer;
+  const CodeTarget* code;
+};
+
+/// Tells how far a call has come: on a terminal as a bar, elsewhere (a build's log) by a line for each kernel that is
+/// done once some seconds have passed.
+class Report {
+ public:
+  Report(const Compiler& compiler, std::size_t count)
+      : count_(count), progress_(fmt::format("compiling with {}", compiler.name())) {}
+
+  void begin(const Job& job) {
+    progress_.update(fmt::format("[{}/{}] compiling {}", done_ + 1, count_, text_of(job)),
+                     static_cast<double>(done_) / static_cast<double>(count_));
+  }
+  void end(const Job& job) {
+    const std::lock_guard lock(mutex_);
+    ++done_;
+    if (!is_terminal(stderr) && count_ > 1 && std::chrono::steady_clock::now() - start_ > kQuiet) {
+      print_on_stderr(fmt::format("[{}/{}] compiled {}\n", done_.load(), count_, text_of(job)));
+    }
+  }
+
+ private:
+  static constexpr std::chrono::seconds kQuiet{5};
+  static std::string text_of(const Job& job) { return fmt::format("{} for {}", job.layer->name, name_of(*job.code)); }
+
+  std::size_t count_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::mutex mutex_;
+  std::atomic<std::size_t> done_ = 0;
+  Progress progress_;
+};
+
+/// The binary of each job, in their order, of which `most` are made at a time; 0: one for each core.
+std::vector<Result<Binary>> compile_all(Compiler& compiler, const std::vector<Job>& jobs, std::size_t most) {
+  std::vector<Result<Binary>> binaries(jobs.size(), fail("not compiled"));
+  Report report(compiler, jobs.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < jobs.size(); i = next++) {
+      report.begin(jobs[i]);
+      try {
+        binaries[i] = compiler.compile(*jobs[i].layer, *jobs[i].code);
+      } catch (const std::exception& error) {  // of memory: a thread must not end the process
+        binaries[i] = fail(error.what());
+      }
+      report.end(jobs[i]);
+    }
+  };
+  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  std::vector<std::jthread> helpers;
+  for (std::size_t i = 1; i < std::min(most > 0 ? most : cores, jobs.size()); ++i) {
+    helpers.emplace_back(work);
+  }
+  work();
+  helpers.clear();  // joins them
+  return binaries;
+}
+
 Exit compile(const CompileOptions& options) {
   Exit exit = Exit::kOk;
   const auto layers = load_layers(options.source, exit);
@@ -167,51 +235,49 @@ Exit compile(const CompileOptions& options) {
     return Exit::kUsage;
   }
   std::vector<std::vector<PlannedLayer>> planned;
-  std::size_t kernels = 0;
   for (const CodeTarget& code : *codes) {
     auto plans = plan_layers(*layers, options.direction, code.target.architecture, exit);
     if (!plans) {
       return exit;
     }
-    kernels += plans->size();
     planned.push_back(*std::move(plans));
   }
-  if (auto checked = check_outputs(options.output, kernels); !checked) {
+  std::vector<Job> jobs;
+  for (std::size_t i = 0; i < codes->size(); ++i) {
+    for (const PlannedLayer& layer : planned[i]) {
+      jobs.push_back({&layer, &(*codes)[i]});
+    }
+  }
+  if (auto checked = check_outputs(options.output, jobs.size()); !checked) {
     print_error(checked.error().message);
     return Exit::kUsage;
   }
+  const std::vector<Result<Binary>> binaries = compile_all(**compiler, jobs, options.jobs);
   std::vector<Product> products;
   std::vector<std::string> lines;
-  std::optional<Progress> progress(std::in_place, fmt::format("compiling with {}", (*compiler)->name()));
-  double done = 0;
-  for (std::size_t i = 0; i < codes->size(); ++i) {
-    const CodeTarget& code = (*codes)[i];
-    for (PlannedLayer& layer : planned[i]) {
-      progress->update(fmt::format("compiling {} for {}", layer.name, name_of(code)),
-                       done++ / static_cast<double>(kernels));
-      auto source = specialize(layer.problem, layer.plan);
-      auto binary = source ? (*compiler)->compile(layer, *source, code) : std::unexpected(source.error());
-      if (!binary) {
-        print_layer_error(layer.name, binary.error());
-        exit = Exit::kWrong;
-        continue;
-      }
-      const std::filesystem::path path = output_path(options.output, file_name(layer, code, host));
-      lines.push_back(fmt::format("{}: {}, kernel {}{}\n", path.string(),
-                                  bytes_text(static_cast<double>(binary->bytes.size())), binary->symbol,
-                                  usage_text(*binary)));
-      products.push_back({layer.layer,
-                          std::move(layer.problem),
-                          std::move(layer.plan),
-                          *std::move(source),
-                          name_of(code),
-                          host          ? "host"
-                          : code.is_ptx ? "ptx"
-                                        : "cubin",
-                          {path, std::move(binary->bytes)}});
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const PlannedLayer& layer = *jobs[i].layer;
+    const CodeTarget& code = *jobs[i].code;
+    const Result<Binary>& binary = binaries[i];
+    if (!binary) {
+      print_layer_error(layer.name, binary.error());
+      exit = Exit::kWrong;
+      continue;
     }
+    const std::filesystem::path path = output_path(options.output, file_name(layer, code, host));
+    lines.push_back(fmt::format("{}: {}, kernel {}{}\n", path.string(),
+                                bytes_text(static_cast<double>(binary->bytes.size())), binary->symbol,
+                                usage_text(*binary)));
+    products.push_back({layer.layer,
+                        layer.problem,
+                        layer.plan,
+                        layer.source,
+                        name_of(code),
+                        host          ? "host"
+                        : code.is_ptx ? "ptx"
+                                      : "cubin",
+                        {path, binary->bytes}});
   }
-  progress.reset();
   if (exit != Exit::kOk) {
     return exit;
   }
@@ -220,7 +286,9 @@ Exit compile(const CompileOptions& options) {
     return Exit::kUsage;
   }
   for (const std::string& line : lines) {
-    fmt::print("{}", line);
+    if (!options.output.prints_manifest()) {
+      fmt::print("{}", line);
+    }
   }
   return exit;
 }
@@ -243,6 +311,9 @@ void add_compile(CLI::App& app, Exit& exit) {
                    "so; the current folder unless given. Nothing is written unless all succeed.")
       ->type_name("DIR");
   add_output_options(*verb, options->output);
+  verb->add_option("--jobs", options->jobs, "Kernels compiled at a time; 0: one for each core.")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
   verb->add_flag("--no-cache", options->no_cache, "Compile, whatever the cache of compiled kernels has.");
   verb->footer(R"(
 Needs NVRTC (of the CUDA toolkit, or Python's nvidia-cuda-nvrtc package), for the host device g++ or clang++; no GPU.

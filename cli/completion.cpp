@@ -170,7 +170,7 @@ _convtgen() {{
 complete -o filenames -F _convtgen convtgen
 )",
                      fmt::join(parts.verbs, "|"), parts.values,
-                     quoted(fmt::format("{} --help --version", fmt::join(names_of(verbs), " "))), parts.words);
+                     quoted(fmt::format("{} -h --help -V --version", fmt::join(names_of(verbs), " "))), parts.words);
 }
 
 /// A description inside zsh's [...] and :...:.
@@ -244,11 +244,14 @@ std::string zsh_function(const std::string& name, const std::string& options,
 }
 
 std::string zsh_script(const std::vector<VerbDescription>& verbs) {
-  return fmt::format(R"(#compdef convtgen
+  return fmt::format(
+      R"(#compdef convtgen
 # zsh completion of convtgen: source <(convtgen completion zsh), or put it in $fpath as _convtgen
 {}if [[ $funcstack[1] == _convtgen ]]; then _convtgen "$@"; else compdef _convtgen convtgen; fi
 )",
-                     zsh_function("_convtgen", "'--help[Print help]' '--version[Print the version]'", verbs));
+      zsh_function("_convtgen",
+                   "'(-h --help)'{-h,--help}'[Print help]' '(-V --version)'{-V,--version}'[Print the version]'",
+                   verbs));
 }
 
 /// `wanted` is the condition under which these verbs are offered; `before` begins those under which one was given.

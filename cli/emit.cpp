@@ -1,6 +1,7 @@
 // convtgen emit: layers to CUDA source.
 #include <memory>
 
+#include "cli/architectures.h"
 #include "cli/command.h"
 #include "cli/layers.h"
 #include "cli/products.h"
@@ -30,23 +31,14 @@ Exit emit(const EmitOptions& options) {
       return exit;
     }
     for (PlannedLayer& layer : *planned) {
-      auto source = specialize(layer.problem, layer.plan);
-      if (!source) {
-        print_layer_error(layer.name, source.error());
-        exit = Exit::kWrong;
-        continue;
-      }
-      OutputFile file{{}, source->text};
+      OutputFile file{{}, layer.source.text};
       if (!options.output.output.empty()) {
         file.path = output_path(options.output,
                                 fmt::format("{}.{}.cu", stem_of(layer.layer, layer.problem.direction), architecture));
       }
-      products.push_back({layer.layer, std::move(layer.problem), std::move(layer.plan), *std::move(source),
+      products.push_back({layer.layer, std::move(layer.problem), std::move(layer.plan), std::move(layer.source),
                           architecture, "source", std::move(file)});
     }
-  }
-  if (exit != Exit::kOk) {
-    return exit;
   }
   auto written = check_outputs(options.output, products.size());
   if (written) {
@@ -59,7 +51,7 @@ Exit emit(const EmitOptions& options) {
   for (const Product& product : products) {
     if (product.file.path.empty()) {
       fmt::print("{}", product.file.bytes);
-    } else {
+    } else if (!options.output.prints_manifest()) {
       fmt::print("{}\n", product.file.path.string());
     }
   }

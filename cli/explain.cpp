@@ -5,14 +5,17 @@
 #include <memory>
 #include <optional>
 
+#include "cli/architectures.h"
 #include "cli/command.h"
 #include "cli/layers.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "generator/language/language.h"
 #include "generator/planner/cost.h"
+#include "generator/planner/predict.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
+#include "runtime/compile/slow_compile.h"
 #include "runtime/jit/binaries.h"
 #include "runtime/reference/host_array.h"
 #include "runtime/tune/tune.h"
@@ -26,6 +29,7 @@ struct ExplainOptions {
   std::string direction;
   InputOption input;
   bool parameters = false;
+  bool no_compile = false;
 };
 
 void print_row(std::string_view word, std::string_view text) {
@@ -48,14 +52,21 @@ std::string value_text(const ParameterValue& value) {
   return std::visit(Printer{}, value);
 }
 
-std::string registers_text(const KernelSource& source, const std::string& architecture) {
+std::string registers_text(const KernelSource& source, const std::string& architecture, bool no_compile) {
+  if (no_compile) {
+    return "not counted: --no-compile";
+  }
   if (!check_nvrtc()) {
     return "not known: NVRTC, which counts them, is not here ('convtgen doctor' says more)";
+  }
+  if (const auto note = slow_compile_note(source)) {
+    print_warning(*note + "; --no-compile does without");
   }
   Progress progress("compiling with NVRTC");
   const Result<Binary> binary = compile_with_nvrtc(source, architecture, BinaryKind::kCubin);
   if (!binary) {
-    return fmt::format("not known: {}", binary.error().message);
+    return fmt::format("not known; the runtime takes another plan where this one does not compile: {}",
+                       binary.error().message);
   }
   const std::optional<ResourceUsage> usage = resource_usage(*binary);
   if (!usage) {
@@ -65,18 +76,41 @@ std::string registers_text(const KernelSource& source, const std::string& archit
                      usage->spill_bytes == 0 ? "none spilled" : fmt::format("{} bytes spilled", usage->spill_bytes));
 }
 
-/// What could run, with what the cost model says of it, what was measured before convtgen shipped, and what tuning has
-/// measured here, by chip.
-void print_candidates(const Problem& problem, const std::vector<TuningRecord>& records) {
+/// "a batch of 16, a height of 256": what predictions assume of the sizes that nobody stated.
+std::string assumed_text(const Layer& layer) {
+  const InputSizes sizes = planned_sizes(layer);
+  std::vector<std::string> parts;
+  const auto add = [&](const Size& size, std::int64_t assumed, std::string_view name) {
+    if (!size) {
+      parts.push_back(fmt::format("a {} of {}", name, assumed));
+    }
+  };
+  add(layer.batch, sizes.batch, "batch");
+  add(layer.height, sizes.height, "height");
+  add(layer.width, sizes.width, layer.dimensions == 1 ? "length" : "width");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// What could run, with what the cost model says of it at the sizes that are given, else at those that the layer is
+/// planned for; what was measured before convtgen shipped, and what tuning has measured here, by chip.
+void print_candidates(const Problem& problem, const Result<SizedLayer>& sized,
+                      const std::vector<TuningRecord>& records) {
   const Result<std::vector<Plan>> plans = plan(problem);
   if (!plans || plans->size() < 2) {
     return;
   }
+  const bool is_predicted =
+      std::ranges::any_of(*plans, [](const Plan& each) { return each.predicted_seconds.has_value(); });
+  if (is_predicted && !sized) {
+    print_row("assumed", fmt::format("{}: predictions are for that, since the layer leaves it open; --input says "
+                                     "otherwise",
+                                     assumed_text(problem.layer)));
+  }
   std::string_view word = "candidates";
   for (const Plan& each : *plans) {
     std::string times;
-    if (each.predicted_seconds) {
-      times += fmt::format("{} predicted; ", seconds_text(*each.predicted_seconds));
+    if (const auto seconds = sized ? predict(problem, each, sized->sizes) : each.predicted_seconds) {
+      times += fmt::format("{} predicted; ", seconds_text(*seconds));
     }
     if (each.recorded) {
       times += fmt::format("{} on {}, as shipped; ", seconds_text(each.recorded->seconds), each.recorded->chip);
@@ -151,12 +185,6 @@ Exit explain(const ExplainOptions& options) {
   const std::vector<TuningRecord> records = stored_records(*jit::store_of(""));
   bool first = true;
   for (const PlannedLayer& layer : *planned) {
-    const auto source = specialize(layer.problem, layer.plan);
-    if (!source) {
-      print_layer_error(layer.name, source.error());
-      exit = Exit::kWrong;
-      continue;
-    }
     if (!first) {
       fmt::print("\n");
     }
@@ -167,16 +195,20 @@ Exit explain(const ExplainOptions& options) {
                                       layer.problem.target.architecture));
     print_row("tile", layer.plan.summary);
     print_row("why", layer.plan.reason);
-    print_candidates(layer.problem, records);
-    print_row("registers", registers_text(*source, layer.problem.target.architecture));
-    print_row("shared", fmt::format("{} a block", bytes_text(static_cast<double>(source->shared_bytes))));
+    for (const PassedOver& passed : layer.passed_over) {
+      print_row("passed over", fmt::format("{}: {}", passed.description, passed.reason));
+    }
+    const Result<SizedLayer> sized = apply_input(layer.problem.layer, options.input);
+    print_candidates(layer.problem, sized, records);
+    print_row("registers", registers_text(layer.source, layer.problem.target.architecture, options.no_compile));
+    print_row("shared", fmt::format("{} a block", bytes_text(static_cast<double>(layer.source.shared_bytes))));
     if (layer.plan.packed_bytes > 0) {
       print_row("workspace", fmt::format("{} for a packed copy of the weights",
                                          bytes_text(static_cast<double>(layer.plan.packed_bytes))));
     }
-    print_row("source", fmt::format("{} lines, kernel {}", std::count(source->text.begin(), source->text.end(), '\n'),
-                                    source->symbol));
-    exit = worse(exit, print_cost(layer, apply_input(layer.problem.layer, options.input)));
+    print_row("source",
+              fmt::format("{} lines, kernel {}", std::ranges::count(layer.source.text, '\n'), layer.source.symbol));
+    exit = worse(exit, print_cost(layer, sized));
     if (options.parameters) {
       for (const auto& [name, value] : layer.plan.parameters) {
         print_row("", fmt::format("{} = {}", name, value_text(value)));
@@ -196,6 +228,7 @@ void add_explain(CLI::App& app, Exit& exit) {
   add_direction_option(*verb, options->direction);
   add_input_option(*verb, options->input);
   verb->add_flag("--parameters", options->parameters, "Also every parameter of the template.");
+  verb->add_flag("--no-compile", options->no_compile, "Don't compile to count registers, which takes a while.");
   verb->footer(R"(
 Registers are counted by compiling with NVRTC, where it is found; all else needs neither CUDA nor a GPU.
 Examples:

@@ -1,6 +1,7 @@
 #include "cli/files.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +11,8 @@
 #include <set>
 #include <system_error>
 #include <utility>
+
+#include "cli/signals.h"
 
 namespace convtgen::cli {
 namespace {
@@ -34,13 +37,48 @@ Result<void> make_folder_of(const std::filesystem::path& path) {
   return {};
 }
 
-/// The new bytes of a file, beside it until they are put in its place; removed if they never are. What is there and no
-/// plain file, a device or a pipe, can't be renamed onto: it is written to as it stands.
+Result<void> unwritable(const std::filesystem::path& path, const std::string& why) {
+  return fail(fmt::format("{}: can't be written: {}", path.string(), why));
+}
+
+/// A file that is there and may not be written to is not replaced either. Errors: that, and a folder.
+Result<void> check_existing(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return unwritable(path, "it is a folder");
+  }
+  if (std::filesystem::exists(path, error) && access(path.c_str(), W_OK) != 0) {
+    return unwritable(path, reason());
+  }
+  return {};
+}
+
+/// What is there and no plain file, a device or a pipe, can't be renamed onto: it is written to as it stands.
+bool is_replaced(const std::filesystem::path& path) {
+  std::error_code error;
+  return !std::filesystem::exists(path, error) || std::filesystem::is_regular_file(path, error);
+}
+
+/// The file that a path leads to through symbolic links, whether it is there or not. Links of /proc to pipes and the
+/// like can't be followed by their names.
+std::filesystem::path followed(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // as the system has it
+  std::error_code error;
+  if (!is_replaced(path)) {
+    return path;
+  }
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, error); ++i) {
+    path = path.parent_path() / std::filesystem::read_symlink(path, error);
+  }
+  return path;
+}
+
+/// The new bytes of a file, beside it until they are put in its place; removed if they never are. They get the mode of
+/// the file that is there, and its owners as far as this user may give them.
 class StagedFile {
  public:
-  explicit StagedFile(std::filesystem::path path) : path_(std::move(path)), written_(path_) {
-    std::error_code error;
-    if (!std::filesystem::exists(path_, error) || std::filesystem::is_regular_file(path_, error)) {
+  explicit StagedFile(const std::filesystem::path& path) : path_(followed(path)), written_(path_) {
+    if (is_replaced(path_)) {
       written_ += fmt::format(".{}.part", getpid());
     }
   }
@@ -52,14 +90,26 @@ class StagedFile {
     if (beside()) {
       std::error_code ignored;
       std::filesystem::remove(written_, ignored);
+      keep_on_signal(written_);
     }
   }
 
   [[nodiscard]] Result<void> write(const std::string& bytes) {
+    if (beside()) {
+      remove_on_signal(written_);
+    }
+    if (auto writable = check_existing(path_); !writable) {
+      return writable;
+    }
     const File file(std::fopen(written_.c_str(), "wb"));
+    struct stat old {};
+    if (file && beside() && stat(path_.c_str(), &old) == 0) {
+      const bool given = fchown(fileno(file.get()), old.st_uid, old.st_gid) == 0;
+      fchmod(fileno(file.get()), old.st_mode & (given ? 07777 : 0777));
+    }
     if (!file || std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size() ||
         std::fflush(file.get()) != 0) {
-      return fail(fmt::format("{}: can't be written: {}", path_.string(), reason()));
+      return unwritable(path_, reason());
     }
     return {};
   }
@@ -70,8 +120,9 @@ class StagedFile {
       std::filesystem::rename(written_, path_, error);
     }
     if (error) {
-      return fail(fmt::format("{}: can't be written: {}", path_.string(), error.message()));
+      return unwritable(path_, error.message());
     }
+    keep_on_signal(written_);
     written_.clear();
     return {};
   }
@@ -111,22 +162,19 @@ Result<std::string> read_file(const std::string& path) {
 }
 
 Result<void> check_writable(const std::filesystem::path& path) {
-  const auto unwritable = [&](const std::string& why) {
-    return fail(fmt::format("{}: can't be written: {}", path.string(), why));
-  };
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    return unwritable("it is a folder");
+  if (auto writable = check_existing(path); !writable) {
+    return writable;
   }
-  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
-    return access(path.c_str(), W_OK) == 0 ? Result<void>() : unwritable(reason());
+  if (!is_replaced(path)) {
+    return {};
   }
   // A file beside it, as when it is written.
-  const std::filesystem::path trial = fmt::format("{}.{}.part", path.string(), getpid());
+  const std::filesystem::path trial = fmt::format("{}.{}.part", followed(path).string(), getpid());
   if (const File file(std::fopen(trial.c_str(), "wb")); !file) {
-    return unwritable(reason());
+    return unwritable(path, reason());
   }
-  std::filesystem::remove(trial, error);
+  std::error_code ignored;
+  std::filesystem::remove(trial, ignored);
   return {};
 }
 

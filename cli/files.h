@@ -12,7 +12,9 @@ namespace convtgen::cli {
 /// All of a file, or of standard input for "-". Errors: it can't be read, and why.
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 
-/// Beside it first, then renamed: a reader sees the old bytes or the new ones. Errors: it can't be written, and why.
+/// Beside it first, then renamed: a reader sees the old bytes or the new ones. A file that is there keeps its mode, and
+/// a symbolic link leads to the new bytes; another hard link keeps the old ones. Errors: it can't be written, or what
+/// is there may not be, and why.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, const std::string& bytes);
 
 /// Whether write_file() may be expected to work: asked before much work is done for it. Changes nothing.

@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/files.h"
+#include "cli/reporter.h"
 #include "cli/terminal.h"
 #include "generator/language/language.h"
 
@@ -13,9 +14,10 @@ struct FmtOptions {
   std::vector<std::string> files;
   bool check = false;
   bool in_place = false;
+  std::size_t error_limit = kErrorLimit;
 };
 
-Exit format_one(const FmtOptions& options, const std::string& path) {
+Exit format_one(const FmtOptions& options, const std::string& path, Reporter& reporter) {
   const Result<std::string> text = read_file(path);
   if (!text) {
     print_error(text.error().message);
@@ -23,8 +25,7 @@ Exit format_one(const FmtOptions& options, const std::string& path) {
   }
   const auto formatted = format_file(*text);
   if (!formatted) {
-    fmt::print(stderr, "{}",
-               render_text(formatted.error(), *text, path == "-" ? "<stdin>" : path, has_colours(stderr)));
+    reporter.report(formatted.error(), *text, path == "-" ? "<stdin>" : path);
     return Exit::kWrong;
   }
   if (options.check) {
@@ -56,11 +57,14 @@ void add_fmt(CLI::App& app, Exit& exit) {
   auto* check = verb->add_flag("--check", options->check, "Write nothing; exit with 1 if a file would change.");
   verb->add_flag("-i,--in-place", options->in_place, "Write the files themselves instead of standard output.")
       ->excludes(check);
+  add_error_limit_option(*verb, options->error_limit);
   verb->footer(R"(
 Examples:
   convtgen fmt layers.convt            prints the file as it should be
   convtgen fmt -i *.convt              rewrites the files that differ
-  convtgen fmt --check *.convt         for CI: names the files that differ)");
+  convtgen fmt --check *.convt         for CI: names the files that differ
+-i keeps a file's permissions and writes through symbolic links; the new text is put in its place at once, so that
+other hard links keep the old text. A file that may not be written to is an error.)");
   verb->callback([options, &exit] {
     for (const std::string& path : options->files) {
       if (options->in_place && path == "-") {
@@ -70,9 +74,11 @@ Examples:
         return;
       }
     }
+    Reporter reporter(false, options->error_limit);
     for (const std::string& path : options->files) {
-      exit = worse(exit, format_one(*options, path));
+      exit = worse(exit, format_one(*options, path, reporter));
     }
+    reporter.finish();
   });
 }
 

@@ -1,7 +1,14 @@
 #include "cli/help.h"
 
+#include <fmt/core.h>
+
+#include <set>
 #include <sstream>
 #include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/terminal.h"
 
 namespace convtgen::cli {
 namespace {
@@ -26,6 +33,16 @@ std::string wrapped(const std::string& text) {
     column += word.size();
   }
   return result;
+}
+
+/// Of all verbs and of theirs, each once.
+std::set<std::string> names_of_verbs(const CLI::App& app) {
+  std::set<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands(nullptr)) {
+    names.insert(verb->get_name());
+    names.merge(names_of_verbs(*verb));
+  }
+  return names;
 }
 
 class HelpFormatter : public CLI::Formatter {
@@ -72,6 +89,32 @@ class HelpFormatter : public CLI::Formatter {
 
 std::shared_ptr<CLI::FormatterBase> make_help_formatter() {
   return std::make_shared<HelpFormatter>();
+}
+
+void add_help(CLI::App& app, Exit& exit) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* verb = app.add_subcommand("help", "Print this help, or all of a verb.");
+  verb->add_option("VERB", *words, "The verb.")->check(CLI::IsMember(names_of_verbs(app)));
+  verb->footer(R"(
+Examples:
+  convtgen help
+  convtgen help emit
+  convtgen help cache list)");
+  verb->callback([&app, words, &exit] {
+    const CLI::App* shown = &app;
+    std::string path = app.get_name();
+    for (const std::string& word : *words) {
+      const auto verbs = shown->get_subcommands([&](const CLI::App* each) { return each->get_name() == word; });
+      if (verbs.empty()) {
+        print_error(fmt::format("there is no verb '{} {}'", path, word));
+        exit = Exit::kUsage;
+        return;
+      }
+      shown = verbs.front();
+      path += " " + word;
+    }
+    fmt::print("{}", shown->get_formatter()->make_help(shown, path, CLI::AppFormatMode::Normal));
+  });
 }
 
 }  // namespace convtgen::cli

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/architectures.h"
 #include "cli/command.h"
 #include "cli/layers.h"
 #include "cli/products.h"
@@ -79,14 +80,8 @@ std::optional<SetKernels> make_kernels(const LauncherOptions& options, const Lay
     }
     for (std::size_t i = 0; i < planned.size(); ++i) {
       PlannedLayer& layer = (planned)[i];
-      auto source = specialize(layer.problem, layer.plan);
-      if (!source) {
-        print_layer_error(layer.name, source.error());
-        exit = Exit::kWrong;
-        return std::nullopt;
-      }
-      result.products.push_back({layer.layer, layer.problem, layer.plan, *source, name_of(code), "", {}});
-      result.made[i].push_back({code, std::move(layer.plan), *std::move(source)});
+      result.products.push_back({layer.layer, layer.problem, layer.plan, layer.source, name_of(code), "", {}});
+      result.made[i].push_back({code, std::move(layer.plan), std::move(layer.source)});
     }
   }
   return result;
@@ -98,9 +93,9 @@ Exit launcher(const LauncherOptions& options) {
     print_error(set.error().message);
     return Exit::kUsage;
   }
-  const bool one_layer = !options.source.only.empty();
-  if (options.shared_only && one_layer) {
-    print_error("--shared-only is for the whole set, and --layer for the launch code of one: give one or the other");
+  const bool some_layers = !options.source.only.empty();
+  if (options.shared_only && some_layers) {
+    print_error("--shared-only is for the whole set, and --layer for the launch code of some: give one or the other");
     return Exit::kUsage;
   }
   Exit exit = Exit::kOk;
@@ -109,7 +104,7 @@ Exit launcher(const LauncherOptions& options) {
     return exit;
   }
   std::vector<TextFile> texts;
-  if (!one_layer) {
+  if (!some_layers) {
     auto shared = shared_files(*set, kernels->kernels);
     if (!shared) {
       print_error(shared.error().message);
@@ -134,7 +129,9 @@ Exit launcher(const LauncherOptions& options) {
     return Exit::kUsage;
   }
   for (const OutputFile& file : files) {
-    fmt::print("{}\n", file.path.string());
+    if (!options.output.prints_manifest()) {
+      fmt::print("{}\n", file.path.string());
+    }
   }
   return exit;
 }
@@ -160,8 +157,8 @@ void add_launcher(CLI::App& app, Exit& exit) {
                  "Also for the host device, with what 'compile --format host' made for the first architecture.");
   verb->add_flag(
       "--shared-only", options->shared_only,
-      "Only what the kernels share: the header and the support code. With --layer only the launch code of that "
-      "layer is written, with neither all is.");
+      "Only what the kernels share: the header and the support code. With --layer only the launch code of those "
+      "layers is written, with neither all is.");
   verb->add_option("-o,--output", options->output.output, "Folder; the current one unless given.")->type_name("DIR");
   add_output_options(*verb, options->output);
   verb->footer(R"(

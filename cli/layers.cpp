@@ -3,42 +3,17 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "cli/files.h"
+#include "cli/reporter.h"
 #include "cli/terminal.h"
 #include "generator/language/suggest.h"
+#include "runtime/jit/choose.h"
 
 namespace convtgen::cli {
 namespace {
-
-/// Tells the diagnostics of one source, or keeps them for the JSON array.
-class Reporter {
- public:
-  explicit Reporter(bool json) : json_(json) {}
-  ~Reporter() {
-    if (json_ && !all_.empty()) {
-      fmt::print("{}\n", all_.dump(2));
-    }
-  }
-  Reporter(const Reporter&) = delete;
-  Reporter& operator=(const Reporter&) = delete;
-
-  void report(const std::vector<Diagnostic>& diagnostics, const std::string& source, const std::string& name) {
-    if (json_) {
-      for (const auto& entry : nlohmann::json::parse(render_json(diagnostics, name))) {
-        all_.push_back(entry);
-      }
-    } else {
-      fmt::print(stderr, "{}", render_text(diagnostics, source, name, has_colours(stderr)));
-    }
-  }
-
- private:
-  bool json_;
-  nlohmann::json all_ = nlohmann::json::array();
-};
 
 std::optional<std::int64_t> number(std::string_view text) {
   std::int64_t value = 0;
@@ -61,46 +36,28 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-std::vector<std::string> real_architectures() {
-  std::vector<std::string> names;
-  for (const Target& target : known_targets()) {
-    names.push_back(target.architecture);
-  }
-  return names;
-}
-
 std::vector<std::string> direction_names() {
   return {"forward", "grad_input", "grad_weight"};
 }
 
-}  // namespace
-
-void add_layer_options(CLI::App& verb, LayerSource& source) {
-  auto* files = verb.add_option("FILE", source.files, "Layer files; '-' is standard input.")->type_name("FILE");
-  auto* texts = verb.add_option("-e,--layer-text", source.texts,
-                                "A layer as text instead: \"conv_transpose2d 8 -> 4; kernel 3; ...\".")
-                    ->type_name("TEXT");
-  texts->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  files->excludes(texts);
-  verb.add_option("--layer", source.only, "Only the layer of this name.")->type_name("NAME");
-  verb.add_option("--diagnostics", source.diagnostics, "How errors of layer files are told: text on stderr, or json.")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-}
-
-std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Exit& exit, const LayerCheck& check) {
-  if (source.files.empty() && source.texts.empty()) {
-    print_error("no layers: give a layer file, '-' for standard input, or a layer as text with -e");
+/// All layers of the files or texts. Where there is an error, it has been reported and `exit` is set.
+std::optional<std::vector<NamedLayer>> read_layers(const LayerSource& source, Reporter& reporter, Exit& exit,
+                                                   const LayerCheck& check) {
+  const bool both = !source.files.empty() && !source.texts.empty();
+  if (both || (source.files.empty() && source.texts.empty())) {
+    reporter.report(
+        both ? fmt::format("-e and the file '{}' are given: layers come from files or from -e, not from both",
+                           source.files.front())
+             : "no layers: give a layer file, '-' for standard input, or a layer as text with -e");
     exit = Exit::kUsage;
     return std::nullopt;
   }
-  Reporter reporter(source.diagnostics == "json");
   std::vector<NamedLayer> layers;
   exit = Exit::kOk;
   for (const std::string& file : source.files) {
     const Result<std::string> text = read_file(file);
     if (!text) {
-      print_error(text.error().message);
+      reporter.report(text.error().message, file);
       exit = Exit::kUsage;
       continue;
     }
@@ -121,44 +78,63 @@ std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Ex
     }
     layers.push_back({source.texts.size() == 1 ? "layer" : fmt::format("layer{}", i + 1), *std::move(parsed)});
   }
-  if (exit != Exit::kOk) {
-    return std::nullopt;
+  return exit == Exit::kOk ? std::optional(std::move(layers)) : std::nullopt;
+}
+
+/// Those of them that --layer names.
+std::optional<std::vector<NamedLayer>> choose_layers(const LayerSource& source, Reporter& reporter, Exit& exit,
+                                                     const LayerCheck& check) {
+  auto layers = read_layers(source, reporter, exit, check);
+  if (!layers || source.only.empty()) {
+    return layers;
   }
-  if (!source.only.empty()) {
-    std::vector<std::string_view> names;
-    std::vector<NamedLayer> chosen;
-    for (const NamedLayer& layer : layers) {
-      names.push_back(layer.name);
-      if (layer.name == source.only) {
-        chosen.push_back(layer);
-      }
-    }
-    if (chosen.empty()) {
-      const std::string_view near = nearest(source.only, names);
-      print_error(fmt::format("no layer is called '{}'{} The layers are {}", source.only,
-                              near.empty() ? "." : fmt::format("; did you mean '{}'?", near), fmt::join(names, ", ")));
+  std::vector<std::string_view> names;
+  for (const NamedLayer& layer : *layers) {
+    names.push_back(layer.name);
+  }
+  for (const std::string& wanted : source.only) {
+    if (std::ranges::find(names, wanted) == names.end()) {
+      const std::string_view near = nearest(wanted, names);
+      reporter.report(fmt::format("no layer is called '{}'{} The layers are {}", wanted,
+                                  near.empty() ? "." : fmt::format("; did you mean '{}'?", near),
+                                  fmt::join(names, ", ")));
       exit = Exit::kUsage;
       return std::nullopt;
     }
-    layers = std::move(chosen);
   }
+  std::erase_if(*layers, [&](const NamedLayer& layer) {
+    return std::ranges::find(source.only, layer.name) == source.only.end();
+  });
   return layers;
 }
 
-void add_architecture_option(CLI::App& verb, std::string& architecture) {
-  architecture = "sm_90a";
-  verb.add_option("--arch", architecture, "The exact architecture that the kernel is for.")
-      ->check(CLI::IsMember(real_architectures()))
-      ->capture_default_str();
-}
+}  // namespace
 
-void add_architectures_option(CLI::App& verb, std::vector<std::string>& architectures, Architectures which) {
-  verb.add_option("--arch", architectures, "The exact architectures, one or more: --arch sm_80,sm_90a.")
+void add_layer_options(CLI::App& verb, LayerSource& source) {
+  verb.add_option("FILE", source.files, "Layer files; '-' is standard input.")->type_name("FILE");
+  verb.add_option("-e,--layer-text", source.texts,
+                  "A layer as text instead: \"conv_transpose2d 8 -> 4; kernel 3; ...\".")
+      ->type_name("TEXT")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+  verb.add_option("--layer", source.only, "Only the layer of this name; may be given several times.")
+      ->type_name("NAME")
       ->delimiter(',')
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->check(CLI::IsMember(which == Architectures::kReal ? real_architectures() : code_target_names()))
+      ->allow_extra_args(false);
+  verb.add_option("--diagnostics", source.diagnostics, "How errors of layer files are told: text on stderr, or json.")
+      ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  add_error_limit_option(verb, source.error_limit);
+}
+
+std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Exit& exit, const LayerCheck& check) {
+  Reporter reporter(source.diagnostics == "json", source.error_limit);
+  auto layers = choose_layers(source, reporter, exit, check);
+  reporter.finish();
+  return layers;
 }
 
 void add_direction_option(CLI::App& verb, std::string& direction) {
@@ -171,6 +147,7 @@ void add_directions_option(CLI::App& verb, std::vector<std::string>& directions)
       ->delimiter(',')
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
       ->check(CLI::IsMember(direction_names()));
 }
 
@@ -185,7 +162,7 @@ Direction direction_named(const std::string& name) {
 
 std::optional<std::vector<PlannedLayer>> plan_layers(const std::vector<NamedLayer>& layers,
                                                      const std::string& direction, const std::string& architecture,
-                                                     Exit& exit) {
+                                                     Exit& exit, const Specializer& specializer) {
   const Result<Target> target = target_named(architecture);
   if (!target) {
     print_error(target.error().message);
@@ -201,14 +178,19 @@ std::optional<std::vector<PlannedLayer>> plan_layers(const std::vector<NamedLaye
     }
     for (const Direction wanted : directions) {
       const Problem problem{layer.layer, wanted, *target};
-      auto plans = plan(problem);
-      if (!plans) {
-        print_layer_error(layer.name, plans.error());
+      const auto plans = plan(problem);
+      auto first = plans ? first_source(problem, *plans, 0, specializer) : std::unexpected(plans.error());
+      if (!first) {
+        print_layer_error(layer.name, first.error());
         failed = true;
         continue;
       }
+      for (const PassedOver& passed : first->passed_over) {
+        jit::log_passed_over(problem, passed);
+      }
       planned.push_back({wanted == Direction::kForward ? layer.name : fmt::format("{}_{}", layer.name, name_of(wanted)),
-                         layer.name, problem, std::move(plans->front())});
+                         layer.name, problem, (*plans)[first->index], std::move(first->source),
+                         std::move(first->passed_over)});
     }
   }
   if (failed) {

@@ -7,34 +7,29 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/reporter.h"
 #include "generator/language/language.h"
 #include "generator/layer/layer.h"
 #include "generator/layer/shape.h"
 #include "generator/planner/plan.h"
+#include "generator/specializer/first_source.h"
 
 namespace convtgen::cli {
 
 struct LayerSource {
   std::vector<std::string> files;
   std::vector<std::string> texts;  // canonical form, from -e
-  std::string only;                // --layer
+  std::vector<std::string> only;   // --layer
   std::string diagnostics = "text";
+  std::size_t error_limit = kErrorLimit;
 };
 
-/// FILE..., -e, --layer and --diagnostics.
+/// FILE..., -e, --layer, --diagnostics and --error-limit.
 void add_layer_options(CLI::App& verb, LayerSource& source);
 
 /// All chosen layers. Where there is none, the errors have been told and `exit` is set. `check` may find more errors.
 [[nodiscard]] std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Exit& exit,
                                                                  const LayerCheck& check = {});
-
-/// --arch, one of the known ones, sm_90a unless given.
-void add_architecture_option(CLI::App& verb, std::string& architecture);
-
-/// Real ones are chips ("sm_80"), virtual ones PTX ("compute_80").
-enum class Architectures { kReal, kRealAndVirtual };
-/// --arch, one or more.
-void add_architectures_option(CLI::App& verb, std::vector<std::string>& architectures, Architectures which);
 
 /// --direction: one of the layer's own unless given.
 void add_direction_option(CLI::App& verb, std::string& direction);
@@ -43,19 +38,22 @@ void add_directions_option(CLI::App& verb, std::vector<std::string>& directions)
 /// The direction of one of the names that the option takes.
 [[nodiscard]] Direction direction_named(const std::string& name);
 
-/// A layer, one of its directions, and the best plan for it.
+/// A layer, one of its directions, the best plan for it, and the source of that.
 struct PlannedLayer {
   std::string name;   // "up", or "up_grad_input" for other directions than forward: what people read
   std::string layer;  // "up"
   Problem problem;
   Plan plan;
+  KernelSource source;
+  std::vector<PassedOver> passed_over;  // better ones that can't be specialised; each has been logged
 };
 
 /// The best plan of each layer in each of its directions, or in the one that is given ("" = its own). Where a plan
-/// is not to be had, the errors of all layers have been told and `exit` is set.
+/// or its source is not to be had, the errors of all layers have been told and `exit` is set.
 [[nodiscard]] std::optional<std::vector<PlannedLayer>> plan_layers(const std::vector<NamedLayer>& layers,
                                                                    const std::string& direction,
-                                                                   const std::string& architecture, Exit& exit);
+                                                                   const std::string& architecture, Exit& exit,
+                                                                   const Specializer& specializer = specialize);
 
 /// "error: layer 'up': ..." on stderr.
 void print_layer_error(const std::string& name, const Error& error);

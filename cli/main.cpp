@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/help.h"
+#include "cli/signals.h"
 #include "cli/terminal.h"
 #include "generator/language/suggest.h"
 
@@ -29,6 +31,7 @@ Examples:
   convtgen tune layers.convt                     measures plans on the GPU; the runtime uses the fastest from then on
   convtgen cache list                            what was compiled before and is kept
   convtgen doctor                                what works on this machine, and what does not, and why
+  convtgen help run                              all of a verb, as 'convtgen run --help' does
 
 A layer file reads like this (docs/language.md):
   layer up {
@@ -37,8 +40,7 @@ A layer file reads like this (docs/language.md):
     input 8x32x32            # batch x height x width; "?" = known only at run time
   }
 
-Exit codes: 0 all is well; 1 the input or a result is wrong; 2 wrong usage, or this machine lacks something.
-'convtgen VERB --help' tells all of a verb.)";
+Exit codes: 0 all is well; 1 the input or a result is wrong; 2 wrong usage, or this machine lacks something.)";
 
 std::string verb_names(const CLI::App& app) {
   std::string names;
@@ -86,13 +88,12 @@ int machine_lacks(std::string_view what) {
   return static_cast<int>(Exit::kUsage);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+/// Runs the verb that is named. May throw what standard output does.
+int run_verb(int argc, char** argv) {
   CLI::App app{"convtgen turns descriptions of transposed convolutions into CUDA source specialised for each of them."};
   app.name("convtgen");
   app.footer(kFooter);
-  app.set_version_flag("--version", "convtgen " CONVTGEN_VERSION, "Print the version and stop.");
+  app.set_version_flag("-V,--version", "convtgen " CONVTGEN_VERSION, "Print the version and stop.");
   app.set_help_flag("-h,--help", "Print this help and stop.");
   app.require_subcommand(1);
   app.formatter(make_help_formatter());
@@ -109,15 +110,19 @@ int main(int argc, char** argv) {
   add_cache(app, exit);
   add_doctor(app, exit);
   add_completion(app, exit);
+  add_help(app, exit);
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {
-      return app.exit(error);  // help or version
+    if (error.get_exit_code() == 0) {  // help or version
+      std::ostringstream text;
+      app.exit(error, text, text);
+      fmt::print("{}", text.str());
+      return 0;
     }
     if (argc < 2) {
-      fmt::print(stderr, "{}", app.help());
+      print_on_stderr(app.help());
       return static_cast<int>(Exit::kUsage);
     }
     const Given given = given_verb(app);
@@ -126,8 +131,20 @@ int main(int argc, char** argv) {
                 : given.verb->get_subcommands(nullptr).empty()
                     ? error.what()
                     : fmt::format("a verb is missing: {}", verb_names(*given.verb)));
-    fmt::print(stderr, "'convtgen {}--help' tells what is legal.\n", given.words);
+    print_on_stderr(fmt::format("'convtgen {}--help' tells what is legal.\n", given.words));
     return static_cast<int>(Exit::kUsage);
+  }
+  return static_cast<int>(exit);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  reserve_standard_streams();
+  clean_up_on_signals();
+  int exit = 0;
+  try {
+    exit = run_verb(argc, argv);
   } catch (const std::bad_alloc&) {
     return machine_lacks("not enough memory; run takes smaller sizes with --input");
   } catch (const std::length_error&) {
@@ -136,8 +153,10 @@ int main(int argc, char** argv) {
     return machine_lacks(error.what());  // standard output that can't be written
   }
   // What is buffered still may not fit on a full disk: half an emitted file must not look like a whole one.
-  if (std::fflush(stdout) != 0) {
-    return machine_lacks(fmt::format("cannot write to file: {}", std::generic_category().message(errno)));
+  const bool flushed = std::fflush(stdout) == 0;
+  if (!flushed || std::ferror(stdout) != 0) {  // now, or when a verb flushed it
+    return machine_lacks(
+        fmt::format("cannot write to file: {}", flushed ? "standard output" : std::generic_category().message(errno)));
   }
-  return static_cast<int>(exit);
+  return exit;
 }

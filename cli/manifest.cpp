@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json plan_json(const Plan& plan) {
+Json plan_object(const Plan& plan) {
   Json parameters = Json::object();
   for (const auto& [name, value] : plan.parameters) {
     parameters[name] = std::visit(
@@ -84,7 +84,7 @@ Json product_json(const Product& product) {
                {"architecture", product.architecture},
                {"symbol", product.source.symbol},
                {"source_sha256", hex_digest(product.source.text)},
-               {"plan", plan_json(product.plan)},
+               {"plan", plan_object(product.plan)},
                {"launch", launch_json(product)}};
   if (!product.file.path.empty()) {
     json["file"] = {{"name", product.file.path.filename().string()},

@@ -32,10 +32,22 @@ std::string_view description_of(Dtype dtype) {
   return "";
 }
 
+/// Two raw bytes an element: what NumPy writes for bfloat16 of the package ml_dtypes, which it does not know by name.
+bool is_two_raw_bytes(std::string_view description) {
+  return description == "<V2" || description == "|V2";
+}
+
+bool holds(std::string_view description, Dtype dtype) {
+  return description == description_of(dtype) || (dtype == Dtype::kBf16 && is_two_raw_bytes(description));
+}
+
 /// "float64 (<f8)", as far as the description is one that users meet.
 std::string readable(std::string_view description) {
   constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
       {"f", "float"}, {"i", "int"}, {"u", "uint"}, {"c", "complex"}};
+  if (is_two_raw_bytes(description)) {
+    return fmt::format("ml_dtypes' bfloat16, or other raw bytes ({})", description);
+  }
   if (description.size() >= 3) {
     int bytes = 0;
     std::from_chars(description.data() + 2, description.data() + description.size(), bytes);
@@ -200,9 +212,10 @@ Result<HostArray> read_npy(const std::string& path, Dtype dtype) {
   if (!header) {
     return fail(fmt::format("{}: its header can't be read; arrays of plain numbers can", path));
   }
-  if (header->description != description_of(dtype)) {
-    return fail(fmt::format("{}: holds {}; the layer's dtype {} takes little-endian {} ({})", path,
-                            readable(header->description), name_of(dtype), numpy_name(dtype), description_of(dtype)));
+  if (!holds(header->description, dtype)) {
+    return fail(fmt::format("{}: holds {}; the layer's dtype {} takes little-endian {} ({}){}", path,
+                            readable(header->description), name_of(dtype), numpy_name(dtype), description_of(dtype),
+                            dtype == Dtype::kBf16 ? ", or ml_dtypes' bfloat16 (<V2)" : ""));
   }
   if (header->fortran_order && header->shape.size() > 1) {
     return fail(fmt::format("{}: is in Fortran order; save it in C order (numpy.ascontiguousarray)", path));

@@ -17,7 +17,7 @@ namespace convtgen::cli {
 /// NumPy's name of what holds a dtype: float64, float32, float16, and uint16 for the bit patterns of bf16.
 [[nodiscard]] std::string_view numpy_name(Dtype dtype);
 
-/// Reads an array of the given dtype, in C order and little-endian.
+/// Reads an array of the given dtype, in C order and little-endian; for bf16 also one of ml_dtypes' bfloat16.
 /// Errors, each with the file's name: it can't be read, is no .npy file, is cut short, holds another dtype, byte order
 /// or Fortran order.
 [[nodiscard]] Result<HostArray> read_npy(const std::string& path, Dtype dtype);

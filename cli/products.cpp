@@ -32,7 +32,8 @@ void add_output_options(CLI::App& verb, OutputOptions& options) {
                   "Also a rule for Make and Ninja: the files that are written, and what they depend on.")
       ->type_name("FILE");
   verb.add_option("--manifest", options.manifest,
-                  "Also a JSON file on each kernel: layer, plan, digests, symbol, launch geometry.")
+                  "Also a JSON file on each kernel: layer, plan, digests, symbol, launch geometry; '-' is "
+                  "standard output, and nothing else is printed.")
       ->type_name("FILE");
 }
 
@@ -44,6 +45,9 @@ std::filesystem::path output_path(const OutputOptions& options, const std::strin
 }
 
 Result<void> check_outputs(const OutputOptions& options, std::size_t products) {
+  if (options.prints_manifest() && options.output.empty()) {
+    return fail("--manifest - and the sources would both go to standard output: give a folder or a file with -o");
+  }
   const std::string extension = std::filesystem::path(options.output).extension().string();
   const bool is_file = extension == ".cu" || extension == ".cubin" || extension == ".ptx" || extension == ".so";
   if (is_file && products > 1 && !std::filesystem::is_directory(options.output)) {
@@ -70,7 +74,7 @@ std::string depfile_text(const std::vector<std::string>& outputs, const std::vec
 Result<void> write_outputs(const OutputOptions& options, const LayerSource& source, std::vector<OutputFile> files,
                            const std::vector<Product>& products, const std::vector<std::string>& inputs) {
   std::vector<OutputFile> beside;
-  if (!options.manifest.empty()) {
+  if (!options.manifest.empty() && !options.prints_manifest()) {
     beside.push_back({options.manifest, manifest_text(products)});
   }
   if (!options.depfile.empty()) {
@@ -94,7 +98,11 @@ Result<void> write_outputs(const OutputOptions& options, const LayerSource& sour
   }
   // First in its place, so that no file that is there lacks its rule.
   files.insert(files.begin(), beside.begin(), beside.end());
-  return write_files(files);
+  auto written = write_files(files);
+  if (written && options.prints_manifest()) {
+    fmt::print("{}", manifest_text(products));
+  }
+  return written;
 }
 
 Result<void> write_products(const OutputOptions& options, const LayerSource& source,

@@ -16,7 +16,10 @@ namespace convtgen::cli {
 struct OutputOptions {
   std::string output;    // a folder or a file
   std::string depfile;   // or empty
-  std::string manifest;  // or empty
+  std::string manifest;  // or empty; "-" is standard output
+
+  /// Nothing else is printed then.
+  [[nodiscard]] bool prints_manifest() const { return manifest == "-"; }
 };
 
 /// --depfile and --manifest; -o is each verb's own.
@@ -25,7 +28,7 @@ void add_output_options(CLI::App& verb, OutputOptions& options);
 /// "up_forward.sm_90a.cu" in the folder that -o names, or the file itself where -o ends as that does.
 [[nodiscard]] std::filesystem::path output_path(const OutputOptions& options, const std::string& file_name);
 
-/// Errors: -o names one file for several products.
+/// Errors: -o names one file for several products; sources and the manifest both go to standard output.
 [[nodiscard]] Result<void> check_outputs(const OutputOptions& options, std::size_t products);
 
 /// Writes the files, the depfile and the manifest: all of them or none. `inputs` are the files that they depend on

@@ -59,10 +59,10 @@ void Progress::draw_until_stopped() {
   }
   do {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-    fmt::print(stderr, "\r\033[K{}{} {:.0f} s", bar(fraction_), label_, elapsed.count());
+    print_on_stderr(fmt::format("\r\033[K{}{} {:.0f} s", bar(fraction_), label_, elapsed.count()));
     std::fflush(stderr);
   } while (!stopped_.wait_for(lock, kInterval, [this] { return stop_; }));
-  fmt::print(stderr, "\r\033[K");
+  print_on_stderr("\r\033[K");
   std::fflush(stderr);
 }
 

@@ -1,16 +1,21 @@
 // convtgen run: a layer on a device, verified against its definition.
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 
+#include "cli/architectures.h"
 #include "cli/command.h"
 #include "cli/files.h"
 #include "cli/layers.h"
 #include "cli/npy.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/run_inputs.h"
 #include "cli/terminal.h"
+#include "runtime/compile/slow_compile.h"
 #include "runtime/device/open.h"
+#include "runtime/jit/choose.h"
 #include "runtime/reference/run_layer.h"
 
 namespace convtgen::cli {
@@ -58,6 +63,26 @@ Result<void> write_output(const RunOptions& options, Device& device, const Layer
   return write_file(options.out, npy_bytes(*y));
 }
 
+/// The first plan that can be specialised and compiled, loaded.
+jit::Outcome<LoadedLayer> load_first(Device& device, const Problem& problem, const std::vector<Plan>& plans) {
+  const std::function<jit::Outcome<LoadedLayer>(std::size_t, KernelSource)> make =
+      [&](std::size_t index, KernelSource source) -> jit::Outcome<LoadedLayer> {
+    if (const auto note = device.kind() == DeviceKind::kHost ? std::nullopt : slow_compile_note(source)) {
+      print_warning(*note);
+    }
+    auto binary = device.compile(source, problem.target.architecture);
+    if (!binary) {
+      return jit::fail_with(jit::Status::kCompileFailed, binary.error());
+    }
+    auto loaded = load_binary(device, problem, plans[index], std::move(source), *std::move(binary));
+    if (!loaded) {
+      return jit::fail_with(jit::Status::kDriver, loaded.error());
+    }
+    return *std::move(loaded);
+  };
+  return jit::first_that_compiles(problem, plans, make);
+}
+
 Outcome run_one(const RunOptions& options, Device& device, const NamedLayer& named, Direction direction,
                 const Target& target) {
   std::optional<Progress> progress(std::in_place, fmt::format("{}: making inputs", named.name));
@@ -71,9 +96,9 @@ Outcome run_one(const RunOptions& options, Device& device, const NamedLayer& nam
     return wrong(plans.error());
   }
   progress->update(fmt::format("{}: compiling", named.name));
-  auto layer = load_layer(device, problem, plans->front());
+  auto layer = load_first(device, problem, *plans);
   if (!layer) {
-    return wrong(layer.error());
+    return wrong({layer.error().message});
   }
   progress->update(fmt::format("{}: running on {}", named.name, device.name()));
   auto call = make_call(device, *layer, inputs->sized.sizes, inputs->arrays);
@@ -172,8 +197,8 @@ Exit run(const RunOptions& options) {
   }
   if (!why_host.empty()) {
     // Its beginning says what is missing; doctor tells the rest.
-    fmt::print(stderr, "convtgen: no GPU is used: {} ('convtgen doctor' says more)\n",
-               why_host.substr(0, why_host.find_first_of(";(\n")));
+    print_on_stderr(fmt::format("convtgen: no GPU is used: {} ('convtgen doctor' says more)\n",
+                                why_host.substr(0, why_host.find_first_of(";(\n"))));
   }
   const std::string own = (*device)->architecture();
   const Result<Target> target = target_named(own.empty() ? options.architecture : own);
@@ -225,12 +250,14 @@ void add_run(CLI::App& app, Exit& exit) {
   verb->add_option("--bias", options->arrays.bias, "Bias, (Cout).")->type_name("NPY");
   verb->add_option("--out", options->out, "Writes y here.")->type_name("NPY");
   verb->add_option("--seed", options->seed, "Of random inputs, samples, and the host device's order of threads.")
+      ->check(whole_number())
       ->capture_default_str();
   verb->add_option("--repeat", options->repeats, "Timed runs on a GPU.")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   verb->footer(R"(
-Arrays are .npy files of the layer's dtype, in C order: float64, float32, float16, and uint16 with the bits of bf16.
+Arrays are .npy files of the layer's dtype, in C order: float64, float32, float16, and for bf16 ml_dtypes' bfloat16 or
+uint16 with its bits; y is written as the latter.
 Those that are not given are random. Every output is compared; of large layers 100,000 random ones and all borders.
 Examples:
   convtgen run layers.convt --input 1x32x64

@@ -1,5 +1,6 @@
 #include "cli/terminal.h"
 
+#include <fcntl.h>
 #include <fmt/color.h>
 #include <unistd.h>
 
@@ -29,6 +30,15 @@ std::string scaled(double value, double factor, std::string_view space, const st
 
 }  // namespace
 
+void reserve_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) < 0) {
+      // The lowest free number is this one.
+      static_cast<void>(open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+    }
+  }
+}
+
 bool is_terminal(std::FILE* stream) {
   return isatty(fileno(stream)) != 0;
 }
@@ -53,11 +63,14 @@ std::string red(std::FILE* stream, std::string_view text) {
   return styled(stream, fmt::emphasis::bold | fmt::fg(fmt::terminal_color::red), text);
 }
 
+void print_on_stderr(std::string_view text) {
+  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+}
 void print_error(std::string_view message) {
-  fmt::print(stderr, "convtgen: {} {}\n", red(stderr, "error:"), message);
+  print_on_stderr(fmt::format("convtgen: {} {}\n", red(stderr, "error:"), message));
 }
 void print_warning(std::string_view message) {
-  fmt::print(stderr, "convtgen: {} {}\n", yellow(stderr, "warning:"), message);
+  print_on_stderr(fmt::format("convtgen: {} {}\n", yellow(stderr, "warning:"), message));
 }
 
 std::string bytes_text(double bytes) {

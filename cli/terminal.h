@@ -9,6 +9,10 @@
 
 namespace convtgen::cli {
 
+/// Opens what the caller has closed of the standard streams, in such a way that reading and writing them fails: no file
+/// that is opened later takes such a number, and gets what is meant for a stream.
+void reserve_standard_streams();
+
 /// Whether the stream is a terminal that wants colours: $NO_COLOR is not set, $TERM is not "dumb".
 [[nodiscard]] bool has_colours(std::FILE* stream);
 [[nodiscard]] bool is_terminal(std::FILE* stream);
@@ -19,6 +23,8 @@ namespace convtgen::cli {
 [[nodiscard]] std::string yellow(std::FILE* stream, std::string_view text);
 [[nodiscard]] std::string red(std::FILE* stream, std::string_view text);
 
+/// Prints the text on stderr. Where that can't be written to, there is nobody to tell, and no error.
+void print_on_stderr(std::string_view text);
 /// "convtgen: error: ..." on stderr.
 void print_error(std::string_view message);
 void print_warning(std::string_view message);

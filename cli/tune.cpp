@@ -4,9 +4,11 @@
 #include <optional>
 #include <thread>
 
+#include "cli/architectures.h"
 #include "cli/command.h"
 #include "cli/files.h"
 #include "cli/layers.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "cli/tune_compile.h"
@@ -283,6 +285,7 @@ void add_tune(CLI::App& app, Exit& exit) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   verb->add_option("--seed", options->seed, "Of the random inputs and of the outputs that are checked.")
+      ->check(whole_number())
       ->capture_default_str();
   verb->add_flag("--again", options->again, "Measure, or import, also what there is a record of.");
   verb->add_option("--import", options->import_file, "First takes the records of this file.")->type_name("FILE");

@@ -7,7 +7,7 @@ cmake_policy(VERSION 3.22)  # whatever the project asks for: depfiles mean the s
 
 # convtgen_add_kernels(<target> LAYERS <file.convt>... [ARCHITECTURES <name>...] [FORMAT cubin|source]
 #                      [DIRECTIONS forward|grad_input|grad_weight...] [NAMESPACE <ns>] [HEADER <name.h>] [HOST])
-# Makes a static library <target> of the kernels of the layers, with the header <name.h>.
+# Makes a static library <target> of the kernels of the layers, with the header <name.h>, which is its PUBLIC_HEADER.
 function(convtgen_add_kernels target)
   set(caller "convtgen_add_kernels(${target})")
   set(keywords LAYERS ARCHITECTURES FORMAT DIRECTIONS NAMESPACE HEADER HOST)
@@ -170,7 +170,9 @@ function(convtgen_add_kernels target)
 
   add_library(${target} STATIC ${sources} ${shared} ${folder}/shared.made)
   add_dependencies(${target} ${target}_check)
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  # PUBLIC_HEADER: install(TARGETS) takes the header along. Without -rdc=true, under which ptxas ignores setmaxnreg.
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON PUBLIC_HEADER ${folder}/${arg_HEADER}
+                                             CUDA_SEPARABLE_COMPILATION OFF)
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${folder}>)
   target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS} pthread)
   if(arg_HOST)
@@ -185,8 +187,8 @@ function(convtgen_add_kernels target)
     list(APPEND sources ${folder}/${arg_NAMESPACE}_support.c)
   endif()
   # The embedded files are found by their names alone, so that no path gets into the library; and they are embedded
-  # when this library is made, not when a program is linked.
-  set_source_files_properties(${sources} PROPERTIES LANGUAGE "${language}" COMPILE_OPTIONS "-Wa,-I${folder};-fno-lto")
+  # when this library is made, not when a program is linked. (-Wa would part its argument at a comma.)
+  set_source_files_properties(${sources} PROPERTIES LANGUAGE "${language}" COMPILE_OPTIONS "-Xassembler;-I${folder};-fno-lto")
 endfunction()
 
 # _convtgen_step(<name> OUTPUT <file>... DEPENDS <file>... ARGUMENTS <argument>... [DEPFILE] [TOUCH] [UNLESS_SAME <name>...])

@@ -154,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
           value = weight[((static_cast<long long>(ci) * P::out_channels + co) * P::kernel_h + kh) * P::kernel_w + kw];
         }
         if constexpr (P::type == kWgmmaTf32) {
-          halves[half] = float_to_tf32(value);
+          halves[half] = operand(__float_as_uint(value));
         } else {
           halves[half] = value;
         }
@@ -457,8 +457,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           async_copy_commit();
           if (asked > P::ahead) {
             async_copy_wait(P::ahead);
-            fence_proxy_async();
-            mbarrier_arrive(&full[(asked - 1 - P::ahead) % P::stages]);
+            finish_stage(stages, full, (asked - 1 - P::ahead) % P::stages, thread);
           }
         } else {
           for (int part = 0; part < kBatches; ++part) {
@@ -484,9 +483,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     if (P::copy_bytes > 0) {
       async_copy_wait(0);
-      fence_proxy_async();
       for (int i = max(0, asked - P::ahead); i < asked; ++i) {
-        mbarrier_arrive(&full[i % P::stages]);
+        finish_stage(stages, full, i % P::stages, thread);
       }
     }
   } else {

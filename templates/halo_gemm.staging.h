@@ -12,13 +12,19 @@ __device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
   }
 }
 
+// Copies of a pixel's chunk of channels, and where one of a stage's lies in it.
+constexpr int kCopyBytes = larger(P::copy_bytes, kBytes);
+constexpr int kCopy = kCopyBytes / kBytes;  // elements
+constexpr int kCopies = P::chunk / kCopy;
+__device__ inline int place_of_copy(int channel, int pixel) {
+  return channel / kPack * kUnitPitch + pixel * 16 + channel % kPack * kBytes;
+}
+
 // Asks for a chunk of input channels of a tile with its halo: zeros where the image or the channels end. `tile` is that
 // of the first pixel.
 __device__ __forceinline__ void stage_input(unsigned char* to, const Element* __restrict__ x, const Tile& tile,
                                             int first_channel, int thread, const int batch, const int in_h,
                                             const int in_w) {
-  constexpr int kCopy = larger(P::copy_bytes, kBytes) / kBytes;  // elements
-  constexpr int kCopies = P::chunk / kCopy;                      // of a pixel
 #pragma unroll 4
   for (int i = thread; i < kPixels * kCopies; i += P::producers) {
     const int channel = i % kCopies * kCopy;
@@ -32,9 +38,35 @@ __device__ __forceinline__ void stage_input(unsigned char* to, const Element* __
     const int ci = first_channel + channel;
     const int left = P::in_channels % P::chunk == 0 ? kCopy : P::in_channels - ci;
     const Element* from = x + ((static_cast<long long>(image) * in_h + iy) * in_w + ix) * P::in_channels + ci;
-    copy(to + channel / kPack * kUnitPitch + pixel * 16 + channel % kPack * kBytes, inside && left > 0 ? from : x,
+    copy(to + place_of_copy(channel, pixel), inside && left > 0 ? from : x,
          inside ? max(0, min(left, kCopy)) * kBytes : 0);
   }
+}
+
+// tf32: rounds what the thread's own copies have brought to a stage, in its place.
+__device__ __forceinline__ void round_input(unsigned char* stage, int thread) {
+#pragma unroll 4
+  for (int i = thread; i < kPixels * kCopies; i += P::producers) {
+    unsigned char* place = stage + place_of_copy(i % kCopies * kCopy, i / kCopies);
+    if (kCopyBytes == 16) {
+      const uint4 v = *reinterpret_cast<const uint4*>(place);
+      *reinterpret_cast<uint4*>(place) = make_uint4(operand(v.x), operand(v.y), operand(v.z), operand(v.w));
+    } else if (kCopyBytes == 8) {
+      const uint2 v = *reinterpret_cast<const uint2*>(place);
+      *reinterpret_cast<uint2*>(place) = make_uint2(operand(v.x), operand(v.y));
+    } else {
+      *reinterpret_cast<unsigned int*>(place) = operand(*reinterpret_cast<const unsigned int*>(place));
+    }
+  }
+}
+
+// Hands a stage on whose copies have come.
+__device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full, int stage, int thread) {
+  if (P::type == kWgmmaTf32) {
+    round_input(stages + stage * kStageBytes, thread);
+  }
+  fence_proxy_async();
+  mbarrier_arrive(&full[stage]);
 }
 
 // Input on its way through registers: of some items, the words of a unit of channels. An item is `vector` adjacent

@@ -56,10 +56,14 @@ constexpr int kFirstColumn = P::channels_last ? kLeastOffset : floor_div(kLeastO
 constexpr int kColumnUnit = P::channels_last ? 2 : kPack;
 constexpr int kStagedColumns = ceil_div(kStrip + P::padding_w - kFirstColumn, kColumnUnit) * kColumnUnit;
 
-// In the sequence: from a position to the same of the next image. As many zeros lie between as taps reach, and a
-// thread's run is of one image. A strip has positions of some images.
+// In the sequence: the distance from an image's first position to the next image's. Behind an image's pixels there are
+// kBehind zeros, so that no output reads pixels of another image: the last output, width + kBehind - padding_w - 1,
+// reads up to padding_w behind itself, which is the last zero. The next image's first output reads kReach - padding_w
+// positions before its image, which are no more than kBehind. All outputs fit, as padding_w is not negative. The pitch
+// is rounded up, so that a thread's positions are of one image. A strip has positions of up to kImages images.
 constexpr int kPitchUnit = P::channels_last ? P::run : kPack;
-constexpr int kImagePitch = ceil_div(P::width + (kLeastOffset < 0 ? -kLeastOffset : 0), kPitchUnit) * kPitchUnit;
+constexpr int kBehind = kReach - P::padding_w + P::output_padding_w;
+constexpr int kImagePitch = ceil_div(P::width + (kBehind > 0 ? kBehind : 0), kPitchUnit) * kPitchUnit;
 constexpr int kImages = P::flat ? ceil_div(kImagePitch - kPitchUnit + kFirstColumn + kStagedColumns, kImagePitch) : 1;
 
 // The pitch in elements keeps the consumers' reads free of bank conflicts: (thread in four) * pitch + 8 words each.
@@ -141,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(256)
         parts[part] = bits_of(value);
       }
       if (P::type == kWgmmaTf32) {
-        words[word] = float_to_tf32(__uint_as_float(parts[0]));
+        words[word] = operand(parts[0]);
       } else {
         words[word] = low_halves(parts[0], parts[1]);
       }
@@ -198,9 +202,9 @@ __device__ __forceinline__ void pin(Sums (&sums)[kTiles]) {
 
 // All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when
 // it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Element* row, unsigned long long weights,
-                                               unsigned long long* empty, int zero, int quarter, const int turn) {
-  Run runs[kTurns];
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], Run (&runs)[kTurns], const Element* row,
+                                               unsigned long long weights, unsigned long long* empty, int zero,
+                                               int quarter, const int turn) {
   Words words[2];  // with channels last: of two steps, which one read brings
 #pragma unroll
   for (int step = 0; step < kSteps; ++step) {
@@ -208,7 +212,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], const Eleme
     const int at = step % kTurns;
     unsigned int read;
     if (!P::channels_last) {
-      read = load_run(runs[at], step_row + kRunStart);
+      read = load_run(runs[at], step_row + kRunStart, step == 1, static_cast<unsigned int>(zero));
     } else if (step % 2 == 0 && (kSteps % 2 == 0 || step < kSteps - 1)) {
       load_pixels(words[0], words[1], step_row, turn,
                   kSteps / 2 * 2 * kDepth <= P::in_channels || step * kDepth + quarter * kPack < P::in_channels);
@@ -268,7 +272,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int in_h = P::height >= 0 ? P::height : height;
   const int in_w = P::width >= 0 ? P::width : width;
   const int out_h = in_h + (P::kernel_h - 1 - 2 * P::padding_h);
-  const int out_w = in_w + (kReach - 2 * P::padding_w);
+  const int out_w = in_w + (kReach + P::output_padding_w - 2 * P::padding_w);
   const int segments = (out_h + (P::rows - 1)) / P::rows;
   const int image_strips = (out_w + (kStrip - 1)) / kStrip;  // where they are not of the sequence
   const int strips = P::flat ? static_cast<int>((static_cast<long long>(batch) * kImagePitch + (kStrip - 1)) / kStrip)
@@ -309,7 +313,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, segments, image_strips);
       const long long in_plane = static_cast<long long>(in_h) * in_w;
-      const Element* image = x + tile.image * P::in_channels * in_plane;
+      const Element* image = x + tile.image * (P::in_channels * in_plane);
       const int last = min(in_h, last_input_row(tile, out_h));
       int uncleared = !P::channels_last || has_gaps(tile, batch, in_w) ? P::stages : 0;
       for (int iy = first_input_row(tile); iy < last; ++iy) {
@@ -371,9 +375,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         if (iy < in_h) {
           pin(sums);
+          Run runs[kTurns] = {};
           for (int chunk = 0; chunk < kChunks; ++chunk) {
             mbarrier_wait(&full[stage], parity);
-            multiply_chunk(sums, reinterpret_cast<const Element*>(stages + stage * kStageBytes) + own,
+            multiply_chunk(sums, runs, reinterpret_cast<const Element*>(stages + stage * kStageBytes) + own,
                            wgmma_descriptor(shared + chunk * kChunkWeightBytes, kColumns * 16, 128, 0), &empty[stage],
                            batch >> 31, quarter, turn);
             ++stage;

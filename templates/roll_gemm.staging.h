@@ -13,6 +13,10 @@ __device__ __forceinline__ int last_of(const Tile& tile, const int image, int ba
   return !P::flat || tile.image + image < batch ? min(kStagedColumns, image_column(tile, image) + in_w) : 0;
 }
 
+// Whether a tile may have no pixel of an image: images of the sequence, and strips behind the last pixel, which output
+// padding makes.
+constexpr bool kMayBeEmpty = P::flat || P::output_padding_w > P::padding_w;
+
 // Whether anything of a tile's stages is beside its first image.
 __device__ __forceinline__ bool has_gaps(const Tile& tile, int batch, const int in_w) {
   return first_of(tile, 0) > 0 || last_of(tile, 0, batch, in_w) < kStagedColumns;
@@ -57,11 +61,11 @@ __device__ __forceinline__ void copy_channels(Element* to, const Element* __rest
     const int image = i % kImages;
     const int first = first_of(tile, image);
     const int count = last_of(tile, image, batch, in_w) - first;
-    if (!P::flat || count > 0) {
+    if (!kMayBeEmpty || count > 0) {
       const long long plane = static_cast<long long>(in_h) * in_w;
       bulk_load(to + channel * kChannelPitch + first,
-                x + (image * P::in_channels + channel) * plane + (first - image_column(tile, image)), count * kBytes,
-                full);
+                x + image * (P::in_channels * plane) + channel * plane + (first - image_column(tile, image)),
+                count * kBytes, full);
     }
   }
 }
@@ -86,7 +90,7 @@ __device__ __forceinline__ void copy_pixels(Element* to, const Element* __restri
     const int image = kImages == 1 ? 0 : i * kProducerWarps + warp;
     const int first = first_of(tile, image);
     const int count = last_of(tile, image, batch, in_w) - first;
-    if (!P::flat || count > 0) {
+    if (!kMayBeEmpty || count > 0) {
       const long long pixel = image * static_cast<long long>(in_h) * in_w + (first - image_column(tile, image));
       bulk_load(to + first * P::in_channels, x + pixel * P::in_channels, count * kPixelBytes, full);
     }

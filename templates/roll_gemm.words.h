@@ -2,9 +2,26 @@
 // registers.
 #pragma once
 
+// Whether some kernel column takes the operand of a run whose first position is this one.
+__host__ __device__ constexpr bool is_operand(int place) {
+  bool taken = false;
+  for (int kw = 0; kw < P::kernel_w; ++kw) {
+    for (int tile = 0; tile < kTiles; ++tile) {
+      taken = taken || place == 2 * tile + (P::padding_w - kFirstColumn - kRunStart) - P::dilation_w * kw;
+    }
+  }
+  return taken;
+}
+
 // Takes a thread's run of a staged row to registers, for one step. `row` is its first position of its first channel.
 // Gives a word that waits for all loads.
-__device__ __forceinline__ unsigned int load_run(Run& run, const Element* row) {
+//
+// Where there are several chunks, a chunk begins while products still read the last run of the chunk before. The
+// assembler keeps registers of products in flight in straight code only, not from one turn of a loop to the next: what
+// keeps them is an instruction that reads them behind the wait. So the run that is loaded behind a chunk's first wait,
+// to the same registers, depends on what they held (`reads_before`). `zero` is 0, but the compiler doesn't know that.
+// It also makes the two copies of a word different values, each with a register of its own.
+__device__ __forceinline__ unsigned int load_run(Run& run, const Element* row, bool reads_before, unsigned int zero) {
   unsigned int words[2][kRun];  // for the halves of a product's depth
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -45,10 +62,14 @@ __device__ __forceinline__ unsigned int load_run(Run& run, const Element* row) {
   unsigned int read = words[0][kRun - 1] | words[1][kRun - 1];
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
-    run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1];
-    run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const unsigned int word = words[j / 2][i + j % 2];
+      run[i][j] = kChunks == 1 ? word : word | (reads_before ? run[i][j] & zero : j % 2 == 1 ? zero : 0);
+      if (kChunks > 1 && is_operand(i)) {
+        wgmma_pin_operand(run[i][j]);
+      }
+    }
     read |= words[0][i] | words[1][i];
   }
   return read;

@@ -264,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int tiles_y = kFlat ? 1 : (out_h + (P::stride_h * P::tile_h - 1)) / (P::stride_h * P::tile_h);
   const int tiles_x = kFlat ? (in_h * in_w + (P::tile_w - 1)) / P::tile_w
                             : (out_w + (P::stride_w * P::tile_w - 1)) / (P::stride_w * P::tile_w);
-  const int tiles = (batch + (P::tile_n - 1)) / P::tile_n * tiles_y * tiles_x;
+  const int tiles = ((batch - 1) / P::tile_n + 1) * tiles_y * tiles_x;
   const long long in_image = static_cast<long long>(in_h) * in_w * kInChannels;
   const long long out_image = static_cast<long long>(out_h) * out_w * kOutChannels;
   // The block's output channels and phase rows; blocks that read the same input run together.
@@ -276,7 +276,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int group = P::groups == 1 ? 0 : column_tile / (kChannelTiles * kPhaseGroups);
   const int first_in = group * P::in_channels;
   const int phase_row = kPhaseGroups == 1 ? 0 : column_tile / kChannelTiles - group * kPhaseGroups;
-  const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
   const unsigned char* block_weights = packed + static_cast<long long>(column_tile) * kPackedBytes;
   if constexpr (P::groups > 1) {
     y += static_cast<long long>(group * P::out_channels) * (P::channels_last ? 1 : out_h) *
@@ -285,6 +284,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       bias += group * P::out_channels;
     }
   }
+  // The block's kernel rows are r, r + {P::stride_h} and so on, r = (its phase row + {P::padding_h}) % {P::stride_h}.
+  const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + kResidentBytes;
@@ -440,7 +441,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                     : P::channels_last          ? position * kPixelPitch + quarter * (8 / kOperandBytes)
                                                 : quarter * (4 / kOperandBytes) * kChannelPitch + position;
     const int co = first_out + rank * kStoredColumns + quarter * P::channel_run;
-    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
+    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for operands
     Sums sums[kSums][kTiles] = {};
     Held held = {0, 0, false, 0, reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x};
     float2* scales = reinterpret_cast<float2*>(shared + kColumnsOffset);
@@ -477,7 +478,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             place_of(tile_at(index, tiles_y, tiles_x), x, image, first_in + quarter, above + row, column, in_h, in_w);
       }
       pin(sums);
-      Run runs[2] = {};  // of f32x3: of low and of high parts
+      Run runs[kRunSets] = {};
       for (int chunk = 0; chunk < kOwnChunks; ++chunk) {
         mbarrier_wait(&full[stage], parity);
         if (P::in_turn) {
@@ -497,9 +498,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           multiply_split(sums, runs, held, reinterpret_cast<const unsigned int*>(from) + own, weights, image,
                          chunk == 0, &empty[stage], &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
         } else {
-          multiply_chunk(sums, reinterpret_cast<const Element*>(from) + own,
+          multiply_chunk(sums, runs, reinterpret_cast<const Element*>(from) + own,
                          wgmma_descriptor(weights, kProductColumns * 16, 128, 0), chunk > 0 ? 1 : 0,
-                         &empty[stage == 0 ? P::stages - 1 : stage - 1], place, in_w);
+                         &empty[stage == 0 ? P::stages - 1 : stage - 1], zero, place, in_w);
           if (P::resident) {
             release(&empty[stage], true);
           }

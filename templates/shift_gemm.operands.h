@@ -9,11 +9,22 @@ struct Place {
   bool at_edge;  // the tile has columns outside of the image
 };
 
+// How registers are kept from one chunk to the next: by stores that are never done, which read four each.
+constexpr bool kKeptByStores = kOwnChunks > 1 && !P::channels_last && P::type != kWgmmaTf32;
+
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
 //
 // A word stands in two operands. Words are pinned, so that they are made before the fence: made between the products,
 // they would have these run one after the other. (CUDA 13.5's assembler does the same to copies that are pinned.)
-__device__ __forceinline__ void load_run(Run& run, const Element* row, const Place& place, const int in_w) {
+//
+// Where a tile has several chunks, a chunk begins while products still read the last run of the chunk before. The
+// assembler keeps registers of products in flight in straight code only, not from one turn of a loop to the next: what
+// keeps them is an instruction that reads them behind the wait. So the run that is loaded behind a chunk's first wait
+// (`reads_before`) depends on the run `before`; or, where words are made by permutes, which leave no room for that,
+// keep_run() reads the run that is `last` in its chunk. The two copies of a word are different values then, each with a
+// register of its own. `zero` is 0, but the compiler doesn't know that.
+__device__ __forceinline__ void load_run(Run& run, const Element* row, const Run& before, bool reads_before, bool last,
+                                         unsigned int zero, const Place& place, const int in_w) {
   unsigned int words[2][kRun];  // for the halves of a product's depth
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -59,9 +70,29 @@ __device__ __forceinline__ void load_run(Run& run, const Element* row, const Pla
   }
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
-    run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1];
-    run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const unsigned int word = words[j / 2][i + j % 2];
+      if (kOwnChunks == 1) {
+        run[i][j] = word;
+      } else if (kKeptByStores) {
+        run[i][j] = word | (last && j % 2 == 1 ? zero : 0);
+      } else {
+        run[i][j] = word | (reads_before ? before[i][j] & zero : j % 2 == 1 ? zero : 0);
+      }
+      if (kOwnChunks > 1 && is_operand(i) && (!kKeptByStores || (last && j % 2 == 1))) {
+        wgmma_pin_operand(run[i][j]);
+      }
+    }
+  }
+}
+
+// Behind a chunk's first wait, which is the one for the products of the chunk before: reads the run that these read.
+__device__ __forceinline__ void keep_run(const Run& run, unsigned int zero) {
+#pragma unroll
+  for (int i = 0; i < kRun - 1; ++i) {
+    if (is_operand(i)) {
+      wgmma_keep_operand(run[i], zero);
+    }
   }
 }

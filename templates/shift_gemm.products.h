@@ -35,10 +35,9 @@ __device__ __forceinline__ void multiply_tap(Sums (&sums)[kSums][kTiles], int pa
 
 // All products of one chunk, from the thread's first position in the staged input on. In a tile's first chunk `later`
 // is 0; in others the stage of `previous` is free as soon as its products are done.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], const Element* rows,
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], Run (&runs)[kRunSets], const Element* rows,
                                                unsigned long long weights, int later, unsigned long long* previous,
-                                               const Place& place, const int in_w) {
-  Run runs[kRuns];
+                                               unsigned int zero, const Place& place, const int in_w) {
 #pragma unroll
   for (int step = 0; step < kSteps; ++step) {
     const Element* step_rows = rows + step * kStepPitch;
@@ -48,22 +47,43 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kSums][kTiles], cons
     for (int offset = 0; offset < kOffsetsH; ++offset) {
       if (is_used(offset)) {
         const int at = kUsedRows > 1 ? used_before(offset) : step % kRuns;
-        load_run(runs[at], step_rows + staged_row(0, offset) + (kSkewed ? (place.piece + offset * in_w) % kPiece : 0),
-                 place, in_w);
+        load_run(runs[at],
+                 step_rows + staged_row(0, offset) + (kSkewed ? (place.piece + offset * (in_w % kPiece)) % kPiece : 0),
+                 runs[kRunSets - 1], kUsedRows > 1 ? step == 0 && used_before(offset) == 1 : step == 1,
+                 step == kSteps - 1 && used_before(offset) == kUsedRows - 1, zero, place, in_w);
         wgmma_fence();
         CONVTGEN_UNROLL
         for (int kh = 0; kh < kBlockTapRows; ++kh) {
           if (offset_of_row(kh) == offset) {
             CONVTGEN_UNROLL
             for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-              multiply_tap(sums, sums_of_tap(kh, kw), runs[at], shift_of_tap(kw),
-                           moved(step_weights, operand_of_tap(kh, kw, 0)),
-                           is_first(kh, kw) ? begun : 1);  // tap ({kh}, {kw})
+              const int part = sums_of_tap(kh, kw);
+              const int shift = shift_of_tap(kw);
+              const int operand = operand_of_tap(kh, kw, 0);
+              const bool begins = is_first(kh, kw);
+              const int row = kh * kPhaseGroups;
+              const int last = kw + kMerged - 1;
+              if (kPhaseGroups == 1 && kMerged == 1) {
+                multiply_tap(sums, part, runs[at], shift, moved(step_weights, operand),
+                             begins ? begun : 1);  // tap ({kh}, {kw})
+              } else if (kPhaseGroups == 1) {
+                multiply_tap(sums, part, runs[at], shift, moved(step_weights, operand),
+                             begins ? begun : 1);  // taps ({kh}, {kw} to {last})
+              } else if (kMerged == 1) {
+                multiply_tap(sums, part, runs[at], shift, moved(step_weights, operand),
+                             begins ? begun : 1);  // tap ({row} + r, {kw})
+              } else {
+                multiply_tap(sums, part, runs[at], shift, moved(step_weights, operand),
+                             begins ? begun : 1);  // taps ({row} + r, {kw} to {last})
+              }
             }
           }
         }
         wgmma_commit();
         wgmma_wait(1);  // the run before may be overwritten
+        if (kKeptByStores && step == 0 && used_before(offset) == 0) {
+          keep_run(runs[kRunSets - 1], zero);
+        }
         if (!P::resident && used_before(offset) == 0 && step == 0) {
           release(previous, later == 1);
         }

@@ -52,9 +52,9 @@ __device__ __forceinline__ void split_values(Words (&words)[2], const Values& va
 
 // All products of one chunk, into the sums of those before. `row` is the thread's first position in the stage, `values`
 // what it reads there first. The stage is given back at `empty`; or the one before at `previous`, if not at a `first`.
-__device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (&runs)[2], Held& held, Values& values,
-                                              const float* row, const unsigned char* weights, int image, bool first,
-                                              unsigned long long* empty, unsigned long long* previous,
+__device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (&runs)[kRunSets], Held& held,
+                                              Values& values, const float* row, const unsigned char* weights, int image,
+                                              bool first, unsigned long long* empty, unsigned long long* previous,
                                               unsigned int zero) {
   unsigned long long operands = wgmma_descriptor(weights, kProductColumns * 16, 128, 0);
   const float scale = power_of_two(P::tile_n == 1 ? held.exponent : __shfl_sync(0xffffffffu, held.exponent, image));
@@ -79,7 +79,7 @@ __device__ __forceinline__ void multiply_read(Sums (&sums)[kSums][kTiles], Run (
       row += kStepPitch;  // what comes next is loaded while these products run
       load_values(values, row);
     }
-    arrange(runs[1], words[0], zero, true);
+    arrange(runs[1], words[0], zero_behind_wait(weights, zero), true);
     wgmma_fence();
     multiply_taps(sums, runs[1], operands, 0, later, true);
     wgmma_commit();

@@ -119,7 +119,8 @@ __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int cha
       for (int round = 0; round < kRounds; ++round) {
         if (kWholeRounds || copy.channel + round * kRowChannels < channels) {
           bulk_load(to + copy.to + (row * kRowWarps * kRowPitch + round * kRowChannels * kChannelPitch),
-                    copy.from + (row * kRowWarps * in_w + round * kRowChannels * plane), copy.bytes, full);
+                    copy.from + (row * (static_cast<long long>(kRowWarps) * in_w) + round * kRowChannels * plane),
+                    copy.bytes, full);
         }
       }
     }

@@ -21,6 +21,7 @@ __host__ __device__ constexpr int used_before(int offset) {
 // Each staged row has registers of its own, which it overwrites a step later; a row alone has two in turn.
 constexpr int kUsedRows = used_before(kOffsetsH);
 constexpr int kRuns = kUsedRows > 1 ? kUsedRows : 2;
+constexpr int kRunSets = P::split ? 2 : kRuns;  // f32x3: of low and of high parts
 static_assert(P::split || kUsedRows > 1 || kSteps % kRuns == 0, "each chunk begins with the same run");
 
 // Whether a tap is the first of its phase in its row.
@@ -62,6 +63,17 @@ __host__ __device__ constexpr int sums_of_column(int kw) {
 }
 __host__ __device__ constexpr int shift_of_tap(int kw) {
   return offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) - kFirstColumn - kRunStart;
+}
+// Whether some tap takes the operand of a run whose first position is this one.
+__host__ __device__ constexpr bool is_operand(int place) {
+  bool taken = false;
+  CONVTGEN_UNROLL
+  for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
+    for (int tile = 0; tile < kTiles; ++tile) {
+      taken = taken || place == 2 * tile + shift_of_tap(kw);
+    }
+  }
+  return taken;
 }
 // The operands of a run that some tap takes, each by the bit of its first position.
 static_assert(!P::split || kRun <= 32, "a bit for each operand");

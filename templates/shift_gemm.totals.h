@@ -20,6 +20,14 @@ __device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned i
   }
 }
 
+// `zero` as it is known behind a wait alone: a load brings it, which no assembler moves to before the wait. What reads
+// the registers of products that were in flight when the chunk began then stays behind the wait too (arrange()).
+//
+// `weights` are any words in shared memory.
+__device__ inline unsigned int zero_behind_wait(const unsigned char* weights, unsigned int zero) {
+  return kOwnChunks == 1 ? zero : *reinterpret_cast<const unsigned int*>(weights) & zero;
+}
+
 // Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones.
 //
 // With channels last it takes both, which lie together. A thread has two adjacent channels of each half.
@@ -317,9 +325,18 @@ __device__ __forceinline__ void multiply_taps(Sums (&sums)[kSums][kTiles], const
           } else {
             CONVTGEN_UNROLL
             for (int kw = 0; kw < P::kernel_w; kw += kMerged) {
-              multiply_part(sums, sums_of_row(kh) + sums_of_column(kw), run, shift_of_tap(kw),
-                            moved(weights, operand_of_tap(kh, kw, 0)), may_begin && is_first_of_row(kw) ? begun : 1,
-                            high);  // tap {kw} of a row
+              const int part = sums_of_row(kh) + sums_of_column(kw);
+              const int shift = shift_of_tap(kw);
+              const int operand = operand_of_tap(kh, kw, 0);
+              const bool begins = may_begin && is_first_of_row(kw);
+              const int last = kw + kMerged - 1;
+              if (kMerged == 1) {
+                multiply_part(sums, part, run, shift, moved(weights, operand), begins ? begun : 1,
+                              high);  // tap {kw} of a row
+              } else {
+                multiply_part(sums, part, run, shift, moved(weights, operand), begins ? begun : 1,
+                              high);  // taps {kw} to {last} of a row
+              }
             }
           }
         }
@@ -332,7 +349,7 @@ __device__ __forceinline__ void multiply_taps(Sums (&sums)[kSums][kTiles], const
 // given back at `empty`; or the one before at `previous`, when its products are done, if this isn't a tile's `first`.
 //
 // With resident weights a stage is given back as soon as it has been read.
-__device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run (&runs)[2], Held& held,
+__device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run (&runs)[kRunSets], Held& held,
                                                const unsigned int* rows, const unsigned char* weights, int image,
                                                bool first, unsigned long long* empty, unsigned long long* previous,
                                                unsigned int zero) {
@@ -369,7 +386,8 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[kSums][kTiles], Run 
     if (P::ahead && ((P::resident && !kAlone) || row != 0)) {
       wgmma_wait(1);  // the run of the other part may be overwritten
     }
-    arrange(runs[1], words[0], zero, P::ahead && !kAlone && row == 0);
+    const bool reads_before = P::ahead && !kAlone && row == 0;
+    arrange(runs[1], words[0], reads_before ? zero_behind_wait(weights, zero) : zero, reads_before);
     if (P::resident && row == kRows - 1) {
       release(empty, ((word_of_all(words[0]) | (P::ahead ? 0 : word_of_all(words[1])) | held.exponent) & zero) == 0);
     }

@@ -71,7 +71,7 @@ __device__ __forceinline__ void pack(const Element* __restrict__ weight, unsigne
       CONVTGEN_UNROLL
       for (int word = 0; word < 4; ++word) {
         if (P::type == kWgmmaTf32) {
-          words[word] = float_to_tf32(weight_at(weight, ci + (P::channels_last ? 2 : 1) * word, co, place));
+          words[word] = operand(bits_of(weight_at(weight, ci + (P::channels_last ? 2 : 1) * word, co, place)));
         } else {
           const int pair = (P::channels_last ? 4 : 2) * word;
           words[word] = static_cast<unsigned int>(weight_at(weight, ci + pair, co, place)) |

@@ -1,14 +1,25 @@
 #!/usr/bin/env bash
-# Builds and runs all tests: tests/run.sh [--quick]. Installs what is missing. Exits 0 only if everything passed.
+# Builds and runs all tests: tests/run.sh [--quick] [--all]. Installs what is missing. Exits 0 only if everything passed.
 #   --quick   the ordinary build and its tests; no sanitizers, no fuzzing
+#   --all     every random layer in the ordinary build, and not a sample of them (about an hour)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 quick=0
-case "${1:-}" in
-  "") ;;
-  --quick) quick=1 ;;
-  *) echo "usage: tests/run.sh [--quick]" >&2; exit 2 ;;
-esac
+all=
+for argument; do
+  case "$argument" in
+    --quick) quick=1 ;;
+    --all) all=1 ;;
+    *) echo "usage: tests/run.sh [--quick] [--all]" >&2; exit 2 ;;
+  esac
+done
+# Which random layers run: by the sources, so that the same tree always runs the same ones.
+if [[ -z "${CONVTGEN_TEST_SEED:-}" ]]; then
+  CONVTGEN_TEST_SEED=$(find cli generator runtime templates tests -type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z |
+    xargs -0 sha256sum | sha256sum | cut -c1-16)
+fi
+export CONVTGEN_TEST_SEED
+echo "CONVTGEN_TEST_SEED=$CONVTGEN_TEST_SEED"
 
 cmake/install_dependencies.sh build tests
 compiler=()
@@ -53,7 +64,7 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" 
   -DCONVTGEN_REGENERATE=$regenerate "${compiler[@]}" >/dev/null
 cmake --build "$build" -j "$jobs"
 step "tests"
-ctest --test-dir "$build" -j "$jobs" --output-on-failure --no-tests=error -LE gpu
+${all:+env CONVTGEN_TEST_ALL=1} ctest --test-dir "$build" -j "$jobs" ${all:+--timeout 14400} --output-on-failure --no-tests=error -LE gpu
 
 if ((quick)); then
   exit 0

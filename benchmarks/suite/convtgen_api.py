@@ -4,6 +4,9 @@ import ctypes
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
 
 
+OWN_SIZES = (-1, -1, -1)  # of the layer, where it has them
+
+
 class ConvtgenError(RuntimeError):
     pass
 
@@ -23,6 +26,7 @@ class Library:
             ("convtgen_kernel_workspace", c_int, (c_void_p,) + (c_int64,) * 3 + (POINTER(c_size_t),)),
             ("convtgen_launch", c_int, (c_void_p,) * 6 + (c_int64,) * 3 + (c_void_p,)),
             ("convtgen_kernel_plan", c_char_p, (c_void_p,)),
+            ("convtgen_kernel_key", c_char_p, (c_void_p,)),
             ("convtgen_kernel_destroy", None, (c_void_p,)),
         ):
             function = getattr(self._c, name)
@@ -36,7 +40,7 @@ class Library:
         return self._c.convtgen_version_text().decode()
 
     def layer(self, text, name=None):
-        """A handle, to be freed by nobody: the process ends soon."""
+        """A handle; a process that ends soon need not destroy it."""
         handle = c_void_p()
         self._check(self._c.convtgen_layer_parse(text.encode(), name.encode() if name else None, byref(handle)))
         return handle
@@ -58,19 +62,26 @@ class Library:
         """At the layer's own sizes."""
         self._check(self._c.convtgen_tune(device, layer, -1, -1, -1, 0, None, None, None))
 
-    def workspace(self, kernel):
-        """Bytes of the workspace of a launch at the layer's own sizes."""
+    def workspace(self, kernel, sizes=OWN_SIZES):
+        """Bytes of the workspace of a launch at (batch, height, width)."""
         size = c_size_t()
-        self._check(self._c.convtgen_kernel_workspace(kernel, -1, -1, -1, byref(size)))
+        self._check(self._c.convtgen_kernel_workspace(kernel, *sizes, byref(size)))
         return size.value
 
-    def launch(self, kernel, x, weight, bias, y, workspace, stream):
-        """At the layer's own sizes; the arrays are addresses, bias and workspace 0 where there is none."""
-        self._check(self._c.convtgen_launch(kernel, x, weight, bias, y, workspace, -1, -1, -1, stream))
+    def launch(self, kernel, x, weight, bias, y, workspace, stream, sizes=OWN_SIZES):
+        """At (batch, height, width); the arrays are addresses, bias and workspace 0 where there is none."""
+        self._check(self._c.convtgen_launch(kernel, x, weight, bias, y, workspace, *sizes, stream))
 
     def template(self, kernel):
         """The name of the template that its plan has: "direct"."""
         return self._c.convtgen_kernel_plan(kernel).decode().split()[1].rstrip(":")
+
+    def key(self, kernel):
+        """The store's key of its binary."""
+        return self._c.convtgen_kernel_key(kernel).decode()
+
+    def destroy_layer(self, layer):
+        self._c.convtgen_layer_destroy(layer)
 
     def destroy_kernel(self, kernel):
         self._c.convtgen_kernel_destroy(kernel)

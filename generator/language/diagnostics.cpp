@@ -62,7 +62,9 @@ std::string render_text(const std::vector<Diagnostic>& diagnostics, std::string_
   const std::string_view red = colours ? "\x1b[1;31m" : "";
   const std::string_view green = colours ? "\x1b[1;32m" : "";
   const std::string_view plain = colours ? "\x1b[0m" : "";
-  const std::vector<std::string_view> lines = split_lines(source);
+  // Of what is no text there are no lines to show.
+  const std::vector<std::string_view> lines =
+      why_not_text(source).empty() ? split_lines(source) : std::vector<std::string_view>();
   std::string text;
   for (const Diagnostic& diagnostic : diagnostics) {
     text += fmt::format("{}{}:{}:{}:{} {}error:{} {}{}{}\n", bold, visible(file_name), diagnostic.line,

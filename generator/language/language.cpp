@@ -37,6 +37,15 @@ std::vector<Diagnostic> in_order(std::vector<Diagnostic> diagnostics) {
   return result;
 }
 
+// One error for bytes that are no text at all, rather than one for each of them.
+std::vector<Diagnostic> judge_bytes(std::string_view text) {
+  std::vector<Diagnostic> diagnostics;
+  if (std::string why = why_not_text(text); !why.empty()) {
+    report(diagnostics, {}, std::move(why));
+  }
+  return diagnostics;
+}
+
 // Only a layer that is right so far is checked further.
 Layer resolve_and_check(const Item& item, const Block& defaults, const LayerCheck& check,
                         std::vector<Diagnostic>& diagnostics) {
@@ -54,7 +63,10 @@ Layer resolve_and_check(const Item& item, const Block& defaults, const LayerChec
 
 std::expected<std::vector<NamedLayer>, std::vector<Diagnostic>> parse_file(std::string_view text,
                                                                            const LayerCheck& check) {
-  std::vector<Diagnostic> diagnostics;
+  std::vector<Diagnostic> diagnostics = judge_bytes(text);
+  if (!diagnostics.empty()) {
+    return std::unexpected(std::move(diagnostics));
+  }
   const std::vector<Token> tokens = lex(text, diagnostics);
   const std::vector<Item> items = parse_items(tokens, diagnostics);
 
@@ -90,7 +102,10 @@ std::expected<std::vector<NamedLayer>, std::vector<Diagnostic>> parse_file(std::
 }
 
 std::expected<Layer, std::vector<Diagnostic>> parse_layer(std::string_view text, const LayerCheck& check) {
-  std::vector<Diagnostic> diagnostics;
+  std::vector<Diagnostic> diagnostics = judge_bytes(text);
+  if (!diagnostics.empty()) {
+    return std::unexpected(std::move(diagnostics));
+  }
   const std::vector<Token> tokens = lex(text, diagnostics);
   auto block = parse_one_line(tokens, diagnostics);
   if (!block) {

@@ -1,6 +1,7 @@
 #include "generator/language/suggest.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,7 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"channels_first", "nchw"},
     {"contiguous", "nchw"},
     {"swish", "silu"},
+    {"clip", "clamp"},
     {"mul", "scale"},
     {"bias_add", "add"},
     {"kernel_size", "kernel"},
@@ -52,6 +54,45 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"yes", "on"},
     {"false", "off"},
     {"no", "off"},
+};
+
+// Activations of PyTorch and of papers, in small letters without '_', and the chain that computes the same.
+constexpr std::pair<std::string_view, std::string_view> kOtherActivations[] = {
+    {"relu6", "hardtanh(0, 6)"},
+    {"hardsigmoid", "add(3), hardtanh(0, 6), scale(0.16666666666666666)"},
+    {"identity", "none"},
+    {"linear", "none"},
+    {"atan", ""},
+    {"atanh", ""},
+    {"celu", ""},
+    {"cosh", ""},
+    {"crelu", ""},
+    {"elu", ""},
+    {"exp", ""},
+    {"geglu", ""},
+    {"glu", ""},
+    {"hardshrink", ""},
+    {"hardswish", ""},
+    {"hswish", ""},
+    {"logsigmoid", ""},
+    {"logsoftmax", ""},
+    {"prelu", ""},
+    {"quickgelu", ""},
+    {"reglu", ""},
+    {"rrelu", ""},
+    {"selu", ""},
+    {"sin", ""},
+    {"sinh", ""},
+    {"snake", ""},
+    {"softmax", ""},
+    {"softmin", ""},
+    {"softplus", ""},
+    {"softshrink", ""},
+    {"softsign", ""},
+    {"swiglu", ""},
+    {"tan", ""},
+    {"tanhshrink", ""},
+    {"threshold", ""},
 };
 
 }  // namespace
@@ -104,6 +145,14 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
     }
   }
   return best;
+}
+
+std::optional<std::string_view> same_chain(std::string_view activation) {
+  std::string plain = lowered(activation.substr(0, kLongestWord));
+  std::erase(plain, '_');
+  const auto* found =
+      std::ranges::find(kOtherActivations, plain, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(kOtherActivations) ? std::nullopt : std::optional(found->second);
 }
 
 std::string alternatives(std::span<const std::string_view> words) {

@@ -38,6 +38,32 @@ std::size_t utf8_length(std::string_view text) {
   return 0;
 }
 
+std::string why_not_text(std::string_view bytes) {
+  using namespace std::string_view_literals;
+  constexpr std::size_t kJudged = 4096;  // bytes that are looked at
+  if (bytes.starts_with("\xFF\xFE\0\0"sv) || bytes.starts_with("\0\0\xFE\xFF"sv)) {
+    return "the file is UTF-32; save it as UTF-8";
+  }
+  if (bytes.starts_with("\xFF\xFE"sv) || bytes.starts_with("\xFE\xFF"sv)) {
+    return "the file is UTF-16; save it as UTF-8";
+  }
+  bytes = bytes.substr(0, kJudged);
+  std::size_t nuls[2] = {};  // at even and odd places
+  std::size_t wrong = 0;     // bytes that are no UTF-8, and control characters
+  for (std::size_t i = 0; i < bytes.size();) {
+    const std::size_t length = utf8_length(bytes.substr(i));
+    const auto byte = static_cast<unsigned char>(bytes[i]);
+    nuls[i % 2] += byte == 0 ? 1 : 0;
+    wrong += length == 0 || (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f ? 1 : 0;
+    i += length == 0 ? 1 : length;
+  }
+  // ASCII in UTF-16 without its mark: every other byte is 0.
+  if (bytes.size() >= 4 && nuls[0] + nuls[1] >= bytes.size() / 2 && (nuls[0] == 0 || nuls[1] == 0)) {
+    return "the file is UTF-16; save it as UTF-8";
+  }
+  return wrong > 4 && wrong > bytes.size() / 10 ? "the file is no text; a layer file is UTF-8" : "";
+}
+
 std::string visible(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size();) {

@@ -263,6 +263,19 @@ class ValueParser {
     return good ? PropertyValue(std::move(result)) : PropertyValue();
   }
 
+  std::optional<ActivationKind> activation(const Token& token) {
+    const auto other = same_chain(token.text);
+    if (!other) {
+      return word(token, "activation", all_activations(), activation_named);
+    }
+    error(token,
+          other->empty() ? fmt::format("there is no activation {}; expected {}", quoted(token.text),
+                                       alternatives(names_of(all_activations())))
+                         : fmt::format("unknown activation {}", quoted(token.text)),
+          *other);
+    return std::nullopt;
+  }
+
   PropertyValue fuse() {
     std::vector<Activation> chain;
     if (cursor_.at_word("none")) {
@@ -279,7 +292,7 @@ class ValueParser {
         error(*token, "'none' stands alone: it means that there is no chain");
         return {};
       }
-      const auto kind = word(*token, "activation", all_activations(), activation_named);
+      const auto kind = activation(*token);
       const auto arguments = parenthesised(*token);
       if (!arguments) {
         return {};

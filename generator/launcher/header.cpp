@@ -64,9 +64,22 @@ std::string arrays_text(const Layer& layer) {
                 layer.dilation.w)));
 }
 
+// CUDA's 16-bit floats, whose headers programs need not have.
+struct CudaType {
+  Dtype dtype;
+  std::string_view name, header, exists;
+};
+constexpr CudaType kCudaTypes[] = {{Dtype::kF16, "__half", "cuda_fp16.h", "__CUDA_FP16_TYPES_EXIST__"},
+                                   {Dtype::kBf16, "__nv_bfloat16", "cuda_bf16.h", "__CUDA_BF16_TYPES_EXIST__"}};
+
 std::string element_note(Dtype dtype) {
-  return dtype == Dtype::kF16 || dtype == Dtype::kBf16 ? fmt::format(" Elements are the bits of {}.", name_of(dtype))
-                                                       : "";
+  for (const CudaType& type : kCudaTypes) {
+    if (dtype == type.dtype) {
+      return fmt::format(" Elements are the bits of {}; in C++ where {} is included, also {}.", name_of(dtype),
+                         type.header, type.name);
+    }
+  }
+  return "";
 }
 
 std::string kernel_declarations(const LayerSet& set, const SetKernel& kernel) {
@@ -89,6 +102,45 @@ std::string kernel_inlines(const LayerSet& set, const SetKernel& kernel) {
     const std::string head = fmt::format("  return ::{}{}", signature.function, function.suffix);
     function.result = "inline " + function.result;
     text += fmt::format("{} {{\n{};\n}}\n", prototype(function, stem), wrapped(head, names_of(function.parameters)));
+  }
+  return text;
+}
+
+// The call with arrays of CUDA's type, for C++.
+std::string cuda_overload(const LayerSet& set, const SetKernel& kernel, const CudaType& type) {
+  const Signature signature = signature_of(set, kernel);
+  CFunction call = functions_of(set, signature).front();
+  std::vector<std::string> arguments;
+  for (CParameter& parameter : call.parameters) {
+    std::string argument = parameter.name;
+    if (const std::size_t at = parameter.type.find("uint16_t"); at != std::string::npos) {
+      argument = fmt::format("reinterpret_cast<{}>({})", parameter.type, parameter.name);
+      parameter.type.replace(at, std::string_view("uint16_t").size(), type.name);
+    }
+    arguments.push_back(std::move(argument));
+  }
+  call.result = "inline int";
+  return fmt::format("{} {{\n{};\n}}\n", prototype(call, stem_of(kernel.layer_name, kernel.direction)),
+                     wrapped(fmt::format("  return ::{}", signature.function), arguments));
+}
+
+// Below the header's own guard and with their own: a program may include the header before CUDA's and again after it.
+std::string cuda_overloads(const LayerSet& set, const std::vector<SetKernel>& kernels) {
+  std::string text;
+  for (const CudaType& type : kCudaTypes) {
+    std::string overloads;
+    for (const SetKernel& kernel : kernels) {
+      if (kernel.layer.dtype == type.dtype) {
+        overloads += cuda_overload(set, kernel, type);
+      }
+    }
+    if (!overloads.empty()) {
+      const std::string guard = fmt::format("{}_LAYERS_{}", capitals(set.name_space), capitals(name_of(type.dtype)));
+      text += fmt::format(
+          "\n#if defined(__cplusplus) && defined({1}) && !defined({2})\n#define {2}\n"
+          "namespace {0} {{\n\n{3}\n}} /* namespace {0} */\n#endif\n",
+          set.name_space, type.exists, guard, overloads);
+    }
   }
   return text;
 }
@@ -138,9 +190,10 @@ namespace {name} {{
 #endif
 
 #endif /* {guard} */
-)",
+{cuda})",
       fmt::arg("name", name), fmt::arg("guard", guard), fmt::arg("workspace", kWorkspaceAlignment),
-      fmt::arg("common", with_namespace(support_sources::common(), name)), fmt::arg("c", c), fmt::arg("cpp", cpp));
+      fmt::arg("common", with_namespace(support_sources::common(), name)), fmt::arg("c", c), fmt::arg("cpp", cpp),
+      fmt::arg("cuda", cuda_overloads(set, kernels)));
 }
 
 }  // namespace convtgen

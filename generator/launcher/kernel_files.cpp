@@ -270,8 +270,8 @@ std::string gencode(const Target& target) {
   return fmt::format("-gencode arch=compute_{0},code=sm_{0}", number);
 }
 
-/// The sources, each in the pass of nvcc that is for it; in the others stands a kernel of the same name, so that all
-/// passes know all kernels.
+/// The sources, each in the pass of nvcc that is for it; in the others stands a kernel of the same name in the same
+/// namespace, so that all passes know all kernels.
 std::string sources_text(const Writer& writer, const std::vector<const TargetKernel*>& sources) {
   std::vector<std::string> others, options, names;
   for (const TargetKernel* source : sources) {
@@ -287,29 +287,33 @@ std::string sources_text(const Writer& writer, const std::vector<const TargetKer
   for (const TargetKernel* source : sources) {
     const std::string space = code_name(writer, {source->code.target, false});
     std::string defines, empties, undefines;
+    const auto rename = [&](const std::string& from, const std::string& to) {
+      defines += fmt::format("#define {} {}\n", from, to);
+      undefines += fmt::format("#undef {}\n", from);
+    };
     const auto add = [&](const std::string& symbol, const std::string& name, const auto& parameters) {
       std::vector<std::string> types;
       for (const KernelParameter& parameter : parameters) {
         types.push_back(parameter.type);
       }
-      defines += fmt::format("#define {} {}\n", symbol, name);
+      rename(symbol, name);
       empties += wrapped(fmt::format("extern \"C\" __global__ void {}", name), types) + " {}\n";
-      undefines += fmt::format("#undef {}\n", symbol);
     };
     if (const auto& packing = source->source.packing) {
       add(packing->symbol, space + "_packing", packing->parameters);
     }
     add(source->source.symbol, space + "_kernel", source->source.parameters);
+    rename(source->source.symbol + std::string(kNamespaceSuffix), space);
     text += fmt::format(
         "\n"
         "{defines}"
-        "namespace {space} {{\n"
         "#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == {arch}\n"
         "#include \"{file}\"\n"
         "#else\n"
+        "namespace {space} {{\n"
         "{empties}"
-        "#endif\n"
         "}} /* namespace {space} */\n"
+        "#endif\n"
         "{undefines}",
         fmt::arg("defines", defines), fmt::arg("space", space), fmt::arg("arch", 10 * source->code.target.capability),
         fmt::arg("file", source_file(writer.stem, source->code.target)), fmt::arg("empties", empties),

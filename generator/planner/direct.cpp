@@ -221,10 +221,6 @@ Parameters parameters_of(const Layer& l, const Facts& f, const Block& b) {
   return p;
 }
 
-std::int64_t integer(const Plan& plan, std::string_view name) {
-  return std::get<std::int64_t>(plan.parameters.find(name)->second);
-}
-
 /// What the kernel computes in an int on one axis, whatever the sizes.
 Result<void> check_axis(std::string_view axis, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
                         std::int64_t output_padding, std::int64_t dilation) {
@@ -373,14 +369,14 @@ Result<Plan> plan_direct(const Problem& problem) {
 }
 
 Grid direct_grid(const Layer& layer, const Plan& plan) {
-  const std::int64_t tile_channels = integer(plan, "threads_z") * integer(plan, "channels_per_thread");
+  const std::int64_t tile_channels = integer_of(plan, "threads_z") * integer_of(plan, "channels_per_thread");
   const std::int64_t channel_tiles = layer.groups * ceil_div(layer.out_channels / layer.groups, tile_channels);
-  const std::int64_t phase_groups = ceil_div(layer.stride.h, integer(plan, "group_phases_h")) *
-                                    ceil_div(layer.stride.w, integer(plan, "group_phases_w"));
+  const std::int64_t phase_groups = ceil_div(layer.stride.h, integer_of(plan, "group_phases_h")) *
+                                    ceil_div(layer.stride.w, integer_of(plan, "group_phases_w"));
   return {.stride_h = layer.stride.h,
           .stride_w = layer.stride.w,
-          .tile_rows = layer.stride.h * integer(plan, "threads_y") * integer(plan, "rows_per_thread"),
-          .tile_columns = layer.stride.w * integer(plan, "threads_x") * integer(plan, "columns_per_thread"),
+          .tile_rows = layer.stride.h * integer_of(plan, "threads_y") * integer_of(plan, "rows_per_thread"),
+          .tile_columns = layer.stride.w * integer_of(plan, "threads_x") * integer_of(plan, "columns_per_thread"),
           .blocks_per_tile = channel_tiles * phase_groups};
 }
 

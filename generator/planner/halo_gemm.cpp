@@ -125,8 +125,8 @@ bool choose_stages(const Facts& f, Block& b) {
 }
 
 /// How input is brought: by the largest asynchronous copies that the pixels' channels allow, or through registers where
-/// they allow none, where channels come first, for tf32 that is to be rounded, and by whole units, which shared memory
-/// takes eight times as fast as asynchronous copies.
+/// they allow none, where channels come first, for tf32, which they round on the way, and by whole units, which shared
+/// memory takes eight times as fast as asynchronous copies.
 std::vector<Block> with_copies(const Facts& f, Block b) {
   std::vector<Block> out;
   for (std::int64_t bytes = 16; bytes >= 4 && f.channels_last && out.empty(); bytes /= 2) {
@@ -290,10 +290,9 @@ bool applies(const Problem& problem) {
          plain(layer.kernel.w, layer.stride.w, layer.dilation.w);
 }
 
-Facts facts_of(const Problem& problem) {
+Facts facts_of(const Problem& problem, const InputSizes& sizes) {
   const Layer& layer = problem.layer;
   const std::int64_t bytes = layer.dtype == Dtype::kF32 ? 4 : 2;
-  const InputSizes sizes = planned_sizes(layer);
   Facts f{
       .layer = layer,
       .target = problem.target,
@@ -441,8 +440,25 @@ std::vector<Candidate> one_of_each_block(std::vector<Candidate> sorted) {
   return out;
 }
 
-std::int64_t integer(const Plan& plan, std::string_view name) {
-  return std::get<std::int64_t>(plan.parameters.find(name)->second);
+/// The inverse of parameters_of().
+Block block_of(const Plan& plan) {
+  return {.flat = flag_of(plan, "flat"),
+          .tile_h = integer_of(plan, "tile_h"),
+          .tile_w = integer_of(plan, "tile_w"),
+          .part_w = integer_of(plan, "part_w"),
+          .columns = integer_of(plan, "columns"),
+          .channel_run = integer_of(plan, "channel_run"),
+          .store = integer_of(plan, "store"),
+          .phase_rows = integer_of(plan, "phase_rows"),
+          .chunk = integer_of(plan, "chunk"),
+          .stages = integer_of(plan, "stages"),
+          .ahead = integer_of(plan, "ahead"),
+          .producers = integer_of(plan, "producers"),
+          .copy_bytes = integer_of(plan, "copy_bytes"),
+          .vector = integer_of(plan, "vector"),
+          .joined = flag_of(plan, "joined"),
+          .resident = flag_of(plan, "resident"),
+          .in_turn = flag_of(plan, "in_turn")};
 }
 
 }  // namespace
@@ -451,7 +467,7 @@ std::vector<Plan> plans_halo_gemm(const Problem& problem) {
   if (!applies(problem)) {
     return {};
   }
-  const Facts facts = facts_of(problem);
+  const Facts facts = facts_of(problem, planned_sizes(problem.layer));
   std::vector<Candidate> found = candidates(facts);
   std::ranges::stable_sort(found, {}, &Candidate::seconds);
   found = one_of_each_block(std::move(found));
@@ -463,15 +479,19 @@ std::vector<Plan> plans_halo_gemm(const Problem& problem) {
   return plans;
 }
 
+double halo_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
+  return predicted(facts_of(problem, sizes), block_of(plan));
+}
+
 Grid halo_gemm_grid(const Problem& problem, const Plan& plan) {
   const Layer& layer = problem.layer;
   const std::int64_t columns =
-      ceil_div(layer.out_channels, integer(plan, "columns")) * (layer.stride.h / integer(plan, "phase_rows"));
+      ceil_div(layer.out_channels, integer_of(plan, "columns")) * (layer.stride.h / integer_of(plan, "phase_rows"));
   // Tiles begin up to stride - 1 outputs before the first one.
   return {.stride_h = layer.stride.h,
           .stride_w = layer.stride.w,
-          .tile_rows = layer.stride.h * (integer(plan, "tile_h") - 1) + 1,
-          .tile_columns = layer.stride.w * (integer(plan, "tile_w") - 1) + 1,
+          .tile_rows = layer.stride.h * (integer_of(plan, "tile_h") - 1) + 1,
+          .tile_columns = layer.stride.w * (integer_of(plan, "tile_w") - 1) + 1,
           .blocks_per_tile = columns,
           .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};
 }

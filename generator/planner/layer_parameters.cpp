@@ -34,4 +34,12 @@ Parameters layer_parameters(const Layer& l) {
   };
 }
 
+std::int64_t integer_of(const Plan& plan, std::string_view name) {
+  return std::get<std::int64_t>(plan.parameters.find(name)->second);
+}
+
+bool flag_of(const Plan& plan, std::string_view name) {
+  return std::get<bool>(plan.parameters.find(name)->second);
+}
+
 }  // namespace convtgen

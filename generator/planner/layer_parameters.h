@@ -9,4 +9,8 @@ namespace convtgen {
 /// templates' own.
 [[nodiscard]] Parameters layer_parameters(const Layer& layer);
 
+/// The plan's parameter of this name, which it must have.
+[[nodiscard]] std::int64_t integer_of(const Plan& plan, std::string_view name);
+[[nodiscard]] bool flag_of(const Plan& plan, std::string_view name);
+
 }  // namespace convtgen

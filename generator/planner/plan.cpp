@@ -18,6 +18,8 @@ namespace convtgen {
 namespace {
 
 constexpr double kLaunchSeconds = 3e-6;
+constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
+constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the packed weights of a block
 // What `direct`'s first plan reaches of the ceiling of its arithmetic where all threads have outputs to make, and what
 // it takes over moving everything once (docs/kernel-notes.md).
 constexpr double kDirectReaches = 0.3;
@@ -44,12 +46,19 @@ double direct_seconds(const Problem& problem, const Plan& direct) {
          std::max(flops / (kDirectReaches * target.f32_flops), times * cost.bytes / target.bytes_per_second);
 }
 
+/// Whether ints count what the kernels address of the packed weights.
+bool ints_count_weights(const Problem& problem, const Plan& plan) {
+  const std::int64_t columns = grid_of(problem, plan).blocks_per_tile / plan.cluster;
+  return plan.packed_bytes <= kMostPackedBytes && plan.packed_bytes / columns <= kMostBlockBytes;
+}
+
 /// The plans of all templates for tensor cores, the fastest by their cost models first.
 std::vector<Plan> tensor_core_plans(const Problem& problem) {
   std::vector<Plan> plans = plans_shift_gemm(problem);
   for (std::vector<Plan> more : {plans_roll_gemm(problem), plans_halo_gemm(problem)}) {
     plans.insert(plans.end(), std::move_iterator(more.begin()), std::move_iterator(more.end()));
   }
+  std::erase_if(plans, [&](const Plan& plan) { return !ints_count_weights(problem, plan); });
   std::ranges::stable_sort(plans, {}, [](const Plan& plan) { return plan.predicted_seconds.value_or(0); });
   return plans;
 }
@@ -60,6 +69,15 @@ Result<std::vector<Plan>> plan(const Problem& problem) {
   if (problem.direction != Direction::kForward) {
     return fail(
         fmt::format("directions: there are no kernels for {} yet; legal is forward", name_of(problem.direction)));
+  }
+  const std::vector<Direction>& directions = problem.layer.directions;
+  if (std::ranges::find(directions, problem.direction) == directions.end()) {
+    std::string names;
+    for (const Direction direction : directions) {
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(direction));
+    }
+    return fail(fmt::format("directions: the layer has {0}, and a kernel for {1} is wanted; legal is a list with {1}",
+                            names, name_of(problem.direction)));
   }
   if (const std::vector<Violation> violations = check_limits(problem.layer); !violations.empty()) {
     return fail(violations.front().message);
@@ -102,11 +120,12 @@ std::optional<std::int64_t> Grid::blocks(const Shape& shape) const {
       shape.in_width - 1 > (kIntMax - tile_columns) / stride_w) {
     return std::nullopt;
   }
+  const std::int64_t most = (kIntMax - 2 * most_tiles) / blocks_per_tile;  // a block steps beyond the last tile, by two
   std::int64_t tiles = 1;
   for (const std::int64_t factor :
        {(shape.out_height + tile_rows - 1) / tile_rows, (shape.out_width + tile_columns - 1) / tile_columns,
         (shape.batch + tile_images - 1) / tile_images}) {
-    if (tiles > kIntMax / blocks_per_tile / factor) {
+    if (tiles > most / factor) {
       return std::nullopt;
     }
     tiles *= factor;

@@ -60,7 +60,8 @@ struct Plan {
 
 /// Plans for the problem, best first; at least one. The first is the one that a record which ships says was the fastest
 /// (shipped_records.h), if there is one of this very layer for the target, else what cost models suggest.
-/// Errors: the direction has no kernels yet, the layer breaks a limit, or nothing fits the target.
+/// Errors: the direction is none of the layer's or has no kernels yet, the layer breaks a limit, or nothing fits the
+/// target.
 [[nodiscard]] Result<std::vector<Plan>> plan(const Problem& problem);
 
 /// Blocks of the launch for a call of this shape (a 1-D grid; 0 when there is nothing to do).

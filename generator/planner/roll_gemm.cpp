@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kThreads = 384;
 constexpr std::int64_t kMostColumns = 256;    // of a product
+constexpr std::int64_t kMostSums = 128;       // of a thread: the template's "the sums fit the registers"
 constexpr std::int64_t kMostRegisters = 152;  // of sums and operands: beyond, products are serialised (C7512)
 constexpr std::int64_t kMostPixelRegisters =
     160;  // with channels last: beyond, operands stand once (the template's kTurns)
@@ -67,7 +68,8 @@ struct Facts {
   [[nodiscard]] std::int64_t chunks(const Block& b) const { return ceil_div(layer.in_channels, b.chunk); }
   [[nodiscard]] std::int64_t column_tiles(const Block& b) const { return ceil_div(layer.out_channels, b.columns); }
   [[nodiscard]] std::int64_t image_pitch(std::int64_t run) const {
-    return round_up(shape.in_width + std::max<std::int64_t>(0, reach - layer.padding.w), channels_last ? run : pack);
+    const std::int64_t behind = reach - layer.padding.w + layer.output_padding.w;  // the template's kBehind
+    return round_up(shape.in_width + std::max<std::int64_t>(0, behind), channels_last ? run : pack);
   }
   [[nodiscard]] std::int64_t strips(const Block& b) const {
     return b.flat ? ceil_div(shape.batch * image_pitch(b.run), strip(b))
@@ -238,6 +240,9 @@ std::vector<std::int64_t> column_choices(const Facts& f) {
 bool registers_suffice(const Facts& f, const Block& b) {
   const std::int64_t sums = sum_registers(f, b);
   const std::int64_t operands = operand_registers(f, b);
+  if (sums > kMostSums) {
+    return false;
+  }
   return f.channels_last ? sums + operands <= (f.bytes == 4 ? kMostRoundedRegisters : kMostPixelRegisters)
                          : sums + 2 * operands <= kMostRegisters;
 }
@@ -361,7 +366,7 @@ Plan plan_of(const Facts& f, const Candidate& candidate) {
 }
 
 /// Nothing where the template has no kernel for the layer.
-std::optional<Facts> facts_of(const Problem& problem) {
+std::optional<Facts> facts_of(const Problem& problem, const InputSizes& sizes) {
   const Layer& layer = problem.layer;
   const std::int64_t bytes = layer.dtype == Dtype::kF32 ? 4 : 2;
   const bool channels_last = layer.layout == Layout::kNhwc;
@@ -376,7 +381,7 @@ std::optional<Facts> facts_of(const Problem& problem) {
   if (!applies || !is_copied) {
     return std::nullopt;
   }
-  const auto shape = shape_of(layer, planned_sizes(layer));
+  const auto shape = shape_of(layer, sizes);
   if (!shape || shape->output_elements == 0) {
     return std::nullopt;
   }
@@ -390,14 +395,22 @@ std::optional<Facts> facts_of(const Problem& problem) {
                .channels_last = channels_last};
 }
 
-std::int64_t integer(const Plan& plan, std::string_view name) {
-  return std::get<std::int64_t>(plan.parameters.find(name)->second);
+/// The inverse of parameters_of().
+Block block_of(const Plan& plan) {
+  return {.run = integer_of(plan, "run"),
+          .rows = integer_of(plan, "rows"),
+          .columns = integer_of(plan, "columns"),
+          .store = integer_of(plan, "store"),
+          .chunk = integer_of(plan, "chunk"),
+          .stages = integer_of(plan, "stages"),
+          .flat = flag_of(plan, "flat"),
+          .exchange = flag_of(plan, "exchange")};
 }
 
 }  // namespace
 
 std::vector<Plan> plans_roll_gemm(const Problem& problem) {
-  const std::optional<Facts> facts = facts_of(problem);
+  const std::optional<Facts> facts = facts_of(problem, planned_sizes(problem.layer));
   if (!facts) {
     return {};
   }
@@ -411,15 +424,21 @@ std::vector<Plan> plans_roll_gemm(const Problem& problem) {
   return plans;
 }
 
+std::optional<double> roll_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
+  const std::optional<Facts> facts = facts_of(problem, sizes);
+  return facts ? std::optional(predicted_seconds(*facts, block_of(plan))) : std::nullopt;
+}
+
 Grid roll_gemm_grid(const Problem& problem, const Plan& plan) {
-  const std::int64_t columns = ceil_div(problem.layer.out_channels, integer(plan, "columns"));
-  Grid grid{.tile_rows = integer(plan, "rows"),
-            .tile_columns = 64 * integer(plan, "run"),
+  const std::int64_t columns = ceil_div(problem.layer.out_channels, integer_of(plan, "columns"));
+  Grid grid{.tile_rows = integer_of(plan, "rows"),
+            .tile_columns = 64 * integer_of(plan, "run"),
             .blocks_per_tile = columns,
             .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};
-  if (const std::optional<Facts> facts = facts_of(problem); facts && std::get<bool>(plan.parameters.at("flat"))) {
+  if (const std::optional<Facts> facts = facts_of(problem, planned_sizes(problem.layer));
+      facts && flag_of(plan, "flat")) {
     // In the sequence an image takes more than its outputs: as many blocks as its share of the strips, or some more.
-    grid.tile_columns = grid.tile_columns * facts->shape.out_width / facts->image_pitch(integer(plan, "run"));
+    grid.tile_columns = grid.tile_columns * facts->shape.out_width / facts->image_pitch(integer_of(plan, "run"));
   }
   return grid;
 }

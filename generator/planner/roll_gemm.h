@@ -1,6 +1,9 @@
 // Plans for the template `roll_gemm` (templates/roll_gemm.cu): blocks of tensor-core products that walk down the image.
 #pragma once
 
+#include <optional>
+
+#include "generator/layer/shape.h"
 #include "generator/planner/plan.h"
 
 namespace convtgen {
@@ -10,5 +13,9 @@ namespace convtgen {
 
 /// The numbers of a launch of that plan.
 [[nodiscard]] Grid roll_gemm_grid(const Problem& problem, const Plan& plan);
+
+/// About the seconds of a call of that plan at these sizes; nothing where there are no outputs.
+[[nodiscard]] std::optional<double> roll_gemm_seconds(const Problem& problem, const Plan& plan,
+                                                      const InputSizes& sizes);
 
 }  // namespace convtgen

@@ -96,11 +96,26 @@ bool applies(const Problem& problem) {
           layer.compute == Compute::kBf16);
 }
 
-std::int64_t integer(const Plan& plan, std::string_view name) {
-  return std::get<std::int64_t>(plan.parameters.find(name)->second);
-}
-bool flag(const Plan& plan, std::string_view name) {
-  return std::get<bool>(plan.parameters.find(name)->second);
+/// The inverse of parameters_of().
+Block block_of(const Plan& plan) {
+  return {.tile_n = integer_of(plan, "tile_n"),
+          .tile_h = integer_of(plan, "tile_h"),
+          .tile_w = integer_of(plan, "tile_w"),
+          .run = integer_of(plan, "run"),
+          .columns = integer_of(plan, "columns"),
+          .channel_run = integer_of(plan, "channel_run"),
+          .store = integer_of(plan, "store"),
+          .phase_rows = integer_of(plan, "phase_rows"),
+          .chunk = integer_of(plan, "chunk"),
+          .stages = integer_of(plan, "stages"),
+          .copy_bytes = integer_of(plan, "copy_bytes"),
+          .bulk = flag_of(plan, "bulk"),
+          .resident = flag_of(plan, "resident"),
+          .ahead = flag_of(plan, "ahead"),
+          .exchange = flag_of(plan, "exchange"),
+          .in_turn = flag_of(plan, "in_turn"),
+          .add_rows = integer_of(plan, "add_rows"),
+          .cluster = integer_of(plan, "cluster")};
 }
 
 }  // namespace
@@ -124,23 +139,24 @@ std::vector<Plan> plans_shift_gemm(const Problem& problem) {
   return plans;
 }
 
+double shift_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
+  return predicted_seconds(shift_gemm::facts_of(problem, sizes), block_of(plan));
+}
+
 Grid shift_gemm_grid(const Problem& problem, const Plan& plan) {
   const Layer& layer = problem.layer;
-  const std::int64_t columns = layer.groups * ceil_div(layer.out_channels / layer.groups, integer(plan, "columns")) *
-                               (layer.stride.h / integer(plan, "phase_rows"));
-  const std::int64_t cluster = integer(plan, "cluster");
+  const std::int64_t columns = layer.groups * ceil_div(layer.out_channels / layer.groups, integer_of(plan, "columns")) *
+                               (layer.stride.h / integer_of(plan, "phase_rows"));
+  const std::int64_t cluster = integer_of(plan, "cluster");
   // Of an image that is one row of positions, a tile has several rows, or about a part of one.
-  const bool flat = shift_gemm::is_flat(shift_gemm::facts_of(problem), {.tile_h = integer(plan, "tile_h"),
-                                                                        .run = integer(plan, "run"),
-                                                                        .bulk = flag(plan, "bulk"),
-                                                                        .exchange = flag(plan, "exchange")});
+  const bool flat = shift_gemm::is_flat(shift_gemm::facts_of(problem), block_of(plan));
   const std::int64_t rows =
-      flat ? std::max<std::int64_t>(1, integer(plan, "tile_w") / *layer.width) : integer(plan, "tile_h");
+      flat ? std::max<std::int64_t>(1, integer_of(plan, "tile_w") / *layer.width) : integer_of(plan, "tile_h");
   return {.stride_h = layer.stride.h,
           .stride_w = layer.stride.w,
           .tile_rows = layer.stride.h * rows,
-          .tile_columns = layer.stride.w * integer(plan, "tile_w"),
-          .tile_images = integer(plan, "tile_n"),
+          .tile_columns = layer.stride.w * integer_of(plan, "tile_w"),
+          .tile_images = integer_of(plan, "tile_n"),
           .blocks_per_tile = columns * cluster,
           .most_tiles = cluster > 1 ? 0 : std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};
 }

@@ -1,6 +1,7 @@
 // Plans for the template `shift_gemm` (templates/shift_gemm.cu): what a block of tensor-core products makes.
 #pragma once
 
+#include "generator/layer/shape.h"
 #include "generator/planner/plan.h"
 
 namespace convtgen {
@@ -10,5 +11,8 @@ namespace convtgen {
 
 /// The numbers of a launch of that plan.
 [[nodiscard]] Grid shift_gemm_grid(const Problem& problem, const Plan& plan);
+
+/// About the seconds of a call of that plan at these sizes.
+[[nodiscard]] double shift_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes);
 
 }  // namespace convtgen

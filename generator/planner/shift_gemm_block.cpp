@@ -26,9 +26,7 @@ constexpr std::int64_t kMostSplitChunk = 128;  // input channels of a stage of f
 constexpr std::int64_t kMostCluster = 8;
 constexpr std::int64_t kLeastPieceBytes = 128;  // of a bulk copy of pixels
 constexpr std::int64_t kMostLongProducts = 48;  // of a warpgroup in chunks of eight depths, which are written out
-constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the weights of a block
-constexpr std::int64_t kPackThreads = 256;                        // of a block that packs weights
-constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
+constexpr std::int64_t kPackThreads = 256;      // of a block that packs weights
 
 /// Sums of a thread.
 std::int64_t sums(const Facts& f, const Block& b) {
@@ -186,8 +184,7 @@ std::optional<Block> completed(const Facts& f, Block b) {
     return std::nullopt;
   }
   const bool is_long = !f.split && b.chunk == 8 * f.depth && products > kMostLongProducts;
-  if (products > kMostProducts || is_long || !choose_ahead(f, b) || packed_bytes(f, b) > kMostPackedBytes ||
-      packed_bytes(f, b) / column_tiles(f, b) > kMostBlockBytes) {
+  if (products > kMostProducts || is_long || !choose_ahead(f, b)) {
     return std::nullopt;
   }
   if (b.cluster > 1 && (f.split || chunks(f, b) % b.cluster != 0 || b.columns % (8 * b.cluster) != 0)) {
@@ -251,6 +248,10 @@ struct Way {
 }  // namespace
 
 Facts facts_of(const Problem& problem) {
+  return facts_of(problem, planned_sizes(problem.layer));
+}
+
+Facts facts_of(const Problem& problem, const InputSizes& sizes) {
   const Layer& layer = problem.layer;
   const std::int64_t bytes = layer.dtype == Dtype::kF32 ? 4 : 2;
   const bool split = layer.compute == Compute::kF32x3;
@@ -259,6 +260,7 @@ Facts facts_of(const Problem& problem) {
   group.in_channels /= layer.groups;
   group.out_channels /= layer.groups;
   return {.layer = std::move(group),
+          .sizes = sizes,
           .groups = layer.groups,
           .target = problem.target,
           .rows = {layer.kernel.h, layer.stride.h, layer.padding.h, layer.dilation.h},
@@ -383,7 +385,7 @@ std::int64_t column_tiles(const Facts& f, const Block& b) {
 }
 
 std::int64_t tiles(const Facts& f, const Block& b) {
-  const Shape shape = shape_of(f.layer, planned_sizes(f.layer)).value_or(Shape{});
+  const Shape shape = shape_of(f.layer, f.sizes).value_or(Shape{});
   const std::int64_t of_image = is_flat(f, b) ? ceil_div(shape.in_height * shape.in_width, b.tile_w)
                                               : ceil_div(shape.out_height, f.layer.stride.h * b.tile_h) *
                                                     ceil_div(shape.out_width, f.layer.stride.w * b.tile_w);

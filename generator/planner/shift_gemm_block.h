@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "generator/layer/phases.h"
+#include "generator/layer/shape.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/plan.h"
 
@@ -23,6 +24,7 @@ struct Block {
 /// What the choice depends on.
 struct Facts {
   Layer layer;          // one group of it, as if it were all
+  InputSizes sizes;     // that times are predicted for
   std::int64_t groups;  // that there are
   const Target& target;
   Axis rows, columns;
@@ -33,7 +35,8 @@ struct Facts {
   bool split;          // f32x3
   std::int64_t parts;  // operands that an element makes, and sets of sums: 2 of f32x3, else 1
 };
-/// Refers to the problem's target.
+/// Refers to the problem's target. Without sizes: those that a layer is planned for.
+[[nodiscard]] Facts facts_of(const Problem& problem, const InputSizes& sizes);
 [[nodiscard]] Facts facts_of(const Problem& problem);
 
 /// Blocks that fit the chip, one for each way to part the work among threads and blocks.
@@ -101,7 +104,7 @@ struct Staging {
 /// Rows of 16 bytes of them that a thread makes.
 [[nodiscard]] std::int64_t packed_rows(const Facts& facts, const Block& block);
 
-/// A rough time on an H200 at the layer's sizes, or at a middling one where it leaves a size open.
+/// A rough time on an H200 at the sizes.
 [[nodiscard]] double predicted_seconds(const Facts& facts, const Block& block);
 
 }  // namespace convtgen::shift_gemm

@@ -90,7 +90,7 @@ double bank_conflicts(const Facts& f, const Block& b) {
 
 /// The share of the tiles that have rows or columns outside of the image, where rows come by bulk copies.
 double share_with_gaps(const Facts& f, const Block& b) {
-  const Shape shape = shape_of(f.layer, planned_sizes(f.layer)).value_or(Shape{});
+  const Shape shape = shape_of(f.layer, f.sizes).value_or(Shape{});
   const auto within = [](std::int64_t extent, std::int64_t tile, bool has_halo) {
     const double count = number(ceil_div(extent, tile));
     return has_halo ? std::max(0.0, count - 2) / count : extent % tile != 0 ? (count - 1) / count : 1.0;
@@ -216,7 +216,7 @@ double row_waste(const Facts& f, std::int64_t elements, std::int64_t extent) {
 
 double predicted_seconds(const Facts& f, const Block& b) {
   const Layer& layer = f.layer;
-  const Shape shape = shape_of(layer, planned_sizes(layer)).value_or(Shape{});
+  const Shape shape = shape_of(layer, f.sizes).value_or(Shape{});
   const std::int64_t in_row = is_flat(f, b) ? shape.in_height * shape.in_width : shape.in_width;
   const std::int64_t blocks = column_tiles(f, b) * b.cluster;  // of a tile
   const std::int64_t sms = usable(f, b);

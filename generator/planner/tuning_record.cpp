@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -49,6 +51,9 @@ Result<Direction> direction_named(const std::string& name) {
 
 // Throws nlohmann's exceptions where members are missing or of another type.
 Result<TuningRecord> from_json(const Json& json) {
+  if (!json.is_object()) {
+    return fail("it is no JSON object");
+  }
   if (const int format = json.at("versions").at("format").get<int>(); format != kFormat) {
     return fail(fmt::format("a record of format {}; this convtgen reads format {}", format, kFormat));
   }
@@ -88,9 +93,66 @@ template <typename Read>
 auto guarded(const Read& read) -> decltype(read()) {
   try {
     return read();
+  } catch (const Json::parse_error&) {
+    return fail("it is no JSON");
   } catch (const Json::exception& error) {
-    return fail(error.what());
+    const std::string_view what = error.what();  // "[json.exception.out_of_range.403] key 'chip' not found"
+    return fail(std::string(what.substr(what.find("] ") + 2)));
   }
+}
+
+// A place in a text that counts lines as the JSON parser goes over them.
+struct CountingIterator {
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  const char* at;
+  int* line;
+
+  reference operator*() const { return *at; }
+  CountingIterator& operator++() {
+    *line += *at == '\n' ? 1 : 0;
+    ++at;
+    return *this;
+  }
+  bool operator==(const CountingIterator& other) const { return at == other.at; }
+};
+
+struct ElementsOfFile {
+  Json records;            // an array
+  std::vector<int> lines;  // where each begins
+};
+
+Result<ElementsOfFile> elements_of_file(std::string_view text) {
+  ElementsOfFile file;
+  int line = 1;
+  std::string member;
+  const auto note_line = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth == 1 && event == Json::parse_event_t::key) {
+      member = parsed.get<std::string>();
+    }
+    const bool begins = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start ||
+                        event == Json::parse_event_t::value;
+    if (depth == 2 && begins && member == "records") {
+      file.lines.push_back(line);
+    }
+    return true;
+  };
+  const auto whole = guarded([&]() -> Result<Json> {
+    return Json::parse(CountingIterator{text.data(), &line}, CountingIterator{text.data() + text.size(), &line},
+                       note_line);
+  });
+  if (!whole || !whole->is_object() || !whole->contains("records") || !whole->at("records").is_array()) {
+    return fail(
+        fmt::format("line {}: this is no file of tuning records; that is a JSON object {{\"records\": [...]}}, as "
+                    "'convtgen tune --export FILE' writes it",
+                    whole ? 1 : line));
+  }
+  file.records = whole->at("records");
+  return file;
 }
 
 }  // namespace
@@ -143,18 +205,20 @@ std::string print_records(std::span<const TuningRecord> records) {
 }
 
 Result<std::vector<TuningRecord>> parse_records(std::string_view text) {
-  return guarded([&]() -> Result<std::vector<TuningRecord>> {
-    const Json file = Json::parse(text);
-    std::vector<TuningRecord> records;
-    for (const Json& each : file.at("records")) {
-      auto record = guarded([&] { return from_json(each); });
-      if (!record) {
-        return fail(fmt::format("record {}: {}", records.size() + 1, record.error().message));
-      }
-      records.push_back(*std::move(record));
+  const auto file = elements_of_file(text);
+  if (!file) {
+    return std::unexpected(file.error());
+  }
+  std::vector<TuningRecord> records;
+  for (const Json& each : file->records) {
+    auto record = guarded([&] { return from_json(each); });
+    if (!record) {
+      return fail(fmt::format("line {}: record {}: {}", file->lines[records.size()], records.size() + 1,
+                              record.error().message));
     }
-    return records;
-  });
+    records.push_back(*std::move(record));
+  }
+  return records;
 }
 
 }  // namespace convtgen

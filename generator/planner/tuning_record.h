@@ -51,7 +51,7 @@ struct TuningRecord {
 /// A file of records, each on a line of its own, sorted by chip and layer: the same records give the same bytes in
 /// whichever order they come.
 [[nodiscard]] std::string print_records(std::span<const TuningRecord> records);
-/// Errors: those of parse_record(), with the place of the record in the file.
+/// Errors: those of parse_record() and a text that is no such file, each with its line: "line 3: ...".
 [[nodiscard]] Result<std::vector<TuningRecord>> parse_records(std::string_view text);
 
 }  // namespace convtgen

@@ -1,10 +1,13 @@
 // What a template program says at namespace scope, with a plan's parameters in place: values, types, functions.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "generator/planner/plan.h"
@@ -35,6 +38,11 @@ class Globals {
   [[nodiscard]] const PrintedPrimitive* printed(std::string_view name) const;
   [[nodiscard]] bool is_enumeration(std::string_view name) const;
 
+  /// Results of static calls (static_evaluator.cpp). A constexpr function depends on its arguments and on constants
+  /// alone, so each is evaluated once for the same arguments: functions that count by calling others stay cheap.
+  using CallKey = std::pair<const Function*, std::vector<std::tuple<Scalar, std::uint64_t, std::uint64_t>>>;
+  [[nodiscard]] std::map<CallKey, Value>& call_results() const { return call_results_; }
+
  private:
   Result<void> set_parameters(const Parameters& parameters);
   Result<void> set_parameter(const ParameterDeclaration& declaration, const ParameterValue& value);
@@ -50,6 +58,7 @@ class Globals {
   std::map<std::string, const Primitive*, std::less<>> primitives_;
   std::map<std::string, const PrintedPrimitive*, std::less<>> printed_;
   std::map<std::string, bool, std::less<>> enumerations_;
+  mutable std::map<CallKey, Value> call_results_;
 };
 
 /// "direct.cu:12: message".

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "generator/planner/plan.h"
@@ -33,6 +34,9 @@ struct PackingKernel {
 
 /// Bytes that a workspace's address is a multiple of.
 inline constexpr std::int64_t kWorkspaceAlignment = 128;
+
+/// The text's namespace is the kernel's symbol and this. Its kernels are made global names.
+inline constexpr std::string_view kNamespaceSuffix = "_source";
 
 struct KernelSource {
   std::string text;                         // the whole .cu, the same bytes in every use

@@ -202,7 +202,8 @@ std::vector<PrimitiveNeed> make_table() {
       {"cluster_rank", "cluster_size", "cluster_arrive", "cluster_arrive_relaxed", "cluster_wait", "cluster_pointer",
        "cluster_load_4", "cluster_load_16", "cluster_store_4", "cluster_store_16"});
   add("grid", Chip::kSm90, {"grid_dependents_launch", "grid_dependency_wait"});
-  add("warpgroup", Chip::kAny, {"wgmma_pin", "wgmma_pin_operand", "wgmma_descriptor", "wgmma_descriptor_move"});
+  add("warpgroup", Chip::kAny,
+      {"wgmma_pin", "wgmma_pin_operand", "wgmma_keep_operand", "wgmma_descriptor", "wgmma_descriptor_move"});
   add("warpgroup", Chip::kSm90a, {"wgmma_fence", "wgmma_commit", "wgmma_wait"});
   return table;
 }
@@ -335,6 +336,11 @@ Result<void> check_primitive(std::string_view name, std::string_view architectur
   }
   return fail(fmt::format("{} has no '{}'; {} {}", architecture, name, fmt::join(able, ", "),
                           able.size() == 1 ? "has" : "have"));
+}
+
+bool is_only_of_sm_90a(std::string_view name) {
+  const Result<Chip> chip = chip_of(name);
+  return chip && *chip == Chip::kSm90a;
 }
 
 }  // namespace convtgen

@@ -76,4 +76,7 @@ struct PrimitiveNeed {
 /// Errors: the architecture lacks it (the message names those that have it); an unknown architecture or primitive.
 [[nodiscard]] Result<void> check_primitive(std::string_view name, std::string_view architecture);
 
+/// Whether sm_90a alone has a primitive. False for unknown names.
+[[nodiscard]] bool is_only_of_sm_90a(std::string_view name);
+
 }  // namespace convtgen

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "generator/specializer/kernel_source.h"
 #include "generator/specializer/layout.h"
+#include "generator/specializer/primitives.h"
 #include "generator/specializer/residual.h"
 
 namespace convtgen {
@@ -12,6 +14,11 @@ namespace {
 using Kind = Residual::Kind;
 
 constexpr std::size_t kShortColumns = 110;  // of a loop or an `if` that is one line
+
+// nvcc's -arch=sm_90a also makes PTX of compute_90, whose assembler would print an error for each instruction.
+constexpr std::string_view kOnlyOnSm90a =
+    "#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)\n"
+    "#error \"for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a\"";
 
 /// Head and body of a function on a line, if each is a line and both fit; else nothing.
 std::string joined(const std::vector<std::string>& head, const std::vector<std::string>& body) {
@@ -411,9 +418,17 @@ Text print(const Output& output, const std::string& head) {
   printer.verbatim(head, 0);
   const std::string main_file = output.globals->program().name + ".cu";
   const auto line_of = [&](const Place& place) { return place.file == main_file ? place.line : 0; };
+  // Several sources can stand in one translation unit: each has its own namespace. Its kernels are global names.
+  const std::string name_space = output.versions.back().name + std::string(kNamespaceSuffix);
+  printer.line("", 0);
+  printer.line(fmt::format("namespace {} {{", name_space), 0);
   if (!output.primitives.empty()) {
-    printer.line("", 0);
-    printer.line("#ifndef CONVTGEN_HOST_DEVICE", 0);
+    if (std::ranges::any_of(output.primitives, is_only_of_sm_90a, &Primitive::name)) {
+      printer.verbatim(kOnlyOnSm90a, 0);
+      printer.line("#elif !defined(CONVTGEN_HOST_DEVICE)", 0);
+    } else {
+      printer.line("#ifndef CONVTGEN_HOST_DEVICE", 0);
+    }
     for (const Primitive& primitive : output.primitives) {
       printer.verbatim(shortened(primitive.text), 0);
     }
@@ -464,6 +479,13 @@ Text print(const Output& output, const std::string& head) {
     types_before(version.order);
     separate(version.function->kind == Function::Kind::kKernel ? "" : version.function->place.file);
     printer.function(version, line_of(version.function->place));
+  }
+  printer.line("", 0);
+  printer.line(fmt::format("}}  // namespace {}", name_space), 0);
+  for (const Version& version : output.versions) {
+    if (version.function->kind == Function::Kind::kKernel) {
+      printer.line(fmt::format("using {}::{};", name_space, version.name), 0);
+    }
   }
   return printer.take();
 }

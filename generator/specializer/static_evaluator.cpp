@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <utility>
 
 #include "generator/specializer/fold.h"
@@ -11,6 +12,14 @@ namespace {
 
 constexpr int kMaxSteps = 1000000;  // statements and calls of one evaluation
 constexpr int kMaxDepth = 256;
+
+Globals::CallKey key_of(const Function& function, const std::vector<Value>& arguments) {
+  Globals::CallKey key{&function, {}};
+  for (const Value& value : arguments) {
+    key.second.emplace_back(value.type, value.bits, std::bit_cast<std::uint64_t>(value.real));
+  }
+  return key;
+}
 
 /// Runs constexpr code. The first error stays; after it everything is zero and nothing runs on.
 class Machine {
@@ -60,6 +69,10 @@ class Machine {
     if (function.kind != Function::Kind::kConstexpr || function.arguments.size() != arguments.size()) {
       return report(fmt::format("{} with {} arguments is no static call", function.name, arguments.size()));
     }
+    const Globals::CallKey key = key_of(function, arguments);
+    if (const auto known = globals_.call_results().find(key); known != globals_.call_results().end()) {
+      return known->second;
+    }
     if (++depth_ > kMaxDepth) {
       return report(fmt::format("{} calls itself more than {} deep", function.name, kMaxDepth));
     }
@@ -80,7 +93,11 @@ class Machine {
     if (!frame.result) {
       return report(fmt::format("{} ends without a value", function.name));
     }
-    return converted(*frame.result, function.type);
+    const Value result = converted(*frame.result, function.type);
+    if (!error) {
+      globals_.call_results().emplace(key, result);
+    }
+    return result;
   }
 
   Value report(std::string_view message) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -38,16 +39,52 @@ convtgen_status guarded(Work&& work) noexcept {
 }
 
 /// Errors: `handle` is null, of another kind, or destroyed; `name` is the argument's.
-[[nodiscard]] inline Outcome<void> check_handle(const void* handle, HandleKind kind, const char* name) {
+template <typename Handle>
+[[nodiscard]] Outcome<void> check_handle(const Handle* handle, const char* name) {
   if (handle == nullptr) {
     return fail_with(Status::kInvalidArgument, fmt::format("{} is null", name));
   }
-  if (!Handle::is(handle, kind)) {
-    return fail_with(Status::kInvalidArgument,
-                     fmt::format("{} ({}) is no {}, or one that was destroyed", name, handle, name));
+  if (find(handle) == nullptr) {
+    return fail_with(Status::kInvalidArgument, fmt::format("{} ({}) is no {}, or one that was destroyed", name,
+                                                           static_cast<const void*>(handle), name));
   }
   return {};
 }
+
+/// What a callback of the caller throws, which must not pass through this library: kept, and returned as a failure
+/// when the call is over. Thread-safe.
+class CallbackGuard {
+ public:
+  /// What `callback` returns; `otherwise` where it throws.
+  template <typename Callback, typename Value>
+  Value call(Callback&& callback, Value otherwise) noexcept {
+    try {
+      return std::forward<Callback>(callback)();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      thrown_ = thrown_ ? thrown_ : std::current_exception();
+      return otherwise;
+    }
+  }
+  /// Errors: kCancelled with the words of what `name` threw first.
+  [[nodiscard]] Outcome<void> result(const char* name) const {
+    if (!thrown_) {
+      return {};
+    }
+    std::string words = "what is no std::exception";
+    try {
+      std::rethrow_exception(thrown_);
+    } catch (const std::exception& error) {
+      words = error.what();
+    } catch (...) {
+    }
+    return fail_with(Status::kCancelled, fmt::format("{} threw: {}", name, words));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr thrown_;
+};
 
 /// Errors: `pointer` is null; `name` is the argument's.
 [[nodiscard]] inline Outcome<void> check_not_null(const void* pointer, const char* name) {

@@ -3,56 +3,64 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
+#include "convtgen/convtgen.h"
 #include "runtime/jit/device.h"
 
 namespace convtgen::api {
 
-enum class HandleKind : std::uint64_t {
-  kLayer = 0x636f6e766c617965,
-  kDevice = 0x636f6e7664657669,
-  kKernel = 0x636f6e766b65726e,
+/// The table of a process' handles. A handle is no address: it holds the place of its object in the table, its kind,
+/// and how many objects had the place before. So one that was destroyed, or never was one, is told without a look at
+/// memory that it may not point to, whatever has come in its place.
+namespace table {
+
+/// A handle of `object`, of a kind from 1 to 3. Throws std::bad_alloc.
+[[nodiscard]] void* insert(void* object, unsigned kind);
+/// The object, or null where `handle` is no live one of this kind. No lock and no allocation.
+[[nodiscard]] void* find(const void* handle, unsigned kind) noexcept;
+/// The object, whose handle is none from now on; null as find().
+[[nodiscard]] void* take(const void* handle, unsigned kind) noexcept;
+
+}  // namespace table
+
+/// What a handle stands for.
+template <typename Handle>
+struct Held;
+template <>
+struct Held<convtgen_layer> {
+  static constexpr unsigned kKind = 1;
+  using Object = jit::LayerKey;
 };
-inline constexpr std::uint64_t kDestroyed = 0xdeaddeaddeaddead;
-
-/// What every handle begins with. In debug builds the live ones are kept in a list, so that a destroyed handle is told
-/// without looking at memory that is gone.
-class Handle {
- public:
-  explicit Handle(HandleKind kind);
-  ~Handle();
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-
-  /// Whether `handle` is a live one of this kind. Not null.
-  [[nodiscard]] static bool is(const void* handle, HandleKind kind) {
-#ifndef NDEBUG
-    if (!is_live(handle)) {
-      return false;
-    }
-#endif
-    return reinterpret_cast<std::uintptr_t>(handle) % alignof(Handle) == 0 &&
-           static_cast<const Handle*>(handle)->magic_ == static_cast<std::uint64_t>(kind);
-  }
-
- private:
-  [[nodiscard]] static bool is_live(const void* handle);
-  volatile std::uint64_t magic_;  // volatile: the last write to it would be left out otherwise
+template <>
+struct Held<convtgen_device> {
+  static constexpr unsigned kKind = 2;
+  using Object = std::shared_ptr<jit::JitDevice>;
 };
+template <>
+struct Held<convtgen_kernel> {
+  static constexpr unsigned kKind = 3;
+  using Object = jit::KernelPointer;
+};
+
+template <typename Handle>
+[[nodiscard]] Handle* make_handle(typename Held<Handle>::Object object) {
+  auto own = std::make_unique<typename Held<Handle>::Object>(std::move(object));
+  void* handle = table::insert(own.get(), Held<Handle>::kKind);
+  (void)own.release();
+  return static_cast<Handle*>(handle);
+}
+
+/// Null where `handle` is null, of another kind, or destroyed.
+template <typename Handle>
+[[nodiscard]] typename Held<Handle>::Object* find(const Handle* handle) noexcept {
+  return static_cast<typename Held<Handle>::Object*>(table::find(handle, Held<Handle>::kKind));
+}
+
+/// Nothing is done where find() gives null.
+template <typename Handle>
+void destroy(const Handle* handle) noexcept {
+  delete static_cast<typename Held<Handle>::Object*>(table::take(handle, Held<Handle>::kKind));
+}
 
 }  // namespace convtgen::api
-
-struct convtgen_layer {
-  convtgen::api::Handle handle{convtgen::api::HandleKind::kLayer};
-  convtgen::jit::LayerKey key;
-};
-
-struct convtgen_device {
-  convtgen::api::Handle handle{convtgen::api::HandleKind::kDevice};
-  std::shared_ptr<convtgen::jit::JitDevice> device;
-};
-
-struct convtgen_kernel {
-  convtgen::api::Handle handle{convtgen::api::HandleKind::kKernel};
-  convtgen::jit::KernelPointer kernel;
-};

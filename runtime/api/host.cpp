@@ -31,6 +31,12 @@ HostKernels& host_kernels() {
   return kernels;
 }
 
+// Whether bytes that begin at an address would end beyond the last one.
+bool wraps(std::uint64_t begin, std::size_t bytes) {
+  std::uint64_t end = 0;
+  return __builtin_add_overflow(begin, bytes, &end);
+}
+
 Outcome<void> check(const convtgen_host_launch_fields* launch) {
   if (auto checked = check_not_null(launch, "launch"); !checked) {
     return checked;
@@ -45,6 +51,11 @@ Outcome<void> check(const convtgen_host_launch_fields* launch) {
       !checked) {
     return checked;
   }
+  if (wraps(reinterpret_cast<std::uint64_t>(launch->library), launch->library_bytes)) {
+    return fail_with(Status::kInvalidArgument, fmt::format("launch->library_bytes is {}: more than there are addresses "
+                                                           "behind launch->library",
+                                                           launch->library_bytes));
+  }
   for (std::size_t i = 0; i < launch->argument_count; ++i) {
     const convtgen_host_argument& argument = launch->arguments[i];
     if (argument.kind < CONVTGEN_HOST_INTEGER || argument.kind > CONVTGEN_HOST_WRITTEN) {
@@ -54,6 +65,11 @@ Outcome<void> check(const convtgen_host_launch_fields* launch) {
     }
     if (argument.kind != CONVTGEN_HOST_INTEGER && argument.value == 0 && argument.bytes > 0) {
       return fail_with(Status::kInvalidArgument, fmt::format("launch->arguments[{}].value is null", i));
+    }
+    if (argument.kind != CONVTGEN_HOST_INTEGER && wraps(argument.value, argument.bytes)) {
+      return fail_with(Status::kInvalidArgument,
+                       fmt::format("launch->arguments[{}].bytes is {}: more than there are addresses behind its value",
+                                   i, argument.bytes));
     }
   }
   return {};

@@ -12,12 +12,9 @@ namespace {
 
 static_assert(CONVTGEN_WORKSPACE_ALIGNMENT == kWorkspaceAlignment);
 
-convtgen_kernel* make_handle(jit::KernelPointer kernel) {
-  return new convtgen_kernel{.handle = Handle(HandleKind::kKernel), .kernel = std::move(kernel)};
-}
-
 const jit::KernelFacts* facts_of(const convtgen_kernel* kernel) {
-  return kernel != nullptr && Handle::is(kernel, HandleKind::kKernel) ? &kernel->kernel->facts() : nullptr;
+  const jit::KernelPointer* own = find(kernel);
+  return own != nullptr ? &(*own)->facts() : nullptr;
 }
 
 }  // namespace
@@ -34,38 +31,37 @@ convtgen_status convtgen_device_open(const char* which, convtgen_device** device
     if (!opened) {
       return std::unexpected(std::move(opened.error()));
     }
-    *device = new convtgen_device{.handle = Handle(HandleKind::kDevice), .device = *std::move(opened)};
+    *device = make_handle<convtgen_device>(*std::move(opened));
     return {};
   });
 }
 
 const char* convtgen_device_name(const convtgen_device* device) {
-  return device != nullptr && Handle::is(device, HandleKind::kDevice) ? device->device->name().c_str() : "";
+  const auto* own = find(device);
+  return own != nullptr ? (*own)->name().c_str() : "";
 }
 
 int convtgen_device_is_host(const convtgen_device* device) {
-  return device != nullptr && Handle::is(device, HandleKind::kDevice) && device->device->is_host() ? 1 : 0;
+  const auto* own = find(device);
+  return own != nullptr && (*own)->is_host() ? 1 : 0;
 }
 
 void convtgen_device_close(convtgen_device* device) {
-  if (device != nullptr && Handle::is(device, HandleKind::kDevice)) {
-    delete device;
-  }
+  destroy(device);
 }
 
 convtgen_status convtgen_prepare(convtgen_device* device, const convtgen_layer* layer, convtgen_kernel** kernel) {
   return guarded([&]() -> Outcome<void> {
     if (auto checked =
-            first_failure(clear_output(kernel, "kernel"), check_handle(device, HandleKind::kDevice, "device"),
-                          check_handle(layer, HandleKind::kLayer, "layer"));
+            first_failure(clear_output(kernel, "kernel"), check_handle(device, "device"), check_handle(layer, "layer"));
         !checked) {
       return checked;
     }
-    auto prepared = device->device->prepare(layer->key);
+    auto prepared = (*find(device))->prepare(*find(layer));
     if (!prepared) {
       return std::unexpected(std::move(prepared.error()));
     }
-    *kernel = make_handle(*std::move(prepared));
+    *kernel = make_handle<convtgen_kernel>(*std::move(prepared));
     return {};
   });
 }
@@ -73,7 +69,7 @@ convtgen_status convtgen_prepare(convtgen_device* device, const convtgen_layer* 
 convtgen_status convtgen_prepare_all(convtgen_device* device, const convtgen_layer* const* layers, size_t count,
                                      int threads, convtgen_progress progress, void* user, convtgen_kernel** kernels) {
   return guarded([&]() -> Outcome<void> {
-    if (auto checked = check_handle(device, HandleKind::kDevice, "device"); !checked) {
+    if (auto checked = check_handle(device, "device"); !checked) {
       return checked;
     }
     if (count == 0) {
@@ -91,29 +87,30 @@ convtgen_status convtgen_prepare_all(convtgen_device* device, const convtgen_lay
     std::vector<const jit::LayerKey*> keys;
     keys.reserve(count);
     for (size_t i = 0; i < count; ++i) {
-      if (auto checked = check_handle(layers[i], HandleKind::kLayer, "layer"); !checked) {
+      if (auto checked = check_handle(layers[i], "layer"); !checked) {
         checked.error().message = fmt::format("layers[{}]: {}", i, checked.error().message);
         return checked;
       }
-      keys.push_back(&layers[i]->key);
+      keys.push_back(find(layers[i]));
     }
     std::stop_source stop;
+    CallbackGuard guard;
     jit::PrepareAllOptions options{.threads = threads, .progress = {}, .stop = stop.get_token()};
     if (progress != nullptr) {
       options.progress = [&](std::size_t index, std::size_t done, const jit::Failure* failure) {
         const auto status = failure != nullptr ? static_cast<convtgen_status>(failure->status) : CONVTGEN_OK;
-        if (progress(user, index, done, count, status) != 0) {
+        if (guard.call([&] { return progress(user, index, done, count, status); }, 1) != 0) {
           stop.request_stop();
         }
       };
     }
-    auto prepared = device->device->prepare_all(keys, options);
-    Outcome<void> result;
+    auto prepared = (*find(device))->prepare_all(keys, options);
+    Outcome<void> result = guard.result("progress");
     for (size_t i = 0; i < count; ++i) {
       if (!prepared[i] && result) {
         result = std::unexpected(std::move(prepared[i].error()));
       } else if (prepared[i] && kernels != nullptr) {
-        kernels[i] = make_handle(*std::move(prepared[i]));
+        kernels[i] = make_handle<convtgen_kernel>(*std::move(prepared[i]));
       }
     }
     return result;
@@ -123,11 +120,12 @@ convtgen_status convtgen_prepare_all(convtgen_device* device, const convtgen_lay
 convtgen_status convtgen_launch(convtgen_kernel* kernel, const void* x, const void* weight, const void* bias, void* y,
                                 void* workspace, int64_t batch, int64_t height, int64_t width, void* stream) {
   return guarded([&]() -> Outcome<void> {
-    if (auto checked = check_handle(kernel, HandleKind::kKernel, "kernel"); !checked) [[unlikely]] {
-      return checked;
+    const jit::KernelPointer* own = find(kernel);
+    if (own == nullptr) [[unlikely]] {
+      return check_handle(kernel, "kernel");
     }
-    return kernel->kernel->launch({x, weight, bias, y, workspace},
-                                  sizes_given(kernel->kernel->facts().form.layer(), batch, height, width), stream);
+    return (*own)->launch({x, weight, bias, y, workspace},
+                          sizes_given((*own)->facts().form.layer(), batch, height, width), stream);
   });
 }
 
@@ -135,24 +133,22 @@ convtgen_status convtgen_run(convtgen_device* device, const convtgen_layer* laye
                              const void* bias, void* y, void* workspace, int64_t batch, int64_t height, int64_t width,
                              void* stream) {
   return guarded([&]() -> Outcome<void> {
-    if (auto checked = first_failure(check_handle(device, HandleKind::kDevice, "device"),
-                                     check_handle(layer, HandleKind::kLayer, "layer"));
-        !checked) {
+    if (auto checked = first_failure(check_handle(device, "device"), check_handle(layer, "layer")); !checked) {
       return checked;
     }
-    return device->device->run(layer->key, {x, weight, bias, y, workspace},
-                               sizes_given(layer->key.layer(), batch, height, width), stream);
+    const jit::LayerKey& own = *find(layer);
+    return (*find(device))
+        ->run(own, {x, weight, bias, y, workspace}, sizes_given(own.layer(), batch, height, width), stream);
   });
 }
 
 convtgen_status convtgen_kernel_workspace(const convtgen_kernel* kernel, int64_t batch, int64_t height, int64_t width,
                                           size_t* bytes) {
   return guarded([&]() -> Outcome<void> {
-    if (auto checked = first_failure(clear_output(bytes, "bytes"), check_handle(kernel, HandleKind::kKernel, "kernel"));
-        !checked) {
+    if (auto checked = first_failure(clear_output(bytes, "bytes"), check_handle(kernel, "kernel")); !checked) {
       return checked;
     }
-    const jit::CallForm& form = kernel->kernel->facts().form;
+    const jit::CallForm& form = (*find(kernel))->facts().form;
     if (auto shape = form.shape(sizes_given(form.layer(), batch, height, width)); !shape) {
       return std::unexpected(std::move(shape.error()));
     }
@@ -187,9 +183,7 @@ const char* convtgen_kernel_architecture(const convtgen_kernel* kernel) {
 }
 
 void convtgen_kernel_destroy(convtgen_kernel* kernel) {
-  if (kernel != nullptr && Handle::is(kernel, HandleKind::kKernel)) {
-    delete kernel;
-  }
+  destroy(kernel);
 }
 
 }  // extern "C"

@@ -13,11 +13,6 @@
 namespace convtgen::api {
 namespace {
 
-Outcome<void> make_handle(Layer layer, convtgen_layer** handle) {
-  *handle = new convtgen_layer{.handle = Handle(HandleKind::kLayer), .key = jit::LayerKey(std::move(layer))};
-  return {};
-}
-
 std::unexpected<jit::Failure> wrong_layer(std::string message) {
   return fail_with(Status::kInvalidLayer, std::move(message));
 }
@@ -190,7 +185,8 @@ convtgen_status convtgen_layer_create(const convtgen_layer_fields* fields, convt
     if (!made) {
       return std::unexpected(std::move(made.error()));
     }
-    return make_handle(*std::move(made), layer);
+    *layer = make_handle<convtgen_layer>(jit::LayerKey(*std::move(made)));
+    return {};
   });
 }
 
@@ -203,19 +199,20 @@ convtgen_status convtgen_layer_parse(const char* text, const char* name, convtge
     if (!made) {
       return std::unexpected(std::move(made.error()));
     }
-    return make_handle(*std::move(made), layer);
+    *layer = make_handle<convtgen_layer>(jit::LayerKey(*std::move(made)));
+    return {};
   });
 }
 
 const char* convtgen_layer_text(const convtgen_layer* layer) {
-  return layer != nullptr && Handle::is(layer, HandleKind::kLayer) ? layer->key.text().c_str() : "";
+  const jit::LayerKey* own = find(layer);
+  return own != nullptr ? own->text().c_str() : "";
 }
 
 convtgen_status convtgen_layer_shape(const convtgen_layer* layer, int64_t batch, int64_t height, int64_t width,
                                      convtgen_shape* shape) {
   return guarded([&]() -> Outcome<void> {
-    if (auto checked = first_failure(check_handle(layer, HandleKind::kLayer, "layer"), check_not_null(shape, "shape"));
-        !checked) {
+    if (auto checked = first_failure(check_handle(layer, "layer"), check_not_null(shape, "shape")); !checked) {
       return checked;
     }
     if (shape->struct_size != sizeof(convtgen_shape)) {
@@ -224,7 +221,7 @@ convtgen_status convtgen_layer_shape(const convtgen_layer* layer, int64_t batch,
     }
     *shape = {};
     shape->struct_size = sizeof(convtgen_shape);
-    const Layer& own = layer->key.layer();
+    const Layer& own = find(layer)->layer();
     const auto judged = shape_of(own, sizes_given(own, batch, height, width));
     if (!judged) {
       return fail_with(Status::kInvalidArgument, judged.error());
@@ -246,9 +243,7 @@ convtgen_status convtgen_layer_shape(const convtgen_layer* layer, int64_t batch,
 }
 
 void convtgen_layer_destroy(convtgen_layer* layer) {
-  if (layer != nullptr && Handle::is(layer, HandleKind::kLayer)) {
-    delete layer;
-  }
+  destroy(layer);
 }
 
 }  // extern "C"

@@ -47,7 +47,11 @@ convtgen_status convtgen_set_log(convtgen_log_callback callback, void* user, int
     jit::LogSink sink;
     if (callback != nullptr) {
       sink = [callback, user](jit::LogLevel message_level, std::string_view message) {
-        callback(user, static_cast<convtgen_log_level>(message_level), std::string(message).c_str());
+        const std::string text(message);
+        try {
+          callback(user, static_cast<convtgen_log_level>(message_level), text.c_str());
+        } catch (...) {  // what a message comes to must not change what the call that sent it does
+        }
       };
     }
     jit::set_log_sink(std::move(sink), static_cast<jit::LogLevel>(level));

@@ -62,24 +62,27 @@ convtgen_status convtgen_tune(convtgen_device* device, const convtgen_layer* lay
     if (milliseconds != nullptr) {
       *milliseconds = 0;
     }
-    if (auto checked = first_failure(check_handle(device, HandleKind::kDevice, "device"),
-                                     check_handle(layer, HandleKind::kLayer, "layer"));
-        !checked) {
+    if (auto checked = first_failure(check_handle(device, "device"), check_handle(layer, "layer")); !checked) {
       return checked;
     }
     std::stop_source stop;
+    CallbackGuard guard;
     TuneOptions options{.again = again != 0, .stop = stop.get_token()};
     if (progress != nullptr) {
       options.progress = [&](const TuneStep& step) {
         const std::string doing =
             fmt::format("candidate {} of {}: {}", step.candidate + 1, step.candidates, step.plan.summary);
-        if (step.kind == TuneStep::Kind::kMeasure && progress(user, doing.c_str(), step.fraction) != 0) {
+        if (step.kind == TuneStep::Kind::kMeasure &&
+            guard.call([&] { return progress(user, doing.c_str(), step.fraction); }, 1) != 0) {
           stop.request_stop();
         }
       };
     }
-    const Layer& own = layer->key.layer();
-    auto tuned = tune_on(*device->device, own, sizes_given(own, batch, height, width), options);
+    const Layer& own = find(layer)->layer();
+    auto tuned = tune_on(**find(device), own, sizes_given(own, batch, height, width), options);
+    if (auto called = guard.result("progress"); !called) {
+      return called;
+    }
     if (!tuned) {
       return std::unexpected(std::move(tuned.error()));
     }

@@ -1,8 +1,8 @@
 #include "runtime/compile/files.h"
 
-#include <algorithm>
 #include <cstdlib>
-#include <system_error>
+
+#include "runtime/store/directory.h"
 
 namespace convtgen {
 
@@ -10,11 +10,9 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    found.push_back(it->path());
+  for (const std::string& name : names_in(folder.string())) {
+    found.push_back(folder / name);
   }
-  std::ranges::sort(found);
   return found;
 }
 

@@ -78,6 +78,14 @@ std::string explained(std::string_view log, const std::string& file, const Kerne
   return text;
 }
 
+// Whether the compiler refused the source, rather than ran out of memory or disk on the way. "Catastrophic" is what its
+// front end calls what the source is not at fault for.
+bool is_verdict(nvrtc::Status status, std::string_view log) {
+  constexpr std::string_view kPassing[] = {"catastrophic error", "out of memory", "No space left"};
+  return status == nvrtc::kErrorCompilation &&
+         std::ranges::none_of(kPassing, [&](std::string_view words) { return log.find(words) != log.npos; });
+}
+
 // Destroys the program when the call is over.
 class ProgramGuard {
  public:
@@ -146,8 +154,8 @@ Result<Nvrtc> find_and_open() {
 
 }  // namespace
 
-Result<Binary> compile_with_nvrtc(const Nvrtc& nvrtc, const KernelSource& source, const std::string& architecture,
-                                  BinaryKind kind) {
+Compiled<Binary> compile_with_nvrtc(const Nvrtc& nvrtc, const KernelSource& source, const std::string& architecture,
+                                    BinaryKind kind) {
   if (kind == BinaryKind::kHostLibrary) {
     return fail("NVRTC makes cubin or ptx, not host libraries");
   }
@@ -183,9 +191,10 @@ Result<Binary> compile_with_nvrtc(const Nvrtc& nvrtc, const KernelSource& source
     const char* hint = status == nvrtc::kErrorBuiltinOperationFailure
                            ? "; libnvrtc-builtins, which belongs beside libnvrtc, may be missing"
                            : "";
-    return fail(fmt::format("NVRTC {}.{} could not compile {} for {} ({}{}):\n{}", nvrtc.major, nvrtc.minor,
-                            source.symbol, architecture, api.get_error_string(status), hint,
-                            explained(*log, file, source)));
+    return std::unexpected(CompileError(
+        {fmt::format("NVRTC {}.{} could not compile {} for {} ({}{}):\n{}", nvrtc.major, nvrtc.minor, source.symbol,
+                     architecture, api.get_error_string(status), hint, explained(*log, file, source))},
+        is_verdict(status, *log)));
   }
   Result<std::string> bytes = cubin ? fetch(api, program, api.get_cubin_size, api.get_cubin)
                                     : fetch(api, program, api.get_ptx_size, api.get_ptx);
@@ -202,7 +211,7 @@ Result<Binary> compile_with_nvrtc(const Nvrtc& nvrtc, const KernelSource& source
                 .packing = source.packing};
 }
 
-Result<Binary> compile_with_nvrtc(const KernelSource& source, const std::string& architecture, BinaryKind kind) {
+Compiled<Binary> compile_with_nvrtc(const KernelSource& source, const std::string& architecture, BinaryKind kind) {
   static std::mutex mutex;
   static std::optional<Nvrtc> found;
   {

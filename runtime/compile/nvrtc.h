@@ -19,14 +19,15 @@ inline constexpr std::array<const char*, 1> kNvrtcOptions = {"--std=c++17"};
 /// Compiles for an exact architecture ("sm_90a"; PTX is made for its virtual one, "compute_90a"). `kind` is kCubin or
 /// kPtx. The bytes depend on source, architecture, kind and NVRTC's version alone.
 /// Errors: an architecture that this NVRTC doesn't know (names those it does); a source that does not compile, with
-/// NVRTC's log, each line at fault and the template line it came from.
-[[nodiscard]] Result<Binary> compile_with_nvrtc(const Nvrtc& nvrtc, const KernelSource& source,
-                                                const std::string& architecture, BinaryKind kind);
+/// NVRTC's log, each line at fault and the template line it came from. Lasting is what NVRTC says of the source, not a
+/// lack of memory.
+[[nodiscard]] Compiled<Binary> compile_with_nvrtc(const Nvrtc& nvrtc, const KernelSource& source,
+                                                  const std::string& architecture, BinaryKind kind);
 
 /// The same with the NVRTC of this machine, which is looked for once; a search that found none is done again.
 /// Errors: also that there is no NVRTC, with the places looked at.
-[[nodiscard]] Result<Binary> compile_with_nvrtc(const KernelSource& source, const std::string& architecture,
-                                                BinaryKind kind);
+[[nodiscard]] Compiled<Binary> compile_with_nvrtc(const KernelSource& source, const std::string& architecture,
+                                                  BinaryKind kind);
 
 /// What one thread or block of a kernel takes, as ptxas counts it.
 struct ResourceUsage {

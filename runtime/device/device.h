@@ -68,7 +68,7 @@ class Device {
   /// Whether there is what compile() needs. Errors: no NVRTC, or no C++ compiler for the host device; what was tried.
   [[nodiscard]] virtual Result<void> find_compiler() = 0;
   /// Turns source into what load() takes. `architecture` is exact ("sm_90a"); the host device ignores it.
-  [[nodiscard]] virtual Result<Binary> compile(const KernelSource& source, const std::string& architecture) = 0;
+  [[nodiscard]] virtual Compiled<Binary> compile(const KernelSource& source, const std::string& architecture) = 0;
   /// For the kernel that the binary's symbol names.
   [[nodiscard]] virtual Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary) = 0;
 

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <ranges>
 
 #include "generator/language/language.h"
 #include "runtime/compile/identity.h"
+#include "runtime/compile/slow_compile.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/jit/choose.h"
 #include "runtime/jit/clock.h"
@@ -62,19 +64,40 @@ Outcome<MadeKernel> specialized(Problem problem, Plan plan) {
   return made;
 }
 
-Outcome<MadeKernel> specialized(const Layer& layer, Direction direction, const Target& target,
-                                std::string_view record) {
+/// A kernel that is generated, of the plan at `place`.
+MadeKernel made_of(const Problem& problem, const Plan& plan, std::size_t place, KernelSource source) {
+  MadeKernel made;
+  made.problem = problem;
+  made.plan = plan;
+  made.place = place;
+  made.source = std::move(source);
+  return made;
+}
+
+/// Of the first plan that can be specialised, from the one at `from` on, or from the last where there are not so many.
+Outcome<MadeKernel> specialized(const Problem& problem, std::string_view record, std::size_t from) {
   const Clock::time_point start = Clock::now();
-  Problem problem{layer, direction, target};
-  auto plan = choose_plan(problem, record);
-  if (!plan) {
-    return std::unexpected(std::move(plan.error()));
+  const auto plans = choose_plans(problem, record);
+  if (!plans) {
+    return std::unexpected(plans.error());
   }
-  auto made = specialized(std::move(problem), *std::move(plan));
+  const std::function<Outcome<MadeKernel>(std::size_t, KernelSource)> make = [&](std::size_t place,
+                                                                                 KernelSource source) {
+    return made_of(problem, (*plans)[place], place, std::move(source));
+  };
+  auto made = first_that_compiles(problem, *plans, make, std::min(from, plans->size() - 1));
   if (made) {
     made->generate_ms = milliseconds_since(start);
   }
   return made;
+}
+
+/// Compiles what nobody has compiled; says before if that will take long.
+Compiled<Binary> compile_source(const Nvrtc& nvrtc, const MadeKernel& made, BinaryKind kind) {
+  if (const auto note = slow_compile_note(made.source)) {
+    log(LogLevel::kWarning, fmt::format("{} [layer: {}]", *note, canonical_form(made.problem.layer)));
+  }
+  return compile_with_nvrtc(nvrtc, made.source, made.problem.target.architecture, kind);
 }
 
 }  // namespace
@@ -87,12 +110,12 @@ Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compi
 Result<Binary> find_or_compile(Store* store, const OpenNvrtc& open, const std::string& compiler, const MadeKernel& made,
                                const CodeTarget& code) {
   const BinaryKind kind = code.is_ptx ? BinaryKind::kPtx : BinaryKind::kCubin;
-  const auto compile = [&]() -> Result<StoredKernel> {
+  const auto compile = [&]() -> Compiled<StoredKernel> {
     const auto nvrtc = open();
     if (!nvrtc) {
       return std::unexpected(nvrtc.error());
     }
-    auto binary = compile_with_nvrtc(**nvrtc, made.source, code.target.architecture, kind);
+    auto binary = compile_source(**nvrtc, made, kind);
     if (!binary) {
       return std::unexpected(binary.error());
     }
@@ -105,7 +128,7 @@ Result<Binary> find_or_compile(Store* store, const OpenNvrtc& open, const std::s
     const auto make = [&]() -> Made {
       auto kernel = compile();
       if (!kernel) {
-        return std::unexpected(MakeFailure(kernel.error()));
+        return std::unexpected(kernel.error());
       }
       return encode_kernel(*kernel);
     };
@@ -184,7 +207,7 @@ Outcome<MadeKernel> Binaries::generate_older(const MadeKernel& made, const Targe
       record = std::move(own);
     }
   }
-  return specialized(problem.layer, problem.direction, target, record);
+  return specialized(problem, record, made.place);
 }
 
 bool Binaries::take(MadeKernel& made, const Key& key, std::string_view bytes) {
@@ -276,14 +299,14 @@ Outcome<MadeKernel> Binaries::compile_as(MadeKernel made, const MadeKernel& olde
   const auto run = [&]() -> Made {
     if (stop.stop_requested()) {
       failure = Failure{Status::kCancelled, "cancelled"};
-      return std::unexpected(MakeFailure(Error{failure->message}, false));
+      return fail(failure->message);
     }
     ran = true;
     count(counters().compiles);
-    auto binary = compile_with_nvrtc(nvrtc, older.source, older.problem.target.architecture, kind);
+    auto binary = compile_source(nvrtc, older, kind);
     if (!binary) {
-      failure = Failure{Status::kCompileFailed, binary.error().message};
-      return std::unexpected(MakeFailure(binary.error()));
+      failure = fail_with(Status::kCompileFailed, binary.error()).error();
+      return std::unexpected(binary.error());
     }
     if (kind == BinaryKind::kPtx) {
       binary->architecture = compute_name(older.problem.target);
@@ -314,7 +337,8 @@ Outcome<MadeKernel> Binaries::compile_as(MadeKernel made, const MadeKernel& olde
 }
 
 Outcome<MadeKernel> Binaries::generate(const Layer& layer, Direction direction, const Target& target) {
-  return specialized(layer, direction, target, record_of({layer, direction, target}));
+  const Problem problem{layer, direction, target};
+  return specialized(problem, record_of(problem), 0);
 }
 
 Outcome<MadeKernel> Binaries::make(const Layer& layer, Direction direction, int capability, std::stop_token stop) {
@@ -322,16 +346,31 @@ Outcome<MadeKernel> Binaries::make(const Layer& layer, Direction direction, int 
   if (!base) {
     return std::unexpected(base.error());
   }
-  auto made = generate(layer, direction, base->target);
-  if (!made) {
-    return made;
+  Clock::time_point start = Clock::now();
+  const Problem problem{layer, direction, base->target};
+  const auto plans = choose_plans(problem, record_of(problem));
+  if (!plans) {
+    return std::unexpected(plans.error());
   }
+  const std::function<Outcome<MadeKernel>(std::size_t, KernelSource)> make = [&](std::size_t place,
+                                                                                 KernelSource source) {
+    MadeKernel made = made_of(problem, (*plans)[place], place, std::move(source));
+    made.generate_ms = milliseconds_since(start);
+    auto whole = find_or_make(std::move(made), capability, base->exact, stop);
+    start = Clock::now();  // of the next plan, where this one is passed over
+    return whole;
+  };
+  return first_that_compiles(problem, *plans, make);
+}
+
+Outcome<MadeKernel> Binaries::find_or_make(MadeKernel kernel, int capability, bool exact, const std::stop_token& stop) {
   const Clock::time_point start = Clock::now();
   const Compiler compiler = this->compiler();
-  bool found = (base->exact && find(*made, BinaryKind::kCubin, compiler)) || find(*made, BinaryKind::kPtx, compiler);
+  Outcome<MadeKernel> made = std::move(kernel);
+  const bool found = (exact && find(*made, BinaryKind::kCubin, compiler)) || find(*made, BinaryKind::kPtx, compiler);
   count(found ? counters().hits : counters().misses);
   if (!found) {
-    made = compile(*std::move(made), capability, base->exact, compiler, stop);
+    made = compile(*std::move(made), capability, exact, compiler, stop);
   }
   if (made) {
     made->compile_ms = milliseconds_since(start);

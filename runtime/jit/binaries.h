@@ -20,6 +20,7 @@ namespace convtgen::jit {
 struct MadeKernel {
   Problem problem;
   Plan plan;
+  std::size_t place = 0;  // of the plan among those of choose_plans(): 0 unless some were passed over
   KernelSource source;
   Binary binary;
   std::string key;           // hexadecimal
@@ -50,7 +51,7 @@ class Binaries {
 
   /// A kernel for a chip of this compute capability (10 * major + minor): a cubin for its architecture, or where this
   /// NVRTC does not know that yet, PTX of the newest older one that it knows, with one note. NVRTC is loaded only where
-  /// something must be compiled.
+  /// something must be compiled. Plans that can't be specialised or compiled are passed over.
   /// Errors: kUnsupported, no plan; kNoCompiler; kCompileFailed with the compiler's log; kCancelled.
   [[nodiscard]] Outcome<MadeKernel> make(const Layer& layer, Direction direction, int capability, std::stop_token stop);
 
@@ -59,8 +60,9 @@ class Binaries {
   /// no source of the plan; kNoCompiler; kCompileFailed, also where NVRTC does not know the target; kCancelled.
   [[nodiscard]] Outcome<MadeKernel> make_cubin(const Problem& problem, const Plan& plan, std::stop_token stop = {});
 
-  /// The source for a target, of the plan that a tuning record names, else of the planner's first; nothing is compiled.
-  /// Errors: kUnsupported, no plan.
+  /// The source for a target, of the plan that a tuning record names, else of the planner's first, or of the next one
+  /// where that can't be specialised; nothing is compiled.
+  /// Errors: kUnsupported, no plan; kInternal, no source of any.
   [[nodiscard]] Outcome<MadeKernel> generate(const Layer& layer, Direction direction, const Target& target);
 
  private:
@@ -73,8 +75,12 @@ class Binaries {
   /// The bytes of the tuning record of a problem on this chip; empty where there is none.
   [[nodiscard]] std::string record_of(const Problem& problem);
   /// What an older target's PTX is made from where `made` can't be compiled: of the plan that a record for that target
-  /// names, or the chip's own record where that target has its plan too, else of the planner's first.
+  /// names, or the chip's own record where that target has its plan too, else of the planner's first; as many are
+  /// passed over as for `made`.
   [[nodiscard]] Outcome<MadeKernel> generate_older(const MadeKernel& made, const Target& target);
+  /// The binary of a kernel that is generated: the store's, else compiled.
+  [[nodiscard]] Outcome<MadeKernel> find_or_make(MadeKernel kernel, int capability, bool exact,
+                                                 const std::stop_token& stop);
   /// Makes `made` what an entry's bytes hold. False where that is not what belongs under its key.
   [[nodiscard]] bool take(MadeKernel& made, const Key& key, std::string_view bytes);
   [[nodiscard]] Outcome<MadeKernel> compile(MadeKernel made, int capability, bool exact, Compiler compiler,

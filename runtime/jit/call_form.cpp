@@ -22,6 +22,18 @@ bool multiply(std::int64_t a, std::int64_t b, std::int64_t& product) {
   return !__builtin_mul_overflow(a, b, &product);
 }
 
+// Whether an array of `bytes` that begins there would end beyond the last address.
+bool wraps(const void* begin, std::int64_t bytes) {
+  std::uintptr_t end = 0;
+  return __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(begin), static_cast<std::uintptr_t>(bytes), &end);
+}
+
+std::unexpected<Failure> beyond_addresses(const char* name, const void* begin, std::int64_t bytes) {
+  return fail_with(Status::kInvalidArgument,
+                   fmt::format("{} ({}) has {} bytes: more than there are addresses behind it", name, begin, bytes));
+}
+
+// Of arrays that don't wrap.
 bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(a);
   const auto second = reinterpret_cast<std::uintptr_t>(b);
@@ -191,8 +203,11 @@ Outcome<void> CallForm::check(const Pointers& pointers, const Shape& shape) cons
       return fail_with(Status::kInvalidArgument, fmt::format("{} ({}) is misaligned: a multiple of {} bytes is needed",
                                                              array.name, array.pointer, alignment));
     }
-    if (&array != &arrays[0] && overlap(arrays[0].pointer, arrays[0].elements * element_bytes_, array.pointer,
-                                        array.elements * element_bytes_)) {
+    const std::int64_t bytes = array.elements * element_bytes_;
+    if (wraps(array.pointer, bytes)) {
+      return beyond_addresses(array.name, array.pointer, bytes);
+    }
+    if (&array != &arrays[0] && overlap(arrays[0].pointer, arrays[0].elements * element_bytes_, array.pointer, bytes)) {
       return fail_with(Status::kInvalidArgument, fmt::format("y overlaps {}", array.name));
     }
   }
@@ -210,6 +225,9 @@ Outcome<void> CallForm::check_workspace(const Pointers& pointers, const Shape& s
     return fail_with(Status::kInvalidArgument,
                      fmt::format("workspace ({}) is misaligned: its {} bytes must begin at a multiple of {}",
                                  pointers.workspace, workspace_bytes_, kWorkspaceAlignment));
+  }
+  if (wraps(pointers.workspace, workspace_bytes_)) {
+    return beyond_addresses("workspace", pointers.workspace, workspace_bytes_);
   }
   struct Other {
     const char* name;

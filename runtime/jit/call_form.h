@@ -39,8 +39,8 @@ class CallForm {
   [[nodiscard]] static Outcome<CallForm> make(const Problem& problem, const Plan& plan, const KernelSource& source);
 
   /// No allocation and no text unless something is wrong.
-  /// Errors: a size that the layer or the kernel can't have, a null or misaligned pointer, y over an input, a
-  /// workspace over another array.
+  /// Errors: a size that the layer or the kernel can't have, a null or misaligned pointer, an array that would end
+  /// beyond the last address, y over an input, a workspace over another array.
   [[nodiscard]] Outcome<Call> call(const Pointers& pointers, const InputSizes& sizes) const;
 
   /// As shape_of(), without an allocation where all is well.

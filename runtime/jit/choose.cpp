@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <vector>
+#include <algorithm>
 
 #include "generator/language/language.h"
 #include "runtime/jit/log.h"
@@ -38,7 +38,7 @@ std::string plan_text(const Plan& plan) {
   return text;
 }
 
-Outcome<Plan> choose_plan(const Problem& problem, std::string_view record) {
+Outcome<std::vector<Plan>> choose_plans(const Problem& problem, std::string_view record) {
   Result<std::vector<Plan>> plans = plan(problem);
   if (!plans) {
     return fail_with(Status::kUnsupported, plans.error());
@@ -51,7 +51,14 @@ Outcome<Plan> choose_plan(const Problem& problem, std::string_view record) {
           fmt::format("{}; 'convtgen tune' measures anew [layer: {}]", choice.note, canonical_form(problem.layer)));
     }
   }
-  return std::move((*plans)[choice.index]);
+  const auto chosen = plans->begin() + static_cast<std::ptrdiff_t>(choice.index);
+  std::rotate(plans->begin(), chosen, chosen + 1);
+  return *std::move(plans);
+}
+
+void log_passed_over(const Problem& problem, const PassedOver& passed) {
+  log(LogLevel::kWarning, fmt::format("{} is passed over: {} [layer: {}]", passed.description, passed.reason,
+                                      canonical_form(problem.layer)));
 }
 
 }  // namespace convtgen::jit

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <optional>
 #include <thread>
 
@@ -158,7 +159,7 @@ Outcome<KernelPointer> JitDevice::prepare(const LayerKey& layer, std::stop_token
       touch(**made);
       slot->kernel = *made;
       surplus = take_surplus();
-    } else if (made.error().status == Status::kCompileFailed) {
+    } else if (made.error().lasting) {
       slot->failure = std::make_shared<const Failure>(made.error());
     } else {
       slots_.erase(&layer);
@@ -249,19 +250,24 @@ Outcome<KernelPointer> JitDevice::make_on_host(const LayerKey& layer, std::stop_
   // Any architecture does: the device takes the source of each, and the oldest asks the least of it.
   const Problem problem{layer.layer(), Direction::kForward, known_targets().front()};
   const auto record = store_of(options_.store_folder)->find(record_key(problem, kHostChip));
-  auto plan = choose_plan(problem, record ? record->bytes : std::string_view());
-  if (!plan) {
-    return std::unexpected(std::move(plan.error()));
+  const auto plans = choose_plans(problem, record ? record->bytes : std::string_view());
+  if (!plans) {
+    return std::unexpected(plans.error());
   }
-  auto source = specialize(problem, *plan);
-  if (!source) {
-    return fail_with(Status::kInternal, source.error());
-  }
-  dump(*source);
+  const std::function<Outcome<KernelPointer>(std::size_t, KernelSource)> make = [&](std::size_t place,
+                                                                                    KernelSource source) {
+    return make_on_host(layer, problem, (*plans)[place], std::move(source), stop);
+  };
+  return first_that_compiles(problem, *plans, make);
+}
+
+Outcome<KernelPointer> JitDevice::make_on_host(const LayerKey& layer, const Problem& problem, const Plan& plan,
+                                               KernelSource source, const std::stop_token& stop) {
+  dump(source);
   if (stop.stop_requested()) {
     return std::unexpected(cancelled());
   }
-  auto form = CallForm::make(problem, *plan, *source);
+  auto form = CallForm::make(problem, plan, source);
   if (!form) {
     return std::unexpected(std::move(form.error()));
   }
@@ -269,17 +275,17 @@ Outcome<KernelPointer> JitDevice::make_on_host(const LayerKey& layer, std::stop_
   if (auto compiler = host_->find_compiler(); !compiler) {
     return fail_with(Status::kNoCompiler, compiler.error());
   }
-  const auto binary = host_->compile(*source, problem.target.architecture);
+  const auto binary = host_->compile(source, problem.target.architecture);
   if (!binary) {
     return fail_with(Status::kCompileFailed, binary.error());
   }
   log(LogLevel::kInfo,
-      fmt::format("prepared {} for the host device in {:.1f} ms", source->symbol, milliseconds_since(start)));
+      fmt::format("prepared {} for the host device in {:.1f} ms", source.symbol, milliseconds_since(start)));
   KernelFacts facts{.problem = problem,
-                    .plan = *plan,
-                    .source = *std::move(source),
+                    .plan = plan,
+                    .source = std::move(source),
                     .layer_text = layer.text(),
-                    .plan_text = plan_text(*plan),
+                    .plan_text = plan_text(plan),
                     .key = {},
                     .architecture = "host",
                     .form = *std::move(form)};
@@ -303,8 +309,10 @@ std::vector<Outcome<KernelPointer>> JitDevice::prepare_all(std::span<const Layer
       if (!options.stop.stop_requested()) {
         try {
           results[i] = prepare(*layers[i], options.stop);
-        } catch (const std::exception& error) {
-          results[i] = fail_with(Status::kOutOfMemory, error.what());
+        } catch (const std::bad_alloc&) {
+          results[i] = fail_with(Status::kOutOfMemory, "out of memory");  // short enough to need none
+        } catch (...) {
+          results[i] = fail_with(Status::kInternal, "an exception");
         }
       }
       const std::lock_guard lock(telling);
@@ -319,8 +327,11 @@ std::vector<Outcome<KernelPointer>> JitDevice::prepare_all(std::span<const Layer
   const std::size_t threads = std::min({wanted, 4 * cores, layers.size()});
   {
     std::vector<std::jthread> helpers;
-    for (std::size_t i = 1; i < threads; ++i) {
-      helpers.emplace_back(work);
+    try {
+      for (std::size_t i = 1; i < threads; ++i) {
+        helpers.emplace_back(work);
+      }
+    } catch (const std::exception&) {  // fewer threads do it too
     }
     work();
   }

@@ -45,7 +45,7 @@ struct DeviceOptions {
 struct PrepareAllOptions {
   int threads = 0;  // that work at once; 0: one a core
   /// Told after each layer, from any of the threads but one at a time: its place in the list, how many are done, and
-  /// its failure or null. May be empty.
+  /// its failure or null. May be empty; must not throw.
   std::function<void(std::size_t index, std::size_t done, const Failure* failure)> progress;
   std::stop_token stop;
 };
@@ -70,7 +70,8 @@ class JitDevice {
   [[nodiscard]] const std::string& store_folder() const { return options_.store_folder; }
 
   /// The kernel, ready in the calling thread's context. Of several threads that ask for one layer one makes it, and the
-  /// others wait. A layer that did not compile is not tried again.
+  /// others wait. A source that the compiler refused is not tried again (Failure::lasting); other failures are not
+  /// remembered.
   /// Errors: those of its making; kCancelled.
   [[nodiscard]] Outcome<KernelPointer> prepare(const LayerKey& layer, std::stop_token stop = {});
   /// The kernel if it is there, else null; nothing is made or loaded.
@@ -96,12 +97,14 @@ class JitDevice {
   struct Slot {
     LayerKey key;
     KernelPointer kernel;                              // null while it is being made
-    std::shared_ptr<const Failure> failure = nullptr;  // a compile that failed
+    std::shared_ptr<const Failure> failure = nullptr;  // a lasting one
   };
 
   [[nodiscard]] Outcome<KernelPointer> make(const LayerKey& layer, std::stop_token stop);
   [[nodiscard]] Outcome<KernelPointer> make_on_gpu(const LayerKey& layer, std::stop_token stop);
   [[nodiscard]] Outcome<KernelPointer> make_on_host(const LayerKey& layer, std::stop_token stop);
+  [[nodiscard]] Outcome<KernelPointer> make_on_host(const LayerKey& layer, const Problem& problem, const Plan& plan,
+                                                    KernelSource source, const std::stop_token& stop);
   void touch(PreparedKernel& kernel);
   [[nodiscard]] std::vector<KernelPointer> take_surplus();
 

@@ -9,6 +9,7 @@
 
 #include "runtime/compile/files.h"
 #include "runtime/jit/log.h"
+#include "runtime/store/file_size_signal.h"
 
 namespace convtgen::jit {
 
@@ -18,6 +19,7 @@ void dump(const KernelSource& source) {
     return;
   }
   namespace fs = std::filesystem;
+  const FileSizeSignalHeld held;
   std::error_code error;
   fs::create_directories(folder, error);
   const fs::path path = fs::path(folder) / (source.symbol + ".cu");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "generator/support/error.h"
+#include "runtime/compile/compile_error.h"
 
 namespace convtgen::jit {
 
@@ -30,6 +31,7 @@ enum class Status : int {
 struct [[nodiscard]] Failure {
   Status status = Status::kInternal;
   std::string message;
+  bool lasting = false;  // as in CompileError
 };
 
 template <typename T>
@@ -41,6 +43,10 @@ using Outcome = std::expected<T, Failure>;
 
 [[nodiscard]] inline std::unexpected<Failure> fail_with(Status status, const Error& error) {
   return std::unexpected(Failure{status, error.message});
+}
+
+[[nodiscard]] inline std::unexpected<Failure> fail_with(Status status, const CompileError& error) {
+  return std::unexpected(Failure{status, error.message, error.lasting});
 }
 
 }  // namespace convtgen::jit

@@ -19,21 +19,26 @@ constexpr double kSafety = 6;
 constexpr double kDeviations = 4;  // standard ones, that chance is given
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Relative error of one product or addition.
-double eps_of(Compute compute) {
+/// Largest relative errors: of one product, by what becomes of its operands, and of one addition.
+struct Rounding {
+  double product;
+  double addition;
+};
+
+Rounding rounding_of(Compute compute) {
   switch (compute) {
     case Compute::kF64:
-      return 0x1p-53;
+      return {0, 0x1p-53};
     case Compute::kTf32:
-      return 0x1p-11;
+      return {2 * 0x1p-11, 0x1p-24};  // both operands rounded to nearest: truncated ones are off by up to twice that
     case Compute::kF32x3:
-      return 0x1p-22;  // what three tf32 products leave out
+      return {3 * 0x1p-22, 0x1p-24};  // operands of 22 bits, and the product of low parts, which is left out
     case Compute::kF32:
     case Compute::kF16:  // exact inputs, fp32 sums
     case Compute::kBf16:
-      return 0x1p-24;
+      return {0, 0x1p-24};
   }
-  return 0;
+  return {};
 }
 
 /// What a slice of the elements adds to the comparison.
@@ -65,7 +70,7 @@ class Judge {
  public:
   explicit Judge(const Layer& layer)
       : layer_(layer),
-        eps_(eps_of(layer.compute)),
+        rounding_(rounding_of(layer.compute)),
         limit_(relative_l2_limit(layer.compute)),
         sum_(layer.dtype == Dtype::kF64 ? Dtype::kF64 : Dtype::kF32) {}
 
@@ -73,7 +78,8 @@ class Judge {
   [[nodiscard]] Tally judge(double sum, double magnitude, std::int64_t terms, double got, std::int64_t index) const {
     const double root = std::sqrt(static_cast<double>(std::max<std::int64_t>(terms, 1)));
     const double underflow = static_cast<double>(terms) * least_subnormal(sum_);
-    const Ball ball = carry(sum, kSafety * root * eps_ * magnitude + underflow);
+    const double relative = rounding_.product + kSafety * root * rounding_.addition;
+    const Ball ball = carry(sum, relative * magnitude + underflow);
     const Ball typical = carry(sum, limit_ * magnitude / root / 2);
 
     Tally tally;
@@ -115,7 +121,7 @@ class Judge {
   }
 
   const Layer& layer_;
-  double eps_;
+  Rounding rounding_;
   double limit_;
   Dtype sum_;
 };
@@ -161,6 +167,11 @@ Comparison compare(const Layer& layer, const Shape& shape, const Definition& def
   result.checked = count;
   result.wrong = total.wrong;
   result.relative_l2_limit = relative_l2_limit(layer.compute);
+  if (count > 0) {
+    const auto terms = static_cast<double>(std::ranges::max(definition.terms));
+    result.relative_l2_limit =
+        std::max(result.relative_l2_limit, std::sqrt(terms / 3) * rounding_of(layer.compute).addition);
+  }
   const double error = std::sqrt(total.error2);
   const double want = std::sqrt(total.want2);
   // The sum of squares of n errors of one size is off by sqrt(2 / n) of itself; of several sizes, n counts the large.

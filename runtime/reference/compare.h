@@ -36,14 +36,17 @@ struct Comparison {
 /// Compares `got` (of the layer's dtype) with the definition. `outputs` are the offsets in y's memory that both hold,
 /// in order; empty means all of them.
 ///
-/// Each element must lie within c * sqrt(K) * eps * magnitude of the sum, K being its number of terms, c = 6 and eps
-/// the unit roundoff of the sum (f32, f64) or of the product's inputs (tf32), carried through the fuse chain and
-/// rounded to the dtype; NaN matches only NaN, infinities only themselves.
+/// Each element must lie within (p + c * sqrt(K) * eps) * magnitude of the sum, carried through the fuse chain and
+/// rounded to the dtype. K is its number of terms, c = 6, eps the unit roundoff of the sum (f32, f64). p is the largest
+/// relative error of a product: 2 * 2^-11 for tf32 (both operands rounded to nearest; truncation may double it),
+/// 3 * 2^-22 for f32x3, 0 for others. NaN matches only NaN, infinities only themselves.
 ///
 /// The relative L2 error is judged against the compute mode's bound. Where sums cancel much more than sums of random
 /// signs do (a single output near zero, or `fuse add(-c)`), |ref| is no measure of the errors: there it is half the
 /// size that the sums would have with random signs, magnitude / sqrt(K), carried through the chain, and more where few
 /// elements have errors (`fuse hardtanh` leaves alone what is small): 4 standard deviations of their squares' sum.
+/// Sums of thousands of terms may be off by sqrt(K / 3) * eps of themselves, as where terms are added in a row: each of
+/// K roundings is at most eps of the sum so far, and a third of that in the mean square.
 [[nodiscard]] Comparison compare(const Layer& layer, const Shape& shape, const Definition& definition,
                                  const HostArray& got, std::span<const std::int64_t> outputs = {});
 

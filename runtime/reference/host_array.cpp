@@ -39,13 +39,6 @@ const std::vector<double>& f16_values() {
   return values;
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014) as a hash of seed and index.
-std::uint64_t mix(std::uint64_t value) {
-  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9U;
-  value = (value ^ value >> 27) * 0x94d049bb133111ebU;
-  return value ^ value >> 31;
-}
-
 std::int64_t product(const std::vector<std::int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>{});
 }
@@ -67,6 +60,12 @@ Result<void> check_array(std::string_view name, const HostArray& array, Dtype dt
 }
 
 }  // namespace
+
+std::uint64_t mix_bits(std::uint64_t value) {
+  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9U;
+  value = (value ^ value >> 27) * 0x94d049bb133111ebU;
+  return value ^ value >> 31;
+}
 
 std::int64_t HostArray::size() const {
   return product(shape);
@@ -115,10 +114,10 @@ HostArray make_array(Dtype dtype, std::vector<std::int64_t> shape, const std::ve
 
 HostArray random_array(Dtype dtype, std::vector<std::int64_t> shape, std::uint64_t seed, double amplitude) {
   HostArray array = make_array(dtype, std::move(shape));
-  const std::uint64_t stream = mix(seed + 0x9e3779b97f4a7c15U);
+  const std::uint64_t stream = mix_bits(seed + 0x9e3779b97f4a7c15U);
   parallel_for(array.size(), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::uint64_t bits = mix(stream + static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15U);
+      const std::uint64_t bits = mix_bits(stream + static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15U);
       const double unit = static_cast<double>(bits >> 11) * 0x1p-52 - 1.0;  // [-1, 1)
       array.set(i, unit * amplitude);
     }

@@ -30,6 +30,9 @@ struct HostArray {
 /// Every element rounded to the dtype.
 [[nodiscard]] HostArray make_array(Dtype dtype, std::vector<std::int64_t> shape, const std::vector<double>& values);
 
+/// The mixing step of SplitMix64 (Steele, Lea, Flood 2014), as a hash of seed and index.
+[[nodiscard]] std::uint64_t mix_bits(std::uint64_t value);
+
 /// Uniform in [-amplitude, amplitude), rounded to the dtype. An element depends on the seed and its index alone.
 [[nodiscard]] HostArray random_array(Dtype dtype, std::vector<std::int64_t> shape, std::uint64_t seed,
                                      double amplitude);

@@ -1,12 +1,10 @@
 #include "runtime/store/folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +13,8 @@
 #include <utility>
 
 #include "runtime/store/digest.h"
+#include "runtime/store/directory.h"
+#include "runtime/store/file_size_signal.h"
 #include "runtime/store/key.h"
 
 namespace convtgen {
@@ -97,24 +97,6 @@ bool is_own_name(std::string_view name, std::string_view ending) {
          is_hex(name.substr(Key::kFamilyDigits + 1, Key::kMemberDigits)) && (rest == ending || ending == kStagedEnding);
 }
 
-std::vector<std::string> names_in(int folder) {
-  std::vector<std::string> names;
-  const int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* stream = again >= 0 ? fdopendir(again) : nullptr;
-  if (stream == nullptr) {
-    if (again >= 0) {
-      ::close(again);
-    }
-    return names;
-  }
-  while (const dirent* entry = readdir(stream)) {
-    names.emplace_back(entry->d_name);
-  }
-  closedir(stream);
-  std::ranges::sort(names);
-  return names;
-}
-
 std::string staged_name(const std::string& name) {
   std::string random(8, '\0');
   (void)getentropy(random.data(), random.size());  // where there is none, O_EXCL still tells two apart
@@ -177,23 +159,25 @@ std::optional<std::string> Folder::read(const std::string& name, bool note_use) 
     return std::nullopt;
   }
   std::optional<std::string> bytes = read_all(file.get(), static_cast<std::size_t>(status.st_size));
-  if (bytes && note_use && std::time(nullptr) - status.st_mtime >= kNoteEvery) {
+  if (bytes && note_use && std::abs(std::time(nullptr) - status.st_mtime) >= kNoteEvery) {
     (void)futimens(file.get(), nullptr);
   }
   return bytes;
 }
 
 Result<void> Folder::publish(const std::string& name, std::string_view bytes) const {
+  const FileSizeSignalHeld held;
   const std::string staged = staged_name(name);
   const auto failed = [](const char* step) { return fail(fmt::format("{}: {}", step, std::strerror(errno))); };
   Descriptor file(openat(descriptor_, staged.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file.get() < 0) {
     return failed("a file can't be made");
   }
+  const auto rename = [&] { return renameat(descriptor_, staged.c_str(), descriptor_, name.c_str()) == 0; };
   Result<void> done;
   if (!write_all(file.get(), bytes) || fsync(file.get()) != 0 || !file.close()) {
     done = failed("a file can't be written");
-  } else if (renameat(descriptor_, staged.c_str(), descriptor_, name.c_str()) != 0) {
+  } else if (!rename() && !(errno == EISDIR && remove(name) && rename())) {
     done = failed("a file can't be renamed");
   } else {
     (void)fsync(descriptor_);  // the entry is there; not every file system can promise to keep its name
@@ -208,18 +192,23 @@ bool Folder::has(const std::string& name) const {
   return fstatat(descriptor_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+bool Folder::is_stray(const std::string& name) const {
+  struct stat status = {};
+  return fstatat(descriptor_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(status.st_mode);
+}
+
 bool Folder::remove(const std::string& name) const {
-  return unlinkat(descriptor_, name.c_str(), 0) == 0;
+  return remove_tree(descriptor_, name.c_str());
 }
 
 std::vector<Folder::File> Folder::files(std::string_view ending) const {
   std::vector<File> found;
   for (std::string& name : names_in(descriptor_)) {
     struct stat status = {};
-    if (is_own_name(name, ending) && fstatat(descriptor_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISREG(status.st_mode)) {
-      found.push_back({std::move(name), static_cast<std::uint64_t>(status.st_size),
-                       std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec});
+    if (is_own_name(name, ending) && fstatat(descriptor_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+      const bool plain = S_ISREG(status.st_mode);
+      found.push_back({std::move(name), plain ? static_cast<std::uint64_t>(status.st_size) : 0,
+                       std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec, plain});
     }
   }
   return found;

@@ -38,18 +38,22 @@ class Folder {
   /// or is no plain file.
   [[nodiscard]] std::optional<std::string> read(const std::string& name, bool note_use = true) const;
   /// Writes a file beside it, has the disk keep it, and renames it, so that a reader sees all of it or nothing.
-  /// Errors: the step that failed, with the system's reason; nothing is left behind.
+  /// What is no plain file in its place is removed. Errors: the step that failed, with the system's reason, a full
+  /// file-size limit too; nothing is left behind.
   [[nodiscard]] Result<void> publish(const std::string& name, std::string_view bytes) const;
   [[nodiscard]] bool has(const std::string& name) const;
-  /// True when it was there and is gone.
+  /// Whether what has this name is no plain file: a folder, a link, a FIFO.
+  [[nodiscard]] bool is_stray(const std::string& name) const;
+  /// Removes what has this name, a folder with all in it; links are not followed. True when it was there and is gone.
   bool remove(const std::string& name) const;
 
   struct File {
     std::string name;
     std::uint64_t bytes = 0;
     std::int64_t used = 0;  // when it was written or noted as used: nanoseconds since 1970
+    bool plain = true;      // false for what the store never makes: a folder, a link, a FIFO
   };
-  /// The plain files with names that the store gives, with this ending, by name; empty where the folder can't be read.
+  /// What has a name that the store gives, with this ending, by name; empty where the folder can't be read.
   [[nodiscard]] std::vector<File> files(std::string_view ending) const;
   /// The names of entries of a family, without looking at the files.
   [[nodiscard]] std::vector<std::string> members(const std::string& family) const;

@@ -60,7 +60,26 @@ Store::Verified Store::verify(bool remove) {
   if (!folder) {
     return report;
   }
+  const auto add_bad = [&](const std::string& name, std::string why) {
+    report.bad.push_back({name, std::move(why)});
+    if (remove) {
+      (void)folder->remove(name);
+    }
+  };
+  constexpr const char* kNotPlain = "it is no plain file";
+  if (folder->is_stray(std::string(kPruneLock))) {
+    add_bad(std::string(kPruneLock), kNotPlain);
+  }
+  for (const Folder::File& lock : folder->files(kLockEnding)) {
+    if (!lock.plain) {
+      add_bad(lock.name, kNotPlain);
+    }
+  }
   for (const Folder::File& file : folder->files(kEntryEnding)) {
+    if (!file.plain) {
+      add_bad(file.name, kNotPlain);
+      continue;
+    }
     const std::optional<std::string> bytes = folder->read(file.name, false);
     if (bytes && is_foreign_entry(*bytes)) {
       ++report.foreign;
@@ -74,10 +93,7 @@ Store::Verified Store::verify(bool remove) {
       ++report.good;
       continue;
     }
-    report.bad.push_back({file.name, std::move(problem)});
-    if (remove) {
-      (void)folder->remove(file.name);
-    }
+    add_bad(file.name, std::move(problem));
   }
   return report;
 }

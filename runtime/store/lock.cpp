@@ -23,6 +23,28 @@ bool is_there(int folder, const std::string& name, int descriptor) {
          named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
 }
 
+// The file of a lock, made where there is none; negative where it can't be. What is no plain file in its place is
+// removed: nobody who holds a lock has put it there.
+int open_file(const Folder& folder, const std::string& name) {
+  constexpr int kTurns = 3;  // another process may be at the same
+  for (int turn = 0; turn < kTurns; ++turn) {
+    // To be written: a network's file system locks only such files.
+    const int descriptor =
+        openat(folder.descriptor(), name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    struct stat status = {};
+    if (descriptor >= 0 && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
+      return descriptor;
+    }
+    if (descriptor >= 0) {
+      close(descriptor);
+    }
+    if (!folder.is_stray(name) || !folder.remove(name)) {
+      break;
+    }
+  }
+  return -1;
+}
+
 enum class Attempt { kTaken, kHeld, kNone };
 
 Attempt attempt(int descriptor) {
@@ -38,12 +60,11 @@ Attempt attempt(int descriptor) {
 
 std::optional<FileLock> FileLock::take(const Folder& folder, const std::string& name, std::chrono::milliseconds wait) {
   constexpr std::chrono::milliseconds kLongestNap{20};
+  std::string own = name;  // where memory is out, before anything is held
   const Clock::time_point end = Clock::now() + wait;
   std::chrono::milliseconds nap{1};
   for (;;) {
-    // To be written: a network's file system locks only such files.
-    const int descriptor =
-        openat(folder.descriptor(), name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    const int descriptor = open_file(folder, name);
     if (descriptor < 0) {
       return std::nullopt;
     }
@@ -55,7 +76,7 @@ std::optional<FileLock> FileLock::take(const Folder& folder, const std::string& 
       result = attempt(descriptor);
     }
     if (result == Attempt::kTaken && is_there(folder.descriptor(), name, descriptor)) {
-      return FileLock(folder.descriptor(), descriptor, name);
+      return FileLock(folder.descriptor(), descriptor, std::move(own));
     }
     close(descriptor);
     if (result != Attempt::kTaken) {

@@ -13,7 +13,8 @@ namespace convtgen {
 /// is held, so that none stays; who waited for it sees that it is gone and takes a new one.
 class FileLock {
  public:
-  /// Waits up to `wait` for it. Nothing when that is over, or where files can't be locked or made: to be done without.
+  /// Waits up to `wait` for it. What is no plain file in its place is removed. Nothing when that is over, or where
+  /// files can't be locked or made: to be done without.
   [[nodiscard]] static std::optional<FileLock> take(const Folder& folder, const std::string& name,
                                                     std::chrono::milliseconds wait);
   FileLock(FileLock&& from) noexcept;

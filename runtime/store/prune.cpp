@@ -1,6 +1,7 @@
 #include "runtime/store/prune.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -12,7 +13,7 @@ namespace convtgen {
 
 PruneReport prune_folder(const Folder& folder, std::uint64_t limit) {
   PruneReport report;
-  const std::optional<FileLock> lock = FileLock::take(folder, "prune.lock", std::chrono::milliseconds(0));
+  const std::optional<FileLock> lock = FileLock::take(folder, std::string(kPruneLock), std::chrono::milliseconds(0));
   if (!lock) {
     report.skipped = true;
     return report;
@@ -20,7 +21,9 @@ PruneReport prune_folder(const Folder& folder, std::uint64_t limit) {
   constexpr std::int64_t kSweepNanoseconds = std::chrono::nanoseconds(kSweepAge).count();
   const std::int64_t now = std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
   for (const Folder::File& staged : folder.files(kStagedEnding)) {
-    if (now - staged.used >= kSweepNanoseconds && folder.remove(staged.name)) {
+    // One from the future was written before a clock was set back.
+    const bool old = std::abs(now - staged.used) >= kSweepNanoseconds;
+    if ((old || !staged.plain) && folder.remove(staged.name)) {
       ++report.swept;
     }
   }
@@ -31,6 +34,10 @@ PruneReport prune_folder(const Folder& folder, std::uint64_t limit) {
     }
   }
   std::vector<Folder::File> entries = folder.files(kEntryEnding);
+  std::erase_if(entries, [&](const Folder::File& entry) {
+    report.swept += !entry.plain && folder.remove(entry.name) ? 1 : 0;
+    return !entry.plain;
+  });
   std::ranges::sort(entries, {}, [](const Folder::File& file) { return std::tie(file.used, file.name); });
   for (const Folder::File& entry : entries) {
     report.bytes += entry.bytes;

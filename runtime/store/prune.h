@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "runtime/store/folder.h"
 
@@ -13,14 +14,18 @@ struct PruneReport {
   bool skipped = false;     // another process was at it
   std::size_t evicted = 0;  // entries, least recently used first
   std::uint64_t freed = 0;  // bytes of those
-  std::size_t swept = 0;    // staged files and locks that nobody holds
+  std::size_t swept = 0;    // staged files, locks that nobody holds, and what is no plain file in place of one
   std::uint64_t bytes = 0;  // of the entries that are left
 };
 
-/// How old a staged file must be for its writer to be dead.
+/// How far from now, before or after, a staged file must be dated for its writer to be dead.
 inline constexpr std::chrono::seconds kSweepAge = std::chrono::hours(1);
 
-/// Removes entries until at most `limit` bytes are left, staged files of that age, and locks that nobody holds.
+/// Held while a folder is pruned.
+inline constexpr std::string_view kPruneLock = "prune.lock";
+
+/// Removes entries until at most `limit` bytes are left, staged files of that age, locks that nobody holds, and
+/// folders, links and FIFOs that have the name of an entry, a lock or a staged file.
 PruneReport prune_folder(const Folder& folder, std::uint64_t limit);
 
 }  // namespace convtgen

@@ -62,7 +62,7 @@ struct Store::State {
   std::mutex mutex;  // of what follows; held for no longer than it takes to look there
   std::condition_variable flight_done;
   std::map<std::string, std::shared_ptr<Flight>> flights;
-  std::map<std::string, std::string> failures;  // the lasting errors
+  std::map<std::string, CompileError> failures;  // the lasting ones
   MemoryEntries memory;
 };
 
@@ -205,12 +205,12 @@ void Store::insert(const Key& key, std::string_view bytes, std::string_view labe
   state_->insert(key, {key.fields(), std::string(label), std::string(bytes)});
 }
 
-Result<Entry> Store::get_or_make(const Key& key, const std::function<Made()>& make, std::string_view label) {
+Compiled<Entry> Store::get_or_make(const Key& key, const std::function<Made()>& make, std::string_view label) {
   State& state = *state_;
   const std::string name = key.name();
-  const auto answer = [&](std::atomic<std::uint64_t>& counter, const Made& made) -> Result<Entry> {
+  const auto answer = [&](std::atomic<std::uint64_t>& counter, const Made& made) -> Compiled<Entry> {
     ++counter;
-    return made ? Result<Entry>(Entry{key.fields(), std::string(label), *made}) : std::unexpected(made.error().error);
+    return made ? Compiled<Entry>(Entry{key.fields(), std::string(label), *made}) : std::unexpected(made.error());
   };
   if (std::optional<Entry> entry = state.look_up(key)) {
     ++state.hits;
@@ -221,7 +221,7 @@ Result<Entry> Store::get_or_make(const Key& key, const std::function<Made()>& ma
     std::unique_lock lock(state.mutex);
     if (const auto failure = state.failures.find(name); failure != state.failures.end()) {
       ++state.misses;
-      return fail(failure->second);
+      return std::unexpected(failure->second);
     }
     std::shared_ptr<Flight>& flight = state.flights[name];
     mine = !flight || flight->process != own->process;
@@ -257,7 +257,7 @@ Result<Entry> Store::get_or_make(const Key& key, const std::function<Made()>& ma
       if (state.failures.size() >= kMostFailures) {
         state.failures.clear();
       }
-      state.failures[name] = made.error().error.message;
+      state.failures.insert_or_assign(name, made.error());
     }
   }
   return answer(found ? state.hits : state.misses, made);

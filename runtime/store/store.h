@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <expected>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "generator/support/error.h"
+#include "runtime/compile/compile_error.h"
 #include "runtime/store/entry_file.h"
 #include "runtime/store/key.h"
 #include "runtime/store/prune.h"
@@ -29,14 +29,8 @@ struct StoreOptions {
   std::chrono::milliseconds lock_wait = std::chrono::minutes(5);
 };
 
-/// Why bytes could not be made. `lasting` is whether they could not be made an hour later either: a source that does
-/// not compile, but not a search that was cancelled.
-struct MakeFailure {
-  MakeFailure(Error why, bool is_lasting = true) : error(std::move(why)), lasting(is_lasting) {}
-  Error error;
-  bool lasting;
-};
-using Made = std::expected<std::string, MakeFailure>;
+/// Bytes for a key, or why they could not be made.
+using Made = Compiled<std::string>;
 
 struct StoreCounters {
   std::uint64_t hits = 0;            // look-ups that found an entry
@@ -64,10 +58,10 @@ class Store {
   void insert(const Key& key, std::string_view bytes, std::string_view label = {});
 
   /// find(), and on a miss `make` and insert(), by one thread of one process at a time for a key; the others get what
-  /// it made. `make` must not ask for the same key. Errors: those of `make`; a lasting one is remembered, and told
-  /// again without making, until this store is gone.
-  [[nodiscard]] Result<Entry> get_or_make(const Key& key, const std::function<Made()>& make,
-                                          std::string_view label = {});
+  /// it made. `make` must not ask for the same key. Errors: those of `make`; a lasting one (CompileError) is
+  /// remembered, and told again without making, until this store is gone.
+  [[nodiscard]] Compiled<Entry> get_or_make(const Key& key, const std::function<Made()>& make,
+                                            std::string_view label = {});
 
   [[nodiscard]] StoreCounters counters() const;
   /// Where entries are, or would be: empty where no home is known or the limit is 0.
@@ -94,7 +88,8 @@ class Store {
     std::size_t foreign = 0;  // of another version of the store
     std::vector<BadFile> bad;
   };
-  /// Reads every entry on disk and checks it; where `remove`, bad ones are removed.
+  /// Reads every entry on disk and checks it, and that entries and locks are plain files; where `remove`, bad ones are
+  /// removed.
   Verified verify(bool remove = false);
 
   /// To at most `limit` bytes on disk, or this store's own limit.

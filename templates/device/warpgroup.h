@@ -44,6 +44,18 @@ __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
   asm volatile("" : "+r"(word)::"memory");
 }
 
+// Keeps the registers of an A operand for products in flight, up to here: behind the wait for them. `zero` is 0.
+//
+// The assembler keeps them in straight code only, not from one turn of a loop to the next. A store that is never done
+// reads them all, in one instruction; the compiler doesn't know that `zero` is 0.
+__device__ __forceinline__ void wgmma_keep_operand(const unsigned int (&operand)[4], unsigned int zero) {
+  asm volatile(
+      "{\n\t.reg .pred kept;\n\t.reg .b32 nowhere;\n\tmov.b32 nowhere, 0;\n\tsetp.ne.u32 kept, %4, 0;\n\t"
+      "@kept st.shared.v4.b32 [nowhere], {%0, %1, %2, %3};\n\t}" ::"r"(operand[0]),
+      "r"(operand[1]), "r"(operand[2]), "r"(operand[3]), "r"(zero)
+      : "memory");
+}
+
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 //
 // The first byte is a multiple of 16, the pitches are multiples of 16 below 2^18, the swizzle is 0, 32, 64 or 128. T =

@@ -59,7 +59,8 @@ class FakeGpuTest : public testing::Test {
     convtgen_set_log(nullptr, nullptr, CONVTGEN_LOG_OFF);
     for (const char* name :
          {"CONVTGEN_CACHE_DIR", "CONVTGEN_CUDA_DRIVER", "CONVTGEN_NVRTC", "CONVTGEN_FAKE_NVRTC_COUNT",
-          "CONVTGEN_FAKE_NVRTC_KNOWS", "CONVTGEN_FAKE_NVRTC_FAILS", "CONVTGEN_FAKE_NVRTC_MS", "CONVTGEN_DUMP"}) {
+          "CONVTGEN_FAKE_NVRTC_KNOWS", "CONVTGEN_FAKE_NVRTC_FAILS", "CONVTGEN_FAKE_NVRTC_STATUS",
+          "CONVTGEN_FAKE_NVRTC_LOG", "CONVTGEN_FAKE_NVRTC_MS", "CONVTGEN_DUMP"}) {
       unsetenv(name);
     }
     std::filesystem::remove_all(folder_);

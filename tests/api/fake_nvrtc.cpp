@@ -2,6 +2,8 @@
 // parameter> ..." for each.
 //   $CONVTGEN_FAKE_NVRTC_KNOWS  its architectures ("75 80 90"); by default those up to 120
 //   $CONVTGEN_FAKE_NVRTC_FAILS  a text: sources that hold it do not compile
+//   $CONVTGEN_FAKE_NVRTC_STATUS what those get (a nvrtcResult) instead of NVRTC_ERROR_COMPILATION
+//   $CONVTGEN_FAKE_NVRTC_LOG    their log
 //   $CONVTGEN_FAKE_NVRTC_MS     how long a compile takes
 //   $CONVTGEN_FAKE_NVRTC_COUNT  a file that gets one byte for each compile, from any process
 #include <fcntl.h>
@@ -121,8 +123,9 @@ Status nvrtcCompileProgram(Program program, int, const char* const*) {
   std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(variable("CONVTGEN_FAKE_NVRTC_MS", "0").c_str())));
   const std::string wrong = variable("CONVTGEN_FAKE_NVRTC_FAILS", "");
   if (!wrong.empty() && program->source.find(wrong) != std::string::npos) {
-    program->log = "the source holds '" + wrong + "'\n";
-    return kErrorCompilation;
+    program->log = variable("CONVTGEN_FAKE_NVRTC_LOG", ("the source holds '" + wrong + "'").c_str()) + "\n";
+    const std::string status = variable("CONVTGEN_FAKE_NVRTC_STATUS", "");
+    return status.empty() ? kErrorCompilation : static_cast<Status>(std::stoi(status));
   }
   program->output = image_of(program->source);
   return kSuccess;

@@ -110,6 +110,29 @@ TEST_F(ApiHostTest, EightThreadsGetTheirOwnResultsOfFourLayers) {
   EXPECT_EQ(wrong, std::vector<std::string>(8));
 }
 
+TEST_F(ApiHostTest, ACompilerThatDidNotComeToItsEndIsAskedAgain) {
+  setenv("CONVTGEN_CACHE_DIR", (folder_ / "store").c_str(), 1);
+  const char* before = std::getenv("CXX");
+  const std::string real = before != nullptr ? before : "c++";
+  const std::filesystem::path script = folder_ / "compiler";
+  const std::filesystem::path fault = folder_ / "fault";
+  std::ofstream(script) << "#!/bin/sh\ncase \"$*\" in *unit.cpp*) [ -e '" << fault.string() << "' ] && . '"
+                        << fault.string() << "';; esac\nexec " << real << " \"$@\"\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  setenv("CXX", script.c_str(), 1);
+  const Device device("host");
+  const Layer layer("conv_transpose1d 1 -> 1; kernel 2");
+  for (const char* how :
+       {"kill -9 $$\n", "echo 'g++: fatal error: Killed signal terminated program cc1plus'\nexit 1\n",
+        "echo 'kernel.cu:7:1: fatal error: error writing to a.s: No space left on device'\nexit 1\n", "exit 127\n"}) {
+    std::ofstream(fault) << how;
+    EXPECT_EQ(thrown_by([&] { (void)device.prepare(layer); }).status, CONVTGEN_COMPILE_FAILED) << how;
+  }
+  std::filesystem::remove(fault);
+  EXPECT_EQ(thrown_by([&] { (void)device.prepare(layer); }).message, "");
+  before != nullptr ? setenv("CXX", real.c_str(), 1) : unsetenv("CXX");
+}
+
 TEST_F(ApiHostTest, RepeatsBitForBit) {
   const Device device("host");
   const Layer layer("conv_transpose2d 5 -> 3; kernel 3; stride 2; padding 1; dtype f16; fuse gelu");

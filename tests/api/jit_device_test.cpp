@@ -12,6 +12,7 @@
 #include "generator/language/language.h"
 #include "runtime/jit/choose.h"
 #include "runtime/jit/counters.h"
+#include "runtime/jit/log.h"
 #include "runtime/tune/record.h"
 #include "tests/api/packed_record.h"
 #include "tests/cuda_device/fake_driver.h"
@@ -217,6 +218,68 @@ TEST_F(BinariesTest, AnEntryThatIsWholeAndNoKernelIsReplaced) {
   EXPECT_FALSE(make(90).compiled);
 }
 
+class FirstThatCompilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    set_log_sink([this](LogLevel, std::string_view message) { log_ += std::string(message) + "\n"; },
+                 LogLevel::kWarning);
+  }
+  void TearDown() override { set_log_sink({}, LogLevel::kOff); }
+
+  /// The index of the plan that was taken, where those before `good` do not compile; for ever, if `lasting`.
+  Outcome<std::size_t> taken(std::size_t good, const Specializer& specializer = specialize, bool lasting = true) {
+    const std::function<Outcome<std::size_t>(std::size_t, KernelSource)> make =
+        [&](std::size_t index, const KernelSource&) -> Outcome<std::size_t> {
+      if (index < good) {
+        return std::unexpected(Failure{Status::kCompileFailed, "compiler says " + std::to_string(index), lasting});
+      }
+      return index;
+    };
+    return first_that_compiles(problem_, plans_, make, 0, specializer);
+  }
+
+  Problem problem_{*parse_layer("conv_transpose2d 8 -> 8; kernel 3"), Direction::kForward,
+                   target_named("sm_90a").value()};
+  std::vector<Plan> plans_ = plan(problem_).value();
+  std::string log_;
+};
+
+TEST_F(FirstThatCompilesTest, PassesOverWhatDoesNotCompile) {
+  EXPECT_EQ(taken(0).value(), 0u);
+  EXPECT_EQ(log_, "");
+  EXPECT_EQ(taken(2).value(), 2u);
+  EXPECT_NE(log_.find("plan 1 of "), std::string::npos) << log_;
+  EXPECT_NE(log_.find("is passed over: compiler says 1 [layer: conv_transpose2d 8 -> 8;"), std::string::npos) << log_;
+}
+
+// Out of memory, say: another plan is no remedy, and would be slower from then on.
+TEST_F(FirstThatCompilesTest, AFailureThatMayPassIsTold) {
+  const auto failed = taken(1, specialize, false);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "compiler says 0");
+  EXPECT_EQ(log_, "");
+}
+
+TEST_F(FirstThatCompilesTest, PassesOverWhatCanNotBeSpecialised) {
+  int asked = 0;
+  const auto refusing = [&](const Problem& problem, const Plan& plan) -> Result<KernelSource> {
+    return asked++ == 0 ? fail("the template refuses") : specialize(problem, plan);
+  };
+  EXPECT_EQ(taken(0, refusing).value(), 1u);
+  EXPECT_NE(log_.find("is passed over: the template refuses"), std::string::npos) << log_;
+}
+
+TEST_F(FirstThatCompilesTest, WhereNoneIsLeftTheFirstReasonIsTold) {
+  const auto none = taken(plans_.size());
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().status, Status::kCompileFailed);
+  EXPECT_EQ(none.error().message, "compiler says 0");
+  const auto refused = taken(0, [](const Problem&, const Plan&) -> Result<KernelSource> { return fail("refused"); });
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, Status::kInternal);
+  EXPECT_EQ(refused.error().message, "refused");
+}
+
 TEST(ChooseTest, ARecordIsHeldToThePlanners) {
   const Problem problem{*parse_layer("conv_transpose2d 8 -> 8; kernel 3"), Direction::kForward,
                         target_named("sm_90a").value()};
@@ -230,10 +293,12 @@ TEST(ChooseTest, ARecordIsHeldToThePlanners) {
                       .measured = {}};
   for (const Plan& each : plans) {
     record.measured = {{plan_json(plans.front()), 2}, {plan_json(each), 1}};
-    EXPECT_EQ(plan_text(choose_plan(problem, print_record(record)).value()), plan_text(each));
+    const std::vector<Plan> chosen = choose_plans(problem, print_record(record)).value();
+    EXPECT_EQ(plan_text(chosen.front()), plan_text(each));
+    EXPECT_EQ(chosen.size(), plans.size());
   }
   for (const std::string& other : {std::string(), std::string("no record"), print_record(record) + "x"}) {
-    EXPECT_EQ(plan_text(choose_plan(problem, other).value()), plan_text(plans.front()));
+    EXPECT_EQ(plan_text(choose_plans(problem, other).value().front()), plan_text(plans.front()));
   }
 }
 

@@ -1,8 +1,11 @@
 // Launches on a GPU, as the fake driver sees them: arguments, sizes, contexts, captures, eviction.
+#include <atomic>
 #include <limits>
+#include <set>
 #include <thread>
 
 #include "tests/api/fake_gpu.h"
+#include "tests/api/packed_record.h"
 
 namespace convtgen::api_test {
 namespace {
@@ -75,6 +78,12 @@ TEST_F(LaunchTest, WrongArgumentsAreNamed) {
   wrong([](Arrays& a, Sizes&) { a.x = address(0x10000002); }, "x (0x10000002) is misaligned: a multiple of 4");
   wrong([](Arrays& a, Sizes&) { a.y = address(0x20000004); }, "y overlaps weight");
   wrong([](Arrays& a, Sizes&) { a.y = const_cast<void*>(a.x); }, "y overlaps x");
+  void* const last = address(~std::uint64_t{0} - 15);
+  const std::string behind = " (0xfffffffffffffff0) has ";
+  wrong([&](Arrays& a, Sizes&) { a.x = last; }, "x" + behind + "2240 bytes: more than there are addresses behind it");
+  wrong([&](Arrays& a, Sizes&) { a.weight = last; }, "weight" + behind);
+  wrong([&](Arrays& a, Sizes&) { a.bias = last; }, "bias" + behind);
+  wrong([&](Arrays& a, Sizes&) { a.y = last; }, "y" + behind);
   wrong([](Arrays&, Sizes& s) { s.batch = -1; }, "batch -1");
   wrong([](Arrays&, Sizes& s) { s.batch = kMost; }, "batch");
   wrong([](Arrays&, Sizes& s) { s.height = 0; }, "height 0");
@@ -91,6 +100,19 @@ TEST_F(LaunchTest, WrongArgumentsAreNamed) {
   expect_error(thrown_by([&] { plain.launch(arrays, {2, 3, 5}); }), CONVTGEN_INVALID_ARGUMENT,
                "width 5 contradicts the layer, whose width is 4");
   plain.launch(arrays, {2, 3, 4});
+}
+
+TEST_F(LaunchTest, AWorkspaceEndsBeforeTheLastAddress) {
+  constexpr const char* kLayer =
+      "conv_transpose2d 64 -> 64; kernel 4; stride 2; padding 1; compute tf32; input ?x32x32";
+  ASSERT_GT(record_packed_plan(kLayer, "Fake GPU", folder_ / "store"), 0);
+  const Kernel kernel = Device("cuda").prepare(Layer(kLayer));
+  ASSERT_GT(kernel.workspace({1, 32, 32}), 128u);
+  Arrays arrays = some_arrays();
+  arrays.bias = nullptr;
+  arrays.workspace = address(~std::uint64_t{0} - 127);
+  expect_error(thrown_by([&] { kernel.launch(arrays, {1, 32, 32}); }), CONVTGEN_INVALID_ARGUMENT,
+               "workspace (0xffffffffffffff80) has ");
 }
 
 TEST_F(LaunchTest, HandlesAreChecked) {
@@ -124,12 +146,64 @@ TEST_F(LaunchTest, HandlesAreChecked) {
   expect_last(convtgen_get_counters(nullptr), "counters is null");
   expect_last(convtgen_set_log(nullptr, nullptr, 9), "level is 9");
   EXPECT_STREQ(convtgen_kernel_source(nullptr), "");
-#ifndef NDEBUG
   ASSERT_EQ(convtgen_prepare(device.handle(), layer.handle(), &kernel), CONVTGEN_OK);
   convtgen_kernel_destroy(kernel);
   expect_last(convtgen_launch(kernel, nullptr, nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr), "destroyed");
-  convtgen_kernel_destroy(kernel);  // told, and nothing is done
-#endif
+  convtgen_kernel_destroy(kernel);  // nothing is done
+  int own = 0;
+  for (const std::uint64_t number : {std::uint64_t{8}, ~std::uint64_t{0}, reinterpret_cast<std::uint64_t>(&own)}) {
+    expect_last(convtgen_prepare(device.handle(), static_cast<convtgen_layer*>(address(number)), &kernel),
+                "is no layer");
+  }
+}
+
+TEST_F(LaunchTest, ADestroyedHandleNeverAnswersForAnother) {
+  const Device device("cuda");
+  std::set<convtgen_layer*> layers;
+  std::set<convtgen_kernel*> kernels;
+  for (int i = 0; i < 2000; ++i) {
+    convtgen_layer* layer = nullptr;
+    convtgen_kernel* kernel = nullptr;
+    ASSERT_EQ(convtgen_layer_parse(kOpenLayer, nullptr, &layer), CONVTGEN_OK);
+    ASSERT_EQ(convtgen_prepare(device.handle(), layer, &kernel), CONVTGEN_OK);
+    EXPECT_STRNE(convtgen_layer_text(layer), "");
+    EXPECT_STRNE(convtgen_kernel_symbol(kernel), "");
+    EXPECT_TRUE(layers.insert(layer).second);
+    EXPECT_TRUE(kernels.insert(kernel).second);
+    convtgen_layer_destroy(layer);
+    convtgen_kernel_destroy(kernel);
+  }
+  const Kernel living = device.prepare(Layer(kOpenLayer));
+  for (convtgen_kernel* kernel : kernels) {
+    ASSERT_STREQ(convtgen_kernel_symbol(kernel), "");
+    convtgen_kernel_destroy(kernel);
+  }
+  for (convtgen_layer* layer : layers) {
+    ASSERT_STREQ(convtgen_layer_text(layer), "");
+  }
+  EXPECT_NE(living.symbol(), "");
+}
+
+TEST_F(LaunchTest, HandlesComeAndGoInSeveralThreads) {
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int i = 1; i <= 4; ++i) {
+    threads.emplace_back([&wrong, i] {
+      const std::string text = "conv_transpose2d " + std::to_string(i) + " -> 1; kernel 1";
+      std::vector<Layer> layers;
+      for (int turn = 0; turn < 2000; ++turn) {
+        layers.emplace_back(text);
+        wrong += layers.front().shape({1, 1, 1}).in_channels == i ? 0 : 1;
+        if (layers.size() > 700) {
+          layers.clear();
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST_F(LaunchTest, OpensWhatIsThere) {

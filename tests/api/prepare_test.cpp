@@ -1,6 +1,8 @@
 // Preparing: the store, one compile a kernel, failures, older compilers and drivers, forks, several kernels at once.
 #include <dlfcn.h>
 
+#include <atomic>
+#include <stdexcept>
 #include <thread>
 
 #include "tests/api/fake_gpu.h"
@@ -75,15 +77,73 @@ TEST_F(PrepareTest, EqualLayersAreOneWhateverTheyAreCalled) {
 TEST_F(PrepareTest, AFailedCompileIsToldAgainWithoutCompiling) {
   setenv("CONVTGEN_FAKE_NVRTC_FAILS", "conv_transpose2d", 1);
   const Device device("cuda");
+  std::uintmax_t plans = 0;
   for (int i = 0; i < 3; ++i) {
     const Thrown thrown = thrown_by([&] { (void)device.prepare(Layer(kOpenLayer)); });
     expect_error(thrown, CONVTGEN_COMPILE_FAILED, "the source holds 'conv_transpose2d'");
     expect_error(thrown, CONVTGEN_COMPILE_FAILED, "[layer: conv_transpose2d 8 -> 6; kernel 4x4;");
+    plans = i == 0 ? compiles() : plans;
   }
-  EXPECT_EQ(compiles(), 1u);
+  EXPECT_GT(plans, 1u) << "each plan has its turn";
+  EXPECT_EQ(compiles(), plans);
   expect_error(thrown_by([&] { (void)Device("cuda").prepare(Layer(kOpenLayer)); }), CONVTGEN_COMPILE_FAILED,
                "the source");
-  EXPECT_EQ(compiles(), 1u) << "remembered by the process, not by the device alone";
+  EXPECT_EQ(compiles(), plans) << "remembered by the process, not by the device alone";
+}
+
+TEST_F(PrepareTest, APlanThatDoesNotCompileIsPassedOver) {
+  std::string first;
+  {
+    const Kernel kernel = Device("cuda").prepare(Layer(kOpenLayer));
+    first = kernel.symbol();
+  }
+  std::filesystem::remove_all(folder_ / "store");
+  setenv("CONVTGEN_CACHE_DIR", (folder_ / "other").c_str(), 1);
+  setenv("CONVTGEN_FAKE_NVRTC_FAILS", first.c_str(), 1);
+  for (int i = 0; i < 2; ++i) {
+    const Kernel kernel = Device("cuda").prepare(Layer(kOpenLayer));
+    EXPECT_NE(kernel.symbol(), first);
+    EXPECT_NE(kernel.source().find(kernel.symbol()), std::string::npos);
+    kernel.launch(some_arrays(), {1, 5, 7});
+    EXPECT_EQ(state_->launches.back().symbol, kernel.symbol());
+  }
+  EXPECT_EQ(compiles(), 3u);
+  EXPECT_NE(log_.find("plan 1 of "), std::string::npos) << log_;
+  EXPECT_NE(log_.find("the source holds '" + first + "'"), std::string::npos) << log_;
+}
+
+TEST_F(PrepareTest, ASlowCompileIsToldBefore) {
+  (void)Device("cuda").prepare(Layer(kOpenLayer));
+  EXPECT_EQ(log_.find("NVRTC may take"), std::string::npos) << log_;
+  (void)Device("cuda").prepare(Layer("conv_transpose2d 16 -> 16; kernel 3; stride 64"));
+  EXPECT_NE(log_.find("lines: NVRTC may take about "), std::string::npos) << log_;
+  log_.clear();
+  (void)Device("cuda").prepare(Layer("conv_transpose2d 16 -> 16; kernel 3; stride 64"));
+  EXPECT_EQ(log_, "") << "the store has it";
+}
+
+TEST_F(PrepareTest, ALayerWithoutForwardIsToldTheField) {
+  const Layer layer("conv_transpose2d 8 -> 8; kernel 3; directions grad_input");
+  expect_error(
+      thrown_by([&] { (void)Device("cuda").prepare(layer); }), CONVTGEN_UNSUPPORTED,
+      "directions: the layer has grad_input, and a kernel for forward is wanted; legal is a list with forward");
+}
+
+TEST_F(PrepareTest, AFailureThatMayPassIsNotRemembered) {
+  const Device device("cuda");
+  const auto expect_failure = [&](const std::string& words) {
+    expect_error(thrown_by([&] { (void)device.prepare(Layer(kOpenLayer)); }), CONVTGEN_COMPILE_FAILED, words);
+  };
+  setenv("CONVTGEN_FAKE_NVRTC_FAILS", "conv_transpose2d", 1);
+  setenv("CONVTGEN_FAKE_NVRTC_STATUS", "1", 1);  // NVRTC_ERROR_OUT_OF_MEMORY
+  expect_failure("the source holds");
+  setenv("CONVTGEN_FAKE_NVRTC_STATUS", "11", 1);  // NVRTC_ERROR_INTERNAL_ERROR
+  expect_failure("the source holds");
+  unsetenv("CONVTGEN_FAKE_NVRTC_STATUS");
+  setenv("CONVTGEN_FAKE_NVRTC_LOG", "kernel.cu(7): catastrophic error: out of memory", 1);
+  expect_failure("out of memory");
+  unsetenv("CONVTGEN_FAKE_NVRTC_FAILS");
+  EXPECT_NE(device.prepare(Layer(kOpenLayer)).symbol(), "");
 }
 
 TEST_F(PrepareTest, AnOlderNvrtcMakesPtxWithOneNote) {
@@ -194,6 +254,48 @@ TEST_F(PrepareTest, ProgressCancels) {
                                           throw std::runtime_error("of the caller");
                                         }),
                std::runtime_error);
+}
+
+// C has no exceptions, but its callbacks may be C++.
+TEST_F(PrepareTest, WhatACallbackThrowsIsTheCallersError) {
+  const Device device("cuda");
+  std::vector<Layer> layers;
+  std::vector<const convtgen_layer*> handles;
+  for (int i = 1; i <= 8; ++i) {
+    layers.push_back(numbered(i));
+  }
+  for (const Layer& layer : layers) {
+    handles.push_back(layer.handle());
+  }
+  const auto prepare_all = [&](int threads, convtgen_progress progress) {
+    return convtgen_prepare_all(device.handle(), handles.data(), handles.size(), threads, progress, nullptr, nullptr);
+  };
+  for (const int threads : {1, 4}) {
+    EXPECT_EQ(prepare_all(threads,
+                          [](void*, std::size_t, std::size_t, std::size_t, convtgen_status) -> int {
+                            throw std::runtime_error("words of the callback");
+                          }),
+              CONVTGEN_CANCELLED);
+    EXPECT_STREQ(convtgen_last_error(), "progress threw: words of the callback");
+    EXPECT_EQ(
+        prepare_all(threads, [](void*, std::size_t, std::size_t, std::size_t, convtgen_status) -> int { throw 1; }),
+        CONVTGEN_CANCELLED);
+    EXPECT_STREQ(convtgen_last_error(), "progress threw: what is no std::exception");
+  }
+}
+
+TEST_F(PrepareTest, WhatTheLogThrowsChangesNothing) {
+  static std::atomic<int> told{0};
+  convtgen_set_log(
+      [](void*, convtgen_log_level, const char*) {
+        ++told;
+        throw 1;
+      },
+      nullptr, CONVTGEN_LOG_DEBUG);
+  const Device device("cuda");
+  const Layer a = numbered(1), b = numbered(2), c = numbered(3), d = numbered(4);
+  EXPECT_EQ(device.prepare_all({&a, &b, &c, &d}, 4).size(), 4u);
+  EXPECT_GE(told, 4);
 }
 
 TEST_F(PrepareTest, WritesSourcesWhereAsked) {

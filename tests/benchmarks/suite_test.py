@@ -13,6 +13,7 @@ sys.path.insert(0, SUITE)
 
 from convtgen_api import Library
 from layer import Layer, names_in, with_mode
+from machine_code import code_of, stored_code
 
 REST = "; dtype f32; compute f32; layout nchw"
 FORMS = [
@@ -85,6 +86,34 @@ class FilesTest(unittest.TestCase):
                     again = library.canonical(library.layer(with_mode(canonical, mode, layout)))
                     self.assertEqual(Layer.of(name, again), layer)
                     self.assertIn(f"compute {mode}; layout {layout}", again)
+
+
+class MachineCodeTest(unittest.TestCase):
+    def compiled(self, folder, source):
+        """An ELF file with a section for each function."""
+        path = os.path.join(folder, "code.o")
+        subprocess.run(["g++", "-x", "c++", "-c", "-O1", "-ffunction-sections", "-o", path, "-"], input=source, text=True,
+                       check=True)
+        with open(path, "rb") as file:
+            return file.read()
+
+    def test_equal_functions_have_equal_code_whatever_their_names(self):
+        with tempfile.TemporaryDirectory() as folder:
+            one = code_of(self.compiled(folder, "int f(int a) { return a + 1; } int g(int a) { return a * 3; }"))
+            renamed = code_of(self.compiled(folder, "int p(int a) { return a * 3; } int q(int a) { return a + 1; }"))
+            other = code_of(self.compiled(folder, "int f(int a) { return a + 1; } int g(int a) { return a * 5; }"))
+        self.assertEqual([bool(code) for code in one], [True, True])
+        self.assertEqual(one, renamed)
+        self.assertNotEqual(one, other)
+
+    def test_an_entry_is_found_by_its_key(self):
+        with tempfile.TemporaryDirectory() as folder:
+            elf = self.compiled(folder, "int f(int a) { return a + 1; }")
+            with open(os.path.join(folder, "a1b2-" + 16 * "c" + ".entry"), "wb") as file:
+                file.write(b"head" + elf)
+            self.assertEqual(stored_code(folder, 16 * "c" + 48 * "d"), code_of(elf))
+            with self.assertRaisesRegex(FileNotFoundError, "no entry d4"):
+                stored_code(folder, "d4")
 
 
 class PlotTest(unittest.TestCase):

@@ -258,7 +258,7 @@ TEST_F(CacheTest, WhyFindsTheNearestEntry) {
   EXPECT_THAT(outcome.out, HasSubstr("of this layer"));
   EXPECT_THAT(outcome.out, HasSubstr("differs      source\n"));
   EXPECT_THAT(outcome.out, HasSubstr("line " + line + ":   // an old line\n"));
-  EXPECT_THAT(outcome.out, HasSubstr("line " + line + ": }\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("line " + line + ": }  // namespace "));
   EXPECT_THAT(outcome.out, HasSubstr("differs      option\n    was        --old\n    is now     none\n"));
   EXPECT_THAT(outcome.out, Not(HasSubstr("differs      architecture")));
 }

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "tests/cli/process.h"
 
 namespace convtgen::test {
@@ -37,6 +39,50 @@ TEST(Compile, WritesCubinsOfEveryArchitecture) {
     EXPECT_THAT(outcome.out, HasSubstr(name));
   }
   EXPECT_THAT(outcome.out, HasSubstr("registers"));
+}
+
+class CompileWithFake : public testing::Test {
+ protected:
+  [[nodiscard]] Outcome compile(std::vector<std::string> arguments, const std::string& milliseconds = "0") const {
+    arguments.insert(arguments.begin(), "compile");
+    return convtgen(std::move(arguments), {.environment = {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC},
+                                                           {"CONVTGEN_FAKE_NVRTC_MS", milliseconds},
+                                                           {"CONVTGEN_CACHE_DIR", folder_ / "cache"}},
+                                           .folder = folder_.path()});
+  }
+  Folder folder_;
+};
+
+TEST_F(CompileWithFake, SeveralKernelsAtATime) {
+  const std::vector<std::string> arguments{"-e",     "conv_transpose2d 1 -> 1; kernel 1",
+                                           "-e",     "conv_transpose2d 1 -> 2; kernel 1",
+                                           "-e",     "conv_transpose2d 1 -> 3; kernel 1",
+                                           "-e",     "conv_transpose2d 1 -> 4; kernel 1",
+                                           "--jobs", "4"};
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome outcome = compile(arguments, "2500");
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << "one after the other";
+  std::size_t at = 0;
+  for (const char* name : {"layer1_forward", "layer2_forward", "layer3_forward", "layer4_forward"}) {
+    const std::size_t found = outcome.out.find(name);
+    EXPECT_GE(found, at) << outcome.out;
+    at = found;
+  }
+}
+
+TEST_F(CompileWithFake, ALongCallTellsHowFarItIs) {
+  const Outcome outcome = compile(
+      {"-e", "conv_transpose2d 1 -> 1; kernel 1", "-e", "conv_transpose2d 1 -> 2; kernel 1", "--jobs", "1"}, "3000");
+  EXPECT_EQ(outcome.exit, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("[2/2] compiled layer2 for sm_90a\n"));
+  EXPECT_EQ(compile({"-e", "conv_transpose2d 1 -> 1; kernel 1", "-e", "conv_transpose2d 1 -> 2; kernel 1"}).err, "");
+}
+
+TEST_F(CompileWithFake, ASlowCompileIsToldBefore) {
+  const std::string layer = "conv_transpose2d 16 -> 16; kernel 3; stride 64";
+  EXPECT_THAT(compile({"-e", layer}).err, HasSubstr("lines: NVRTC may take about "));
+  EXPECT_EQ(compile({"-e", layer}).err, "") << "the cache has it";
 }
 
 TEST(Compile, PtxIntoOneFile) {

@@ -23,10 +23,12 @@ std::string complete(const std::string& words, const std::filesystem::path& fold
 TEST(Completion, Bash) {
   EXPECT_EQ(complete("convtgen em"), "emit ");
   EXPECT_THAT(complete("convtgen ''"),
-              HasSubstr("check fmt emit explain compile launcher run tune cache doctor completion"));
+              HasSubstr("check fmt emit explain compile launcher run tune cache doctor completion help"));
   EXPECT_EQ(complete("convtgen emit --ar"), "--arch ");
   EXPECT_EQ(complete("convtgen emit --arch sm_1"), "sm_100 sm_120 ");
   EXPECT_EQ(complete("convtgen completion z"), "zsh ");
+  EXPECT_EQ(complete("convtgen help em"), "emit ");
+  EXPECT_EQ(complete("convtgen check --err"), "--error-limit ");
   EXPECT_EQ(complete("convtgen doctor nv"), "nvrtc ");
   EXPECT_THAT(complete("convtgen run --"), HasSubstr("--device"));
   EXPECT_THAT(complete("convtgen check --"), Not(HasSubstr("--device")));

@@ -40,6 +40,17 @@ TEST(Doctor, NoCompiler) {
   EXPECT_THAT(outcome.out, HasSubstr("g++"));
 }
 
+// Never another one instead.
+TEST(Doctor, TheCompilerThatCxxNamesIsTheOne) {
+  const Outcome missing = convtgen({"doctor", "host"}, {.environment = {{"CXX", "/nowhere/g++ -O2"}}});
+  EXPECT_EQ(missing.exit, 2);
+  EXPECT_THAT(missing.out, HasSubstr("[missing] host device"));
+  EXPECT_THAT(missing.out, HasSubstr("the environment variable CXX names: /nowhere/g++ can't be started"));
+  const Outcome none = convtgen({"doctor", "host"}, {.environment = {{"CXX", "true"}}});
+  EXPECT_EQ(none.exit, 2);
+  EXPECT_THAT(none.out, HasSubstr("the environment variable CXX names: true is neither GCC nor Clang"));
+}
+
 TEST(Doctor, QuietForScripts) {
   const Outcome host = convtgen({"doctor", "--quiet", "host"});
   EXPECT_EQ(host.exit, 0);

@@ -1,10 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/layers.h"
 #include "cli/manifest.h"
 #include "generator/language/language.h"
+#include "generator/planner/tuning_record.h"
 #include "tests/cli/process.h"
 
 namespace convtgen::test {
@@ -54,6 +57,61 @@ TEST(Emit, TheArchitectureIsInTheSource) {
   EXPECT_THAT(convtgen({"emit", seeds(), "--layer", "strided", "--arch", "sm_75"}).out, HasSubstr("sm_75"));
 }
 
+TEST(Emit, ArchitecturesByOtherNames) {
+  const Folder folder;
+  const auto emit = [&](std::vector<std::string> arguments, const std::string& driver = CONVTGEN_FAKE_DRIVER) {
+    arguments.insert(arguments.begin(), {"emit", seeds(), "--layer", "strided"});
+    return convtgen(std::move(arguments), {.environment = {{"CONVTGEN_CUDA_DRIVER", driver}}, .folder = folder.path()});
+  };
+  const Outcome near = emit({"--arch", "sm_90"});
+  EXPECT_EQ(near.exit, 2);
+  EXPECT_THAT(near.err, HasSubstr("'sm_90' is no known architecture; did you mean 'sm_90a'?"));
+  EXPECT_EQ(emit({"--arch", "sm_80,sm_80", "--arch", "sm_80", "-o", "one.cu"}).exit, 0) << "twice the same is one";
+  EXPECT_EQ(std::ranges::count(emit({"--arch", "all", "-o", "all"}).out, '\n'), 7);
+  EXPECT_EQ(emit({"--arch", "native", "-o", "native"}).out, "native/strided_forward.sm_90a.cu\n");
+  const Outcome none = emit({"--arch", "native"}, "/nowhere/driver");
+  EXPECT_EQ(none.exit, 2);
+  EXPECT_THAT(none.err, HasSubstr("native is the architecture of this machine's GPU"));
+}
+
+TEST(Emit, SeveralLayersByName) {
+  const Folder folder;
+  const Setting here{.folder = folder.path()};
+  EXPECT_EQ(convtgen({"emit", seeds(), "--layer", "unpadded", "--layer", "strided", "-o", "."}, here).out,
+            "./strided_forward.sm_90a.cu\n./unpadded_forward.sm_90a.cu\n");
+  EXPECT_EQ(convtgen({"emit", "--arch", "sm_80", "--layer", "strided", seeds(), "-o", "."}, here).out,
+            "./strided_forward.sm_80.cu\n")
+      << "an option takes one word";
+  const Outcome wrong = convtgen({"emit", seeds(), "--layer", "strided", "--layer", "unpaded"}, here);
+  EXPECT_EQ(wrong.exit, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("no layer is called 'unpaded'; did you mean 'unpadded'?"));
+}
+
+// As explain, launcher and compile do: they all take their plans from there.
+TEST(PlanLayers, PassOverWhatATemplateRefuses) {
+  const Layer layer = parse_layer("conv_transpose2d 8 -> 8; kernel 3; input 1x8x8").value();
+  int asked = 0;
+  const auto refusing = [&](const Problem& problem, const Plan& plan) -> Result<KernelSource> {
+    return asked++ == 0 ? fail("the template refuses") : specialize(problem, plan);
+  };
+  cli::Exit exit = cli::Exit::kOk;
+  const auto planned = cli::plan_layers({{"up", layer}}, "", "sm_80", exit, refusing);
+  ASSERT_TRUE(planned);
+  const Problem problem = planned->front().problem;
+  const std::vector<Plan> plans = plan(problem).value();
+  EXPECT_EQ(plan_json(planned->front().plan), plan_json(plans.at(1)));
+  EXPECT_EQ(planned->front().source.text, specialize(problem, plans.at(1))->text);
+  ASSERT_EQ(planned->front().passed_over.size(), 1u);
+  EXPECT_EQ(planned->front().passed_over[0].reason, "the template refuses");
+}
+
+TEST(PlanLayers, WantADirectionOfTheLayer) {
+  const Outcome outcome =
+      convtgen({"emit", "--direction", "forward", "-e", "conv_transpose2d 8 -> 8; kernel 3; directions grad_input"});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("legal is a list with forward"));
+}
+
 TEST(Emit, SeveralArchitecturesAndOneFile) {
   const Folder folder;
   const Setting here{.folder = folder.path()};
@@ -94,6 +152,52 @@ TEST(Emit, DepfileAndManifest) {
   EXPECT_THAT(convtgen({"emit", "a b$#/x.convt", "--depfile", "y.d"}, here).err, HasSubstr("--depfile is for files"));
 }
 
+TEST(Emit, AManifestForStandardOutputIsAllThatIsThere) {
+  const Folder folder;
+  const Setting here{.folder = folder.path()};
+  write(folder / "x.convt", "layer up { conv_transpose2d 4 -> 2; kernel 3; input 1x8x8 }\n");
+  const Outcome file = convtgen({"emit", "x.convt", "-o", "out", "--manifest", "x.json"}, here);
+  ASSERT_EQ(file.exit, 0) << file.err;
+  const Outcome emit = convtgen({"emit", "x.convt", "-o", "again", "--manifest", "-"}, here);
+  EXPECT_EQ(emit.exit, 0) << emit.err;
+  EXPECT_EQ(emit.out, read(folder / "x.json"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "again/up_forward.sm_90a.cu"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "-"));
+  const Outcome launcher =
+      convtgen({"launcher", "x.convt", "--namespace", "net", "-o", "out", "--manifest", "-"}, here);
+  EXPECT_EQ(nlohmann::json::parse(launcher.out).at("kernels").size(), 1U);
+  const Outcome compile = convtgen({"compile", "x.convt", "--format", "host", "-o", "out", "--manifest", "-"}, here);
+  EXPECT_EQ(nlohmann::json::parse(compile.out).at("kernels").at(0).at("file").at("kind"), "host");
+  const Outcome both = convtgen({"emit", "x.convt", "--manifest", "-"}, here);
+  EXPECT_EQ(both.exit, 2);
+  EXPECT_EQ(both.out, "");
+  EXPECT_THAT(both.err, HasSubstr("both go to standard output: give a folder or a file with -o"));
+}
+
+TEST(Emit, OutputsKeepModesAndLinks) {
+  namespace fs = std::filesystem;
+  const Folder folder;
+  const std::vector<std::string> emit{"emit", "-e", "conv_transpose2d 4 -> 2; kernel 3", "-o", "x.cu"};
+  write(folder / "real.cu", "old");
+  fs::permissions(folder / "real.cu", fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("real.cu", folder / "x.cu");
+  ASSERT_EQ(convtgen(emit, {.folder = folder.path()}).exit, 0);
+  EXPECT_TRUE(fs::is_symlink(folder / "x.cu"));
+  EXPECT_THAT(read(folder / "real.cu"), HasSubstr("__global__"));
+  EXPECT_EQ(fs::status(folder / "real.cu").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  fs::remove(folder / "real.cu");
+  ASSERT_EQ(convtgen(emit, {.folder = folder.path()}).exit, 0);
+  EXPECT_TRUE(fs::is_symlink(folder / "x.cu"));
+  EXPECT_THAT(read(folder / "real.cu"), HasSubstr("__global__"));
+  // What a link leads to may be a pipe.
+  fs::create_symlink("/dev/stdout", folder / "out.json");
+  const Outcome piped =
+      convtgen({"emit", "-e", "conv_transpose2d 4 -> 2; kernel 3", "-o", "y.cu", "--manifest", "out.json"},
+               {.folder = folder.path()});
+  EXPECT_EQ(piped.exit, 0) << piped.err;
+  EXPECT_THAT(piped.out, HasSubstr("\"kernels\""));
+}
+
 TEST(Emit, ManifestOfAKernelThatPacksItsWeights) {
   cli::Product product;
   product.problem = {parse_layer("conv_transpose2d 4 -> 2; kernel 3").value(), Direction::kForward,
@@ -121,7 +225,7 @@ TEST(Emit, NothingIsWrittenUnlessAllSucceed) {
   EXPECT_THAT(outcome.err, HasSubstr("layer 'later': "));
   EXPECT_THAT(outcome.err, HasSubstr("grad_input"));
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
-  EXPECT_EQ(convtgen({"emit", "a.convt", "-o", "out", "--direction", "forward"}, {.folder = folder.path()}).exit, 0);
+  EXPECT_EQ(convtgen({"emit", "a.convt", "-o", "out", "--layer", "good"}, {.folder = folder.path()}).exit, 0);
 }
 
 TEST(Emit, OutputsThatCantBeWritten) {

@@ -64,6 +64,39 @@ TEST(Explain, OpenSizesAreAskedFor) {
   EXPECT_THAT(wrong.err, HasSubstr("batch x height x width, as in 8x32x64"));
 }
 
+TEST(Explain, PredictionsAreForTheSizesThatAreGiven) {
+  const std::vector<std::string> open{"explain", "--no-compile", "-e",
+                                      "conv_transpose2d 64 -> 64; kernel 3; dtype f16; input ?x64x?"};
+  const auto with_input = [&](const char* input) {
+    std::vector<std::string> arguments = open;
+    arguments.insert(arguments.end(), {"--input", input});
+    return convtgen(arguments).out;
+  };
+  const auto candidates = [](const std::string& text) {
+    return text.substr(text.find("candidates"), text.find("\n  registers") - text.find("candidates"));
+  };
+  const std::string assumed = convtgen(open).out;
+  EXPECT_THAT(assumed, HasSubstr("assumed     a batch of 16, a width of 256: predictions are for that"));
+  EXPECT_THAT(with_input("16x64x256"), Not(HasSubstr("assumed")));
+  EXPECT_EQ(candidates(with_input("16x64x256")), candidates(assumed));
+  EXPECT_NE(candidates(with_input("256x64x256")), candidates(assumed));
+}
+
+TEST(Explain, DoesNotCompileWhereThatIsNotWanted) {
+  const Folder folder;
+  const Setting setting{
+      .environment = {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC}, {"CONVTGEN_FAKE_NVRTC_COUNT", folder / "compiles"}}};
+  const std::string layer = "conv_transpose2d 16 -> 16; kernel 3; stride 64";
+  const Outcome without = convtgen({"explain", "--no-compile", "-e", layer}, setting);
+  EXPECT_EQ(without.exit, 0);
+  EXPECT_EQ(without.err, "");
+  EXPECT_THAT(without.out, HasSubstr("registers   not counted: --no-compile"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "compiles"));
+  const Outcome with = convtgen({"explain", "-e", layer}, setting);
+  EXPECT_THAT(with.err, HasSubstr("lines: NVRTC may take about "));
+  EXPECT_EQ(read(folder / "compiles").size(), 1u);
+}
+
 TEST(Explain, Parameters) {
   EXPECT_THAT(convtgen({"explain", seeds(), "--layer", "strided", "--parameters"}, kWithoutNvrtc).out,
               HasSubstr("kernel_w = 7"));

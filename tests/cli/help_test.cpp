@@ -9,8 +9,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const std::vector<std::string> kVerbs{"check", "fmt",  "emit",  "explain", "compile",   "launcher",
-                                      "run",   "tune", "cache", "doctor",  "completion"};
+const std::vector<std::string> kVerbs{"check", "fmt",  "emit",  "explain", "compile",    "launcher",
+                                      "run",   "tune", "cache", "doctor",  "completion", "help"};
 const std::vector<std::string> kCacheVerbs{"list", "verify", "prune", "clear", "path", "why"};
 
 TEST(Help, NamesEveryVerb) {
@@ -50,9 +50,47 @@ TEST(Help, EveryVerbHasExamples) {
 }
 
 TEST(Help, Version) {
-  const Outcome version = convtgen({"--version"});
-  EXPECT_EQ(version.exit, 0);
-  EXPECT_EQ(version.out, "convtgen " CONVTGEN_PROJECT_VERSION "\n");
+  for (const char* flag : {"--version", "-V"}) {
+    const Outcome version = convtgen({flag});
+    EXPECT_EQ(version.exit, 0) << flag;
+    EXPECT_EQ(version.out, "convtgen " CONVTGEN_PROJECT_VERSION "\n") << flag;
+  }
+}
+
+TEST(Help, TheVerbShowsWhatTheFlagShows) {
+  EXPECT_EQ(convtgen({"help"}).out, convtgen({"--help"}).out);
+  EXPECT_EQ(convtgen({"help", "emit"}).out, convtgen({"emit", "--help"}).out);
+  EXPECT_EQ(convtgen({"help", "cache"}).out, convtgen({"cache", "--help"}).out);
+  EXPECT_EQ(convtgen({"help", "cache", "list"}).out, convtgen({"cache", "list", "--help"}).out);
+  EXPECT_EQ(convtgen({"help", "emit"}).exit, 0);
+  const Outcome unknown = convtgen({"help", "frobnicate"});
+  EXPECT_EQ(unknown.exit, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("frobnicate"));
+  const Outcome nested = convtgen({"help", "emit", "list"});
+  EXPECT_EQ(nested.exit, 2);
+  EXPECT_THAT(nested.err, HasSubstr("there is no verb 'convtgen emit list'"));
+  EXPECT_EQ(nested.out, "");
+}
+
+TEST(Help, WholeNumbersAreNotNegativeAndNotTooLarge) {
+  for (const char* number : {"-1", "18446744073709551616", "1.5", "one", ""}) {
+    for (const char* verb : {"run", "tune"}) {
+      const Outcome outcome =
+          convtgen({verb, "--device", "host", "-e", "conv_transpose2d 1 -> 1; kernel 1; input 1x1x1",
+                    std::string("--seed=") + number});
+      EXPECT_EQ(outcome.exit, 2) << verb << " " << number;
+      EXPECT_THAT(outcome.err, HasSubstr("--seed: ")) << verb << " " << number;
+    }
+  }
+  for (const std::vector<std::string>& option : {std::vector<std::string>{"run", "--repeat", "-1"},
+                                                 {"run", "--gpu", "4294967296"},
+                                                 {"tune", "--jobs", "-1"},
+                                                 {"tune", "--candidates", "18446744073709551617"},
+                                                 {"check", "--error-limit", "-1"}}) {
+    const Outcome outcome = convtgen({option[0], option[1], option[2], seeds()});
+    EXPECT_EQ(outcome.exit, 2) << option[1];
+    EXPECT_THAT(outcome.err, HasSubstr(option[1] + ": ")) << option[1];
+  }
 }
 
 TEST(Help, NoVerbIsWrongUsageAndShowsHelp) {

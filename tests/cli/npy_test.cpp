@@ -75,6 +75,32 @@ TEST(Npy, HeadersAsOthersWriteThem) {
   }
 }
 
+/// The bytes that numpy 2.4.6 and ml_dtypes 0.6.0 save of np.array([[1, -2.5]], dtype=ml_dtypes.bfloat16).
+const std::string kSavedBfloat16 =
+    std::string("\x93NUMPY\x01\x00v\x00{'descr': '<V2', 'fortran_order': False, 'shape': (1, 2), }", 69) +
+    std::string(58, ' ') + "\n" + std::string("\x80\x3f\x20\xc0");
+
+TEST(Npy, Bfloat16OfMlDtypes) {
+  ASSERT_EQ(kSavedBfloat16.size(), 128U + 4U);
+  const Folder folder;
+  std::string void_bytes = kSavedBfloat16;  // as of a view with dtype "V2"
+  void_bytes[void_bytes.find('<')] = '|';
+  for (const std::string& file : {kSavedBfloat16, void_bytes}) {
+    test::write(folder / "a.npy", file);
+    const auto array = read_npy(folder / "a.npy", Dtype::kBf16);
+    ASSERT_TRUE(array) << array.error().message;
+    EXPECT_EQ(array->shape, (std::vector<std::int64_t>{1, 2}));
+    EXPECT_EQ(array->at(0), 1);
+    EXPECT_EQ(array->at(1), -2.5);
+    EXPECT_THAT(error_of(file, Dtype::kF16), HasSubstr("holds ml_dtypes' bfloat16, or other raw bytes ("));
+    EXPECT_THAT(error_of(file, Dtype::kF16), HasSubstr("the layer's dtype f16 takes little-endian float16 (<f2)"));
+    EXPECT_THAT(error_of(file, Dtype::kF64), HasSubstr("takes little-endian float64"));
+  }
+  std::string swapped = kSavedBfloat16;
+  swapped[swapped.find('<')] = '>';
+  EXPECT_THAT(error_of(swapped, Dtype::kBf16), HasSubstr("'>V2'"));
+}
+
 TEST(Npy, ErrorsNameTheFileAndWhatIsLegal) {
   const std::string right = file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }", kTwoFloats);
   EXPECT_THAT(error_of(right, Dtype::kF16),

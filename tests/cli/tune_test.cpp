@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -198,6 +199,22 @@ TEST_F(TuneStoreTest, CompileOnlyNeedsAStoreAndACompiler) {
   EXPECT_THAT(no_flag.err, HasSubstr("--compile-only"));
 }
 
+TEST_F(TuneVerbTest, AnotherFileThanOneOfRecordsIsTold) {
+  write(folder_ / "x.convt", "# a comment\nlayer a { }\n");
+  write(folder_ / "object.json", "{\n\"a\": 1\n}\n");
+  write(folder_ / "cut.json", "{\"records\": [\n{\"layer\": \"a\",\n");
+  for (const auto& [file, line] : {std::pair{"x.convt", 1}, {"object.json", 1}, {"cut.json", 3}}) {
+    const Outcome outcome = tune({"--import", file});
+    EXPECT_EQ(outcome.exit, 1);
+    EXPECT_EQ(outcome.err,
+              fmt::format("convtgen: error: {}: line {}: this is no file of tuning records; that is a JSON "
+                          "object {{\"records\": [...]}}, as 'convtgen tune --export FILE' writes it\n",
+                          file, line));
+  }
+  write(folder_ / "bad.json", "{\"other\": [{}], \"records\": [\n\n{\"versions\":\n{\"format\": 1}},\n7]}\n");
+  EXPECT_THAT(tune({"--import", "bad.json"}).err, HasSubstr("bad.json: line 3: record 1: key 'layer' not found\n"));
+}
+
 TEST_F(TuneVerbTest, WhatIsWrongIsTold) {
   EXPECT_THAT(tune({}).err, HasSubstr("no layers"));
   EXPECT_EQ(tune({}).exit, 2);
@@ -205,7 +222,7 @@ TEST_F(TuneVerbTest, WhatIsWrongIsTold) {
   write(folder_ / "bad.json", R"({"records": [{"versions": {"format": 7}}]})");
   const Outcome bad = tune({"--import", "bad.json", "--export", "out.json"});
   EXPECT_EQ(bad.exit, 1);
-  EXPECT_THAT(bad.err, HasSubstr("bad.json: record 1: a record of format 7"));
+  EXPECT_THAT(bad.err, HasSubstr("bad.json: line 1: record 1: a record of format 7"));
   const Outcome open = tune({"--device", "host", "-e", "conv_transpose2d 4 -> 4; kernel 2"});
   EXPECT_EQ(open.exit, 2);
   EXPECT_THAT(open.err, HasSubstr("give the sizes with --input"));

@@ -27,6 +27,16 @@ struct Registers {
       bits[i] |= others.bits[i];
     }
   }
+  void take(const Registers& others) {
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+      bits[i] &= ~others.bits[i];
+    }
+  }
+  bool holds(const Registers& others) const {
+    Registers rest = others;
+    rest.take(*this);
+    return rest == Registers();
+  }
   bool meets(const Registers& others) const {
     return ((bits[0] & others.bits[0]) | (bits[1] & others.bits[1]) | (bits[2] & others.bits[2]) |
             (bits[3] & others.bits[3])) != 0;
@@ -124,6 +134,104 @@ void retire(Groups& groups, const std::string& text) {
   }
 }
 
+/// Groups of products that nothing has waited for, the last of them not yet closed.
+struct Issued {
+  Groups groups = {{}};
+  std::vector<bool> gone_on = {false};  // of each: a loop has gone back since it was closed
+  std::size_t from = 0;                 // the instruction before
+
+  auto operator<=>(const Issued&) const = default;
+};
+
+/// What an instruction reads, of rows of registers at least the first.
+Registers read_registers(const Instruction& instruction) {
+  const std::string& text = instruction.text;
+  Registers out;
+  if (text.starts_with("HGMMA")) {
+    Groups product = {{}};
+    add_product(product, text);
+    out.add(product.front().operands);
+    out.add(product.front().sums);
+    return out;
+  }
+  // Without the destination, which is the first operand, or the second behind a predicate.
+  static const std::regex kDestination(R"(^\S+ (?:U?P[T\d], )*R\d+(?:\.64)?,)");
+  std::smatch match;
+  const bool writes = written_registers(text) != Registers() && std::regex_search(text, match, kDestination);
+  out = named_registers(writes ? match.suffix().str() : text);
+  static const std::regex kStored(R"(^ST\S*\.128\S* .*, R(\d+)$)");
+  if (std::regex_search(text, match, kStored)) {
+    out.add(registers_from(number_of(match[1]), 4));
+  }
+  return out;
+}
+
+/// Whether control may go on to the instruction behind.
+bool falls_through(const Instruction& instruction) {
+  const bool leaves = !instruction.branch_to.empty() || instruction.text.starts_with("EXIT") ||
+                      instruction.text.starts_with("BPT.TRAP");
+  return !leaves || instruction.has_condition || !instruction.predicate.empty();
+}
+
+/// The branches that go back: to where the path that reaches them first has been.
+std::set<std::size_t> branches_back(const MachineCode& code) {
+  enum class Mark : std::uint8_t { kNew, kOpen, kDone };
+  std::vector<Mark> marks(code.instructions.size() + 1, Mark::kNew);
+  std::set<std::size_t> out;
+  std::vector<std::size_t> path;
+  const auto enter = [&](std::size_t at) {
+    if (at < code.instructions.size() && marks[at] == Mark::kNew) {
+      marks[at] = Mark::kOpen;
+      path.push_back(at);
+      return true;
+    }
+    return false;
+  };
+  enter(0);
+  while (!path.empty()) {
+    const std::size_t at = path.back();
+    const Instruction& instruction = code.instructions[at];
+    if (falls_through(instruction) && enter(at + 1)) {
+      continue;
+    }
+    if (const auto label = code.labels.find(instruction.branch_to); label != code.labels.end()) {
+      if (enter(label->second)) {
+        continue;
+      }
+      if (label->second < marks.size() && marks[label->second] == Mark::kOpen) {
+        out.insert(at);
+      }
+    }
+    marks[at] = Mark::kDone;
+    path.pop_back();
+  }
+  return out;
+}
+
+/// For each instruction the registers that are read behind it, before they are written, on some path.
+std::vector<Registers> read_later(const MachineCode& code) {
+  const std::size_t count = code.instructions.size();
+  std::vector<Registers> before(count + 1), behind(count);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t at = count; at-- > 0;) {
+      const Instruction& instruction = code.instructions[at];
+      Registers live = falls_through(instruction) ? before[at + 1] : Registers();
+      if (const auto label = code.labels.find(instruction.branch_to); label != code.labels.end()) {
+        live.add(before[label->second]);
+      }
+      behind[at] = live;
+      if (instruction.predicate.empty()) {
+        live.take(written_registers(instruction.text));
+      }
+      live.add(read_registers(instruction));
+      changed = changed || live != before[at];
+      before[at] = live;
+    }
+  }
+  return behind;
+}
+
 /// The predicate that is true where this one is false.
 std::string opposite_of(const std::string& predicate) {
   return predicate.starts_with('!') ? predicate.substr(1) : '!' + predicate;
@@ -203,10 +311,10 @@ std::vector<std::string> faults_on_paths(const MachineCode& code, const State& f
         open.emplace_back(code.labels.at(instruction.branch_to), state);
         learn(open.back().second, instruction.predicate);
       }
+      if (!falls_through(instruction)) {
+        break;
+      }
       if ((!instruction.branch_to.empty() || instruction.text.starts_with("EXIT")) && !instruction.has_condition) {
-        if (instruction.predicate.empty()) {
-          break;
-        }
         learn(state, opposite_of(instruction.predicate));
       }
     }
@@ -285,6 +393,37 @@ std::vector<std::string> overwritten_operands(const MachineCode& code) {
     });
   };
   return faults_on_paths(code, Groups{{}}, step, [](Groups&, const std::string&) {});
+}
+
+std::vector<std::string> unkept_operands(const MachineCode& code) {
+  const std::vector<Registers> later = read_later(code);
+  const std::set<std::size_t> back = branches_back(code);
+  const auto step = [&](Issued& issued, const Instruction& instruction) {
+    const std::string& text = instruction.text;
+    const auto at = static_cast<std::size_t>(&instruction - code.instructions.data());
+    if (back.contains(issued.from) && at != issued.from + 1) {
+      for (std::size_t i = 0; i + 1 < issued.groups.size(); ++i) {
+        issued.gone_on[i] = true;
+      }
+    }
+    issued.from = at;
+    if (text.starts_with("HGMMA")) {
+      add_product(issued.groups, text);
+    }
+    bool unkept = false;
+    if (text.starts_with("WARPGROUP.DEPBAR")) {
+      const Groups before = issued.groups;
+      retire(issued.groups, text);
+      const std::size_t done = before.size() - issued.groups.size();
+      for (std::size_t i = 0; i < done; ++i) {
+        unkept = unkept || (issued.gone_on[i] && !later[at].holds(before[i].operands));
+      }
+      issued.gone_on.erase(issued.gone_on.begin(), issued.gone_on.begin() + static_cast<std::ptrdiff_t>(done));
+    }
+    issued.gone_on.resize(issued.groups.size(), false);
+    return unkept;
+  };
+  return faults_on_paths(code, Issued{}, step, [](Issued&, const std::string&) {});
 }
 
 std::vector<std::string> early_arrivals(const MachineCode& code) {

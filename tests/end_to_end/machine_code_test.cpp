@@ -64,6 +64,56 @@ TEST(OverwrittenOperands, MayBeWrittenBehindTheWait) {
   EXPECT_EQ(overwritten_operands(kernel(second)).size(), 1u);
 }
 
+// A loop in which two A operands alternate: the products of the second are in flight when it goes back.
+constexpr const char* kAlternating = R"(
+.L_x_1:
+        /*0010*/                   LDS.128 R100, [R3] ;
+        /*0020*/                   HGMMA.64x64x16.F32 R24, R100, gdesc[UR8], R24, gsb0 ;
+        /*0030*/                   WARPGROUP.DEPBAR.LE gsb0, 0x1 ;
+        /*0040*/                   LOP3.LUT R104, R8, R104, R4, 0xf8, !PT ;
+        /*0050*/                   LOP3.LUT R105, R9, R105, R4, 0xf8, !PT ;
+        /*0060*/                   {} ;
+        /*0070*/                   LOP3.LUT R107, R11, R107, R4, 0xf8, !PT ;
+        /*0080*/                   HGMMA.64x64x16.F32 R24, R104, gdesc[UR8], R24, gsb0 ;
+        /*0090*/                   WARPGROUP.DEPBAR.LE gsb0, {} ;
+        /*00a0*/              @!P1 BRA `({}) ;
+        /*00b0*/                   WARPGROUP.DEPBAR.LE gsb0, 0x0 ;
+        /*00c0*/                   EXIT ;
+)";
+
+std::vector<std::string> unkept(const std::string& third, const std::string& left = "0x1",
+                                const std::string& label = ".L_x_1") {
+  return unkept_operands(kernel(fmt::format(kAlternating, third, left, label)));
+}
+
+TEST(UnkeptOperands, AreThoseThatNothingReadsBehindTheWait) {
+  const std::vector<std::string> found = {"0030: WARPGROUP.DEPBAR.LE gsb0, 0x1"};
+  EXPECT_EQ(unkept("LOP3.LUT R106, R10, R106, R4, 0xf8, !PT"), std::vector<std::string>());
+  EXPECT_EQ(unkept("IMAD.MOV.U32 R106, RZ, RZ, R10"), found);
+  EXPECT_EQ(unkept("LDS R106, [R10]"), found);
+  EXPECT_EQ(unkept("STS.128 [R10], R104"), std::vector<std::string>());
+}
+
+TEST(UnkeptOperands, AreOnlyThoseThatALoopGoesBackWith) {
+  const std::string move = "IMAD.MOV.U32 R106, RZ, RZ, R10";
+  EXPECT_EQ(unkept(move, "0x0"), std::vector<std::string>());
+  EXPECT_EQ(unkept(move, "0x1", ".L_x_4"), std::vector<std::string>());  // goes nowhere
+}
+
+// What stands behind the kernel's end for the loop's sake is not another turn.
+TEST(UnkeptOperands, AreNotThoseBeforeCodeThatStandsElsewhere) {
+  const std::string lines = R"(
+        /*0010*/                   HGMMA.64x64x16.F32 R24, R104, gdesc[UR8], R24, gsb0 ;
+        /*0020*/               @P0 BRA `(.L_x_2) ;
+.L_x_1:
+        /*0030*/                   WARPGROUP.DEPBAR.LE gsb0, 0x0 ;
+        /*0040*/                   EXIT ;
+.L_x_2:
+        /*0050*/                   BRA `(.L_x_1) ;
+)";
+  EXPECT_EQ(unkept_operands(kernel(lines)), std::vector<std::string>());
+}
+
 TEST(EarlyArrivals, AreThoseBehindLoadsThatNothingTook) {
   // The values of a load come together.
   const std::string load = "        /*0010*/                   LDS.128 R12, [R3] ;\n";

@@ -153,7 +153,7 @@ constexpr Case kTensorCores[] = {
      "conv_transpose2d 1030 -> 7; kernel 3x3; stride 2x2; input 1x4x6; compute f32x3", 25, false, false, true, 3, true},
     {"halo_gemm_copies", "halo_gemm",
      "conv_transpose2d 630 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x7x9; dtype f16; layout nhwc; bias", 15,
-     false, false, false, 1, true},
+     false, false, false, 0, true},
     {"halo_gemm_registers_in_turn", "halo_gemm",
      "conv_transpose2d 22 -> 15; kernel 3x3; input 1x19x27; compute tf32; fuse relu", 15, true, true, false, 0, true},
     {"roll_gemm_sequence", "roll_gemm",

@@ -1,314 +1,320 @@
 #include "tests/end_to_end/random_layers.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <utility>
+#include <cmath>
+#include <initializer_list>
+#include <iterator>
+
+#include "generator/planner/cost.h"
 
 namespace convtgen::testing {
 namespace {
 
-// Properties and their values. Small ones: the host device runs thousands of these layers.
-enum Property : std::size_t {
-  kDimensions,
+// Those of the columns follow those of the rows, in the same order.
+enum Index : std::size_t {
   kKernelH,
-  kKernelW,
   kStrideH,
-  kStrideW,
-  kPaddingH,
-  kPaddingW,
-  kOutputPaddingH,
-  kOutputPaddingW,
   kDilationH,
-  kDilationW,
-  kGroups,
-  kGroupIn,
-  kGroupOut,
-  kBias,
-  kMode,
-  kLayout,
-  kFuse,
-  kBatch,
+  kPaddingH,
+  kOutputPaddingH,
+  kStrideOverKernelH,
+  kKernelOverImageH,
   kHeight,
+  kKernelW,
+  kStrideW,
+  kDilationW,
+  kPaddingW,
+  kOutputPaddingW,
+  kStrideOverKernelW,
+  kKernelOverImageW,
   kWidth,
-  kBatchKnown,
-  kHeightKnown,
-  kWidthKnown,
+  kDimensions,
+  kBatch,
+  kGroups,
+  kIn,
+  kOut,
+  kBias,
+  kFuse,
   kProperties
 };
+constexpr std::size_t kOfAnAxis = kKernelW - kKernelH;
 
-struct Values {
-  const char* name;
-  std::vector<int> values;
+// What the host device runs in about a second.
+constexpr std::int64_t kMostMultiplyAdds = 4'000'000;
+constexpr std::int64_t kMostOutputs = 80'000;
+constexpr std::int64_t kMostWeights = 300'000;
+
+/// One axis of a layer and its size in a call.
+struct AxisValues {
+  std::int64_t kernel = 1, stride = 1, dilation = 1, padding = 0, output_padding = 0;
+  bool is_known = true;
+  std::int64_t size = 1;
 };
 
-const std::array<Values, kProperties>& properties() {
-  static const std::array<Values, kProperties> all = {{
-      {"dimensions", {1, 2}},
-      {"kernel_h", {1, 2, 3, 4, 5, 8}},
-      {"kernel_w", {1, 2, 3, 4, 7, 11}},
-      {"stride_h", {1, 2, 3, 5}},
-      {"stride_w", {1, 2, 3, 4, 20}},
-      {"padding_h", {0, 1, 2, 3}},
-      {"padding_w", {0, 1, 2, 5}},
-      {"output_padding_h", {0, 1, 2}},
-      {"output_padding_w", {0, 1, 2}},
-      {"dilation_h", {1, 2, 3}},
-      {"dilation_w", {1, 2, 4}},
-      {"groups", {1, 2, 3, 6}},
-      {"channels in a group", {1, 3, 8, 17}},
-      {"channels out of a group", {1, 2, 5, 8, 20}},
-      {"bias", {0, 1}},
-      {"mode", {0, 1, 2, 3, 4, 5}},
-      {"layout", {0, 1}},
-      {"fuse", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}},  // none, each activation, a chain
-      {"batch", {0, 1, 2, 5}},
-      {"height", {1, 2, 5, 19, 40}},
-      {"width", {1, 3, 17, 70, 150}},
-      {"batch known", {0, 1}},
-      {"height known", {0, 1}},
-      {"width known", {0, 1}},
-  }};
-  return all;
+int class_of_size(bool is_known, std::int64_t size, std::int64_t planned) {
+  return is_known ? 0 : size <= planned ? 1 : 2;
 }
 
-constexpr int kActivations = 12;
-constexpr int kChain = 13;
-constexpr std::int64_t kMostMultiplyAdds = 3'000'000;
-constexpr std::int64_t kMostOutputs = 250'000;
-
-constexpr std::array<std::pair<Dtype, Compute>, 6> kModes = {{{Dtype::kF64, Compute::kF64},
-                                                              {Dtype::kF32, Compute::kF32},
-                                                              {Dtype::kF32, Compute::kTf32},
-                                                              {Dtype::kF32, Compute::kF32x3},
-                                                              {Dtype::kF16, Compute::kF16},
-                                                              {Dtype::kBf16, Compute::kBf16}}};
-
-int value(const std::vector<int>& choice, Property property) {
-  return properties()[property].values[static_cast<std::size_t>(choice[property])];
+std::array<int, kOfAnAxis> classes_of_axis(const AxisValues& a, std::int64_t planned) {
+  const std::int64_t reach = a.dilation * (a.kernel - 1);
+  return {a.kernel == 1   ? 0
+          : a.kernel < 5  ? 1
+          : a.kernel < 11 ? 2
+                          : 3,
+          a.stride < 3   ? static_cast<int>(a.stride) - 1
+          : a.stride < 6 ? 2
+                         : 3,
+          static_cast<int>(std::min<std::int64_t>(a.dilation, 3)) - 1,
+          a.padding == 0      ? 0
+          : a.padding < reach ? 1
+          : a.padding > reach ? 3
+                              : 2,
+          a.output_padding == 0         ? 0
+          : a.output_padding < a.stride ? 1
+                                        : 2,
+          a.stride > a.kernel ? 1 : 0,
+          a.kernel > a.size ? 1 : 0,
+          class_of_size(a.is_known, a.size, planned)};
 }
 
-/// What conv_transpose1d fixes: everything of the row axis.
-bool fixed_in_1d(std::size_t property) {
-  return property == kKernelH || property == kStrideH || property == kPaddingH || property == kOutputPaddingH ||
-         property == kDilationH || property == kHeight || property == kHeightKnown;
+int class_of_channels(std::int64_t channels) {
+  return channels % 8 == 0 ? 2 : channels < 8 ? 0 : 1;
 }
 
-/// The value index of a property that conv_transpose1d fixes: height is 1 and known; the others are the first (1 or 0).
-int index_in_1d(std::size_t property) {
-  return property == kHeightKnown ? 1 : 0;
+/// The sizes that a planner takes for open ones.
+InputSizes planned_for_open_sizes() {
+  return planned_sizes(Layer{});
 }
 
-/// Pairs that no legal layer can show.
-bool impossible(std::size_t p, int v, std::size_t q, int w) {
-  if (p == kDimensions && v == 0 && fixed_in_1d(q)) {
-    return w != index_in_1d(q);
-  }
-  return false;
-}
+constexpr std::array<Compute, 6> kModes = {Compute::kF64,   Compute::kF32, Compute::kTf32,
+                                           Compute::kF32x3, Compute::kF16, Compute::kBf16};
 
-Activation activation(int kind, std::mt19937_64& random) {
-  std::uniform_real_distribution<double> number(-1.5, 1.5);
-  Activation step{static_cast<ActivationKind>(kind), 0, 0};
-  // Numbers of few digits read well in the emitted source.
-  const auto draw = [&] { return static_cast<double>(static_cast<int>(number(random) * 64)) / 64; };
-  if (argument_count(step.kind) >= 1) {
-    step.a = draw();
-  }
-  if (argument_count(step.kind) == 2) {
-    step.b = draw();
-    if (step.a > step.b) {
-      std::swap(step.a, step.b);
-    }
-  }
-  return step;
+Dtype dtype_of(Compute compute) {
+  return compute == Compute::kF64    ? Dtype::kF64
+         : compute == Compute::kF16  ? Dtype::kF16
+         : compute == Compute::kBf16 ? Dtype::kBf16
+                                     : Dtype::kF32;
 }
 
 }  // namespace
 
-LayerSource::LayerSource(std::uint64_t seed) : random_(seed) {
-  for (const Values& property : properties()) {
-    offset_.push_back(values_);
-    values_ += property.values.size();
-  }
-  seen_values_.assign(values_, 0);
-  seen_pairs_.assign(values_ * values_, 0);
+std::span<const Property> properties() {
+  static const std::vector<Property> all = [] {
+    const std::vector<std::string_view> kernel = {"1", "2 to 4", "5 to 10", "11 to 33"};
+    const std::vector<std::string_view> stride = {"1", "2", "3 to 5", "6 to 20"};
+    const std::vector<std::string_view> dilation = {"1", "2", "3 to 12"};
+    const std::vector<std::string_view> padding = {"0", "below the reach", "at the reach", "beyond the reach"};
+    const std::vector<std::string_view> output_padding = {"0", "below the stride", "from the stride on"};
+    const std::vector<std::string_view> no_yes = {"no", "yes"};
+    const std::vector<std::string_view> size = {"known", "open, as planned or less", "open, more than planned"};
+    const std::vector<std::string_view> channels = {"1 to 7", "more, ragged", "whole eights"};
+    return std::vector<Property>{{"kernel_h", kernel},
+                                 {"stride_h", stride},
+                                 {"dilation_h", dilation},
+                                 {"padding_h", padding},
+                                 {"output_padding_h", output_padding},
+                                 {"stride_h over the kernel", no_yes},
+                                 {"kernel_h over the image", no_yes},
+                                 {"height", size},
+                                 {"kernel_w", kernel},
+                                 {"stride_w", stride},
+                                 {"dilation_w", dilation},
+                                 {"padding_w", padding},
+                                 {"output_padding_w", output_padding},
+                                 {"stride_w over the kernel", no_yes},
+                                 {"kernel_w over the image", no_yes},
+                                 {"width", size},
+                                 {"dimensions", {"1", "2"}},
+                                 {"batch", {"known", "open, as planned or less", "open, more than planned", "none"}},
+                                 {"groups", {"1", "some", "each channel"}},
+                                 {"channels in of a group", channels},
+                                 {"channels out of a group", channels},
+                                 {"bias", no_yes},
+                                 {"fuse", {"none", "one", "several"}}};
+  }();
+  return all;
 }
 
-std::size_t LayerSource::pair_index(std::size_t p, int v, std::size_t q, int w) const {
-  return (offset_[p] + static_cast<std::size_t>(v)) * values_ + offset_[q] + static_cast<std::size_t>(w);
+Classes classes_of(const RandomLayer& drawn) {
+  const auto& [l, sizes] = drawn;
+  const InputSizes planned = planned_for_open_sizes();
+  Classes classes;
+  const AxisValues rows = {l.kernel.h,         l.stride.h,           l.dilation.h, l.padding.h,
+                           l.output_padding.h, l.height.has_value(), sizes.height};
+  const AxisValues columns = {l.kernel.w,         l.stride.w,          l.dilation.w, l.padding.w,
+                              l.output_padding.w, l.width.has_value(), sizes.width};
+  std::ranges::copy(classes_of_axis(rows, planned.height), std::back_inserter(classes));
+  std::ranges::copy(classes_of_axis(columns, planned.width), std::back_inserter(classes));
+  const std::int64_t group_in = l.in_channels / l.groups;
+  classes.insert(classes.end(), {l.dimensions - 1,
+                                 sizes.batch == 0 ? 3 : class_of_size(l.batch.has_value(), sizes.batch, planned.batch),
+                                 l.groups == 1   ? 0
+                                 : group_in == 1 ? 2
+                                                 : 1,
+                                 class_of_channels(group_in), class_of_channels(l.out_channels / l.groups),
+                                 l.bias ? 1 : 0, static_cast<int>(std::min<std::size_t>(l.fuse.size(), 2))});
+  return classes;
 }
 
-LayerSource::Choice LayerSource::draw() {
-  Choice choice(kProperties);
-  for (std::size_t p = 0; p < kProperties; ++p) {
-    choice[p] = static_cast<int>(random_() % properties()[p].values.size());
+struct LayerSource::Axis : AxisValues {};
+
+std::int64_t LayerSource::between(std::int64_t least, std::int64_t most) {
+  return least >= most ? least
+                       : least + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(most - least + 1));
+}
+
+std::size_t LayerSource::weighted(std::initializer_list<int> weights) {
+  std::int64_t at = 0;
+  for (const int weight : weights) {
+    at += weight;
   }
-  if (choice[kBatch] == 0 && random_() % 4 != 0) {
-    choice[kBatch] = 1;  // an empty batch shows little
+  at = between(0, at - 1);
+  std::size_t index = 0;
+  for (const int weight : weights) {
+    if ((at -= weight) < 0) {
+      break;
+    }
+    ++index;
   }
-  for (const auto& [property, index] : wanted_) {
-    choice[property] = index;
-  }
-  if (choice[kDimensions] == 0) {
-    for (std::size_t p = 0; p < kProperties; ++p) {
-      if (fixed_in_1d(p)) {
-        choice[p] = index_in_1d(p);
-      }
+  return index;
+}
+
+LayerSource::Axis LayerSource::draw_axis(const Wanted& wanted, bool is_rows) {
+  constexpr int kAttempts = 300;
+  const std::size_t first = is_rows ? kKernelH : kKernelW;
+  const std::int64_t planned = is_rows ? planned_for_open_sizes().height : planned_for_open_sizes().width;
+  Axis a;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    a = {};
+    const auto one_of = [&](std::size_t which, std::initializer_list<std::pair<std::int64_t, std::int64_t>> ranges) {
+      const auto& [least, most] = ranges.begin()[which];
+      return between(least, most);
+    };
+    a.kernel = one_of(weighted({2, 6, 2, 1}), {{1, 1}, {2, 4}, {5, 10}, {11, 33}});
+    a.stride = one_of(weighted({4, 3, 2, 1}), {{1, 1}, {2, 2}, {3, 5}, {6, 20}});
+    a.dilation = one_of(weighted({4, 1, 1}), {{1, 1}, {2, 2}, {3, 12}});
+    if (wanted.template_name == "roll_gemm") {
+      a.stride = 1;
+      a.dilation = is_rows ? 1 : a.dilation;
+    }
+    if (wanted.template_name == "halo_gemm" && a.stride > 1 && a.kernel > 1) {
+      (random_() % 2 == 0 ? a.stride : a.dilation) = 1;
+    }
+    const std::int64_t reach = a.dilation * (a.kernel - 1);
+    a.padding = one_of(weighted({3, 4, 1, 1}), {{0, 0}, {1, reach - 1}, {reach, reach}, {reach + 1, reach + 3}});
+    a.output_padding = one_of(weighted({3, 2, 2}), {{0, 0}, {1, a.stride - 1}, {a.stride, a.dilation - 1}});
+    // Small sizes come more often.
+    const double most = random_() % 8 == 0 ? 150 : 30;
+    a.size = static_cast<std::int64_t>(std::pow(most, std::generate_canonical<double, 53>(random_)));
+    const std::size_t kind = weighted({4, 2, 1});
+    a.is_known = kind == 0;
+    a.size = kind == 2 ? between(planned + 1, planned + 44) : a.size;
+    if (wanted.template_name == "roll_gemm" && !is_rows && wanted.layout != Layout::kNhwc) {
+      a.is_known = true;
+      a.size = (a.size + 7) / 8 * 8;
+    }
+    const std::array<int, kOfAnAxis> classes = classes_of_axis(a, planned);
+    const bool is_wanted = std::ranges::all_of(wanted.classes, [&](const auto& each) {
+      return each.first < first || each.first >= first + kOfAnAxis || classes[each.first - first] == each.second;
+    });
+    if (is_wanted && a.output_padding < std::max(a.stride, a.dilation) &&
+        output_extent(a.size, a.kernel, a.stride, a.padding, a.output_padding, a.dilation) > 0) {
+      break;
     }
   }
-  return choice;
+  return a;
 }
 
-void LayerSource::record(const Choice& choice) {
-  for (std::size_t p = 0; p < kProperties; ++p) {
-    ++seen_values_[offset_[p] + static_cast<std::size_t>(choice[p])];
-    for (std::size_t q = p + 1; q < kProperties; ++q) {
-      ++seen_pairs_[pair_index(p, choice[p], q, choice[q])];
-    }
-  }
+std::int64_t LayerSource::draw_channels(int kind, std::int64_t most) {
+  const auto some = static_cast<std::int64_t>(
+      std::pow(static_cast<double>(most) / 8, std::generate_canonical<double, 53>(random_)) * 8);
+  return kind == 0 ? between(1, 7) : kind == 1 ? some / 8 * 8 + between(1, 7) : some / 8 * 8;
 }
 
-double LayerSource::worth(const Choice& choice) const {
-  double worth = 0;
-  for (std::size_t p = 0; p < kProperties; ++p) {
-    for (std::size_t q = p + 1; q < kProperties; ++q) {
-      const std::uint32_t seen = seen_pairs_[pair_index(p, choice[p], q, choice[q])];
-      worth += seen == 0 ? 100.0 : 1.0 / seen;
-    }
+Activation LayerSource::draw_activation() {
+  Activation step{all_activations()[random_() % all_activations().size()], 0, 0};
+  // Numbers of few digits read well in the emitted source.
+  const auto number = [&] { return static_cast<double>(between(-96, 96)) / 64; };
+  step.a = argument_count(step.kind) >= 1 ? number() : 0;
+  step.b = argument_count(step.kind) == 2 ? number() : 0;
+  if (step.a > step.b && argument_count(step.kind) == 2) {
+    std::swap(step.a, step.b);
   }
-  return worth;
+  return step;
 }
 
-RandomLayer LayerSource::build(const Choice& choice) {
-  const auto pick = [&](Property property) { return std::int64_t{value(choice, property)}; };
-  RandomLayer result;
-  Layer& layer = result.layer;
-  layer.dimensions = value(choice, kDimensions);
-  layer.groups = pick(kGroups);
-  layer.in_channels = layer.groups * pick(kGroupIn);
-  layer.out_channels = layer.groups * pick(kGroupOut);
-  layer.kernel = {pick(kKernelH), pick(kKernelW)};
-  layer.stride = {pick(kStrideH), pick(kStrideW)};
-  layer.padding = {pick(kPaddingH), pick(kPaddingW)};
-  layer.output_padding = {pick(kOutputPaddingH), pick(kOutputPaddingW)};
-  layer.dilation = {pick(kDilationH), pick(kDilationW)};
-  layer.bias = value(choice, kBias) != 0;
-  std::tie(layer.dtype, layer.compute) = kModes[static_cast<std::size_t>(value(choice, kMode))];
-  layer.layout = value(choice, kLayout) == 0 ? Layout::kNchw : Layout::kNhwc;
-  if (const int fuse = value(choice, kFuse); fuse == kChain) {
-    for (int i = 0; i < 3; ++i) {
-      layer.fuse.push_back(activation(static_cast<int>(random_() % kActivations), random_));
-    }
-  } else if (fuse > 0) {
-    layer.fuse.push_back(activation(fuse - 1, random_));
-  }
-  result.sizes = {pick(kBatch), pick(kHeight), pick(kWidth)};
-  const auto known = [&](Property property, std::int64_t size) {
-    return value(choice, property) != 0 ? Size{size} : std::nullopt;
+RandomLayer LayerSource::draw(const Wanted& wanted) {
+  const auto class_wanted = [&](std::size_t property, std::size_t otherwise) {
+    const auto found = std::ranges::find(wanted.classes, property, &std::pair<std::size_t, int>::first);
+    return found != wanted.classes.end() ? found->second : static_cast<int>(otherwise);
   };
-  layer.batch = known(kBatchKnown, result.sizes.batch);
-  layer.height = known(kHeightKnown, result.sizes.height);
-  layer.width = known(kWidthKnown, result.sizes.width);
+  RandomLayer result;
+  Layer& l = result.layer;
+  l.compute = wanted.compute.value_or(kModes[random_() % kModes.size()]);
+  l.dtype = dtype_of(l.compute);
+  l.layout = wanted.layout.value_or(random_() % 2 == 0 ? Layout::kNchw : Layout::kNhwc);
+  l.dimensions = class_wanted(kDimensions, weighted({1, 5})) + 1;
+  const Axis rows = l.dimensions == 1 ? Axis() : draw_axis(wanted, true);
+  const Axis columns = draw_axis(wanted, false);
+  l.kernel = {rows.kernel, columns.kernel};
+  l.stride = {rows.stride, columns.stride};
+  l.dilation = {rows.dilation, columns.dilation};
+  l.padding = {rows.padding, columns.padding};
+  l.output_padding = {rows.output_padding, columns.output_padding};
+  l.height = rows.is_known ? Size(rows.size) : std::nullopt;
+  l.width = columns.is_known ? Size(columns.size) : std::nullopt;
+  const int batch = class_wanted(kBatch, weighted({8, 4, 2, 1}));
+  result.sizes = {.batch = batch == 3   ? 0
+                           : batch == 2 ? planned_for_open_sizes().batch + between(1, 4)
+                                        : between(1, random_() % 4 == 0 ? 9 : 3),
+                  .height = rows.size,
+                  .width = columns.size};
+  l.batch = batch == 0 || (batch == 3 && random_() % 2 == 0) ? Size(result.sizes.batch) : std::nullopt;
+
+  const bool one_group = wanted.template_name == "roll_gemm" || wanted.template_name == "halo_gemm";
+  const bool large_groups = wanted.template_name == "shift_gemm";
+  const int groups = class_wanted(kGroups, one_group ? 0 : weighted({5, 3, large_groups ? 0 : 1}));
+  l.groups = groups == 0 ? 1 : between(2, 4);
+  std::int64_t in = draw_channels(class_wanted(kIn, weighted({2, 2, 3})), random_() % 6 == 0 ? 1000 : 160);
+  const std::int64_t out = draw_channels(class_wanted(kOut, weighted({2, 2, 3})), 160);
+  in = groups == 2 ? 1 : groups == 1 ? std::max<std::int64_t>(in, 2) : in;
+  l.in_channels = l.groups * in;
+  l.out_channels = l.groups * out;
+  l.bias = class_wanted(kBias, random_() % 2) == 1;
+  const int fuse = class_wanted(kFuse, weighted({1, 2, 1}));
+  for (int i = 0; i < (fuse == 2 ? 3 : fuse); ++i) {
+    l.fuse.push_back(draw_activation());
+  }
   return result;
 }
 
 RandomLayer LayerSource::next() {
-  // A pair that is still missing is held fixed while the rest is drawn, so that rare pairs come up too.
-  constexpr int kCandidates = 24;
-  constexpr int kMostDraws = 4000;
-  std::vector<std::array<std::size_t, 4>> open;
-  for (std::size_t p = 0; p < kProperties; ++p) {
-    for (std::size_t q = p + 1; q < kProperties; ++q) {
-      for (std::size_t v = 0; v < properties()[p].values.size(); ++v) {
-        for (std::size_t w = 0; w < properties()[q].values.size(); ++w) {
-          if (seen_pairs_[pair_index(p, static_cast<int>(v), q, static_cast<int>(w))] == 0 &&
-              !impossible(p, static_cast<int>(v), q, static_cast<int>(w))) {
-            open.push_back({p, v, q, w});
-          }
-        }
-      }
+  for (;;) {
+    if (auto drawn = next(Wanted{})) {
+      return *std::move(drawn);
     }
   }
-  wanted_.clear();
-  if (!open.empty()) {
-    const auto& [p, v, q, w] = open[random_() % open.size()];
-    wanted_ = {{p, static_cast<int>(v)}, {q, static_cast<int>(w)}};
-  }
-  Choice best;
-  RandomLayer result;
-  double best_worth = -1;
-  int candidates = 0;
-  for (int draws = 0; candidates < kCandidates || best.empty(); ++draws) {
-    if (draws == kMostDraws) {
-      wanted_.clear();  // no legal layer of a bearable size was found that shows this pair
-    }
-    const Choice choice = draw();
-    RandomLayer candidate = build(choice);
-    if (!check_limits(candidate.layer).empty()) {
-      continue;
-    }
-    const Result<Shape> shape = shape_of(candidate.layer, candidate.sizes);
-    if (!shape || shape->output_elements > kMostOutputs || multiply_adds(candidate.layer, *shape) > kMostMultiplyAdds) {
-      continue;
-    }
-    ++candidates;
-    if (const double candidate_worth = worth(choice); candidate_worth > best_worth) {
-      best_worth = candidate_worth;
-      best = choice;
-      result = std::move(candidate);
-    }
-    if (draws > kMostDraws) {
-      break;
-    }
-  }
-  record(best);
-  return result;
 }
 
-std::vector<std::string> LayerSource::missing() const {
-  std::vector<std::string> words;
-  for (std::size_t p = 0; p < kProperties; ++p) {
-    for (int v = 0; v < static_cast<int>(properties()[p].values.size()); ++v) {
-      const std::string first =
-          fmt::format("{}={}", properties()[p].name, properties()[p].values[static_cast<std::size_t>(v)]);
-      if (seen_values_[offset_[p] + static_cast<std::size_t>(v)] == 0) {
-        words.push_back(first);
-      }
-      for (std::size_t q = p + 1; q < kProperties; ++q) {
-        for (int w = 0; w < static_cast<int>(properties()[q].values.size()); ++w) {
-          if (seen_pairs_[pair_index(p, v, q, w)] == 0 && !impossible(p, v, q, w)) {
-            words.push_back(fmt::format("{} & {}={}", first, properties()[q].name,
-                                        properties()[q].values[static_cast<std::size_t>(w)]));
-          }
-        }
-      }
+std::optional<RandomLayer> LayerSource::next(const Wanted& wanted) {
+  constexpr int kAttempts = 200;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    RandomLayer drawn = draw(wanted);
+    if (!check_limits(drawn.layer).empty()) {
+      continue;
+    }
+    const Result<Shape> shape = shape_of(drawn.layer, drawn.sizes);
+    if (!shape || shape->output_elements > kMostOutputs || shape->input_elements > kMostOutputs ||
+        shape->weight_elements > kMostWeights || multiply_adds(drawn.layer, *shape) > kMostMultiplyAdds) {
+      continue;
+    }
+    const Classes classes = classes_of(drawn);
+    if (std::ranges::all_of(wanted.classes, [&](const auto& each) { return classes[each.first] == each.second; })) {
+      return drawn;
     }
   }
-  return words;
-}
-
-std::string LayerSource::coverage() const {
-  std::string text;
-  std::size_t possible = 0;
-  std::size_t seen = 0;
-  for (std::size_t p = 0; p < kProperties; ++p) {
-    text += fmt::format("  {}:", properties()[p].name);
-    for (std::size_t v = 0; v < properties()[p].values.size(); ++v) {
-      text += fmt::format(" {} ({}x)", properties()[p].values[v], seen_values_[offset_[p] + v]);
-      for (std::size_t q = p + 1; q < kProperties; ++q) {
-        for (std::size_t w = 0; w < properties()[q].values.size(); ++w) {
-          if (!impossible(p, static_cast<int>(v), q, static_cast<int>(w))) {
-            ++possible;
-            seen += seen_pairs_[pair_index(p, static_cast<int>(v), q, static_cast<int>(w))] != 0 ? 1 : 0;
-          }
-        }
-      }
-    }
-    text += '\n';
-  }
-  return text + fmt::format("  pairs of values: {} of {} seen\n", seen, possible);
+  return std::nullopt;
 }
 
 }  // namespace convtgen::testing

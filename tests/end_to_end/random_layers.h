@@ -1,9 +1,13 @@
-// Random legal layers in which every value of each property occurs, and every pair of values that can stand together.
+// Random legal layers of a size that the host device can run, and the classes that their properties fall in.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
-#include <string>
+#include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "generator/layer/layer.h"
@@ -17,34 +21,44 @@ struct RandomLayer {
   InputSizes sizes;
 };
 
-/// Draws layers one after the other; each is the one of some candidates that shows most of the pairs not seen
-/// yet, or seen least.
-/// The same seed gives the same layers.
+/// A property of a layer, or of the sizes that it is run at, and the classes of its values.
+struct Property {
+  std::string_view name;                  // "padding_w"
+  std::vector<std::string_view> classes;  // "0", "below the reach", ...
+};
+[[nodiscard]] std::span<const Property> properties();
+
+/// For each of properties() the index of the layer's class.
+using Classes = std::vector<int>;
+[[nodiscard]] Classes classes_of(const RandomLayer& drawn);
+
+/// What a drawn layer must be.
+struct Wanted {
+  std::optional<Compute> compute = {};
+  std::optional<Layout> layout = {};
+  std::string_view template_name = {};                    // that probably takes it; its planner decides
+  std::vector<std::pair<std::size_t, int>> classes = {};  // of these properties
+};
+
+/// Draws layers one after the other. The same seed and wishes give the same layers.
 class LayerSource {
  public:
-  explicit LayerSource(std::uint64_t seed);
-  [[nodiscard]] RandomLayer next();
+  explicit LayerSource(std::uint64_t seed) : random_(seed) {}
 
-  /// Property values and pairs seen so far: one line a property, and "pairs: seen of possible".
-  [[nodiscard]] std::string coverage() const;
-  /// What is possible and was not seen yet, in words ("stride_h=5 & groups=3").
-  [[nodiscard]] std::vector<std::string> missing() const;
+  [[nodiscard]] RandomLayer next();
+  /// Nothing where many attempts found none.
+  [[nodiscard]] std::optional<RandomLayer> next(const Wanted& wanted);
 
  private:
-  using Choice = std::vector<int>;  // index of the value of each property
-  [[nodiscard]] Choice draw();
-  void record(const Choice& choice);
-  /// Pairs not seen yet count most, then rare ones.
-  [[nodiscard]] double worth(const Choice& choice) const;
-  [[nodiscard]] std::size_t pair_index(std::size_t p, int v, std::size_t q, int w) const;
-  [[nodiscard]] RandomLayer build(const Choice& choice);
+  struct Axis;
+  [[nodiscard]] std::int64_t between(std::int64_t least, std::int64_t most);
+  [[nodiscard]] std::size_t weighted(std::initializer_list<int> weights);
+  [[nodiscard]] Axis draw_axis(const Wanted& wanted, bool is_rows);
+  [[nodiscard]] std::int64_t draw_channels(int kind, std::int64_t most);
+  [[nodiscard]] Activation draw_activation();
+  [[nodiscard]] RandomLayer draw(const Wanted& wanted);
 
   std::mt19937_64 random_;
-  std::vector<std::size_t> offset_;  // of each property's first value, in a list of all values
-  std::size_t values_ = 0;
-  std::vector<std::uint32_t> seen_values_;
-  std::vector<std::uint32_t> seen_pairs_;            // values_ x values_
-  std::vector<std::pair<std::size_t, int>> wanted_;  // the pair draw() tries to hold this time
 };
 
 }  // namespace convtgen::testing

@@ -158,6 +158,7 @@ TEST_P(PlanForPtxas, BecomesSoundMachineCode) {
     ASSERT_FALSE(kernels.empty()) << *listing;
     for (const MachineCode& kernel : kernels) {
       EXPECT_EQ(overwritten_operands(kernel), std::vector<std::string>()) << kernel.name;
+      EXPECT_EQ(unkept_operands(kernel), std::vector<std::string>()) << kernel.name;
       EXPECT_EQ(early_arrivals(kernel), std::vector<std::string>()) << kernel.name;
     }
   }
@@ -178,6 +179,11 @@ INSTANTIATE_TEST_SUITE_P(FromRegisters, PlanForPtxas,
                          ::testing::ValuesIn(cases("shift_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
                                                    {"kb57", "kb65", "kb78", "unet4", "dcgan4", "hifi1", "pose1"}, 1,
                                                    true)),
+                         kName);
+// Of many chunks, whose loops go back with products in flight.
+INSTANTIATE_TEST_SUITE_P(SeveralChunks, PlanForPtxas,
+                         ::testing::ValuesIn(cases("shift_gemm", {"f16", Dtype::kF16, Compute::kF16, Layout::kNchw},
+                                                   {"kb64", "unet1"}, 1, true)),
                          kName);
 const std::vector<std::string> kOutside = {"k5x5",     "k5x5s2n1", "k2x3",     "k2x3n1", "k4x4s2",
                                            "k4x4s2n1", "k3x3s2",   "k3x3s2n1", "k3x3s3", "k3x3s3n1"};

@@ -27,44 +27,21 @@ std::unique_ptr<Device> test_device(int workers) {
   return *std::move(device);
 }
 
-Outcome through_the_chain(Device& device, const Layer& layer, const InputSizes& sizes, std::uint64_t seed,
-                          std::string_view template_name, bool unstaged,
-                          const std::function<bool(const Plan&)>& wanted) {
-  Outcome outcome;
-  const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
-  Result<std::vector<Plan>> plans = plan(problem);
-  if (!plans) {
-    outcome.message = "plan: " + plans.error().message;
-    return outcome;
-  }
-  std::erase_if(*plans,
-                [&](const Plan& plan) { return plan.template_name != template_name || (wanted && !wanted(plan)); });
-  if (plans->empty()) {
-    outcome.message = fmt::format("no plan of {}", template_name);
-    return outcome;
-  }
-  // Every layer's first plan with `direct`, whose others are tuned variants; all of the others in turn.
-  outcome.plan = template_name == "direct" ? plans->front() : (*plans)[seed % plans->size()];
-  if (unstaged) {
-    outcome.plan->parameters["staged"] = false;
-    outcome.plan->parameters["chunk"] = std::int64_t{1};
-    outcome.plan->shared_bytes = 0;
-  }
+std::optional<std::string> failure_of(Device& device, const Layer& layer, const InputSizes& sizes, const Plan& plan,
+                                      std::uint64_t seed) {
   const Result<Shape> shape = shape_of(layer, sizes);
   if (!shape) {
-    outcome.message = "shape: " + shape.error().message;
-    return outcome;
+    return "shape: " + shape.error().message;
   }
   const LayerInputs inputs = random_inputs(layer, *shape, seed);
-  const Result<LayerRun> run = run_layer(device, problem, *outcome.plan, sizes, inputs);
+  const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
+  const Result<LayerRun> run = run_layer(device, problem, plan, sizes, inputs);
   if (!run) {
-    outcome.message = run.error().message;
-    return outcome;
+    return run.error().message;
   }
   const Comparison& comparison = run->verification.comparison;
-  outcome.passed = comparison.passed() && (comparison.checked > 0) == (shape->output_elements > 0);
-  outcome.message = describe(comparison, layer);
-  return outcome;
+  const bool passed = comparison.passed() && (comparison.checked > 0) == (shape->output_elements > 0);
+  return passed ? std::nullopt : std::optional(describe(comparison, layer));
 }
 
 }  // namespace convtgen::testing

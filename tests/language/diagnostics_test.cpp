@@ -48,15 +48,22 @@ TEST(RenderText, LongLinesAreCut) {
 
 TEST(RenderText, LongLinesOfStrayBytesAreCutToo) {
   // Each byte looks like the middle of a character, so there is no first byte to go back to.
-  const std::string text(1000, '\xB1');
-  const std::string shown = render_text({{1, 501, 1, "here", ""}}, text, "f", false);
-  EXPECT_EQ(shown, "f:1:501: error: here\n    1 | ..." + std::string(160, '?') + "...\n      | " +
+  const std::string text = std::string(10000, 'a') + std::string(1000, '\xB1');
+  const std::string shown = render_text({{1, 10501, 1, "here", ""}}, text, "f", false);
+  EXPECT_EQ(shown, "f:1:10501: error: here\n    1 | ..." + std::string(160, '?') + "...\n      | " +
                        std::string(66, ' ') + "^\n");
 }
 
 TEST(RenderText, EndOfLineAndOfText) {
   EXPECT_EQ(render_text({{1, 3, 1, "end", ""}}, "ab\r\n", "f", false), "f:1:3: error: end\n    1 | ab\n      |   ^\n");
   EXPECT_EQ(render_text({{1, 1, 1, "empty", ""}}, "", "f", false), "f:1:1: error: empty\n    1 | \n      | ^\n");
+}
+
+TEST(RenderText, WhatIsNoTextIsNotShown) {
+  const std::string text("\xFF\xFEl\0a\0y\0", 8);
+  const auto layers = parse_file(text);
+  ASSERT_FALSE(layers);
+  EXPECT_EQ(render_text(layers.error(), text, "f", false), "f:1:1: error: the file is UTF-16; save it as UTF-8\n");
 }
 
 TEST(RenderJson, HoldsEveryField) {

@@ -1,8 +1,13 @@
 #include "generator/language/suggest.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+
+#include "generator/language/language.h"
+#include "runtime/reference/fuse.h"
 
 namespace convtgen {
 namespace {
@@ -33,6 +38,25 @@ TEST(Nearest, NamesWhatIsNearAndNothingElse) {
   EXPECT_EQ(nearest("x", kWords), "");
   EXPECT_EQ(nearest("", kWords), "");
   EXPECT_EQ(nearest(std::string(100000, 'k'), kWords), "");
+}
+
+TEST(SameChain, NamesTheSameMathematicsOrNone) {
+  EXPECT_EQ(same_chain("relu6"), "hardtanh(0, 6)");
+  EXPECT_EQ(same_chain("ReLU6"), "hardtanh(0, 6)");
+  for (const char* other : {"elu", "SELU", "celu", "glu", "log_sigmoid", "LogSigmoid", "prelu", "atanh", "tan"}) {
+    EXPECT_EQ(same_chain(other), "") << other << " is near a word of ours";
+  }
+  for (const char* ours : {"relu", "rleu", "leakyrelu", "gelu", "tanh", "sigmoid", "clamp", "swish", ""}) {
+    EXPECT_EQ(same_chain(ours), std::nullopt) << ours;
+  }
+}
+
+TEST(SameChain, HardsigmoidIsWhatItSays) {
+  const auto layer = parse_layer(fmt::format("conv_transpose2d 1 -> 1; kernel 1; fuse {}", *same_chain("hardsigmoid")));
+  ASSERT_TRUE(layer);
+  for (const double v : {-4.0, -3.0, -1.5, 0.0, 2.0, 3.0, 7.0}) {
+    EXPECT_NEAR(apply_fuse(layer->fuse, v), std::min(std::max(v + 3, 0.0), 6.0) / 6, 1e-15) << v;
+  }
 }
 
 TEST(Alternatives, ReadAsASentence) {

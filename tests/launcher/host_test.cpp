@@ -144,6 +144,13 @@ TEST_F(LaunchedOnHost, WrongLaunches) {
   launch.argument_count = 1;
   EXPECT_EQ(convtgen_host_launch(&launch), CONVTGEN_INVALID_ARGUMENT);
   EXPECT_THAT(convtgen_last_error(), HasSubstr("arguments[0].value is null"));
+  argument.value = ~std::uint64_t{0} - 2;
+  EXPECT_EQ(convtgen_host_launch(&launch), CONVTGEN_INVALID_ARGUMENT);
+  EXPECT_THAT(convtgen_last_error(), HasSubstr("arguments[0].bytes is 4: more than there are addresses"));
+  launch.library_bytes = ~std::size_t{0};
+  EXPECT_EQ(convtgen_host_launch(&launch), CONVTGEN_INVALID_ARGUMENT);
+  EXPECT_THAT(convtgen_last_error(), HasSubstr("library_bytes"));
+  launch.library_bytes = sizeof bytes;
   argument.kind = 3;
   EXPECT_EQ(convtgen_host_launch(&launch), CONVTGEN_INVALID_ARGUMENT);
   EXPECT_THAT(convtgen_last_error(), HasSubstr("arguments[0].kind is 3"));

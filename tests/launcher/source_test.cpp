@@ -79,6 +79,27 @@ TEST(LaunchedByNvcc, TwoSetsOfTheSameLayersInOneProgram) {
                                  "0 16\n1 up_forward: x is null\n1 int_forward: y is null\n"));
 }
 
+// With CUDA's own headers.
+TEST(LaunchedByNvcc, ArraysOfCudasHalfFloats) {
+  if (nvcc().empty()) {
+    GTEST_SKIP() << "there is no nvcc: cmake/install_nvcc.sh gets one";
+  }
+  const Folder folder;
+  write(folder / "layers.convt",
+        "layer a { conv_transpose1d 4 -> 2; kernel 3; dtype f16; input 1x8 }\n"
+        "layer b { conv_transpose1d 4 -> 2; kernel 3; dtype bf16; input 1x8 }\n");
+  const Setting here{.folder = folder.path()};
+  ASSERT_EQ(convtgen({"launcher", "layers.convt", "--namespace", "net", "--arch", "sm_80", "--shared-only"}, here).exit,
+            0);
+  write(folder / "main.cpp",
+        "#include \"net.h\"\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include \"net.h\"\n"
+        "int call(const __half* x, __half* y) { return net::a_forward(x, x, y, nullptr, nullptr); }\n"
+        "int call(const __nv_bfloat16* x, __nv_bfloat16* y) { return net::b_forward(x, x, y, nullptr, nullptr); }\n"
+        "int call(const uint16_t* x, uint16_t* y) { return net::a_forward(x, x, y, nullptr, nullptr); }\n");
+  const Outcome built = run_program(nvcc_command("-c -o main.o main.cpp"), here);
+  EXPECT_EQ(built.exit, 0) << built.out << built.err;
+}
+
 TEST(LaunchedByNvcc, TheKernelThatPacksIsInEveryPass) {
   if (nvcc().empty()) {
     GTEST_SKIP() << "there is no nvcc: cmake/install_nvcc.sh gets one";

@@ -21,14 +21,18 @@ TargetKernel with_packing(const Layer& layer, TargetKernel made) {
       parameter.name = "packed";  // to the launch code: its name in the source matters to nobody
     }
   }
+  const std::string name_space = source.symbol + std::string(kNamespaceSuffix);
   source.text += fmt::format(
-      "\nextern \"C\" __global__ void {}(const {} weight, {} packed) {{\n"
+      "\nnamespace {} {{\n"
+      "extern \"C\" __global__ void {}(const {} weight, {} packed) {{\n"
       "  const int i = blockIdx.x * 32 + threadIdx.x;\n"
       "  if (i < {}) {{\n"
       "    packed[i] = weight[i];\n"
       "  }}\n"
-      "}}\n",
-      packing.symbol, type, type, elements);
+      "}}\n"
+      "}}\n"
+      "using {}::{};\n",
+      name_space, packing.symbol, type, type, elements, name_space, packing.symbol);
   made.plan.packed_bytes = packing.bytes;
   source.packing = std::move(packing);
   return made;

@@ -7,7 +7,10 @@ echo 'layer up { conv_transpose2d 8 -> 4; kernel 3 }' >a.convt
 cp a.convt b.convt
 echo 'layer down { conv_transpose2d 8 -> 4; kernel 3 }' >good.convt
 echo '# nothing' >empty.convt
-printf 'layer up { conv_transpose2d 8 -> 4; kernel 3 }\nlayers { }\n' >no_layer.convt
+printf '# up\nlayer up { conv_transpose2d 8 -> 4; kernel 3 }; ;\n\nlayers { }\n' >no_layer.convt
+printf 'layer up {\n  conv_transpose2d 8 -> 4\n  kernel 3\n' >open.convt
+printf 'layer 3d { conv_transpose2d 8 -> 4; kernel 3 }\n' >bad_name.convt
+cat a.convt b.convt >twice.convt
 cat >CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.22)
 project(wrong LANGUAGES ${LANGUAGES})
@@ -30,8 +33,17 @@ wrong "LAYERS: there is no file" <<<'convtgen_add_kernels(kernels LAYERS c.convt
 wrong "LAYERS: there is no file" <<<'convtgen_add_kernels(kernels LAYERS .)'
 wrong "LAYERS: $PWD/a.convt is given twice" <<<'convtgen_add_kernels(kernels LAYERS a.convt ./a.convt)'
 wrong "LAYERS: the layer 'up' is in $PWD/a.convt and in $PWD/b.convt; give them different names" <<<'convtgen_add_kernels(kernels LAYERS a.convt b.convt)'
-wrong "LAYERS: $PWD/empty.convt has no layer" <<<'convtgen_add_kernels(kernels LAYERS empty.convt)'
-wrong "LAYERS: $PWD/no_layer.convt: there should be a layer or defaults here: 'layers { }'; \`convtgen check $PWD/no_layer.convt\` says more" <<<'convtgen_add_kernels(kernels LAYERS no_layer.convt)'
+wrong "LAYERS: $PWD/empty.convt:1:1: error: the file has no layer" <<<'convtgen_add_kernels(kernels LAYERS empty.convt)'
+wrong "LAYERS: $PWD/no_layer.convt:4:1: error: unknown word 'layers'; did you mean 'layer'?" <<<'convtgen_add_kernels(kernels LAYERS no_layer.convt)'
+wrong "LAYERS: $PWD/open.convt:1:10: error: '{' is never closed" <<<'convtgen_add_kernels(kernels LAYERS open.convt)'
+wrong "LAYERS: $PWD/bad_name.convt:1:7: error: '3d' is no name" <<<'convtgen_add_kernels(kernels LAYERS bad_name.convt)'
+wrong "LAYERS: $PWD/twice.convt:2:7: error: duplicate layer name 'up'" <<<'convtgen_add_kernels(kernels LAYERS twice.convt)'
+# A program that the same build makes can't be asked yet.
+asked_nobody() { echo "set(CONVTGEN_EXECUTABLE /bin/false)
+_convtgen_read_layers(\"convtgen_add_kernels(kernels)\" \${CMAKE_CURRENT_SOURCE_DIR}/$1)"; }
+wrong "LAYERS: $PWD/no_layer.convt:4: there should be a layer or defaults here: 'layers { }'; \`convtgen check $PWD/no_layer.convt\` says more" <<<"$(asked_nobody no_layer.convt)"
+wrong "LAYERS: $PWD/open.convt:1: there should be a layer" <<<"$(asked_nobody open.convt)"
+wrong "LAYERS: $PWD/twice.convt:2: a second layer 'up'" <<<"$(asked_nobody twice.convt)"
 wrong "unknown argument 'good.convt'; legal are LAYERS, ARCHITECTURES, FORMAT, DIRECTIONS, NAMESPACE, HEADER, HOST" <<<'convtgen_add_kernels(kernels good.convt)'
 wrong "unknown argument 'ON'; legal are LAYERS" <<<'convtgen_add_kernels(kernels LAYERS good.convt HOST ON)'
 wrong "ARCHITECTURES: there are no kernels for '70'; legal are 75, 80, 86, 89, 90, 100, 120, each" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES 80 70)'

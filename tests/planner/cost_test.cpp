@@ -5,6 +5,7 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/halo_gemm.h"
+#include "generator/planner/predict.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
 
@@ -76,6 +77,26 @@ TEST(PlannedSizes, AreTheSameForAllTemplates) {
   for (const auto& plans : {plans_shift_gemm, plans_roll_gemm, plans_halo_gemm}) {
     const Plan of_open = plans(open).at(0);
     EXPECT_EQ(of_open.predicted_seconds, plans(fixed).at(0).predicted_seconds) << of_open.template_name;
+  }
+}
+
+// What is predicted at the sizes that were planned for is what the plan says; more work takes longer.
+TEST(Predict, GoesByTheSizesThatAreGiven) {
+  const Target target = target_named("sm_90a").value();
+  for (const char* layer : {"64 -> 64; kernel 3x3; compute tf32; input ?x128x128",
+                            "64 -> 32; kernel 4; stride 2; padding 1; dtype f16; layout nhwc; input ?x?x?",
+                            "32 -> 64; kernel 2; stride 2; compute f32x3; input 4x?x?"}) {
+    const Problem problem{parse_layer(fmt::format("conv_transpose2d {}", layer)).value(), Direction::kForward, target};
+    const InputSizes planned = planned_sizes(problem.layer);
+    InputSizes more = planned;
+    (problem.layer.batch ? more.height : more.batch) *= 8;
+    const std::vector<Plan> plans = plan(problem).value();
+    for (const Plan& each : plans) {
+      EXPECT_EQ(predict(problem, each, planned), each.predicted_seconds) << each.template_name << ", " << each.summary;
+      if (each.predicted_seconds) {
+        EXPECT_GT(predict(problem, each, more).value_or(0), 3 * *each.predicted_seconds) << each.template_name;
+      }
+    }
   }
 }
 

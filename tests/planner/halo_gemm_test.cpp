@@ -98,5 +98,20 @@ TEST(PlanHaloGemm, WeightsStayWhereTheyFit) {
       "resident"));
 }
 
+// Of all templates for tensor cores: what their kernels count with ints.
+TEST(PlanHaloGemm, LeavesWhatIntsDoNotCountToOthers) {
+  const std::vector<Plan> plans =
+      plan(problem_of("conv_transpose2d 4096 -> 4194304; kernel 1x2; input 1x1x8; dtype f16; layout nhwc")).value();
+  EXPECT_TRUE(std::ranges::all_of(plans, [](const Plan& each) { return each.template_name == "direct"; }));
+
+  // A block's next tile, or the one behind that, may lie beyond the last.
+  const Grid grid{.most_tiles = 132};
+  Shape shape{.batch = 2147483647 - 2 * 132, .in_height = 1, .in_width = 1, .out_height = 1, .out_width = 1};
+  shape.output_elements = shape.batch;
+  EXPECT_EQ(grid.blocks(shape), 132);
+  ++shape.batch;
+  EXPECT_EQ(grid.blocks(shape), std::nullopt);
+}
+
 }  // namespace
 }  // namespace convtgen

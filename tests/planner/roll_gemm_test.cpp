@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <tuple>
 
 #include "generator/language/language.h"
 
@@ -91,6 +93,23 @@ TEST(PlanRollGemm, ImagesFormOneSequenceWhereStripsWouldBeEmpty) {
   const std::string layer = "conv_transpose2d 32 -> 32; kernel 3x5; padding 1x2; compute tf32; ";
   EXPECT_TRUE(flag(plans_of(layer + "input 64x64x132").front(), "flat"));
   EXPECT_FALSE(flag(plans_of(layer + "input 64x64x128").front(), "flat"));
+}
+
+// Rows of 25 outputs, whose last one reads 9 positions behind the image's 16: in a sequence images lie 28 apart, in
+// whole 16 bytes, or 26 with channels last and runs of 2.
+TEST(PlanRollGemm, ImagesOfASequenceLieApartByTheirOutputPaddingToo) {
+  const std::string layer = "conv_transpose2d 32 -> 32; kernel 3x5; output_padding 0x1; dilation 1x2; input 64x64x16; ";
+  for (const auto& [mode, run, pitch] : {std::tuple("compute tf32", 2, 28), {"compute tf32; layout nhwc", 2, 26}}) {
+    const Problem problem = problem_of(layer + mode);
+    int count = 0;
+    for (const Plan& plan : plans_roll_gemm(problem)) {
+      if (flag(plan, "flat") && integer(plan, "run") == run) {
+        EXPECT_EQ(roll_gemm_grid(problem, plan).tile_columns, 64 * run * 25 / pitch) << mode;
+        ++count;
+      }
+    }
+    EXPECT_GT(count, 0) << mode;
+  }
 }
 
 TEST(PlanRollGemm, PlansFitTheChipAndSayWhatTheyTake) {

@@ -133,7 +133,8 @@ Case every_type(int n, bool integers) {
       } else {
         body += descriptor("a", a_at, k_major(0, 64));
       }
-      body += multiply(wgmma, "a", "b", section * 64 * static_cast<std::size_t>(n), true) + "  }\n";
+      body += multiply(wgmma, "a", "b", section * 64 * static_cast<std::size_t>(n), true);
+      body += registers ? "    wgmma_keep_operand(a, gridDim.x >> 31);\n  }\n" : "  }\n";
       ++section;
       const Words want = product(a, b, 2);
       one.want.insert(one.want.end(), want.begin(), want.end());

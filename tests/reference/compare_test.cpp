@@ -9,6 +9,7 @@
 
 #include "runtime/reference/fuse.h"
 #include "runtime/reference/numbers.h"
+#include "runtime/reference/telling_inputs.h"
 
 namespace convtgen {
 namespace {
@@ -143,9 +144,54 @@ TEST(Compare, ErrorsOfTheComputeModePassAndLargerOnesDoNot) {
   EXPECT_FALSE(perturbed(Compute::kF32x3, 3e-4).passed());
   EXPECT_TRUE(perturbed(Compute::kF32x3, 2e-7).passed());
   // Inside every element's own bound, but too much for all of them together.
-  const Comparison creeping = perturbed(Compute::kTf32, 1.2e-3);
+  Case c = make_case(Dtype::kF32, {}, Compute::kTf32);
+  for (std::int64_t i = 0; i < c.y.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    c.y.set(i, c.definition.sum[at] + 9e-4 * c.definition.magnitude[at]);
+  }
+  const Comparison creeping = compare(c);
   EXPECT_EQ(creeping.wrong, 0);
   EXPECT_FALSE(creeping.passed());
+}
+
+/// The layer's results if x and weights lose their 13 low bits, of x after `added` was added to its bits.
+HostArray results_in_tf32(const Layer& layer, const Shape& shape, const LayerInputs& inputs, std::uint32_t added_to_x,
+                          std::uint32_t added_to_weight) {
+  const auto narrowed = [](const HostArray& array, std::uint32_t added) {
+    HostArray result = array;
+    for (std::int64_t i = 0; i < array.size(); ++i) {
+      const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(array.at(i)));
+      result.set(i, std::bit_cast<float>((bits + added) & ~0x1fffU));
+    }
+    return result;
+  };
+  LayerInputs narrow = inputs;
+  narrow.x = narrowed(inputs.x, added_to_x);
+  narrow.weight = narrowed(inputs.weight, added_to_weight);
+  return make_array(Dtype::kF32, output_shape(layer, shape), define_all(layer, shape, narrow).sum);
+}
+
+// Each element tells, whatever its number of terms is.
+TEST(Compare, TruncatedOperandsOfTf32AreWrongAndRoundedOnesAreNot) {
+  for (const std::int64_t channels : {1, 5, 64, 1024}) {
+    Layer layer;
+    layer.in_channels = channels;
+    layer.out_channels = 4;
+    layer.compute = Compute::kTf32;
+    const Shape shape = *shape_of(layer, {2, 3, 5});
+    for (const Truncated operand : {Truncated::kX, Truncated::kWeight}) {
+      const LayerInputs inputs = truncation_inputs(layer, shape, 7, operand);
+      const Definition definition = define_all(layer, shape, inputs);
+      const auto judged = [&](std::uint32_t added_to_x, std::uint32_t added_to_weight) {
+        const HostArray y = results_in_tf32(layer, shape, inputs, added_to_x, added_to_weight);
+        return convtgen::compare(layer, shape, definition, y);
+      };
+      EXPECT_TRUE(judged(0x1000, 0x1000).passed()) << channels << " channels";
+      EXPECT_EQ(judged(operand == Truncated::kX ? 0 : 0x1000, operand == Truncated::kX ? 0x1000 : 0).wrong,
+                shape.output_elements)
+          << channels << " channels";
+    }
+  }
 }
 
 TEST(Compare, CancellationIsNotAnError) {
@@ -164,14 +210,6 @@ TEST(Compare, CancellationIsNotAnError) {
 
 // What hardtanh leaves alone are sums near zero, and few: their errors are those of all sums, and chance is large.
 TEST(Compare, FewSmallResultsOfLargeSumsAreJudgedByTheSums) {
-  const auto of_tf32 = [](const HostArray& array) {
-    HostArray rounded = array;
-    for (std::int64_t i = 0; i < array.size(); ++i) {
-      const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(array.at(i)));
-      rounded.set(i, std::bit_cast<float>((bits + 0x1000U) & ~0x1fffU));
-    }
-    return rounded;
-  };
   Layer layer;
   layer.in_channels = 16;
   layer.out_channels = 4;
@@ -181,17 +219,42 @@ TEST(Compare, FewSmallResultsOfLargeSumsAreJudgedByTheSums) {
   const Shape shape = *shape_of(layer, {1, 5, 7});
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const LayerInputs inputs = random_inputs(layer, shape, seed);
-    LayerInputs rounded = inputs;
-    rounded.x = of_tf32(inputs.x);
-    rounded.weight = of_tf32(inputs.weight);
-    std::vector<double> values = define_all(layer, shape, rounded).sum;
-    for (double& value : values) {
-      value = apply_fuse(layer.fuse, value);
+    HostArray y = results_in_tf32(layer, shape, inputs, 0x1000, 0x1000);
+    for (std::int64_t i = 0; i < y.size(); ++i) {
+      y.set(i, apply_fuse(layer.fuse, y.at(i)));
     }
-    const HostArray y = make_array(Dtype::kF32, output_shape(layer, shape), values);
     const Comparison result = convtgen::compare(layer, shape, define_all(layer, shape, inputs), y);
     EXPECT_TRUE(result.passed()) << "seed " << seed << ": " << describe(result, layer);
   }
+}
+
+// Adding 40,000 terms one after the other in fp32 is right, and less accurate than the bound of short sums.
+TEST(Compare, LongSumsAreAsAccurateAsFp32Adds) {
+  Case c;
+  c.layer.in_channels = 40'000;
+  c.layer.out_channels = 2;
+  c.layer.kernel = {1, 1};
+  c.shape = *shape_of(c.layer, {1, 4, 8});
+  c.inputs = random_inputs(c.layer, c.shape, 5);
+  c.definition = define_all(c.layer, c.shape, c.inputs);
+  const std::int64_t pixels = 32;
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < c.shape.output_elements; ++i) {
+    float sum = 0;
+    for (std::int64_t ci = 0; ci < c.layer.in_channels; ++ci) {
+      sum = std::fmaf(static_cast<float>(c.inputs.x.at(ci * pixels + i % pixels)),
+                      static_cast<float>(c.inputs.weight.at(ci * 2 + i / pixels)), sum);
+    }
+    values.push_back(sum);
+  }
+  c.y = make_array(Dtype::kF32, output_shape(c.layer, c.shape), values);
+  Comparison result = compare(c);
+  EXPECT_GT(result.relative_l2, relative_l2_limit(Compute::kF32));
+  EXPECT_TRUE(result.passed()) << describe(result, c.layer);
+  for (std::int64_t i = 0; i < c.y.size(); ++i) {
+    c.y.set(i, c.definition.sum[static_cast<std::size_t>(i)] * (1 + (i % 2 == 0 ? 2e-5 : -2e-5)));
+  }
+  EXPECT_FALSE(compare(c).passed());
 }
 
 TEST(Compare, NothingToCheckPasses) {

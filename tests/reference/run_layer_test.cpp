@@ -33,7 +33,7 @@ class MemoryDevice : public Device {
   [[nodiscard]] DeviceKind kind() const override { return DeviceKind::kHost; }
   [[nodiscard]] std::string name() const override { return "memory"; }
   Result<void> find_compiler() override { return {}; }
-  Result<Binary> compile(const KernelSource& text, const std::string&) override {
+  Compiled<Binary> compile(const KernelSource& text, const std::string&) override {
     source = text;
     return Binary{};
   }

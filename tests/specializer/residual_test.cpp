@@ -120,6 +120,8 @@ TEST(Residual, FunctionsAreSpecialisedForStaticArguments) {
   ASSERT_TRUE(source) << source.error().message;
   EXPECT_EQ(source->text, R"sexp(// head
 
+namespace kernel_source {
+
 // Scales by 3.
 __device__ __forceinline__ float scale(float value) { return value * 2; }
 // Scales by 3.
@@ -136,14 +138,19 @@ extern "C" __global__ void __launch_bounds__(96) kernel(const float* __restrict_
   y[2] = scale_2(x[2]);
   y[3] = scale_3(x[3], size);
 }
+
+}  // namespace kernel_source
+using kernel_source::kernel;
 )sexp");
-  ASSERT_EQ(source->template_lines.size(), 18u);
+  ASSERT_EQ(source->template_lines.size(), 23u);
   EXPECT_EQ(source->template_lines[0], 0);
-  EXPECT_EQ(source->template_lines[2], 20);
-  EXPECT_EQ(source->template_lines[3], 22);
-  EXPECT_EQ(source->template_lines[5], 23);
-  EXPECT_EQ(source->template_lines[13], 101);
-  EXPECT_EQ(source->template_lines[16], 104);
+  EXPECT_EQ(source->template_lines[2], 0);
+  EXPECT_EQ(source->template_lines[4], 20);
+  EXPECT_EQ(source->template_lines[5], 22);
+  EXPECT_EQ(source->template_lines[7], 23);
+  EXPECT_EQ(source->template_lines[15], 101);
+  EXPECT_EQ(source->template_lines[18], 104);
+  EXPECT_EQ(source->template_lines[22], 0);
 }
 
 TEST(Residual, FunctionsThatHandOnTheirArgumentAreNotCalled) {
@@ -198,6 +205,7 @@ TEST(Residual, OnlyWhatIsUsedIsDeclared) {
   ASSERT_TRUE(source) << source.error().message;
   EXPECT_EQ(source->text, R"sexp(// head
 
+namespace kernel_source {
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ char pool[];
 __device__ void* memory() { return pool; }
@@ -215,6 +223,9 @@ extern "C" __global__ void __launch_bounds__(96) kernel(float* __restrict__ y) {
   Rows sums[2] = {};
   y[0] = pair.rows[2][1] + sums[1][0];
 }
+
+}  // namespace kernel_source
+using kernel_source::kernel;
 )sexp");
   EXPECT_EQ(source->parameters, (std::vector<KernelParameter>{{"y", "float*"}}));
 }
@@ -255,7 +266,10 @@ TEST(Residual, PrimitivesArePrintedOnceForEachSetOfStaticArguments) {
     (do @7 (call wgmma_rs 2 0 (at narrow 1) a 7ull 1))
     (do @8 (call setmaxnreg_increase (* P::n 32))))sexp");
   ASSERT_TRUE(source) << source.error().message;
-  EXPECT_EQ(lines_with(source->text, {"#", "wgmma_m64n", "setmaxnreg_"}), R"(#ifndef CONVTGEN_HOST_DEVICE
+  EXPECT_EQ(lines_with(source->text, {"#", "wgmma_m64n", "setmaxnreg_"}),
+            R"(#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
+#elif !defined(CONVTGEN_HOST_DEVICE)
 __device__ __forceinline__ void setmaxnreg_increase_96() { asm volatile("setmaxnreg.inc.sync.aligned.u32 96;"); }
 __device__ __forceinline__ void wgmma_m64n48k16_bf16_rs(float (&d)[24], const unsigned int (&a)[4], unsigned long long b,
 __device__ __forceinline__ void wgmma_m64n48k16_f16_rs(float (&d)[24], const unsigned int (&a)[4], unsigned long long b,
@@ -335,6 +349,7 @@ TEST(Residual, TensorMapsAreParametersOfTheKernel) {
   ASSERT_TRUE(source) << source.error().message;
   EXPECT_EQ(source->text, R"(// head
 
+namespace kernel_source {
 #ifndef CONVTGEN_HOST_DEVICE
 struct TensorMap {};
 void tensor_prefetch(const TensorMap& map) {}
@@ -345,6 +360,9 @@ __device__ void fetch(const TensorMap& map) { tensor_prefetch(map); }
 extern "C" __global__ void kernel(__grid_constant__ const TensorMap map) {
   fetch(map);
 }
+
+}  // namespace kernel_source
+using kernel_source::kernel;
 )");
   EXPECT_EQ(source->parameters, (std::vector<KernelParameter>{{"map", "TensorMap"}}));
   EXPECT_TRUE(source->parameters[0].is_tensor_map());
@@ -379,6 +397,10 @@ TEST(Residual, WeightsArePackedWhereTheKernelReadsThem) {
   EXPECT_NE(with->text.find("kernel_pack(const float* __restrict__ weight, float* packed)", packing), std::string::npos)
       << with->text;
   EXPECT_LT(packing, kernel);
+  EXPECT_TRUE(
+      with->text.ends_with("\n}  // namespace kernel_source\nusing kernel_source::kernel_pack;\n"
+                           "using kernel_source::kernel;\n"))
+      << with->text;
 
   const Result<KernelSource> without = specialised(kPacking, "(do @101 (= (at y 0) (at x 0)))");
   ASSERT_TRUE(without) << without.error().message;

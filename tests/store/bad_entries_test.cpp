@@ -156,10 +156,53 @@ TEST_F(BadEntries, ThatAreNoPlainFiles) {
   fs::remove(file_);
   fs::create_directories(file_ / "full");
   EXPECT_FALSE(store_.find(key_));
-  EXPECT_EQ(store_.get_or_make(key_, [&] { return Made(bytes_); })->bytes, bytes_);
-  EXPECT_EQ(store_.find(key_)->bytes, bytes_);  // from memory
-  EXPECT_EQ(store_.counters().write_failures, 1u);
-  EXPECT_EQ(warnings_.size(), 1u);
+  expect_replaced("a folder");
+  EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(file_)));
+  EXPECT_TRUE(warnings_.empty());
+  EXPECT_EQ(read_whole(elsewhere), whole_) << "what a link points to is left";
+}
+
+TEST_F(BadEntries, ThatAreNoPlainFilesAreToldAndSwept) {
+  const Scratch other;
+  const fs::path& outside = other.path();
+  write_whole(outside / "kept", "bytes");
+  const fs::path folder = file_.parent_path();
+  const std::string name = file_.stem().string();
+  const auto plant = [&] {
+    fs::create_directories(folder / (name + ".lock") / "deep" / "deeper");
+    fs::create_directory_symlink(outside, folder / (name + ".lock") / "deep" / "link");
+    fs::create_symlink("nowhere", folder / "prune.lock");
+    fs::remove_all(file_);
+    ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  };
+  plant();
+  for (const bool remove : {false, true}) {
+    const Store::Verified verified = store_.verify(remove);
+    EXPECT_EQ(verified.good, 0u);
+    ASSERT_EQ(verified.bad.size(), 3u);
+    for (const Store::BadFile& bad : verified.bad) {
+      EXPECT_EQ(bad.why, "it is no plain file") << bad.name;
+    }
+  }
+  EXPECT_TRUE(fs::is_empty(folder));
+  plant();
+  EXPECT_EQ(store_.prune().swept, 2u);  // and its own lock, which it holds
+  EXPECT_TRUE(fs::is_empty(folder));
+  EXPECT_EQ(read_whole(outside / "kept"), "bytes");
+}
+
+TEST_F(BadEntries, ALockThatIsNoPlainFileKeepsNobodyFromLocking) {
+  const fs::path lock = fs::path(file_).replace_extension(".lock");
+  fs::remove(file_);
+  fs::create_directories(lock / "full");
+  bool locked = false;
+  const auto make = [&]() -> Made {
+    locked = fs::is_regular_file(fs::symlink_status(lock));
+    return bytes_;
+  };
+  EXPECT_TRUE(store_.get_or_make(key_, make));
+  EXPECT_TRUE(locked);
+  EXPECT_FALSE(fs::exists(fs::symlink_status(lock)));
 }
 
 }  // namespace

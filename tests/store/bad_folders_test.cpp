@@ -1,4 +1,5 @@
 // Folders that can't be used, or not any more: results are right, with one warning.
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -6,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include "tests/store/folders.h"
@@ -218,14 +220,23 @@ TEST_F(BadFolders, AFullDisk) {
 TEST_F(BadFolders, AFileThatCanNotBeWrittenWhole) {
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  auto* const handler = signal(SIGXFSZ, SIG_IGN);
+  static volatile sig_atomic_t signals = 0;
+  auto* const handler = signal(SIGXFSZ, [](int) { signals = signals + 1; });
   const rlimit least = {100, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &least), 0);
   Store store(options(scratch_.path() / "store"));
   expect_works(store);
+  // The program's own writes get what they always got.
+  const int own = open((scratch_.path() / "own").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  const int from_store = signals;
+  EXPECT_EQ(pwrite(own, "x", 1, 100), -1);
+  close(own);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   signal(SIGXFSZ, handler);
-  EXPECT_EQ(warnings_.size(), 1u);
+  EXPECT_EQ(from_store, 0) << "by default the signal ends the program";
+  EXPECT_EQ(signals, 1);
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_NE(warnings_[0].find("File too large"), std::string::npos) << warnings_[0];
   EXPECT_EQ(store.counters().write_failures, 4u);
   EXPECT_TRUE(files_in(scratch_.path() / "store").empty());
 }

@@ -1,7 +1,10 @@
 // The lock alone: one holder, and no file that stays.
 #include "runtime/store/lock.h"
 
+#include <sys/stat.h>
+
 #include <atomic>
+#include <functional>
 #include <thread>
 
 #include "tests/store/folders.h"
@@ -71,8 +74,25 @@ TEST_F(Lock, HoldsUnderContention) {
 }
 
 TEST_F(Lock, CanNotBeHadWhereNoFileCanBeMade) {
-  fs::create_directory(scratch_.path() / "a.lock");
+  fs::remove_all(scratch_.path());
   EXPECT_FALSE(take(std::chrono::minutes(1)));
+}
+
+TEST_F(Lock, TakesThePlaceOfWhatIsNoPlainFile) {
+  const fs::path path = scratch_.path() / "a.lock";
+  const std::vector<std::function<void()>> plants = {
+      [&] { fs::create_directories(path / "full"); },
+      [&] { fs::create_symlink("elsewhere", path); },
+      [&] { ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); },
+  };
+  for (const auto& plant : plants) {
+    plant();
+    const auto lock = take(milliseconds(0));
+    ASSERT_TRUE(lock);
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(path)));
+    EXPECT_FALSE(take(milliseconds(0)));
+  }
+  EXPECT_TRUE(files_in(scratch_.path()).empty());
 }
 
 }  // namespace

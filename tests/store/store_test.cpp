@@ -72,7 +72,7 @@ TEST_F(StoreTest, RemembersFailuresForThisProcess) {
   int makes = 0;
   const auto make = [&]() -> Made {
     ++makes;
-    return std::unexpected(MakeFailure(Error{"the log of " + std::to_string(makes)}));
+    return std::unexpected(CompileError({"the log of " + std::to_string(makes)}, true));
   };
   EXPECT_EQ(store.get_or_make(key_of("one"), make).error().message, "the log of 1");
   EXPECT_EQ(store.get_or_make(key_of("one"), make).error().message, "the log of 1");
@@ -83,19 +83,11 @@ TEST_F(StoreTest, RemembersFailuresForThisProcess) {
   // What may go well the next time is tried the next time.
   const auto cancelled = [&]() -> Made {
     ++makes;
-    return std::unexpected(MakeFailure(Error{"cancelled"}, false));
+    return fail("cancelled");
   };
   EXPECT_EQ(store.get_or_make(key_of("two"), cancelled).error().message, "cancelled");
   EXPECT_EQ(store.get_or_make(key_of("two"), [] { return Made("made"); })->bytes, "made");
   EXPECT_EQ(makes, 3);
-}
-
-TEST_F(StoreTest, TakesAResultOfTheProject) {
-  Store store(options());
-  const auto good = []() -> Result<std::string> { return "bytes"; };
-  const auto bad = []() -> Result<std::string> { return fail("no"); };
-  EXPECT_EQ(store.get_or_make(key_of("one"), good)->bytes, "bytes");
-  EXPECT_EQ(store.get_or_make(key_of("two"), bad).error().message, "no");
 }
 
 TEST_F(StoreTest, WithoutACompilerAnEntryOfAnyServes) {
@@ -153,7 +145,7 @@ TEST_F(StoreTest, AWaitingThreadTriesWhenTheFirstGaveUp) {
         const auto entry = store.get_or_make(key_of("one"), [&]() -> Made {
           std::this_thread::sleep_for(std::chrono::milliseconds(10));
           if (makes++ == 0) {
-            return std::unexpected(MakeFailure(Error{"cancelled"}, false));
+            return fail("cancelled");
           }
           return "made";
         });
@@ -270,6 +262,10 @@ TEST_F(StoreTest, NotesUseOnceAnHour) {
   set_age(file, std::chrono::minutes(70));
   ASSERT_TRUE(store.find(key_of("one")));
   EXPECT_GT(fs::last_write_time(file), before);
+  // By a clock that was set back it would be the last to go for ever.
+  set_age(file, std::chrono::hours(-5));
+  ASSERT_TRUE(store.find(key_of("one")));
+  EXPECT_LT(fs::last_write_time(file), fs::file_time_type::clock::now() + std::chrono::hours(1));
 }
 
 TEST_F(StoreTest, SweepsWhatDeadProcessesLeft) {
@@ -278,16 +274,22 @@ TEST_F(StoreTest, SweepsWhatDeadProcessesLeft) {
   const std::string stem = key_of("two").name();
   const fs::path young = folder_ / (stem + ".1-0011223344556677.staged");
   const fs::path old = folder_ / (stem + ".2-0011223344556677.staged");
+  const fs::path soon = folder_ / (stem + ".3-0011223344556677.staged");
+  const fs::path future = folder_ / (stem + ".4-0011223344556677.staged");
   const fs::path lock = folder_ / (stem + ".lock");
   const fs::path foreign = folder_ / "notes.staged";
-  for (const fs::path& path : {young, old, lock, foreign}) {
+  for (const fs::path& path : {young, old, soon, future, lock, foreign}) {
     write_whole(path, "left");
   }
   set_age(old, std::chrono::minutes(61));
+  set_age(soon, std::chrono::minutes(-50));    // of a file system whose clock is ahead
+  set_age(future, std::chrono::minutes(-61));  // of a clock that was set back
   set_age(foreign, std::chrono::hours(100));
-  EXPECT_EQ(store.prune().swept, 2u);
+  EXPECT_EQ(store.prune().swept, 3u);
   EXPECT_TRUE(fs::exists(young));
+  EXPECT_TRUE(fs::exists(soon));
   EXPECT_FALSE(fs::exists(old));
+  EXPECT_FALSE(fs::exists(future));
   EXPECT_FALSE(fs::exists(lock));
   EXPECT_TRUE(fs::exists(foreign));  // not ours
   EXPECT_TRUE(store.find(key_of("one")));

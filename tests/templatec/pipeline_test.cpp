@@ -80,7 +80,7 @@ struct Parts {
 };
 
 Parts parts_of(const std::string& text) {
-  const std::size_t begin = text.find("#ifndef CONVTGEN_HOST_DEVICE\n"), end = text.find("\n#endif\n");
+  const std::size_t begin = text.find("#elif !defined(CONVTGEN_HOST_DEVICE)\n"), end = text.find("\n#endif\n");
   EXPECT_TRUE(begin < end && end != std::string::npos) << text;
   Parts parts;
   parts.below = text.substr(end);

@@ -47,7 +47,7 @@ class FakeGpu : public Device {
   [[nodiscard]] DeviceKind kind() const override { return DeviceKind::kCuda; }
   [[nodiscard]] std::string name() const override { return "Fake GPU"; }
   [[nodiscard]] Result<void> find_compiler() override { return host_->find_compiler(); }
-  [[nodiscard]] Result<Binary> compile(const KernelSource& source, const std::string& architecture) override {
+  [[nodiscard]] Compiled<Binary> compile(const KernelSource& source, const std::string& architecture) override {
     ++compiled;
     return broken >= 0 && source.symbol == symbols_[static_cast<std::size_t>(broken)]
                ? fail("it does not compile")

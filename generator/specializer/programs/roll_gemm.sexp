@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "4bb152558d7929b20fe5a88a442d324b545de994b6189f0b227dd0a4de1ad3f8")
+  (digest "3853b5ba6c1ca718145f461a3981f56e9035d1b4c6dd8374938333ae9df53486")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -167,9 +167,9 @@
   (primitive @10 "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
   (primitive @16 float bfloat16_to_float (uses) "__device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {\n  return __uint_as_float(static_cast<unsigned int>(bits) << 16);\n}")
   (primitive @21 "unsigned short" float_to_bfloat16 (uses) "// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.\n__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {\n  const unsigned int bits = __float_as_uint(value);\n  if ((bits & 0x7fffffffu) > 0x7f800000u) {\n    return 0x7fff;\n  }\n  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n}")
-  (primitive @32 "unsigned int" float_to_tf32 (uses) "// To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays, NaN gives a NaN.\n__device__ __forceinline__ unsigned int float_to_tf32(float value) {\n  unsigned int bits;\n  asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(value));\n  return bits;\n}")
-  (primitive @39 "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
-  (primitive @46 "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @33 "unsigned int" float_to_tf32 (uses) "// To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays.\n__device__ __forceinline__ unsigned int float_to_tf32(float value) {\n  unsigned int bits;\n  asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(value));\n  return bits;\n}")
+  (primitive @40 "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @47 "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (file "device/printed.h")
   (enum @7 WgmmaType (kWgmmaF16 0) (kWgmmaBf16 1) (kWgmmaTf32 2))
   (enum @9 WgmmaMajor (kWgmmaMajorK 0) (kWgmmaMajorMn 1))
@@ -217,23 +217,23 @@
         (return @2 (call __float_as_uint value)))
       (else
         (return @4 value))))
-  (function @47 device "unsigned int" operand
+  (function @49 device "unsigned int" operand
     (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
-    (return @1 (? (&& (== P::type kWgmmaTf32) (<= (call fabsf (call __uint_as_float word)) 3.4028235e+38f)) (+ word 4096u) word)))
-  (function @52 device "unsigned int" low_halves
+    (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (call fmaf (call __uint_as_float (& word 4286578688u)) 0.00048828125f (call __uint_as_float word))) word)))
+  (function @56 device "unsigned int" low_halves
     (comment "The low or the high halves of two words in one.")
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (& a 65535u) (<< b 16))))
-  (function @55 device "unsigned int" high_halves
+  (function @59 device "unsigned int" high_halves
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 4294901760u))))
-  (function @60 device void store_together
+  (function @64 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -263,7 +263,7 @@
                     (do @17 (call store_streaming_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @87 device void store_piece
+  (function @91 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
@@ -321,8 +321,9 @@
   (primitive @26 void wgmma_wait (uses) "// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.\n__device__ __forceinline__ void wgmma_wait(int pending) {\n  if (pending == 0) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n  }\n  if (pending == 1) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\n  }\n}")
   (primitive @38 void wgmma_pin (uses) "// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.\n__device__ __forceinline__ void wgmma_pin(float& value) {\n  asm volatile(\"\" : \"+f\"(value)::\"memory\");\n}")
   (primitive @43 void wgmma_pin_operand (uses) "// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.\n__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {\n  asm volatile(\"\" : \"+r\"(word)::\"memory\");\n}")
-  (primitive @60 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
-  (primitive @66 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
+  (primitive @51 void wgmma_keep_operand (uses) "// Keeps the registers of an A operand for products in flight, up to here: behind the wait for them. `zero` is 0.\n__device__ __forceinline__ void wgmma_keep_operand(const unsigned int (&operand)[4], unsigned int zero) {\n  asm volatile(\n      \"{\\n\\t.reg .pred kept;\\n\\t.reg .b32 nowhere;\\n\\tmov.b32 nowhere, 0;\\n\\tsetp.ne.u32 kept, %4, 0;\\n\\t\"\n      \"@kept st.shared.v4.b32 [nowhere], {%0, %1, %2, %3};\\n\\t}\" ::\"r\"(operand[0]),\n      \"r\"(operand[1]), \"r\"(operand[2]), \"r\"(operand[3]), \"r\"(zero)\n      : \"memory\");\n}")
+  (primitive @72 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
+  (primitive @78 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "roll_gemm.cu")
   (alias @27 Element P::Element)
   (constant @29 int kConsumers 256)
@@ -348,34 +349,35 @@
   (constant @55 int kFirstColumn (? P::channels_last kLeastOffset (* (call floor_div kLeastOffset kPack) kPack)))
   (constant @56 int kColumnUnit (? P::channels_last 2 kPack))
   (constant @57 int kStagedColumns (* (call ceil_div (- (+ kStrip P::padding_w) kFirstColumn) kColumnUnit) kColumnUnit))
-  (constant @61 int kPitchUnit (? P::channels_last P::run kPack))
-  (constant @62 int kImagePitch (* (call ceil_div (+ P::width (? (< kLeastOffset 0) (- kLeastOffset) 0)) kPitchUnit) kPitchUnit))
-  (constant @63 int kImages (? P::flat (call ceil_div (+ (+ (- kImagePitch kPitchUnit) kFirstColumn) kStagedColumns) kImagePitch) 1))
-  (constant @66 int kChannelPitch (+ kStagedColumns (call floor_mod (- 8 kStagedColumns) 32)))
-  (constant @69 bool kCrossed (&& P::channels_last (== (% (* P::in_channels kBytes) 128) 64)))
-  (constant @70 int kStageBytes (* (? P::channels_last (* kStagedColumns P::in_channels) (* P::chunk kChannelPitch)) kBytes))
-  (constant @73 int kProductBytes (* kColumns 32))
-  (constant @74 int kChunkWeightBytes (* (* P::kernel_w kSteps) kProductBytes))
-  (constant @75 int kWeightBytes (* kChunks kChunkWeightBytes))
-  (constant @76 int kExchangeOffset (+ kWeightBytes (* P::stages kStageBytes)))
-  (constant @79 int kOutPitch (+ (/ kStrip 2) kPack))
-  (constant @80 int kExchangeBytes (? P::exchange (* (* P::columns kOutPitch) kBytes) 0))
-  (constant @81 int kBarrierOffset (+ kExchangeOffset (* 2 kExchangeBytes)))
-  (constant @82 int kPieces (/ (/ kStrip 2) P::store))
-  (constant @86 int kVector (? P::channels_last 2 P::run))
-  (constant @87 int kRunStart (* (/ (- kLeastOffset kFirstColumn) kVector) kVector))
-  (constant @88 int kFirstWord (- (- kLeastOffset kFirstColumn) kRunStart))
-  (constant @89 int kRun (* (call ceil_div (- (- (+ P::run P::padding_w) kFirstColumn) kRunStart) kVector) kVector))
-  (static_assert @91 (&& (&& (== P::stride_h 1) (== P::stride_w 1)) (== P::dilation_h 1)) "rows follow one another")
-  (static_assert @92 (? P::channels_last (&& (== (% P::in_channels kPack) 0) (== kChunks 1)) (&& (> P::width 0) (== (% P::width kPack) 0))) "rows are whole bulk copies")
-  (static_assert @94 (|| (> P::width 0) (! P::flat)) "the sequence has images of a known width")
-  (static_assert @95 (|| (! P::channels_last) (&& (! P::exchange) (== (% P::columns (* 4 P::store)) 0))) "a quad stores what it has")
-  (static_assert @96 (&& (<= kColumns 256) (<= (* kTiles kColumns) 256)) "the sums fit the registers")
-  (static_assert @97 (|| (== kChunks 1) (== (% kSteps 2) 0)) "each chunk begins with the same run")
-  (static_assert @98 (|| (== (% P::in_channels P::chunk) 0) (== (% P::stages kChunks) 0)) "a stage always lacks the same channels")
-  (constant @101 int kRowSums (/ P::columns 2))
-  (alias @102 Sums (array float (/ kColumns 2)))
-  (alias @105 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @64 int kPitchUnit (? P::channels_last P::run kPack))
+  (constant @65 int kBehind (+ (- kReach P::padding_w) P::output_padding_w))
+  (constant @66 int kImagePitch (* (call ceil_div (+ P::width (? (> kBehind 0) kBehind 0)) kPitchUnit) kPitchUnit))
+  (constant @67 int kImages (? P::flat (call ceil_div (+ (+ (- kImagePitch kPitchUnit) kFirstColumn) kStagedColumns) kImagePitch) 1))
+  (constant @70 int kChannelPitch (+ kStagedColumns (call floor_mod (- 8 kStagedColumns) 32)))
+  (constant @73 bool kCrossed (&& P::channels_last (== (% (* P::in_channels kBytes) 128) 64)))
+  (constant @74 int kStageBytes (* (? P::channels_last (* kStagedColumns P::in_channels) (* P::chunk kChannelPitch)) kBytes))
+  (constant @77 int kProductBytes (* kColumns 32))
+  (constant @78 int kChunkWeightBytes (* (* P::kernel_w kSteps) kProductBytes))
+  (constant @79 int kWeightBytes (* kChunks kChunkWeightBytes))
+  (constant @80 int kExchangeOffset (+ kWeightBytes (* P::stages kStageBytes)))
+  (constant @83 int kOutPitch (+ (/ kStrip 2) kPack))
+  (constant @84 int kExchangeBytes (? P::exchange (* (* P::columns kOutPitch) kBytes) 0))
+  (constant @85 int kBarrierOffset (+ kExchangeOffset (* 2 kExchangeBytes)))
+  (constant @86 int kPieces (/ (/ kStrip 2) P::store))
+  (constant @90 int kVector (? P::channels_last 2 P::run))
+  (constant @91 int kRunStart (* (/ (- kLeastOffset kFirstColumn) kVector) kVector))
+  (constant @92 int kFirstWord (- (- kLeastOffset kFirstColumn) kRunStart))
+  (constant @93 int kRun (* (call ceil_div (- (- (+ P::run P::padding_w) kFirstColumn) kRunStart) kVector) kVector))
+  (static_assert @95 (&& (&& (== P::stride_h 1) (== P::stride_w 1)) (== P::dilation_h 1)) "rows follow one another")
+  (static_assert @96 (? P::channels_last (&& (== (% P::in_channels kPack) 0) (== kChunks 1)) (&& (> P::width 0) (== (% P::width kPack) 0))) "rows are whole bulk copies")
+  (static_assert @98 (|| (> P::width 0) (! P::flat)) "the sequence has images of a known width")
+  (static_assert @99 (|| (! P::channels_last) (&& (! P::exchange) (== (% P::columns (* 4 P::store)) 0))) "a quad stores what it has")
+  (static_assert @100 (&& (<= kColumns 256) (<= (* kTiles kColumns) 256)) "the sums fit the registers")
+  (static_assert @101 (|| (== kChunks 1) (== (% kSteps 2) 0)) "each chunk begins with the same run")
+  (static_assert @102 (|| (== (% P::in_channels P::chunk) 0) (== (% P::stages kChunks) 0)) "a stage always lacks the same channels")
+  (constant @105 int kRowSums (/ P::columns 2))
+  (alias @106 Sums (array float (/ kColumns 2)))
+  (alias @109 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
   (file "roll_gemm.channels.h")
   (function @7 device int in_channel_at
@@ -398,10 +400,10 @@
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i kChannelRun) (* 4 kChannelRun)) (* thread kChannelRun)) (% i kChannelRun))))
   (file "roll_gemm.cu")
-  (constant @110 int kShifts (? (< (+ (- P::run 1) kReach) (* kTiles P::kernel_w)) (+ (- P::run 1) kReach) (* kTiles P::kernel_w)))
-  (constant @111 int kTurns (? (&& P::channels_last (> (+ (/ (* kTiles kColumns) 2) (* (* 2 4) kShifts)) 160)) 1 2))
-  (constant @112 bool kOneGroup (&& (&& (== kChunks 1) (== kSteps 2)) (== kTurns 2)))
-  (function @117 kernel void pack_weights
+  (constant @114 int kShifts (? (< (+ (- P::run 1) kReach) (* kTiles P::kernel_w)) (+ (- P::run 1) kReach) (* kTiles P::kernel_w)))
+  (constant @115 int kTurns (? (&& P::channels_last (> (+ (/ (* kTiles kColumns) 2) (* (* 2 4) kShifts)) 160)) 1 2))
+  (constant @116 bool kOneGroup (&& (&& (== kChunks 1) (== kSteps 2)) (== kTurns 2)))
+  (function @121 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel")
     (comment "column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes")
     (comment "16 bytes, adjacent threads read adjacent taps.")
@@ -430,19 +432,19 @@
             (do @24 (= (at parts part) (call bits_of value))))
           (if @26 (== P::type kWgmmaTf32)
             (then
-              (do @27 (= (at words word) (call float_to_tf32 (call __uint_as_float (at parts 0))))))
+              (do @27 (= (at words word) (call operand (at parts 0)))))
             (else
               (do @29 (= (at words word) (call low_halves (at parts 0) (at parts 1)))))))
         (declare @32 (const int) product (+ (* (+ (* (/ step kSteps) P::kernel_w) (% tap P::kernel_w)) kSteps) (% step kSteps)))
         (declare @33 (pointer "unsigned char") to (+ (+ packed (* (static_cast "long long" column_tile) kWeightBytes)) (* product kProductBytes)))
         (declare @34 (const int) row (+ (+ (* half kColumns) (* (/ tap P::kernel_w) P::columns)) n))
         (do @35 (= (* (reinterpret_cast (pointer uint4) (+ to (* row 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (record @157 Tile
+  (record @161 Tile
     (comment "A tile's place: its first image, its first position in a row there, and its first row of outputs.")
     (field int image)
     (field int column)
     (field int row))
-  (function @162 device Tile tile_at
+  (function @166 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) segments)
@@ -459,12 +461,12 @@
         (do @9 (= (. tile column) (* (% strip image_strips) kStrip)))))
     (do @11 (= (. tile row) (* (% index segments) P::rows)))
     (return @12 tile))
-  (function @178 device int first_input_row
+  (function @182 device int first_input_row
     (comment "The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (return @1 (call max 0 (+ (. tile row) (- P::padding_h (- P::kernel_h 1))))))
-  (function @181 device int last_input_row
+  (function @185 device int last_input_row
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument (const int) out_h)
@@ -489,14 +491,15 @@
     (argument int batch)
     (argument (const int) in_w)
     (return @1 (? (|| (! P::flat) (< (+ (. tile image) image) batch)) (call min kStagedColumns (+ (call image_column tile image) in_w)) 0)))
-  (function @17 device bool has_gaps
+  (constant @18 bool kMayBeEmpty (|| P::flat (> P::output_padding_w P::padding_w)))
+  (function @21 device bool has_gaps
     (comment "Whether anything of a tile's stages is beside its first image.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument int batch)
     (argument (const int) in_w)
     (return @1 (|| (> (call first_of tile 0) 0) (< (call last_of tile 0 batch in_w) kStagedColumns))))
-  (function @23 device void clear_gaps
+  (function @27 device void clear_gaps
     (comment "Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels")
     (comment "that the layer lacks.")
     (attributes "__forceinline__")
@@ -517,7 +520,7 @@
       (if @10 (|| (! is_copied) (&& (&& (! P::channels_last) (!= (% P::in_channels P::chunk) 0)) (>= channel channels)))
         (then
           (do @11 (= (* (reinterpret_cast (pointer uint4) (? P::channels_last (+ (+ to (* column P::in_channels)) channel) (+ (+ to (* channel kChannelPitch)) column)))) (call make_uint4 0 0 0 0)))))))
-  (function @42 device void copy_channels
+  (function @46 device void copy_channels
     (comment "Asks for a warp's share of a stage: every fourth channel. Each lane asks for a copy of its own; one says how many")
     (comment "bytes come, which may be behind the first of them. `x` is the tile's first image, at the row and the first channel.")
     (attributes "__forceinline__")
@@ -545,11 +548,11 @@
       (declare @15 (const int) image (% i kImages))
       (declare @16 (const int) first (call first_of tile image))
       (declare @17 (const int) count (- (call last_of tile image batch in_w) first))
-      (if @18 (|| (! P::flat) (> count 0))
+      (if @18 (|| (! kMayBeEmpty) (> count 0))
         (then
           (declare @19 (const "long long") plane (* (static_cast "long long" in_h) in_w))
-          (do @20 (call bulk_load (+ (+ to (* channel kChannelPitch)) first) (+ (+ x (* (+ (* image P::in_channels) channel) plane)) (- first (call image_column tile image))) (* count kBytes) full))))))
-  (function @71 device void copy_pixels
+          (do @20 (call bulk_load (+ (+ to (* channel kChannelPitch)) first) (+ (+ (+ x (* image (* P::in_channels plane))) (* channel plane)) (- first (call image_column tile image))) (* count kBytes) full))))))
+  (function @75 device void copy_pixels
     (comment "The same with channels last, where an image's pixels of a row are one copy: every fourth image is a warp's share. `x`")
     (comment "is the tile's first image, at the row.")
     (attributes "__forceinline__")
@@ -576,17 +579,27 @@
       (declare @15 (const int) image (? (== kImages 1) 0 (+ (* i kProducerWarps) warp)))
       (declare @16 (const int) first (call first_of tile image))
       (declare @17 (const int) count (- (call last_of tile image batch in_w) first))
-      (if @18 (|| (! P::flat) (> count 0))
+      (if @18 (|| (! kMayBeEmpty) (> count 0))
         (then
           (declare @19 (const "long long") pixel (+ (* (* image (static_cast "long long" in_h)) in_w) (- first (call image_column tile image))))
           (do @20 (call bulk_load (+ to (* first P::in_channels)) (+ x (* pixel P::in_channels)) (* count kPixelBytes) full))))))
   (file "roll_gemm.words.h")
-  (function @7 device "unsigned int" load_run
+  (function @6 constexpr bool is_operand
+    (comment "Whether some kernel column takes the operand of a run whose first position is this one.")
+    (argument int place)
+    (declare @1 bool taken false)
+    (for @2 plain (declare @2 int kw 0) (< kw P::kernel_w) (++ kw)
+      (for @3 plain (declare @3 int tile 0) (< tile kTiles) (++ tile)
+        (do @4 (= taken (|| taken (== place (- (+ (* 2 tile) (- (- P::padding_w kFirstColumn) kRunStart)) (* P::dilation_w kw))))))))
+    (return @7 taken))
+  (function @24 device "unsigned int" load_run
     (comment "Takes a thread's run of a staged row to registers, for one step. `row` is its first position of its first channel.")
     (comment "Gives a word that waits for all loads.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
     (argument (pointer (const Element)) row)
+    (argument bool reads_before)
+    (argument "unsigned int" zero)
     (declare @1 (array (array "unsigned int" kRun) 2) words
       (trail "for the halves of a product's depth"))
     (for @3 (pragma "unroll") (declare @3 int half 0) (< half 2) (++ half)
@@ -625,28 +638,30 @@
       (do @36 (call wgmma_pin_operand (at (at words 1) i))))
     (declare @38 "unsigned int" read (| (at (at words 0) (- kRun 1)) (at (at words 1) (- kRun 1))))
     (for @40 (pragma "unroll") (declare @40 int i 0) (< i (- kRun 1)) (++ i)
-      (do @41 (= (at (at run i) 0) (at (at words 0) i)))
-      (do @42 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
-      (do @43 (= (at (at run i) 2) (at (at words 1) i)))
-      (do @44 (= (at (at run i) 3) (at (at words 1) (+ i 1))))
-      (do @45 (|= read (| (at (at words 0) i) (at (at words 1) i)))))
-    (return @47 read))
-  (alias @58 Words (array (array "unsigned int" kRun) 2)
+      (for @42 (pragma "unroll") (declare @42 int j 0) (< j 4) (++ j)
+        (declare @43 (const "unsigned int") word (at (at words (/ j 2)) (+ i (% j 2))))
+        (do @44 (= (at (at run i) j) (? (== kChunks 1) word (| word (? reads_before (& (at (at run i) j) zero) (? (== (% j 2) 1) zero 0))))))
+        (if @45 (&& (> kChunks 1) (call is_operand i))
+          (then
+            (do @46 (call wgmma_pin_operand (at (at run i) j))))))
+      (do @49 (|= read (| (at (at words 0) i) (at (at words 1) i)))))
+    (return @51 read))
+  (alias @79 Words (array (array "unsigned int" kRun) 2)
     (comment "A run's words with channels last, for the halves of a product's depth."))
-  (function @61 device "unsigned int" pick
+  (function @82 device "unsigned int" pick
     (comment "The first of a pair's two words, or the second where the thread takes the pixels crossed: `turn` is then negative.")
     (attributes "__forceinline__")
     (argument "unsigned int" first)
     (argument "unsigned int" second)
     (argument (const int) turn)
     (return @1 (call operand (? (> turn 0) first second))))
-  (function @65 device void pin_words
+  (function @86 device void pin_words
     (attributes "__forceinline__")
     (argument (reference Words) words)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (+ P::run kReach)) (++ i)
       (do @3 (call wgmma_pin_operand (at (at words 0) i)))
       (do @4 (call wgmma_pin_operand (at (at words 1) i)))))
-  (function @76 device void load_pixels
+  (function @97 device void load_pixels
     (comment "Takes a thread's run of staged pixels to registers, for two steps. `row` is the pixel that it takes first, at the 16")
     (comment "bytes which it reads of each, or zeros where these don't exist; the other pixel of the pair lies `turn` elements")
     (comment "behind.")
@@ -670,7 +685,7 @@
       (do @14 (= (at (at odd 1) (+ i 1)) (call pick (. b w) (. a w) turn))))
     (do @16 (call pin_words even))
     (do @17 (call pin_words odd)))
-  (function @97 device void load_last_pixels
+  (function @118 device void load_last_pixels
     (comment "The same for one step, of 8 bytes.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -686,7 +701,7 @@
       (do @8 (= (at (at words 0) (+ i 1)) (call pick (. b x) (. a x) turn)))
       (do @9 (= (at (at words 1) (+ i 1)) (call pick (. b y) (. a y) turn))))
     (do @11 (call pin_words words)))
-  (function @112 device "unsigned int" arrange
+  (function @133 device "unsigned int" arrange
     (comment "Makes a step's operands of its words, of which each stands in two. Gives a word that waits for all loads.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
@@ -700,25 +715,25 @@
       (do @8 (|= read (at (at words 0) i))))
     (return @10 read))
   (file "roll_gemm.cu")
-  (function @189 device void pin
+  (function @193 device void pin
     (comment "Keeps the compiler from moving the sums across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Sums kTiles)) sums)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (call wgmma_pin (at (at sums tile) i))))))
-  (function @201 device void multiply_chunk
+  (function @205 device void multiply_chunk
     (comment "All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when")
     (comment "it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.")
     (attributes "__forceinline__")
     (argument (reference (array Sums kTiles)) sums)
+    (argument (reference (array Run kTurns)) runs)
     (argument (pointer (const Element)) row)
     (argument "unsigned long long" weights)
     (argument (pointer "unsigned long long") empty)
     (argument int zero)
     (argument int quarter)
     (argument (const int) turn)
-    (declare @2 (array Run kTurns) runs)
     (declare @3 (array Words 2) words
       (trail "with channels last: of two steps, which one read brings"))
     (for @5 (pragma "unroll") (declare @5 int step 0) (< step kSteps) (++ step)
@@ -727,7 +742,7 @@
       (declare @8 "unsigned int" read)
       (if @9 (! P::channels_last)
         (then
-          (do @10 (= read (call load_run (at runs at) (+ step_row kRunStart)))))
+          (do @10 (= read (call load_run (at runs at) (+ step_row kRunStart) (== step 1) (static_cast "unsigned int" zero)))))
         (else
           (if @11 (&& (== (% step 2) 0) (|| (== (% kSteps 2) 0) (< step (- kSteps 1))))
             (then
@@ -763,7 +778,7 @@
         (then
           (do @46 (call wgmma_wait 1)
             (trail "the run before may be overwritten"))))))
-  (function @253 device void roll
+  (function @257 device void roll
     (comment "Moves the sums of all output rows up by one, behind the first; those of a new row begin.")
     (attributes "__forceinline__")
     (argument (reference (array Sums kTiles)) sums)
@@ -882,7 +897,7 @@
         (then
           (do @6 (call store_piece (+ to (* (* channel (static_cast "long long" out_h)) out_w)) (+ from (* channel kOutPitch))))))))
   (file "roll_gemm.cu")
-  (function @265 kernel void roll_gemm
+  (function @269 kernel void roll_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)
@@ -894,7 +909,7 @@
     (declare @3 (const int) in_h (? (>= P::height 0) P::height height))
     (declare @4 (const int) in_w (? (>= P::width 0) P::width width))
     (declare @5 (const int) out_h (+ in_h (- (- P::kernel_h 1) (* 2 P::padding_h))))
-    (declare @6 (const int) out_w (+ in_w (- kReach (* 2 P::padding_w))))
+    (declare @6 (const int) out_w (+ in_w (- (+ kReach P::output_padding_w) (* 2 P::padding_w))))
     (declare @7 (const int) segments (/ (+ out_h (- P::rows 1)) P::rows))
     (declare @8 (const int) image_strips (/ (+ out_w (- kStrip 1)) kStrip)
       (trail "where they are not of the sequence"))
@@ -937,7 +952,7 @@
         (for @44 plain (declare @44 int index first_tile) (< index tiles) (+= index next_tile)
           (declare @45 (const Tile) tile (call tile_at index segments image_strips))
           (declare @46 (const "long long") in_plane (* (static_cast "long long" in_h) in_w))
-          (declare @47 (pointer (const Element)) image (+ x (* (* (. tile image) P::in_channels) in_plane)))
+          (declare @47 (pointer (const Element)) image (+ x (* (. tile image) (* P::in_channels in_plane))))
           (declare @48 (const int) last (call min in_h (call last_input_row tile out_h)))
           (declare @49 int uncleared (? (|| (! P::channels_last) (call has_gaps tile batch in_w)) P::stages 0))
           (for @50 plain (declare @50 int iy (call first_input_row tile)) (< iy last) (++ iy)
@@ -994,35 +1009,36 @@
             (if @107 (< iy in_h)
               (then
                 (do @108 (call pin sums))
-                (for @109 plain (declare @109 int chunk 0) (< chunk kChunks) (++ chunk)
-                  (do @110 (call mbarrier_wait (& (at full stage)) parity))
-                  (do @111 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) (+ stages (* stage kStageBytes))) own) (call wgmma_descriptor (+ shared (* chunk kChunkWeightBytes)) (* kColumns 16) 128 0) (& (at empty stage)) (>> batch 31) quarter turn))
-                  (do @114 (++ stage))
-                  (if @115 (== stage P::stages)
+                (declare @109 (array Run kTurns) runs (init))
+                (for @110 plain (declare @110 int chunk 0) (< chunk kChunks) (++ chunk)
+                  (do @111 (call mbarrier_wait (& (at full stage)) parity))
+                  (do @112 (call multiply_chunk sums runs (+ (reinterpret_cast (pointer (const Element)) (+ stages (* stage kStageBytes))) own) (call wgmma_descriptor (+ shared (* chunk kChunkWeightBytes)) (* kColumns 16) 128 0) (& (at empty stage)) (>> batch 31) quarter turn))
+                  (do @115 (++ stage))
+                  (if @116 (== stage P::stages)
                     (then
-                      (do @116 (= stage 0))
-                      (do @117 (^= parity 1)))))
-                (do @120 (call wgmma_wait 0))
-                (do @121 (call pin sums))))
-            (declare @123 (const int) oy (- iy P::padding_h))
-            (if @124 (>= oy (. tile row))
+                      (do @117 (= stage 0))
+                      (do @118 (^= parity 1)))))
+                (do @121 (call wgmma_wait 0))
+                (do @122 (call pin sums))))
+            (declare @124 (const int) oy (- iy P::padding_h))
+            (if @125 (>= oy (. tile row))
               (then
-                (declare @125 (pointer Element) row (+ to (* (* (static_cast "long long" oy) out_w) (? P::channels_last P::out_channels 1))))
-                (if @126 P::channels_last
+                (declare @126 (pointer Element) row (+ to (* (* (static_cast "long long" oy) out_w) (? P::channels_last P::out_channels 1))))
+                (if @127 P::channels_last
                   (then
-                    (do @127 (call store_pixels sums row bias co left)))
+                    (do @128 (call store_pixels sums row bias co left)))
                   (else
-                    (if @128 P::exchange
+                    (if @129 P::exchange
                       (then
-                        (do @129 (call named_barrier_sync (+ 1 (/ warp 4)) 128)
+                        (do @130 (call named_barrier_sync (+ 1 (/ warp 4)) 128)
                           (trail "the row before is taken"))
-                        (do @130 (call put_row sums put bias co))
-                        (do @131 (call named_barrier_sync (+ 1 (/ warp 4)) 128))
-                        (do @132 (call take_row take row channels_left out_h out_w)))
+                        (do @131 (call put_row sums put bias co))
+                        (do @132 (call named_barrier_sync (+ 1 (/ warp 4)) 128))
+                        (do @133 (call take_row take row channels_left out_h out_w)))
                       (else
-                        (do @134 (call store_row sums row bias co left out_h out_w))))))))
-            (do @137 (call roll sums)))
-          (comment @139 "What was begun for the rows behind the tile.")
-          (for @141 (pragma "unroll") (declare @141 int part 0) (< part kTiles) (++ part)
-            (for @143 (pragma "unroll") (declare @143 int i 0) (< i (/ kColumns 2)) (++ i)
-              (do @144 (= (at (at sums part) i) 0)))))))))
+                        (do @135 (call store_row sums row bias co left out_h out_w))))))))
+            (do @138 (call roll sums)))
+          (comment @140 "What was begun for the rows behind the tile.")
+          (for @142 (pragma "unroll") (declare @142 int part 0) (< part kTiles) (++ part)
+            (for @144 (pragma "unroll") (declare @144 int i 0) (< i (/ kColumns 2)) (++ i)
+              (do @145 (= (at (at sums part) i) 0)))))))))

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "da7410fc19cfa29d6b6ac4bca36f987c928f2e9a9073e6a9c30d1a895f21803e")
+  (digest "cdece4e58a7171e53e7a18b010d6427a4ec3349af36ff3977f3ae768327311ef")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -199,9 +199,9 @@
   (primitive @10 "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
   (primitive @16 float bfloat16_to_float (uses) "__device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {\n  return __uint_as_float(static_cast<unsigned int>(bits) << 16);\n}")
   (primitive @21 "unsigned short" float_to_bfloat16 (uses) "// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.\n__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {\n  const unsigned int bits = __float_as_uint(value);\n  if ((bits & 0x7fffffffu) > 0x7f800000u) {\n    return 0x7fff;\n  }\n  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n}")
-  (primitive @32 "unsigned int" float_to_tf32 (uses) "// To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays, NaN gives a NaN.\n__device__ __forceinline__ unsigned int float_to_tf32(float value) {\n  unsigned int bits;\n  asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(value));\n  return bits;\n}")
-  (primitive @39 "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
-  (primitive @46 "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @33 "unsigned int" float_to_tf32 (uses) "// To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays.\n__device__ __forceinline__ unsigned int float_to_tf32(float value) {\n  unsigned int bits;\n  asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(value));\n  return bits;\n}")
+  (primitive @40 "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @47 "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (file "device/printed.h")
   (enum @7 WgmmaType (kWgmmaF16 0) (kWgmmaBf16 1) (kWgmmaTf32 2))
   (enum @9 WgmmaMajor (kWgmmaMajorK 0) (kWgmmaMajorMn 1))
@@ -249,23 +249,23 @@
         (return @2 (call __float_as_uint value)))
       (else
         (return @4 value))))
-  (function @47 device "unsigned int" operand
+  (function @49 device "unsigned int" operand
     (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
-    (return @1 (? (&& (== P::type kWgmmaTf32) (<= (call fabsf (call __uint_as_float word)) 3.4028235e+38f)) (+ word 4096u) word)))
-  (function @52 device "unsigned int" low_halves
+    (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (call fmaf (call __uint_as_float (& word 4286578688u)) 0.00048828125f (call __uint_as_float word))) word)))
+  (function @56 device "unsigned int" low_halves
     (comment "The low or the high halves of two words in one.")
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (& a 65535u) (<< b 16))))
-  (function @55 device "unsigned int" high_halves
+  (function @59 device "unsigned int" high_halves
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 4294901760u))))
-  (function @60 device void store_together
+  (function @64 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -295,7 +295,7 @@
                     (do @17 (call store_streaming_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @87 device void store_piece
+  (function @91 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
@@ -413,8 +413,9 @@
   (primitive @26 void wgmma_wait (uses) "// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.\n__device__ __forceinline__ void wgmma_wait(int pending) {\n  if (pending == 0) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n  }\n  if (pending == 1) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\n  }\n}")
   (primitive @38 void wgmma_pin (uses) "// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.\n__device__ __forceinline__ void wgmma_pin(float& value) {\n  asm volatile(\"\" : \"+f\"(value)::\"memory\");\n}")
   (primitive @43 void wgmma_pin_operand (uses) "// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.\n__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {\n  asm volatile(\"\" : \"+r\"(word)::\"memory\");\n}")
-  (primitive @60 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
-  (primitive @66 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
+  (primitive @51 void wgmma_keep_operand (uses) "// Keeps the registers of an A operand for products in flight, up to here: behind the wait for them. `zero` is 0.\n__device__ __forceinline__ void wgmma_keep_operand(const unsigned int (&operand)[4], unsigned int zero) {\n  asm volatile(\n      \"{\\n\\t.reg .pred kept;\\n\\t.reg .b32 nowhere;\\n\\tmov.b32 nowhere, 0;\\n\\tsetp.ne.u32 kept, %4, 0;\\n\\t\"\n      \"@kept st.shared.v4.b32 [nowhere], {%0, %1, %2, %3};\\n\\t}\" ::\"r\"(operand[0]),\n      \"r\"(operand[1]), \"r\"(operand[2]), \"r\"(operand[3]), \"r\"(zero)\n      : \"memory\");\n}")
+  (primitive @72 "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
+  (primitive @78 "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "shift_gemm.cu")
   (alias @33 Element P::Element)
   (constant @35 int kConsumers 256)
@@ -536,15 +537,16 @@
     (return @5 count))
   (constant @22 int kUsedRows (call used_before kOffsetsH))
   (constant @23 int kRuns (? (> kUsedRows 1) kUsedRows 2))
-  (static_assert @24 (|| (|| P::split (> kUsedRows 1)) (== (% kSteps kRuns) 0)) "each chunk begins with the same run")
-  (function @27 constexpr bool is_first_of_row
+  (constant @24 int kRunSets (? P::split 2 kRuns))
+  (static_assert @25 (|| (|| P::split (> kUsedRows 1)) (== (% kSteps kRuns) 0)) "each chunk begins with the same run")
+  (function @28 constexpr bool is_first_of_row
     (comment "Whether a tap is the first of its phase in its row.")
     (argument int kw)
     (declare @1 bool first true)
     (for @2 plain (declare @2 int k 0) (< k kw) (++ k)
       (do @3 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
     (return @6 first))
-  (function @37 constexpr bool is_first
+  (function @38 constexpr bool is_first
     (comment "Whether a tap is the first of its phase that multiply_chunk() comes to: rows come by falling taps.")
     (argument int kh)
     (argument int kw)
@@ -552,52 +554,60 @@
     (for @2 plain (declare @2 int k (+ kh 1)) (< k kBlockTapRows) (++ k)
       (do @3 (= first (&& (&& first (== kPhaseGroups 1)) (!= (call phase_of_tap k P::stride_h P::padding_h P::dilation_h) (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))))))
     (return @7 first))
-  (function @48 constexpr int offset_of_row
+  (function @49 constexpr int offset_of_row
     (comment "Of a tap: the staged rows that it reads, the sums of its phase, its place in a run, its operand in a chunk's weights.")
     (argument int kh)
     (return @1 (? (> kPhaseGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH))))
-  (function @52 constexpr int sums_of_tap
+  (function @53 constexpr int sums_of_tap
     (argument int kh)
     (argument int kw)
     (declare @1 (const int) phase_h (? (> kPhaseGroups 1) 0 (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h)))
     (return @2 (/ (+ (* phase_h P::stride_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w)) kMerged)))
-  (function @57 constexpr int sums_of_row
+  (function @58 constexpr int sums_of_row
     (comment "The first sums of a row's phases, and a tap's behind them.")
     (argument int kh)
     (return @1 (? (> kPhaseGroups 1) 0 (* (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h) (/ P::stride_w kMerged)))))
-  (function @60 constexpr int sums_of_column
+  (function @61 constexpr int sums_of_column
     (argument int kw)
     (return @1 (/ (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w) kMerged)))
-  (function @63 constexpr int shift_of_tap
+  (function @64 constexpr int shift_of_tap
     (argument int kw)
     (return @1 (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kRunStart)))
-  (static_assert @67 (|| (! P::split) (<= kRun 32)) "a bit for each operand")
-  (function @68 constexpr "unsigned int" taken_operands
+  (function @68 constexpr bool is_operand
+    (comment "Whether some tap takes the operand of a run whose first position is this one.")
+    (argument int place)
+    (declare @1 bool taken false)
+    (for @3 unrolled (declare @3 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+      (for @4 plain (declare @4 int tile 0) (< tile kTiles) (++ tile)
+        (do @5 (= taken (|| taken (== place (+ (* 2 tile) (call shift_of_tap kw))))))))
+    (return @8 taken))
+  (static_assert @79 (|| (! P::split) (<= kRun 32)) "a bit for each operand")
+  (function @80 constexpr "unsigned int" taken_operands
     (declare @1 "unsigned int" taken 0)
     (for @2 plain (declare @2 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
       (for @3 plain (declare @3 int tile 0) (< tile kTiles) (++ tile)
         (do @4 (|= taken (<< 1u (% (+ (* 2 tile) (call shift_of_tap kw)) 32))))))
     (return @7 taken))
-  (constant @77 "unsigned int" kTaken (call taken_operands))
-  (constant @78 int kFirstTaken (call lowest_bit kTaken))
-  (constant @79 int kTakenEnd (+ (call highest_bit kTaken) 1))
-  (constant @80 bool kTakenTogether (== kTaken (- (<< 1u (% kTakenEnd 32)) (<< 1u (% kFirstTaken 32)))))
-  (function @82 device bool is_taken
+  (constant @89 "unsigned int" kTaken (call taken_operands))
+  (constant @90 int kFirstTaken (call lowest_bit kTaken))
+  (constant @91 int kTakenEnd (+ (call highest_bit kTaken) 1))
+  (constant @92 bool kTakenTogether (== kTaken (- (<< 1u (% kTakenEnd 32)) (<< 1u (% kFirstTaken 32)))))
+  (function @94 device bool is_taken
     (comment "Whether some tap takes the operand whose first position is this one of a run.")
     (attributes "inline")
     (argument int place)
     (return @1 (!= (& (>> kTaken place) 1u) 0)))
-  (function @86 constexpr int operand_of_tap
+  (function @98 constexpr int operand_of_tap
     (argument int kh)
     (argument int kw)
     (argument int step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kMerged) kSteps) step) kProductBytes)))
-  (constant @91 int kStepPitch (? P::channels_last kDepth (* kDepth kChannelPitch)))
-  (function @92 constexpr int staged_row
+  (constant @103 int kStepPitch (? P::channels_last kDepth (* kDepth kChannelPitch)))
+  (function @104 constexpr int staged_row
     (argument int step)
     (argument int offset)
     (return @1 (? (&& P::channels_last P::bulk) (+ (* (* offset (/ kRowPitch P::run)) kRunPitch) (* step kDepth)) (? P::channels_last (+ (* (+ (* offset kRowPitch) kRunStart) kPixelPitch) (* step kDepth)) (+ (+ (* (* step kDepth) kChannelPitch) (* offset kRowPitch)) kRunStart)))))
-  (function @99 constexpr bool has_taps
+  (function @111 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -607,13 +617,13 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @111 constexpr bool all_have_taps
+  (function @123 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @118 bool kAllHaveTaps (call all_have_taps))
-  (function @121 device "unsigned long long" moved
+  (constant @130 bool kAllHaveTaps (call all_have_taps))
+  (function @133 device "unsigned long long" moved
     (comment "The descriptor with its start moved by `bytes`, a multiple of 16.")
     (attributes "inline")
     (argument "unsigned long long" descriptor)
@@ -694,7 +704,7 @@
           (for @23 unrolled (declare @23 int word 0) (< word 4) (++ word)
             (if @24 (== P::type kWgmmaTf32)
               (then
-                (do @25 (= (at words word) (call float_to_tf32 (call weight_at weight (+ ci (* (? P::channels_last 2 1) word)) co place)))))
+                (do @25 (= (at words word) (call operand (call bits_of (call weight_at weight (+ ci (* (? P::channels_last 2 1) word)) co place))))))
               (else
                 (declare @27 (const int) pair (* (? P::channels_last 4 2) word))
                 (do @28 (= (at words word) (| (static_cast "unsigned int" (call weight_at weight (+ ci pair) co place)) (<< (static_cast "unsigned int" (call weight_at weight (+ (+ ci pair) 1) co place)) 16)))))))
@@ -1027,8 +1037,8 @@
           (for @8 (pragma "unroll 16") (declare @8 int round 0) (< round kRounds) (++ round)
             (if @9 (|| kWholeRounds (< (+ (. copy channel) (* round kRowChannels)) channels))
               (then
-                (do @10 (call bulk_load (+ (+ to (. copy to)) (+ (* (* row kRowWarps) kRowPitch) (* (* round kRowChannels) kChannelPitch))) (+ (. copy from) (+ (* (* row kRowWarps) in_w) (* (* round kRowChannels) plane))) (. copy bytes) full)))))))))
-  (function @132 device void clear_gaps
+                (do @10 (call bulk_load (+ (+ to (. copy to)) (+ (* (* row kRowWarps) kRowPitch) (* (* round kRowChannels) kChannelPitch))) (+ (. copy from) (+ (* row (* (static_cast "long long" kRowWarps) in_w)) (* (* round kRowChannels) plane))) (. copy bytes) full)))))))))
+  (function @133 device void clear_gaps
     (comment "Writes zeros where a stage has no row or column of the image, or no channel of the layer: no copy writes there.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -1064,59 +1074,83 @@
     (field int piece (trail "the tile's first staged column in its piece, in the first row that the thread reads"))
     (field int column (trail "the image's, of the thread's first word"))
     (field bool at_edge (trail "the tile has columns outside of the image")))
-  (function @16 device void load_run
+  (constant @13 bool kKeptByStores (&& (&& (> kOwnChunks 1) (! P::channels_last)) (!= P::type kWgmmaTf32)))
+  (function @26 device void load_run
     (comment "Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.")
     (attributes "__forceinline__")
     (argument (reference Run) run)
     (argument (pointer (const Element)) row)
+    (argument (reference (const Run)) before)
+    (argument bool reads_before)
+    (argument bool last)
+    (argument "unsigned int" zero)
     (argument (reference (const Place)) place)
     (argument (const int) in_w)
-    (declare @1 (array (array "unsigned int" kRun) 2) words
+    (declare @2 (array (array "unsigned int" kRun) 2) words
       (trail "for the halves of a product's depth"))
-    (for @3 (pragma "unroll") (declare @3 int half 0) (< half 2) (++ half)
-      (for @5 (pragma "unroll") (declare @5 int i 0) (< i kRun) (+= i kVector)
-        (if @6 P::channels_last
+    (for @4 (pragma "unroll") (declare @4 int half 0) (< half 2) (++ half)
+      (for @6 (pragma "unroll") (declare @6 int i 0) (< i kRun) (+= i kVector)
+        (if @7 P::channels_last
           (then
-            (do @7 (= (at (at words half) i) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (? P::bulk (+ (* (/ i P::run) kRunPitch) (* (% i P::run) P::chunk)) (* i kPixelPitch))) (* half (/ 4 kBytes)))))))))
+            (do @8 (= (at (at words half) i) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (? P::bulk (+ (* (/ i P::run) kRunPitch) (* (% i P::run) P::chunk)) (* i kPixelPitch))) (* half (/ 4 kBytes)))))))))
           (else
-            (if @9 (&& (== P::type kWgmmaTf32) (== kVector 4))
+            (if @10 (&& (== P::type kWgmmaTf32) (== kVector 4))
               (then
-                (declare @10 (const uint4) v (* (reinterpret_cast (pointer (const uint4)) (+ (+ row (* (* half 4) kChannelPitch)) i))))
-                (do @11 (= (at (at words half) i) (call operand (. v x))))
-                (do @12 (= (at (at words half) (+ i 1)) (call operand (. v y))))
-                (do @13 (= (at (at words half) (+ i 2)) (call operand (. v z))))
-                (do @14 (= (at (at words half) (+ i 3)) (call operand (. v w)))))
+                (declare @11 (const uint4) v (* (reinterpret_cast (pointer (const uint4)) (+ (+ row (* (* half 4) kChannelPitch)) i))))
+                (do @12 (= (at (at words half) i) (call operand (. v x))))
+                (do @13 (= (at (at words half) (+ i 1)) (call operand (. v y))))
+                (do @14 (= (at (at words half) (+ i 2)) (call operand (. v z))))
+                (do @15 (= (at (at words half) (+ i 3)) (call operand (. v w)))))
               (else
-                (if @15 (== kVector 1)
+                (if @16 (== kVector 1)
                   (then
-                    (do @16 (= (at (at words half) i) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (* half 4) kChannelPitch)) i)))))))
+                    (do @17 (= (at (at words half) i) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (* half 4) kChannelPitch)) i)))))))
                   (else
-                    (if @17 (== P::type kWgmmaTf32)
+                    (if @18 (== P::type kWgmmaTf32)
                       (then
-                        (declare @18 (const uint2) v (* (reinterpret_cast (pointer (const uint2)) (+ (+ row (* (* half 4) kChannelPitch)) i))))
-                        (do @19 (= (at (at words half) i) (call operand (. v x))))
-                        (do @20 (= (at (at words half) (+ i 1)) (call operand (. v y)))))
+                        (declare @19 (const uint2) v (* (reinterpret_cast (pointer (const uint2)) (+ (+ row (* (* half 4) kChannelPitch)) i))))
+                        (do @20 (= (at (at words half) i) (call operand (. v x))))
+                        (do @21 (= (at (at words half) (+ i 1)) (call operand (. v y)))))
                       (else
-                        (comment @22 "Two channels, position by position.")
-                        (declare @23 (const "unsigned int") low (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (* half 8) kChannelPitch)) i))))
-                        (declare @24 (const "unsigned int") high (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (+ (* half 8) 1) kChannelPitch)) i))))
-                        (do @25 (= (at (at words half) i) (| (& low 65535u) (<< high 16))))
-                        (do @26 (= (at (at words half) (+ i 1)) (| (>> low 16) (& high 4294901760u))))))))))))))
-    (if @30 (&& kSkewed (. place at_edge))
+                        (comment @23 "Two channels, position by position.")
+                        (declare @24 (const "unsigned int") low (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (* half 8) kChannelPitch)) i))))
+                        (declare @25 (const "unsigned int") high (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (+ (* half 8) 1) kChannelPitch)) i))))
+                        (do @26 (= (at (at words half) i) (| (& low 65535u) (<< high 16))))
+                        (do @27 (= (at (at words half) (+ i 1)) (| (>> low 16) (& high 4294901760u))))))))))))))
+    (if @31 (&& kSkewed (. place at_edge))
       (then
-        (for @32 (pragma "unroll") (declare @32 int i 0) (< i kRun) (++ i)
-          (if @33 (>= (static_cast "unsigned int" (+ (. place column) i)) (static_cast "unsigned int" in_w))
+        (for @33 (pragma "unroll") (declare @33 int i 0) (< i kRun) (++ i)
+          (if @34 (>= (static_cast "unsigned int" (+ (. place column) i)) (static_cast "unsigned int" in_w))
             (then
-              (do @34 (= (at (at words 0) i) 0))
-              (do @35 (= (at (at words 1) i) 0)))))))
-    (for @40 (pragma "unroll") (declare @40 int i 0) (< i kRun) (++ i)
-      (do @41 (call wgmma_pin_operand (at (at words 0) i)))
-      (do @42 (call wgmma_pin_operand (at (at words 1) i))))
-    (for @45 (pragma "unroll") (declare @45 int i 0) (< i (- kRun 1)) (++ i)
-      (do @46 (= (at (at run i) 0) (at (at words 0) i)))
-      (do @47 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
-      (do @48 (= (at (at run i) 2) (at (at words 1) i)))
-      (do @49 (= (at (at run i) 3) (at (at words 1) (+ i 1))))))
+              (do @35 (= (at (at words 0) i) 0))
+              (do @36 (= (at (at words 1) i) 0)))))))
+    (for @41 (pragma "unroll") (declare @41 int i 0) (< i kRun) (++ i)
+      (do @42 (call wgmma_pin_operand (at (at words 0) i)))
+      (do @43 (call wgmma_pin_operand (at (at words 1) i))))
+    (for @46 (pragma "unroll") (declare @46 int i 0) (< i (- kRun 1)) (++ i)
+      (for @48 (pragma "unroll") (declare @48 int j 0) (< j 4) (++ j)
+        (declare @49 (const "unsigned int") word (at (at words (/ j 2)) (+ i (% j 2))))
+        (if @50 (== kOwnChunks 1)
+          (then
+            (do @51 (= (at (at run i) j) word)))
+          (else
+            (if @52 kKeptByStores
+              (then
+                (do @53 (= (at (at run i) j) (| word (? (&& last (== (% j 2) 1)) zero 0)))))
+              (else
+                (do @55 (= (at (at run i) j) (| word (? reads_before (& (at (at before i) j) zero) (? (== (% j 2) 1) zero 0)))))))))
+        (if @57 (&& (&& (> kOwnChunks 1) (call is_operand i)) (|| (! kKeptByStores) (&& last (== (% j 2) 1))))
+          (then
+            (do @58 (call wgmma_pin_operand (at (at run i) j))))))))
+  (function @91 device void keep_run
+    (comment "Behind a chunk's first wait, which is the one for the products of the chunk before: reads the run that these read.")
+    (attributes "__forceinline__")
+    (argument (reference (const Run)) run)
+    (argument "unsigned int" zero)
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i (- kRun 1)) (++ i)
+      (if @3 (call is_operand i)
+        (then
+          (do @4 (call wgmma_keep_operand (at run i) zero))))))
   (file "shift_gemm.products.h")
   (constant @5 int kTileSums (/ (* kTiles kProductColumns) 2))
   (function @7 device (reference float) sum_at
@@ -1156,36 +1190,61 @@
     (comment "is 0; in others the stage of `previous` is free as soon as its products are done.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
+    (argument (reference (array Run kRunSets)) runs)
     (argument (pointer (const Element)) rows)
     (argument "unsigned long long" weights)
     (argument int later)
     (argument (pointer "unsigned long long") previous)
+    (argument "unsigned int" zero)
     (argument (reference (const Place)) place)
     (argument (const int) in_w)
-    (declare @3 (array Run kRuns) runs)
-    (for @5 (pragma "unroll") (declare @5 int step 0) (< step kSteps) (++ step)
-      (declare @6 (pointer (const Element)) step_rows (+ rows (* step kStepPitch)))
-      (declare @7 (const "unsigned long long") step_weights (call moved weights (* step kProductBytes)))
-      (declare @8 (const int) begun (? (> step 0) 1 later))
-      (for @10 unrolled (declare @10 int offset 0) (< offset kOffsetsH) (++ offset)
-        (if @11 (call is_used offset)
+    (for @4 (pragma "unroll") (declare @4 int step 0) (< step kSteps) (++ step)
+      (declare @5 (pointer (const Element)) step_rows (+ rows (* step kStepPitch)))
+      (declare @6 (const "unsigned long long") step_weights (call moved weights (* step kProductBytes)))
+      (declare @7 (const int) begun (? (> step 0) 1 later))
+      (for @9 unrolled (declare @9 int offset 0) (< offset kOffsetsH) (++ offset)
+        (if @10 (call is_used offset)
           (then
-            (declare @12 (const int) at (? (> kUsedRows 1) (call used_before offset) (% step kRuns)))
-            (do @13 (call load_run (at runs at) (+ (+ step_rows (call staged_row 0 offset)) (? kSkewed (% (+ (. place piece) (* offset in_w)) kPiece) 0)) place in_w))
-            (do @15 (call wgmma_fence))
-            (for @17 unrolled (declare @17 int kh 0) (< kh kBlockTapRows) (++ kh)
-              (if @18 (== (call offset_of_row kh) offset)
+            (declare @11 (const int) at (? (> kUsedRows 1) (call used_before offset) (% step kRuns)))
+            (do @12 (call load_run (at runs at) (+ (+ step_rows (call staged_row 0 offset)) (? kSkewed (% (+ (. place piece) (* offset (% in_w kPiece))) kPiece) 0)) (at runs (- kRunSets 1)) (? (> kUsedRows 1) (&& (== step 0) (== (call used_before offset) 1)) (== step 1)) (&& (== step (- kSteps 1)) (== (call used_before offset) (- kUsedRows 1))) zero place in_w))
+            (do @16 (call wgmma_fence))
+            (for @18 unrolled (declare @18 int kh 0) (< kh kBlockTapRows) (++ kh)
+              (if @19 (== (call offset_of_row kh) offset)
                 (then
-                  (for @20 unrolled (declare @20 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                    (do @21 (call multiply_tap sums (call sums_of_tap kh kw) (at runs at) (call shift_of_tap kw) (call moved step_weights (call operand_of_tap kh kw 0)) (? (call is_first kh kw) begun 1))
-                      (trail "tap ({kh}, {kw})"))))))
-            (do @27 (call wgmma_commit))
-            (do @28 (call wgmma_wait 1)
+                  (for @21 unrolled (declare @21 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
+                    (declare @22 (const int) part (call sums_of_tap kh kw))
+                    (declare @23 (const int) shift (call shift_of_tap kw))
+                    (declare @24 (const int) operand (call operand_of_tap kh kw 0))
+                    (declare @25 (const bool) begins (call is_first kh kw))
+                    (declare @26 (const int) row (* kh kPhaseGroups))
+                    (declare @27 (const int) last (- (+ kw kMerged) 1))
+                    (if @28 (&& (== kPhaseGroups 1) (== kMerged 1))
+                      (then
+                        (do @29 (call multiply_tap sums part (at runs at) shift (call moved step_weights operand) (? begins begun 1))
+                          (trail "tap ({kh}, {kw})")))
+                      (else
+                        (if @31 (== kPhaseGroups 1)
+                          (then
+                            (do @32 (call multiply_tap sums part (at runs at) shift (call moved step_weights operand) (? begins begun 1))
+                              (trail "taps ({kh}, {kw} to {last})")))
+                          (else
+                            (if @34 (== kMerged 1)
+                              (then
+                                (do @35 (call multiply_tap sums part (at runs at) shift (call moved step_weights operand) (? begins begun 1))
+                                  (trail "tap ({row} + r, {kw})")))
+                              (else
+                                (do @38 (call multiply_tap sums part (at runs at) shift (call moved step_weights operand) (? begins begun 1))
+                                  (trail "taps ({row} + r, {kw} to {last})"))))))))))))
+            (do @44 (call wgmma_commit))
+            (do @45 (call wgmma_wait 1)
               (trail "the run before may be overwritten"))
-            (if @29 (&& (&& (! P::resident) (== (call used_before offset) 0)) (== step 0))
+            (if @46 (&& (&& kKeptByStores (== step 0)) (== (call used_before offset) 0))
               (then
-                (do @30 (call release previous (== later 1))))))))))
-  (function @76 device void next_stage
+                (do @47 (call keep_run (at runs (- kRunSets 1)) zero))))
+            (if @49 (&& (&& (! P::resident) (== (call used_before offset) 0)) (== step 0))
+              (then
+                (do @50 (call release previous (== later 1))))))))))
+  (function @96 device void next_stage
     (comment "Goes on to the next stage.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1370,7 +1429,14 @@
           (declare @4 (reference "unsigned int") word (at (at run (/ i 4)) (% i 4)))
           (do @5 (= word (| (at (at words (/ (% i 4) 2)) (+ (/ i 4) (% i 2))) (? is_read (& word zero) (? (== (% i 2) 1) zero 0)))))
           (do @6 (call wgmma_pin_operand word))))))
-  (function @26 device void load_words
+  (function @27 device "unsigned int" zero_behind_wait
+    (comment "`zero` as it is known behind a wait alone: a load brings it, which no assembler moves to before the wait. What reads")
+    (comment "the registers of products that were in flight when the chunk began then stays behind the wait too (arrange()).")
+    (attributes "inline")
+    (argument (pointer (const "unsigned char")) weights)
+    (argument "unsigned int" zero)
+    (return @1 (? (== kOwnChunks 1) zero (& (* (reinterpret_cast (pointer (const "unsigned int")) weights)) zero))))
+  (function @34 device void load_words
     (comment "Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones.")
     (attributes "__forceinline__")
     (argument (reference (array Words 2)) words)
@@ -1386,7 +1452,7 @@
         (else
           (do @9 (= (at (at (at words 0) (/ i kRun)) (% i kRun)) (at row (+ (* (% i kRun) kPixelPitch) (* (/ i kRun) 2)))))
           (do @10 (= (at (at (at words 1) (/ i kRun)) (% i kRun)) (at row (+ (+ (* (% i kRun) kPixelPitch) (* (/ i kRun) 2)) 1))))))))
-  (function @44 device "unsigned int" word_of_all
+  (function @52 device "unsigned int" word_of_all
     (comment "A word of which `zero` leaves nothing: what allows an arrival takes it, and so waits for the loads of these words.")
     (attributes "__forceinline__")
     (argument (reference (const Words)) words)
@@ -1394,7 +1460,7 @@
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i kRun) (++ i)
       (do @4 (|= word (| (at (at words 0) i) (at (at words 1) i)))))
     (return @6 word))
-  (function @56 device void multiply_part
+  (function @64 device void multiply_part
     (comment "A tap's products of the low parts of x with high weights, or of its `high` parts with both parts of the weights.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1409,12 +1475,12 @@
       (if @6 high
         (then
           (do @7 (call wgmma_rs kProductType kWgmmaMajorK (at (at sums (+ kPhaseSums part)) tile) (at run (+ (* 2 tile) shift)) (call moved weights kOperandSize) 1))))))
-  (constant @71 int kRows (* kSteps (call used_before kOffsetsH)))
-  (constant @72 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
-  (constant @76 bool kAlone (&& (== P::add_rows 0) (|| (|| (! kHasTotals) (== kRowsTogether kRows)) kGivesBack)))
-  (constant @77 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
-  (constant @79 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (record @85 Held
+  (constant @79 int kRows (* kSteps (call used_before kOffsetsH)))
+  (constant @80 int kRowsTogether (? (&& (> P::add_rows 0) kSplitsStaged) P::add_rows (* kRows (? (< kTerms kMostTerms) (/ kMostTerms kTerms) 1))))
+  (constant @84 bool kAlone (&& (== P::add_rows 0) (|| (|| (! kHasTotals) (== kRowsTogether kRows)) kGivesBack)))
+  (constant @85 bool kAllDone (&& kSplitsStaged (|| kAlone (! P::ahead))))
+  (constant @87 bool kClears (&& (&& (> P::add_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
+  (record @93 Held
     (comment "What a thread's sums hold: how many `rows` of taps (0: the next products begin them), and the `exponent` of x's scale")
     (comment "there in the lane's image; whether sums were `added` to totals, of exponent `total` (without totals: the least yet).")
     (field int rows)
@@ -1422,7 +1488,7 @@
     (field bool added)
     (field int total)
     (field (pointer float4) totals))
-  (function @96 device void drop_low_of_infinite
+  (function @104 device void drop_low_of_infinite
     (comment "Infinities have no low parts: where a sum of high parts isn't finite, it is the result. A row and a column show it.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1437,14 +1503,14 @@
         (for @15 (pragma "unroll") (declare @15 int i 0) (< i (* kPhaseSums kTileSums)) (++ i)
           (declare @16 (reference float) low (call sum_at sums (+ (* kPhaseSums kTileSums) i)))
           (do @17 (= low (? (call is_finite (call sum_at sums i)) low 0)))))))
-  (function @119 device (reference float) total_at
+  (function @127 device (reference float) total_at
     (comment "The i-th of a thread's totals, of which four lie together.")
     (attributes "__forceinline__")
     (argument (pointer float4) totals)
     (argument int i)
     (return @1 (at (reinterpret_cast (pointer float) (+ totals (* (/ i 4) kConsumers))) (% i 4))))
-  (constant @123 int kJoined (* kPhaseSums kTileSums))
-  (function @125 device int join_all
+  (constant @131 int kJoined (* kPhaseSums kTileSums))
+  (function @133 device int join_all
     (comment "Joins sums of low parts, and totals if there are any, to the sums of high parts. Returns their scale's exponent.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1469,7 +1535,7 @@
         (for @21 (pragma "unroll") (declare @21 int i 0) (< i kJoined) (++ i)
           (do @22 (+= (call sum_at sums i) (call total_at (. held totals) i))))))
     (return @25 exponent))
-  (function @154 device void put_away
+  (function @162 device void put_away
     (comment "Makes totals of the sums, once no products are under way; the next ones begin them anew.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1484,8 +1550,8 @@
       (do @8 (= (call total_at (. held totals) i) (call sum_at sums i))))
     (do @10 (= (. held rows) 0))
     (do @11 (= (. held added) true)))
-  (constant @168 int kRunPairs (call ceil_div P::channel_run 2))
-  (function @172 device void undo_scales
+  (constant @176 int kRunPairs (call ceil_div P::channel_run 2))
+  (function @180 device void undo_scales
     (comment "Makes a tile's results of its sums. `scales`, in two factors each, undo those of the weights, from its column on.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1503,8 +1569,8 @@
         (do @13 (= value (? (&& P::has_bias (! kShifts)) (call fmaf (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at shifts (? (== P::channel_run 1) (* (% i 2) 4) (% i 2)))) (* (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1)))))))
     (do @18 (= (. held rows) 0))
     (do @19 (= (. held added) false)))
-  (constant @196 int kMostRaise 80)
-  (function @197 device void rescale
+  (constant @204 int kMostRaise 80)
+  (function @205 device void rescale
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (argument (reference Held) held)
@@ -1519,7 +1585,7 @@
       (do @8 (= (call sum_at sums i) (call scaled_by (call sum_at sums i) own))))
     (do @10 (= (. held exponent) exponent))
     (do @11 (= (. held total) (call min (. held total) exponent))))
-  (function @214 device void choose_scale
+  (function @222 device void choose_scale
     (comment "Before a stage's products: puts away sums of terms enough, or where any image of x has another scale than in them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1545,26 +1611,26 @@
         (if @18 (! kHasTotals)
           (then
             (do @19 (= (. held total) exponent)))))))
-  (function @238 device void clear
+  (function @246 device void clear
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kSums kTileSums)) (++ i)
       (do @3 (= (call sum_at sums i) 0))))
-  (function @246 constexpr int offset_of_used
+  (function @254 constexpr int offset_of_used
     (comment "The offset of the row-th staged row that some tap reads; whether these follow one another in equal distances.")
     (argument int row)
     (declare @1 int offset 0)
     (while @2 (|| (! (call is_used offset)) (!= (call used_before offset) row))
       (do @3 (++ offset)))
     (return @5 offset))
-  (function @253 constexpr bool are_even
+  (function @261 constexpr bool are_even
     (declare @1 bool even true)
     (for @2 plain (declare @2 int row 0) (< row kUsedRows) (++ row)
       (do @3 (= even (&& even (== (* (call offset_of_used row) (- kUsedRows 1)) (* row (- kOffsetsH 1)))))))
     (return @5 even))
-  (constant @260 bool kEven (call are_even))
-  (constant @261 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
-  (function @265 device int place_of_row
+  (constant @268 bool kEven (call are_even))
+  (constant @269 int kUsedPitch (* (- (call staged_row 0 1) (call staged_row 0 0)) (? (> kUsedRows 1) (/ (- kOffsetsH 1) (- kUsedRows 1)) 1)))
+  (function @273 device int place_of_row
     (comment "Where a thread reads the row-th of these, of all steps of a chunk, behind its first position and channel.")
     (attributes "inline")
     (argument int row)
@@ -1579,15 +1645,15 @@
         (then
           (do @10 (= behind (- (call staged_row 0 (call offset_of_used i)) (call staged_row 0 0)))))))
     (return @13 (+ first behind)))
-  (function @282 constexpr bool are_uniform
+  (function @290 constexpr bool are_uniform
     (comment "Whether each of these has one row of taps, found by its number, and all of the same phase.")
     (declare @1 bool uniform (== kUsedRows kBlockTapRows))
     (for @2 plain (declare @2 int kh 1) (< kh kBlockTapRows) (++ kh)
       (do @3 (= uniform (&& uniform (== (call sums_of_row kh) (call sums_of_row 0))))))
     (return @5 uniform))
-  (constant @289 bool kUniform (call are_uniform))
-  (constant @290 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
-  (function @293 device void multiply_taps
+  (constant @297 bool kUniform (call are_uniform))
+  (constant @298 int kTapRowBytes (* (* (/ P::kernel_w kMerged) kSteps) kProductBytes))
+  (function @301 device void multiply_taps
     (comment "The products of taps that read the row-th of these. In the first row a phase's first begin its sums if not `later`.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
@@ -1620,14 +1686,24 @@
                       (do @20 (call multiply_part sums (call sums_of_row kh) run (- (call shift_of_tap 0) (* kw P::dilation_w)) (call moved weights (+ (call operand_of_tap kh 0 0) (* kw (* kSteps kProductBytes)))) (? (&& may_begin (== kw 0)) begun 1) high))))
                   (else
                     (for @26 unrolled (declare @26 int kw 0) (< kw P::kernel_w) (+= kw kMerged)
-                      (do @27 (call multiply_part sums (+ (call sums_of_row kh) (call sums_of_column kw)) run (call shift_of_tap kw) (call moved weights (call operand_of_tap kh kw 0)) (? (&& may_begin (call is_first_of_row kw)) begun 1) high)
-                        (trail "tap {kw} of a row"))))))))))))
-  (function @335 device void multiply_split
+                      (declare @27 (const int) part (+ (call sums_of_row kh) (call sums_of_column kw)))
+                      (declare @28 (const int) shift (call shift_of_tap kw))
+                      (declare @29 (const int) operand (call operand_of_tap kh kw 0))
+                      (declare @30 (const bool) begins (&& may_begin (call is_first_of_row kw)))
+                      (declare @31 (const int) last (- (+ kw kMerged) 1))
+                      (if @32 (== kMerged 1)
+                        (then
+                          (do @33 (call multiply_part sums part run shift (call moved weights operand) (? begins begun 1) high)
+                            (trail "tap {kw} of a row")))
+                        (else
+                          (do @36 (call multiply_part sums part run shift (call moved weights operand) (? begins begun 1) high)
+                            (trail "taps {kw} to {last} of a row"))))))))))))))
+  (function @352 device void multiply_split
     (comment "All products of one chunk, into the sums of those before. `rows` is the thread's first position in the stage. This is")
     (comment "given back at `empty`; or the one before at `previous`, when its products are done, if this isn't a tile's `first`.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (argument (reference (array Run 2)) runs)
+    (argument (reference (array Run kRunSets)) runs)
     (argument (reference Held) held)
     (argument (pointer (const "unsigned int")) rows)
     (argument (pointer (const "unsigned char")) weights)
@@ -1671,34 +1747,35 @@
         (then
           (do @35 (call wgmma_wait 1)
             (trail "the run of the other part may be overwritten"))))
-      (do @37 (call arrange (at runs 1) (at words 0) zero (&& (&& P::ahead (! kAlone)) (== row 0))))
-      (if @38 (&& P::resident (== row (- kRows 1)))
+      (declare @37 (const bool) reads_before (&& (&& P::ahead (! kAlone)) (== row 0)))
+      (do @38 (call arrange (at runs 1) (at words 0) (? reads_before (call zero_behind_wait weights zero) zero) reads_before))
+      (if @39 (&& P::resident (== row (- kRows 1)))
         (then
-          (do @39 (call release empty (== (& (| (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))) (. held exponent)) zero) 0)))))
-      (do @41 (call wgmma_fence))
-      (if @42 (! P::ahead)
+          (do @40 (call release empty (== (& (| (| (call word_of_all (at words 0)) (? P::ahead 0 (call word_of_all (at words 1)))) (. held exponent)) zero) 0)))))
+      (do @42 (call wgmma_fence))
+      (if @43 (! P::ahead)
         (then
-          (do @43 (call multiply_taps sums (at runs 0) operands row later false))))
-      (do @45 (call multiply_taps sums (at runs 1) operands row later true))
-      (do @46 (call wgmma_commit))
-      (if @47 (! P::ahead)
+          (do @44 (call multiply_taps sums (at runs 0) operands row later false))))
+      (do @46 (call multiply_taps sums (at runs 1) operands row later true))
+      (do @47 (call wgmma_commit))
+      (if @48 (! P::ahead)
         (then
-          (do @48 (call wgmma_wait 0))))
-      (if @50 (!= row (- kRows 1))
+          (do @49 (call wgmma_wait 0))))
+      (if @51 (!= row (- kRows 1))
         (then
-          (do @51 (call load_words words (+ rows (call place_of_row (+ row 1))) 1))))
-      (if @53 (&& P::ahead (|| (! kAlone) (!= row (- kRows 1))))
+          (do @52 (call load_words words (+ rows (call place_of_row (+ row 1))) 1))))
+      (if @54 (&& P::ahead (|| (! kAlone) (!= row (- kRows 1))))
         (then
-          (do @54 (call wgmma_wait 1)))))
-    (if @57 (&& P::ahead kAlone)
+          (do @55 (call wgmma_wait 1)))))
+    (if @58 (&& P::ahead kAlone)
       (then
-        (do @58 (call wgmma_wait 0))))
-    (if @60 (== P::add_rows 0)
+        (do @59 (call wgmma_wait 0))))
+    (if @61 (== P::add_rows 0)
       (then
-        (do @61 (+= (. held rows) kRows))))
-    (if @63 (&& (! P::resident) kAllDone)
+        (do @62 (+= (. held rows) kRows))))
+    (if @64 (&& (! P::resident) kAllDone)
       (then
-        (do @64 (call release empty true)))))
+        (do @65 (call release empty true)))))
   (file "shift_gemm.read_split.h")
   (alias @5 Values (array (array float kRun) 4))
   (function @9 device void load_values
@@ -1746,7 +1823,7 @@
     (comment "what it reads there first. The stage is given back at `empty`; or the one before at `previous`, if not at a `first`.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kTiles) kSums)) sums)
-    (argument (reference (array Run 2)) runs)
+    (argument (reference (array Run kRunSets)) runs)
     (argument (reference Held) held)
     (argument (reference Values) values)
     (argument (pointer (const float)) row)
@@ -1780,7 +1857,7 @@
           (do @24 (+= row kStepPitch)
             (trail "what comes next is loaded while these products run"))
           (do @25 (call load_values values row))))
-      (do @27 (call arrange (at runs 1) (at words 0) zero true))
+      (do @27 (call arrange (at runs 1) (at words 0) (call zero_behind_wait weights zero) true))
       (do @28 (call wgmma_fence))
       (do @29 (call multiply_taps sums (at runs 1) operands 0 later true))
       (do @30 (call wgmma_commit))
@@ -2057,7 +2134,7 @@
     (declare @7 (const int) out_w (+ (* (- in_w 1) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))))
     (declare @9 (const int) tiles_y (? kFlat 1 (/ (+ out_h (- (* P::stride_h P::tile_h) 1)) (* P::stride_h P::tile_h))))
     (declare @10 (const int) tiles_x (? kFlat (/ (+ (* in_h in_w) (- P::tile_w 1)) P::tile_w) (/ (+ out_w (- (* P::stride_w P::tile_w) 1)) (* P::stride_w P::tile_w))))
-    (declare @12 (const int) tiles (* (* (/ (+ batch (- P::tile_n 1)) P::tile_n) tiles_y) tiles_x))
+    (declare @12 (const int) tiles (* (* (+ (/ (- batch 1) P::tile_n) 1) tiles_y) tiles_x))
     (declare @13 (const "long long") in_image (* (* (static_cast "long long" in_h) in_w) kInChannels))
     (declare @14 (const "long long") out_image (* (* (static_cast "long long" out_h) out_w) kOutChannels))
     (comment @15 "The block's output channels and phase rows; blocks that read the same input run together.")
@@ -2069,249 +2146,249 @@
     (declare @21 (const int) group (? (== P::groups 1) 0 (/ column_tile (* kChannelTiles kPhaseGroups))))
     (declare @22 (const int) first_in (* group P::in_channels))
     (declare @23 (const int) phase_row (? (== kPhaseGroups 1) 0 (- (/ column_tile kChannelTiles) (* group kPhaseGroups))))
-    (declare @24 (const int) above (? (== kPhaseGroups 1) kLeastOffsetH (- (/ (+ phase_row P::padding_h) P::stride_h) (- kOffsetsH 1))))
-    (declare @25 (pointer (const "unsigned char")) block_weights (+ packed (* (static_cast "long long" column_tile) kPackedBytes)))
-    (if_constexpr @26 (> P::groups 1)
+    (declare @24 (pointer (const "unsigned char")) block_weights (+ packed (* (static_cast "long long" column_tile) kPackedBytes)))
+    (if_constexpr @25 (> P::groups 1)
       (then
-        (do @27 (+= y (* (* (static_cast "long long" (* group P::out_channels)) (? P::channels_last 1 out_h)) (? P::channels_last 1 out_w))))
-        (if @29 P::has_bias
+        (do @26 (+= y (* (* (static_cast "long long" (* group P::out_channels)) (? P::channels_last 1 out_h)) (? P::channels_last 1 out_w))))
+        (if @28 P::has_bias
           (then
-            (do @30 (+= bias (* group P::out_channels)))))))
-    (blank @26)
-    (declare @34 (pointer "unsigned char") shared (static_cast (pointer "unsigned char") (call shared_memory)))
-    (declare @35 (pointer "unsigned char") stages (+ shared kResidentBytes))
-    (declare @36 (pointer "unsigned long long") full (reinterpret_cast (pointer "unsigned long long") (+ shared kBarrierOffset)))
-    (declare @37 (pointer "unsigned long long") empty (+ full P::stages))
-    (declare @38 (pointer "unsigned long long") landed (+ empty P::stages)
+            (do @29 (+= bias (* group P::out_channels)))))))
+    (comment @32 "The block's kernel rows are r, r + {P::stride_h} and so on, r = (its phase row + {P::padding_h}) % {P::stride_h}.")
+    (declare @33 (const int) above (? (== kPhaseGroups 1) kLeastOffsetH (- (/ (+ phase_row P::padding_h) P::stride_h) (- kOffsetsH 1))))
+    (blank @33)
+    (declare @35 (pointer "unsigned char") shared (static_cast (pointer "unsigned char") (call shared_memory)))
+    (declare @36 (pointer "unsigned char") stages (+ shared kResidentBytes))
+    (declare @37 (pointer "unsigned long long") full (reinterpret_cast (pointer "unsigned long long") (+ shared kBarrierOffset)))
+    (declare @38 (pointer "unsigned long long") empty (+ full P::stages))
+    (declare @39 (pointer "unsigned long long") landed (+ empty P::stages)
       (trail "of f32x3's copies, which are looked at first"))
-    (declare @39 (pointer "unsigned long long") resident (+ empty (* (? P::split 2 1) P::stages))
+    (declare @40 (pointer "unsigned long long") resident (+ empty (* (? P::split 2 1) P::stages))
       (trail "of the weights, where they are"))
-    (declare @40 (pointer "unsigned long long") turn (+ resident 1)
+    (declare @41 (pointer "unsigned long long") turn (+ resident 1)
       (trail "of each warpgroup"))
-    (if @41 kSkewed
+    (if @42 kSkewed
       (then
-        (comment @42 "Puts something everywhere in all stages: what lies beside the image is read before it is made zero.")
-        (for @43 plain (declare @43 int stage 0) (< stage P::stages) (++ stage)
-          (for @44 plain (declare @44 int i (* (. threadIdx x) 16)) (< i kInputBytes) (+= i (* kThreads 16))
-            (do @45 (= (* (reinterpret_cast (pointer uint4) (+ (+ stages (* stage kStageBytes)) i))) (call make_uint4 0 0 0 0)))))
-        (do @48 (call fence_proxy_async))))
-    (if @50 (== (. threadIdx x) 0)
+        (comment @43 "Puts something everywhere in all stages: what lies beside the image is read before it is made zero.")
+        (for @44 plain (declare @44 int stage 0) (< stage P::stages) (++ stage)
+          (for @45 plain (declare @45 int i (* (. threadIdx x) 16)) (< i kInputBytes) (+= i (* kThreads 16))
+            (do @46 (= (* (reinterpret_cast (pointer uint4) (+ (+ stages (* stage kStageBytes)) i))) (call make_uint4 0 0 0 0)))))
+        (do @49 (call fence_proxy_async))))
+    (if @51 (== (. threadIdx x) 0)
       (then
-        (for @51 plain (declare @51 int stage 0) (< stage P::stages) (++ stage)
-          (do @52 (call mbarrier_init (& (at full stage)) (+ (? (&& kByRows (! P::split)) kRowArrivals kArrivals) (? P::resident 0 1))))
-          (do @53 (call mbarrier_init (& (at empty stage)) kTileWarps))
-          (if @54 P::split
+        (for @52 plain (declare @52 int stage 0) (< stage P::stages) (++ stage)
+          (do @53 (call mbarrier_init (& (at full stage)) (+ (? (&& kByRows (! P::split)) kRowArrivals kArrivals) (? P::resident 0 1))))
+          (do @54 (call mbarrier_init (& (at empty stage)) kTileWarps))
+          (if @55 P::split
             (then
-              (do @55 (call mbarrier_init (& (at landed stage)) (? P::bulk kRowArrivals kProducers))))))
-        (if @58 P::resident
+              (do @56 (call mbarrier_init (& (at landed stage)) (? P::bulk kRowArrivals kProducers))))))
+        (if @59 P::resident
           (then
-            (do @59 (call mbarrier_init resident 1))))
-        (if @61 P::in_turn
+            (do @60 (call mbarrier_init resident 1))))
+        (if @62 P::in_turn
           (then
-            (do @62 (call mbarrier_init (& (at turn 0)) kTileWarps))
-            (do @63 (call mbarrier_init (& (at turn 1)) kTileWarps))))
-        (do @65 (call fence_mbarrier_init))))
-    (do @67 (call __syncthreads))
-    (blank @67)
-    (declare @69 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
-    (if @70 (>= warp (/ kConsumers 32))
+            (do @63 (call mbarrier_init (& (at turn 0)) kTileWarps))
+            (do @64 (call mbarrier_init (& (at turn 1)) kTileWarps))))
+        (do @66 (call fence_mbarrier_init))))
+    (do @68 (call __syncthreads))
+    (blank @68)
+    (declare @70 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
+    (if @71 (>= warp (/ kConsumers 32))
       (then
-        (do @71 (call setmaxnreg_decrease (? kWideProducers (? kSparesRegisters 56 64) (? (&& P::split (! P::channels_last)) 72 88))))
-        (declare @72 (const int) thread (- (. threadIdx x) kConsumers))
-        (declare @73 (const "long long") plane (* (static_cast "long long" in_h) in_w))
-        (declare @74 (pointer "unsigned long long") landing (? P::split landed full)
+        (do @72 (call setmaxnreg_decrease (? kWideProducers (? kSparesRegisters 56 64) (? (&& P::split (! P::channels_last)) 72 88))))
+        (declare @73 (const int) thread (- (. threadIdx x) kConsumers))
+        (declare @74 (const "long long") plane (* (static_cast "long long" in_h) in_w))
+        (declare @75 (pointer "unsigned long long") landing (? P::split landed full)
           (trail "of rows"))
-        (declare @75 (const int) rows (? kFlat 1 in_h)
+        (declare @76 (const int) rows (? kFlat 1 in_h)
           (trail "of an image, as they are copied"))
-        (declare @76 (const int) columns (? kFlat (* in_h in_w) in_w))
-        (if @77 (== thread 0)
+        (declare @77 (const int) columns (? kFlat (* in_h in_w) in_w))
+        (if @78 (== thread 0)
           (then
-            (do @78 (call grid_dependency_wait)
+            (do @79 (call grid_dependency_wait)
               (trail "the weights are packed"))
-            (if @79 P::resident
+            (if @80 P::resident
               (then
-                (do @80 (call mbarrier_arrive_expect resident kAllWeightBytes))
-                (do @81 (call bulk_load shared block_weights kAllWeightBytes resident))))))
-        (declare @84 int stage 0)
-        (declare @85 "unsigned int" parity 1)
-        (declare @86 Asked asked (init 0 0 0 0 0))
-        (for @87 plain (declare @87 int index first_tile) (|| (< index tiles) (&& kDrains (> (. asked stages) 0))) (+= index next_tile)
-          (declare @88 (const bool) drains (&& kDrains (>= index tiles))
+                (do @81 (call mbarrier_arrive_expect resident kAllWeightBytes))
+                (do @82 (call bulk_load shared block_weights kAllWeightBytes resident))))))
+        (declare @85 int stage 0)
+        (declare @86 "unsigned int" parity 1)
+        (declare @87 Asked asked (init 0 0 0 0 0))
+        (for @88 plain (declare @88 int index first_tile) (|| (< index tiles) (&& kDrains (> (. asked stages) 0))) (+= index next_tile)
+          (declare @89 (const bool) drains (&& kDrains (>= index tiles))
             (trail "finishes what is left, in one place, since warps meet there"))
-          (declare @89 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @90 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
-          (declare @92 (const int) first_row (+ (. tile m_y) above))
-          (declare @93 (const int) first_column (+ (. tile m_x) kFirstColumn))
-          (declare @94 Pixels pixels)
-          (if @95 kKept
+          (declare @90 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @91 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
+          (declare @93 (const int) first_row (+ (. tile m_y) above))
+          (declare @94 (const int) first_column (+ (. tile m_x) kFirstColumn))
+          (declare @95 Pixels pixels)
+          (if @96 kKept
             (then
-              (for @97 (pragma "unroll") (declare @97 int j 0) (< j kOwnPixels) (++ j)
-                (declare @98 (const int) pixel (+ (/ thread kCopies) (* j kAtOnce)))
-                (do @99 (= (at pixels j) (static_cast int (call find_pixel pixel first_row first_column (- batch (. tile image)) in_h in_w)))))))
-          (declare @102 Copy copy)
-          (if @103 kByRows
+              (for @98 (pragma "unroll") (declare @98 int j 0) (< j kOwnPixels) (++ j)
+                (declare @99 (const int) pixel (+ (/ thread kCopies) (* j kAtOnce)))
+                (do @100 (= (at pixels j) (static_cast int (call find_pixel pixel first_row first_column (- batch (. tile image)) in_h in_w)))))))
+          (declare @103 Copy copy)
+          (if @104 kByRows
             (then
-              (do @104 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) first_row first_column (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))))
-          (declare @108 (const bool) has_gaps (&& kByRows (|| (|| (|| (< first_row 0) (> (+ first_row kStagedRows) rows)) (&& (> P::tile_n 1) (< (- batch (. tile image)) P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) columns))))))
-          (for @111 plain (declare @111 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
-            (if_constexpr @112 P::split
+              (do @105 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnChunks) P::chunk)) first_row first_column (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32))) batch rows columns)))))
+          (declare @109 (const bool) has_gaps (&& kByRows (|| (|| (|| (< first_row 0) (> (+ first_row kStagedRows) rows)) (&& (> P::tile_n 1) (< (- batch (. tile image)) P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) columns))))))
+          (for @112 plain (declare @112 int chunk (* rank kOwnChunks)) (< chunk (* (+ rank 1) kOwnChunks)) (++ chunk)
+            (if_constexpr @113 P::split
               (then
-                (while @113 (? P::bulk (&& (> (. asked stages) 0) (|| (|| drains (call has_come (& (at landed (. asked oldest))) (. asked parity))) (! (call has_come (& (at empty stage)) parity)))) (> (. asked stages) kUnderWay))
-                  (do @116 (call finish_stage stages full landed asked thread)))
-                (if @118 drains
+                (while @114 (? P::bulk (&& (> (. asked stages) 0) (|| (|| drains (call has_come (& (at landed (. asked oldest))) (. asked parity))) (! (call has_come (& (at empty stage)) parity)))) (> (. asked stages) kUnderWay))
+                  (do @117 (call finish_stage stages full landed asked thread)))
+                (if @119 drains
                   (then
-                    (break @119)))))
-            (do @122 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @123 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @124 (&& (! P::resident) (== thread 0))
+                    (break @120)))))
+            (do @123 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @124 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @125 (&& (! P::resident) (== thread 0))
               (then
-                (do @125 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
-                (do @126 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (if @128 (&& P::bulk P::channels_last)
+                (do @126 (call mbarrier_arrive_expect (& (at full stage)) kChunkWeightBytes))
+                (do @127 (call bulk_load (+ to kInputBytes) (+ block_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
+            (if @129 (&& P::bulk P::channels_last)
               (then
-                (do @129 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) first_row first_column thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+                (do @130 (call stage_pieces (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) first_row first_column thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
               (else
-                (if @131 kByRows
+                (if @132 kByRows
                   (then
-                    (declare @132 (pointer Element) staged (reinterpret_cast (pointer Element) to))
-                    (declare @133 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
-                    (if @136 (|| (&& has_gaps (< chunk (+ (* rank kOwnChunks) P::stages))) (!= channels P::chunk))
+                    (declare @133 (pointer Element) staged (reinterpret_cast (pointer Element) to))
+                    (declare @134 (const int) channels (? (== (% P::in_channels P::chunk) 0) P::chunk (call min (- P::in_channels (* chunk P::chunk)) (static_cast int P::chunk))))
+                    (if @137 (|| (&& has_gaps (< chunk (+ (* rank kOwnChunks) P::stages))) (!= channels P::chunk))
                       (then
-                        (do @137 (call clear_gaps staged channels first_row first_column thread (- batch (. tile image)) rows columns))))
-                    (if @139 (|| (! kByWarps) (call elect_one))
+                        (do @138 (call clear_gaps staged channels first_row first_column thread (- batch (. tile image)) rows columns))))
+                    (if @140 (|| (! kByWarps) (call elect_one))
                       (then
-                        (if @140 (&& kSkewed (. copy at_end))
+                        (if @141 (&& kSkewed (. copy at_end))
                           (then
-                            (do @141 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels (& (at landing stage)) plane)))
+                            (do @142 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels (& (at landing stage)) plane)))
                           (else
-                            (do @143 (call copy_rows staged copy channels (& (at landing stage)) plane columns))))))
-                    (do @146 (+= (. copy from) (* P::chunk plane))))
+                            (do @144 (call copy_rows staged copy channels (& (at landing stage)) plane columns))))))
+                    (do @147 (+= (. copy from) (* P::chunk plane))))
                   (else
-                    (if @148 P::channels_last
+                    (if @149 P::channels_last
                       (then
-                        (do @149 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) first_row first_column thread (- batch (. tile image)) in_h in_w)))
+                        (do @150 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (* chunk P::chunk) first_row first_column thread (- batch (. tile image)) in_h in_w)))
                       (else
-                        (do @152 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) first_row first_column thread (- batch (. tile image)) in_h in_w))))
-                    (do @155 (call async_copy_arrive (? P::split (& (at landed stage)) (& (at full stage)))))))))
-            (do @157 (call next_stage stage parity))
-            (if @158 P::split
+                        (do @153 (call stage_channels (reinterpret_cast (pointer Element) to) image (* chunk P::chunk) first_row first_column thread (- batch (. tile image)) in_h in_w))))
+                    (do @156 (call async_copy_arrive (? P::split (& (at landed stage)) (& (at full stage)))))))))
+            (do @158 (call next_stage stage parity))
+            (if @159 P::split
               (then
-                (do @159 (++ (. asked stages))))))
-          (if @162 (> P::cluster 1)
+                (do @160 (++ (. asked stages))))))
+          (if @163 (> P::cluster 1)
             (then
-              (comment @162 "with the consumers, in add_up_cluster()")
-              (do @163 (call __syncwarp))
-              (do @164 (call meet))
-              (do @165 (call meet)))))
-        (if_constexpr @168 (&& P::split (! kDrains))
+              (comment @163 "with the consumers, in add_up_cluster()")
+              (do @164 (call __syncwarp))
+              (do @165 (call meet))
+              (do @166 (call meet)))))
+        (if_constexpr @169 (&& P::split (! kDrains))
           (then
-            (while @169 (> (. asked stages) 0)
-              (do @170 (call finish_stage stages full landed asked thread))))))
+            (while @170 (> (. asked stages) 0)
+              (do @171 (call finish_stage stages full landed asked thread))))))
       (else
-        (do @174 (call setmaxnreg_increase (? kWideProducers (? kSparesRegisters 200 192) (? (&& P::split (! P::channels_last)) 216 208))))
-        (comment @175 "The thread's place in the tile: the first position of its run, the first of its channels.")
-        (declare @176 (const int) lane (% (. threadIdx x) 32))
-        (declare @177 (const int) quarter (% lane 4))
-        (declare @178 (const int) group (? P::in_turn (/ warp 4) 0))
-        (declare @179 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
-        (declare @180 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
-        (declare @181 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
-        (declare @182 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
-        (declare @183 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
-        (declare @184 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
-        (declare @187 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
-        (declare @188 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
-          (trail "for arrange()"))
-        (declare @189 (array (array Sums kTiles) kSums) sums (init))
-        (declare @190 Held held (init 0 0 false 0 (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))))
-        (declare @191 (pointer float2) scales (reinterpret_cast (pointer float2) (+ shared kColumnsOffset)))
-        (declare @192 (pointer Element) biases (reinterpret_cast (pointer Element) (+ (+ shared kColumnsOffset) (* P::columns 8))))
-        (if_constexpr @193 P::split
+        (do @175 (call setmaxnreg_increase (? kWideProducers (? kSparesRegisters 200 192) (? (&& P::split (! P::channels_last)) 216 208))))
+        (comment @176 "The thread's place in the tile: the first position of its run, the first of its channels.")
+        (declare @177 (const int) lane (% (. threadIdx x) 32))
+        (declare @178 (const int) quarter (% lane 4))
+        (declare @179 (const int) group (? P::in_turn (/ warp 4) 0))
+        (declare @180 (const int) run (+ (* (? P::in_turn (% warp 4) warp) 8) (/ lane 4)))
+        (declare @181 (const int) image (/ run (/ (* P::tile_h P::tile_w) P::run)))
+        (declare @182 (const int) row (% (/ run (/ P::tile_w P::run)) P::tile_h))
+        (declare @183 (const int) column (* (% run (/ P::tile_w P::run)) P::run))
+        (declare @184 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) column))
+        (declare @185 (const int) own (? (&& P::channels_last P::bulk) (+ (* (/ position P::run) kRunPitch) (* quarter (/ 8 kOperandBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kOperandBytes))) (+ (* (* quarter (/ 4 kOperandBytes)) kChannelPitch) position))))
+        (declare @188 (const int) co (+ (+ first_out (* rank kStoredColumns)) (* quarter P::channel_run)))
+        (declare @189 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+          (trail "for operands"))
+        (declare @190 (array (array Sums kTiles) kSums) sums (init))
+        (declare @191 Held held (init 0 0 false 0 (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) (. threadIdx x))))
+        (declare @192 (pointer float2) scales (reinterpret_cast (pointer float2) (+ shared kColumnsOffset)))
+        (declare @193 (pointer Element) biases (reinterpret_cast (pointer Element) (+ (+ shared kColumnsOffset) (* P::columns 8))))
+        (if_constexpr @194 P::split
           (then
-            (do @194 (call grid_dependency_wait))
-            (for @195 plain (declare @195 int i (. threadIdx x)) (< i P::columns) (+= i kConsumers)
-              (do @196 (= (at scales i) (call factors_of (- (at (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) i)))))
-              (if @197 P::has_bias
+            (do @195 (call grid_dependency_wait))
+            (for @196 plain (declare @196 int i (. threadIdx x)) (< i P::columns) (+= i kConsumers)
+              (do @197 (= (at scales i) (call factors_of (- (at (reinterpret_cast (pointer (const int)) (+ block_weights kAllWeightBytes)) i)))))
+              (if @198 P::has_bias
                 (then
-                  (do @198 (= (at biases i) (? (|| (== (% P::out_channels P::columns) 0) (< (+ first_out i) P::out_channels)) (at bias (+ first_out i)) 0))))))
-            (do @201 (call named_barrier_sync 2 kConsumers))))
-        (if @203 P::resident
+                  (do @199 (= (at biases i) (? (|| (== (% P::out_channels P::columns) 0) (< (+ first_out i) P::out_channels)) (at bias (+ first_out i)) 0))))))
+            (do @202 (call named_barrier_sync 2 kConsumers))))
+        (if @204 P::resident
           (then
-            (do @204 (call mbarrier_wait resident 0))))
-        (declare @206 int stage 0)
-        (declare @207 "unsigned int" parity 0)
-        (declare @208 "unsigned int" turn_parity 0)
-        (if @209 (&& P::in_turn (== group 1))
+            (do @205 (call mbarrier_wait resident 0))))
+        (declare @207 int stage 0)
+        (declare @208 "unsigned int" parity 0)
+        (declare @209 "unsigned int" turn_parity 0)
+        (if @210 (&& P::in_turn (== group 1))
           (then
-            (do @210 (call release (& (at turn 0)) true))
-            (do @211 (call skip_tile stage parity))))
-        (for @213 plain (declare @213 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
-          (comment @214 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
-          (if @215 P::in_turn
+            (do @211 (call release (& (at turn 0)) true))
+            (do @212 (call skip_tile stage parity))))
+        (for @214 plain (declare @214 int index (+ first_tile (* group next_tile))) (< index tiles) (+= index (* (? P::in_turn 2 1) next_tile))
+          (comment @215 "Stages are waited for by the one whose turn it is: the other could not tell one filling of them from the next.")
+          (if @216 P::in_turn
             (then
-              (do @216 (call mbarrier_wait (& (at turn group)) turn_parity))
-              (do @217 (^= turn_parity 1))))
-          (declare @219 Place place)
-          (if @220 kSkewed
+              (do @217 (call mbarrier_wait (& (at turn group)) turn_parity))
+              (do @218 (^= turn_parity 1))))
+          (declare @220 Place place)
+          (if @221 kSkewed
             (then
-              (do @221 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
-          (do @224 (call pin sums))
-          (declare @225 (array Run 2) runs (init)
-            (trail "of f32x3: of low and of high parts"))
-          (for @226 plain (declare @226 int chunk 0) (< chunk kOwnChunks) (++ chunk)
-            (do @227 (call mbarrier_wait (& (at full stage)) parity))
-            (if @228 P::in_turn
+              (do @222 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
+          (do @225 (call pin sums))
+          (declare @226 (array Run kRunSets) runs (init))
+          (for @227 plain (declare @227 int chunk 0) (< chunk kOwnChunks) (++ chunk)
+            (do @228 (call mbarrier_wait (& (at full stage)) parity))
+            (if @229 P::in_turn
               (then
-                (do @229 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
-            (declare @231 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @232 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
-            (if_constexpr @233 kSplitsRead
+                (do @230 (call release (& (at turn (- 1 group))) (== chunk (- kChunks 1))))))
+            (declare @232 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @233 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
+            (if_constexpr @234 kSplitsRead
               (then
-                (declare @234 (pointer (const float)) read (+ (+ (reinterpret_cast (pointer (const float)) from) own) (call staged_row 0 0)))
-                (declare @235 Values values)
-                (do @236 (call load_values values read))
-                (do @237 (call choose_scale sums held from image))
-                (do @238 (call multiply_read sums runs held values read weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                (declare @235 (pointer (const float)) read (+ (+ (reinterpret_cast (pointer (const float)) from) own) (call staged_row 0 0)))
+                (declare @236 Values values)
+                (do @237 (call load_values values read))
+                (do @238 (call choose_scale sums held from image))
+                (do @239 (call multiply_read sums runs held values read weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
               (else
-                (if_constexpr @240 kSplitsStaged
+                (if_constexpr @241 kSplitsStaged
                   (then
-                    (do @241 (call choose_scale sums held from image))
-                    (do @242 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const "unsigned int")) from) own) weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
+                    (do @242 (call choose_scale sums held from image))
+                    (do @243 (call multiply_split sums runs held (+ (reinterpret_cast (pointer (const "unsigned int")) from) own) weights image (== chunk 0) (& (at empty stage)) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero)))
                   (else
-                    (do @245 (call multiply_chunk sums (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) place in_w))
-                    (if @248 P::resident
+                    (do @246 (call multiply_chunk sums runs (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kProductColumns 16) 128 0) (? (> chunk 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero place in_w))
+                    (if @249 P::resident
                       (then
-                        (do @249 (call release (& (at empty stage)) true))))))))
-            (do @252 (call next_stage stage parity)))
-          (declare @254 Shifts shifts)
-          (if @255 (! P::split)
+                        (do @250 (call release (& (at empty stage)) true))))))))
+            (do @253 (call next_stage stage parity)))
+          (declare @255 Shifts shifts)
+          (if @256 (! P::split)
             (then
-              (do @256 (call load_shifts shifts bias co))))
-          (if @258 (! kAllDone)
+              (do @257 (call load_shifts shifts bias co))))
+          (if @259 (! kAllDone)
             (then
-              (do @259 (call wgmma_wait 0))))
-          (do @261 (call pin sums))
-          (if @262 (&& (! P::resident) (! kAllDone))
+              (do @260 (call wgmma_wait 0))))
+          (do @262 (call pin sums))
+          (if @263 (&& (! P::resident) (! kAllDone))
             (then
-              (do @263 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if_constexpr @265 P::split
+              (do @264 (call release (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if_constexpr @266 P::split
             (then
-              (do @266 (call undo_scales sums held (+ scales (* quarter 2)) (+ biases (* quarter P::channel_run)) image))
-              (do @267 (call load_shifts shifts biases (* quarter P::channel_run))
+              (do @267 (call undo_scales sums held (+ scales (* quarter 2)) (+ biases (* quarter P::channel_run)) image))
+              (do @268 (call load_shifts shifts biases (* quarter P::channel_run))
                 (trail "there is no register for them before"))))
-          (if @269 P::in_turn
+          (if @270 P::in_turn
             (then
-              (do @270 (call skip_tile stage parity))))
-          (if @272 (> P::cluster 1)
+              (do @271 (call skip_tile stage parity))))
+          (if @273 (> P::cluster 1)
             (then
-              (do @273 (call add_up_cluster sums stages rank))))
-          (declare @275 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @276 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @274 (call add_up_cluster sums stages rank))))
+          (declare @276 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @277 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @277 P::exchange
+              (if @278 P::exchange
                 (then
-                  (do @278 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
+                  (do @279 (call store_exchanged sums (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* warp kWarpExchangeBytes))) (+ y (* (+ (. tile image) image) out_image)) shifts first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::run)) phase_row lane out_h out_w)))
                 (else
-                  (declare @282 (const int) own_column (? P::split (+ column (& (static_cast int zero) index)) column)
+                  (declare @283 (const int) own_column (? P::split (+ column (& (static_cast int zero) index)) column)
                     (trail "no address is kept"))
-                  (do @283 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) own_column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) own_column) in_w) (+ (. tile m_x) own_column)) phase_row out_h out_w)))))))))))
+                  (do @284 (call store_tile sums (+ y (* (+ (. tile image) image) out_image)) shifts co (? kFlat (/ (+ (. tile m_x) own_column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) own_column) in_w) (+ (. tile m_x) own_column)) phase_row out_h out_w)))))))))))

@@ -106,7 +106,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] std::string architecture() const override { return info_.architecture; }
 
   [[nodiscard]] Result<void> find_compiler() override { return check_nvrtc(); }
-  [[nodiscard]] Result<Binary> compile(const KernelSource& source, const std::string& architecture) override {
+  [[nodiscard]] Compiled<Binary> compile(const KernelSource& source, const std::string& architecture) override {
     return compile_with_nvrtc(source, architecture, BinaryKind::kCubin);
   }
   [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary) override;

@@ -92,17 +92,35 @@ Result<HostCompiler> try_compiler(const std::string& name, bool portable) {
   return compiler;
 }
 
+// Whether the compiler refused the source: it came to its end by itself, with an error at a line. What GCC and Clang
+// say of disks, memory, descriptors and killed parts of theirs is a "fatal error", or names no line.
+bool is_verdict(const ProcessResult& said) {
+  constexpr std::string_view kMark = ": error: ";
+  const std::string& text = said.output;
+  bool at_line = false;
+  for (std::size_t at = text.find(kMark); at != text.npos && !at_line; at = text.find(kMark, at + 1)) {
+    at_line = at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9';
+  }
+  return said.status == 1 && at_line;
+}
+
 }  // namespace
 
 Result<HostCompiler> find_host_compiler(const std::string& wanted, bool portable) {
   if (!wanted.empty()) {
     return try_compiler(wanted, portable);
   }
-  std::vector<std::string> names = {"g++", "c++", "clang++"};
+  // Who names a compiler wants that one: another would make other libraries.
   if (const char* cxx = std::getenv("CXX"); cxx != nullptr && *cxx != '\0') {
-    names.insert(names.begin(), cxx);
+    auto compiler = try_compiler(cxx, portable);
+    if (!compiler) {
+      return fail(fmt::format("the host device's C++ compiler, which the environment variable CXX names: {}",
+                              compiler.error().message));
+    }
+    return compiler;
   }
-  for (const std::string& name : names) {
+  constexpr const char* names[] = {"g++", "c++", "clang++"};
+  for (const char* name : names) {
     if (auto compiler = try_compiler(name, portable)) {
       return compiler;
     }
@@ -149,8 +167,8 @@ Key host_library_key(const HostCompiler& compiler, const std::string& unit) {
   return kernel_key(EntryKind::kHostLibrary, unit, kArchitecture, compiler.version, options);
 }
 
-Result<std::string> compile_host_library(const HostCompiler& compiler, const std::string& unit,
-                                         const std::string& symbol) {
+Compiled<std::string> compile_host_library(const HostCompiler& compiler, const std::string& unit,
+                                           const std::string& symbol) {
   auto folder = TemporaryFolder::make();
   if (!folder) {
     return std::unexpected(folder.error());
@@ -173,7 +191,10 @@ Result<std::string> compile_host_library(const HostCompiler& compiler, const std
     return std::unexpected(said.error());
   }
   if (said->status != 0) {
-    return fail(fmt::format("the host compiler ({}) refused kernel '{}':\n{}", compiler.version, symbol, said->output));
+    const bool refused = is_verdict(*said);
+    return std::unexpected(CompileError({fmt::format("the host compiler ({}) {} kernel '{}':\n{}", compiler.version,
+                                                     refused ? "refused" : "failed at", symbol, said->output)},
+                                        refused));
   }
   return read_file(output);
 }

@@ -6,6 +6,7 @@
 
 #include "generator/specializer/kernel_source.h"
 #include "generator/support/error.h"
+#include "runtime/compile/compile_error.h"
 #include "runtime/store/key.h"
 
 namespace convtgen::host {
@@ -16,9 +17,9 @@ struct HostCompiler {
   std::vector<std::string> flags;    // for every kernel, on this machine
 };
 
-/// `wanted` if it is not empty, else the first of $CXX, g++, c++ and clang++ that is GCC or Clang and runs. Where
-/// `portable`, its flags are for every machine of this kind.
-/// Errors: none is, with what was tried.
+/// `wanted` if it is not empty, else $CXX if that is set and not empty, else the first of g++, c++ and clang++ that is
+/// GCC or Clang and runs. Where `portable`, its flags are for every machine of this kind.
+/// Errors: the compiler that is named is neither or does not run; none of the three is, with what was tried.
 [[nodiscard]] Result<HostCompiler> find_host_compiler(const std::string& wanted = {}, bool portable = false);
 
 /// The C++ that is compiled: the host device's header, the source, and the way in of each of its kernels.
@@ -27,9 +28,10 @@ struct HostCompiler {
 /// What a library depends on: the source, the header, the kind of machine and the compiler.
 [[nodiscard]] Key host_library_key(const HostCompiler& compiler, const std::string& unit);
 
-/// The bytes of a shared library. Errors: the compiler's log; its lines are those of the emitted source.
-[[nodiscard]] Result<std::string> compile_host_library(const HostCompiler& compiler, const std::string& unit,
-                                                       const std::string& symbol);
+/// The bytes of a shared library. Errors: the compiler's log; its lines are those of the emitted source. Lasting is
+/// what the compiler says of the source, not a full disk or a compiler that was killed.
+[[nodiscard]] Compiled<std::string> compile_host_library(const HostCompiler& compiler, const std::string& unit,
+                                                         const std::string& symbol);
 
 /// The name that the emitted source has in the compiler's messages and in debug information.
 inline constexpr const char* kSourceName = "kernel.cu";

@@ -108,21 +108,25 @@ class HostDeviceImpl final : public HostDevice {
   [[nodiscard]] int workers() const override { return workers_; }
 
   [[nodiscard]] Result<void> find_compiler() override;
-  [[nodiscard]] Result<Binary> compile(const KernelSource& source, const std::string& architecture) override;
+  [[nodiscard]] Compiled<Binary> compile(const KernelSource& source, const std::string& architecture) override;
   [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary) override;
   [[nodiscard]] Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
   [[nodiscard]] Result<void> upload(Buffer& to, std::span<const std::byte> from) override;
   [[nodiscard]] Result<void> download(std::span<std::byte> to, const Buffer& from) override;
   [[nodiscard]] Result<void> download_part(std::span<std::byte> to, const Buffer& from, std::size_t offset) override;
   [[nodiscard]] Result<void> poison(Buffer& buffer, std::byte value) override;
-  [[nodiscard]] Result<void> run(LoadedKernel& kernel, const Launch& launch) override;
+  [[nodiscard]] Result<void> run(LoadedKernel& kernel, const Launch& launch) override {
+    return run_from(kernel, launch, 0);
+  }
+  [[nodiscard]] Result<void> run_from(LoadedKernel& kernel, const Launch& launch, std::int64_t first) override;
+  [[nodiscard]] Result<void> mark_written(Buffer& buffer, std::size_t offset, std::size_t bytes) override;
   [[nodiscard]] Result<double> time(std::span<const KernelLaunch> launches, int repeats) override;
 
  private:
   [[nodiscard]] Result<const HostCompiler*> compiler();
   [[nodiscard]] Result<const HostBuffer*> own(const Buffer& buffer) const;
   [[nodiscard]] static Result<void> check(const HostKernel& kernel, const Launch& launch);
-  [[nodiscard]] Result<void> run_blocks(const HostKernel& kernel, const LaunchContext& context,
+  [[nodiscard]] Result<void> run_blocks(const HostKernel& kernel, const LaunchContext& context, std::uint32_t first,
                                         std::span<const unsigned long long> slots);
 
   HostOptions options_;
@@ -157,20 +161,14 @@ Result<void> HostDeviceImpl::find_compiler() {
   return {};
 }
 
-Result<Binary> HostDeviceImpl::compile(const KernelSource& source, const std::string& /*architecture*/) {
+Compiled<Binary> HostDeviceImpl::compile(const KernelSource& source, const std::string& /*architecture*/) {
   const auto compiler = this->compiler();
   if (!compiler) {
     return std::unexpected(compiler.error());
   }
   const std::string unit = host_translation_unit(source);
-  const auto make = [&]() -> Made {
-    Result<std::string> library = compile_host_library(**compiler, unit, source.symbol);
-    if (!library) {
-      return std::unexpected(MakeFailure(library.error(), false));  // it may be of this moment only: a full disk's, say
-    }
-    return std::move(*library);
-  };
-  Result<Entry> library = store_.get_or_make(host_library_key(**compiler, unit), make, source.symbol);
+  const auto make = [&]() -> Made { return compile_host_library(**compiler, unit, source.symbol); };
+  Compiled<Entry> library = store_.get_or_make(host_library_key(**compiler, unit), make, source.symbol);
   if (!library) {
     return std::unexpected(library.error());
   }
@@ -294,7 +292,19 @@ Result<void> HostDeviceImpl::check(const HostKernel& kernel, const Launch& launc
   return {};
 }
 
-Result<void> HostDeviceImpl::run(LoadedKernel& loaded, const Launch& launch) {
+Result<void> HostDeviceImpl::mark_written(Buffer& buffer, std::size_t offset, std::size_t bytes) {
+  const auto mine = own(buffer);
+  if (!mine) {
+    return std::unexpected(mine.error());
+  }
+  if (offset > buffer.bytes() || bytes > buffer.bytes() - offset) {
+    return fail(fmt::format("{} bytes at offset {} of a buffer of {}", bytes, offset, buffer.bytes()));
+  }
+  (*mine)->memory().mark_written(offset, bytes);
+  return {};
+}
+
+Result<void> HostDeviceImpl::run_from(LoadedKernel& loaded, const Launch& launch, std::int64_t first) {
   const auto* kernel = dynamic_cast<const HostKernel*>(&loaded);
   if (kernel == nullptr) {
     return fail("the kernel was loaded on another device");
@@ -302,7 +312,11 @@ Result<void> HostDeviceImpl::run(LoadedKernel& loaded, const Launch& launch) {
   if (auto checked = check(*kernel, launch); !checked) {
     return checked;
   }
-  if (launch.blocks == 0) {
+  const int cluster = std::max(launch.cluster, kernel->library().cluster());
+  if (first < 0 || first > launch.blocks || first % cluster != 0) {
+    return fail(fmt::format("launch of '{}': {} blocks, from {} on", kernel->symbol(), launch.blocks, first));
+  }
+  if (first == launch.blocks) {
     return {};
   }
   std::vector<Region> regions = buffers_->snapshot();
@@ -323,7 +337,7 @@ Result<void> HostDeviceImpl::run(LoadedKernel& loaded, const Launch& launch) {
   context.slots = slots.data();
   context.blocks = static_cast<std::uint32_t>(launch.blocks);
   context.threads = static_cast<std::uint32_t>(launch.threads);
-  context.cluster = static_cast<std::uint32_t>(std::max(launch.cluster, kernel->library().cluster()));
+  context.cluster = static_cast<std::uint32_t>(cluster);
   context.shared_bytes = static_cast<std::uint32_t>(launch.shared_bytes);
   context.shared_stride = std::max(128U, (context.shared_bytes + 127) / 128 * 128);
   context.asynchronous = kernel->library().asynchronous() || context.cluster > 1;
@@ -334,12 +348,12 @@ Result<void> HostDeviceImpl::run(LoadedKernel& loaded, const Launch& launch) {
   context.library_base = kernel->library().base();
   context.tensor_maps = launch.tensor_maps;
   const std::lock_guard lock(launch_mutex_);
-  return run_blocks(*kernel, context, slots);
+  return run_blocks(*kernel, context, static_cast<std::uint32_t>(first), slots);
 }
 
-Result<void> HostDeviceImpl::run_blocks(const HostKernel& kernel, const LaunchContext& context,
+Result<void> HostDeviceImpl::run_blocks(const HostKernel& kernel, const LaunchContext& context, std::uint32_t first,
                                         std::span<const unsigned long long> slots) {
-  const std::uint32_t clusters = context.blocks / context.cluster;
+  const std::uint32_t clusters = (context.blocks - first) / context.cluster;
   const std::uint32_t most = std::max(1u, kMostStacks / (context.threads * context.cluster));
   const std::uint32_t count = std::min({static_cast<std::uint32_t>(workers_), clusters, most});
   while (idle_.size() < count) {
@@ -360,7 +374,7 @@ Result<void> HostDeviceImpl::run_blocks(const HostKernel& kernel, const LaunchCo
       if (turn >= clusters) {
         return;
       }
-      faults[i] = idle_[i]->run_cluster(order(turn) * context.cluster);
+      faults[i] = idle_[i]->run_cluster(first + order(turn) * context.cluster);
       if (faults[i]) {
         stopped = true;
       }

@@ -32,6 +32,14 @@ class HostDevice : public Device {
   virtual void set_seed(std::uint64_t seed) = 0;
   [[nodiscard]] virtual std::uint64_t seed() const = 0;
   [[nodiscard]] virtual int workers() const = 0;
+
+  /// As run(), with a launch's blocks from `first` on alone, a multiple of its cluster: what is last of much. Errors:
+  /// also a `first` below 0 or beyond the launch.
+  [[nodiscard]] virtual Result<void> run_from(LoadedKernel& kernel, const Launch& launch, std::int64_t first) = 0;
+  /// Takes `bytes` of the buffer from `offset` on as written, with what is there: zeros, where nothing was. The memory
+  /// of a buffer is this process's own, at Buffer::address(), and takes room only where it is touched. Errors: bytes
+  /// outside of the buffer.
+  [[nodiscard]] virtual Result<void> mark_written(Buffer& buffer, std::size_t offset, std::size_t bytes) = 0;
 };
 
 /// Errors: a negative number of workers. A missing compiler is an error of compile() only.

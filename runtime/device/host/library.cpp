@@ -15,6 +15,7 @@
 #include "runtime/device/host/compiler.h"
 #include "runtime/device/host/process.h"
 #include "runtime/device/host/worker.h"
+#include "runtime/store/file_size_signal.h"
 
 namespace convtgen::host {
 namespace {
@@ -52,6 +53,7 @@ int anonymous_file() {
 }
 
 bool write_all(int file, std::string_view bytes) {
+  const FileSizeSignalHeld held;
   while (!bytes.empty()) {
     const ssize_t wrote = write(file, bytes.data(), bytes.size());
     if (wrote < 0 && errno != EINTR) {

@@ -2,63 +2,167 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <spawn.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <set>
 #include <sstream>
 #include <string_view>
+#include <utility>
+
+#include "runtime/store/directory.h"
+#include "runtime/store/file_size_signal.h"
 
 extern char** environ;
 
 namespace convtgen::host {
+namespace {
 
-Result<ProcessResult> run_process(const std::vector<std::string>& arguments) {
-  int pipe_ends[2];
-  if (pipe2(pipe_ends, O_CLOEXEC) != 0) {
-    return fail(fmt::format("no pipe for {}: {}", arguments[0], std::strerror(errno)));
+struct LiveFolders {
+  std::mutex mutex;
+  std::set<std::string> paths;
+};
+
+/// Never destroyed: remove_temporary_folders() may be called while the program ends.
+LiveFolders& live_folders() {
+  static auto* const all = new LiveFolders;
+  return *all;
+}
+
+/// mkdtemp(), of which remove_temporary_folders() knows.
+bool make_live_folder(std::string& path) {
+  const std::lock_guard lock(live_folders().mutex);
+  const bool made = mkdtemp(path.data()) != nullptr;
+  if (made) {
+    live_folders().paths.insert(path);
   }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 1);
-  posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 2);
+  return made;
+}
+
+// The shell keeps the program's status: a parent that ignores SIGCHLD, or whose handler waits for all children, can't
+// learn it from the system. Its own end, if it comes early, is a status that is missing.
+constexpr const char* kScript = "\"$@\" 3>&-\necho $? >&3\n";
+constexpr int kStatusDescriptor = 3;
+// What a shell gives for a program that can't be run, or is not there.
+constexpr int kCanNotRun = 126;
+constexpr int kNotFound = 127;
+
+// A pipe whose ends are above the descriptors that the child is given.
+struct Pipe {
+  int ends[2] = {-1, -1};
+  Pipe() = default;
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  ~Pipe() {
+    close_end(0);
+    close_end(1);
+  }
+  // False with errno.
+  [[nodiscard]] bool open() {
+    int made[2];
+    if (pipe2(made, O_CLOEXEC) != 0) {
+      return false;
+    }
+    for (int i = 0; i < 2; ++i) {
+      ends[i] = fcntl(made[i], F_DUPFD_CLOEXEC, kStatusDescriptor + 1);
+    }
+    const int error = errno;
+    close(made[0]);
+    close(made[1]);
+    errno = error;
+    return ends[0] >= 0 && ends[1] >= 0;
+  }
+  void close_end(int i) {
+    if (ends[i] >= 0) {
+      close(std::exchange(ends[i], -1));
+    }
+  }
+  // All that is written until nobody has the other end.
+  [[nodiscard]] std::string read_all() {
+    close_end(1);
+    std::string text;
+    char chunk[4096];
+    for (;;) {
+      const ssize_t got = read(ends[0], chunk, sizeof chunk);
+      if (got > 0) {
+        text.append(chunk, static_cast<std::size_t>(got));
+      } else if (got == 0 || errno != EINTR) {
+        return text;
+      }
+    }
+  }
+};
+
+// Starts the shell with its output and the status going to these pipes. Returns the error of posix_spawn.
+int spawn(pid_t& child, const std::vector<std::string>& arguments, const Pipe& output, const Pipe& status) {
   std::vector<char*> argv;
+  for (const char* word : {"sh", "-c", kScript, "sh"}) {
+    argv.push_back(const_cast<char*>(word));
+  }
   for (const std::string& argument : arguments) {
     argv.push_back(const_cast<char*>(argument.c_str()));
   }
   argv.push_back(nullptr);
-  pid_t child = 0;
-  const int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, output.ends[1], 1);
+  posix_spawn_file_actions_adddup2(&actions, output.ends[1], 2);
+  posix_spawn_file_actions_adddup2(&actions, status.ends[1], kStatusDescriptor);
+  // A signal that is ignored stays so in a child, and the shell has to wait for its own.
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGCHLD);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  const int error = posix_spawn(&child, "/bin/sh", &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
-  close(pipe_ends[1]);
-  if (error != 0) {
-    close(pipe_ends[0]);
-    return fail(fmt::format("{} can't be started: {}", arguments[0], std::strerror(error)));
+  return error;
+}
+
+}  // namespace
+
+Result<ProcessResult> run_process(const std::vector<std::string>& arguments) {
+  const auto not_started = [&](std::string_view why) {
+    return fail(fmt::format("{} can't be started: {}", arguments[0], why));
+  };
+  Pipe output;
+  Pipe status;
+  if (!output.open() || !status.open()) {
+    return fail(fmt::format("no pipe for {}: {}", arguments[0], std::strerror(errno)));
   }
+  pid_t child = 0;
+  if (const int error = spawn(child, arguments, output, status); error != 0) {
+    return not_started(std::strerror(error));
+  }
+  status.close_end(1);
   ProcessResult result;
-  char chunk[4096];
-  for (;;) {
-    const ssize_t got = read(pipe_ends[0], chunk, sizeof chunk);
-    if (got > 0) {
-      result.output.append(chunk, static_cast<std::size_t>(got));
-    } else if (got == 0 || errno != EINTR) {
-      break;
-    }
+  result.output = output.read_all();
+  const std::string told = status.read_all();
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {  // or somebody else did
   }
-  close(pipe_ends[0]);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) {
-      return fail(fmt::format("{} was not waited for: {}", arguments[0], std::strerror(errno)));
-    }
+  const auto [end, error] = std::from_chars(told.data(), told.data() + told.size(), result.status);
+  if (error != std::errc()) {
+    return fail(fmt::format("{} was ended with the shell that ran it", arguments[0]));
   }
-  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (result.status == kCanNotRun || result.status == kNotFound) {
+    return not_started(result.output.substr(0, result.output.find_last_not_of('\n') + 1));
+  }
   return result;
 }
 
@@ -78,25 +182,112 @@ Result<std::string> path_of_program(const std::string& name) {
   return fail(fmt::format("{} is not on PATH", name));
 }
 
-Result<TemporaryFolder> TemporaryFolder::make() {
+namespace {
+
+constexpr std::string_view kFolderPrefix = "convtgen-";
+constexpr std::size_t kRandomCharacters = 6;
+constexpr const char* kHeldFile = "held";
+
+std::string temporary_path() {
   std::error_code error;
   std::string path = std::filesystem::temp_directory_path(error).string();
-  if (error) {
-    path = "/tmp";
-  }
-  path += "/convtgen-XXXXXX";
-  if (mkdtemp(path.data()) == nullptr) {
-    return fail(fmt::format("no temporary folder {}: {}", path, std::strerror(errno)));
-  }
-  return TemporaryFolder(path);
+  return error ? "/tmp" : path;
 }
 
-TemporaryFolder::TemporaryFolder(TemporaryFolder&& from) noexcept : path_(std::exchange(from.path_, {})) {}
+// Opens the file in a folder that its process holds the lock of, and takes it; negative where it is another's.
+int take_held_file(int folder, int flags) {
+  const int file = openat(folder, kHeldFile, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) != 0) {
+    close(file);
+    return -1;
+  }
+  return file;
+}
+
+// Whether the process that made a folder is gone: its lock is free, or it never came to take one.
+bool is_left(int folder) {
+  constexpr std::time_t kMakingSeconds = 3600;
+  struct stat status = {};
+  if (fstat(folder, &status) != 0 || status.st_uid != geteuid()) {
+    return false;
+  }
+  const int file = take_held_file(folder, 0);
+  if (file < 0) {
+    return errno == ENOENT && std::abs(std::time(nullptr) - status.st_mtime) >= kMakingSeconds;
+  }
+  close(file);
+  return true;
+}
+
+// Removes the folders that this user's killed processes have left.
+void sweep_temporary_folders(const std::string& place) {
+  const int parent = open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (parent < 0) {
+    return;
+  }
+  for (const std::string& name : names_in(parent)) {
+    if (!name.starts_with(kFolderPrefix) || name.size() != kFolderPrefix.size() + kRandomCharacters) {
+      continue;
+    }
+    const int folder = openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (folder < 0) {
+      continue;
+    }
+    if (is_left(folder)) {
+      (void)remove_tree(parent, name.c_str());
+    }
+    close(folder);
+  }
+  close(parent);
+}
+
+}  // namespace
+
+Result<TemporaryFolder> TemporaryFolder::make() {
+  constexpr int kTurns = 3;
+  const std::string place = temporary_path();
+  sweep_temporary_folders(place);
+  for (int turn = 0;; ++turn) {
+    std::string path = fmt::format("{}/{}{}", place, kFolderPrefix, std::string(kRandomCharacters, 'X'));
+    if (!make_live_folder(path)) {
+      return fail(fmt::format("no temporary folder {}: {}", path, std::strerror(errno)));
+    }
+    TemporaryFolder folder(path);
+    // Another process that sweeps may have come between the file and its lock.
+    if (folder.hold() || turn == kTurns) {
+      return folder;
+    }
+  }
+}
+
+bool TemporaryFolder::hold() {
+  const int folder = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  held_ = folder >= 0 ? take_held_file(folder, O_CREAT) : -1;
+  if (folder >= 0) {
+    close(folder);
+  }
+  struct stat status = {};
+  return held_ >= 0 && fstat(held_, &status) == 0 && status.st_nlink > 0;
+}
+
+TemporaryFolder::TemporaryFolder(TemporaryFolder&& from) noexcept
+    : path_(std::exchange(from.path_, {})), held_(std::exchange(from.held_, -1)) {}
 
 TemporaryFolder::~TemporaryFolder() {
   if (!path_.empty()) {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    (void)remove_tree(AT_FDCWD, path_.c_str());
+    const std::lock_guard lock(live_folders().mutex);
+    live_folders().paths.erase(path_);
+  }
+  if (held_ >= 0) {
+    close(held_);
+  }
+}
+
+void remove_temporary_folders() {
+  const std::lock_guard lock(live_folders().mutex);
+  for (const std::string& path : live_folders().paths) {
+    (void)remove_tree(AT_FDCWD, path.c_str());
   }
 }
 
@@ -110,6 +301,7 @@ Result<std::string> read_file(const std::string& path) {
 }
 
 Result<void> write_file(const std::string& path, std::string_view bytes) {
+  const FileSizeSignalHeld held;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   file.close();

@@ -9,17 +9,19 @@
 namespace convtgen::host {
 
 struct ProcessResult {
-  int status = 0;      // the exit code, or 128 + the signal
+  int status = 0;      // the exit code, or 128 + the signal, as a shell tells it
   std::string output;  // stdout and stderr together
 };
 
-/// Finds arguments[0] along PATH; stdin is empty. Errors: it can't be started.
+/// Finds arguments[0] along PATH; stdin is empty. SIGCHLD may be ignored here, or have a handler that waits for every
+/// child. Errors: it can't be started; a shell that can't run it has said so.
 [[nodiscard]] Result<ProcessResult> run_process(const std::vector<std::string>& arguments);
 
 /// The file that run_process() starts by this name. Errors: there is none along PATH.
 [[nodiscard]] Result<std::string> path_of_program(const std::string& name);
 
-/// A new folder that only this user can enter, gone with the object.
+/// A new folder that only this user can enter, gone with the object. Those that
+/// killed processes of this user have left are removed when one is made.
 class TemporaryFolder {
  public:
   [[nodiscard]] static Result<TemporaryFolder> make();
@@ -33,8 +35,14 @@ class TemporaryFolder {
 
  private:
   explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  /// False where another process may be removing it.
+  [[nodiscard]] bool hold();
   std::string path_;
+  int held_ = -1;  // the descriptor of a locked file in it: while the lock is held the folder is in use
 };
+
+/// Removes the folders of all objects that there are: for a program that a signal is about to end.
+void remove_temporary_folders();
 
 /// Errors name the path and the system's reason.
 [[nodiscard]] Result<std::string> read_file(const std::string& path);

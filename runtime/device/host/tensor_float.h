@@ -11,15 +11,6 @@ namespace convtgen::host {
   return std::bit_cast<float>(bits & 0xffffe000U);
 }
 
-/// cvt.rna.tf32.f32: nearest, ties away from zero; infinity stays, a NaN gives a NaN.
-[[nodiscard]] inline std::uint32_t round_tf32_away(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7f800000U) == 0x7f800000U) {
-    return (bits & 0x007fffffU) != 0 ? 0x7fffe000U : bits;
-  }
-  return (bits + 0x1000U) & 0xffffe000U;
-}
-
 /// TMA's tf32 element type: nearest, ties to even (seen on an H200).
 [[nodiscard]] inline std::uint32_t round_tf32_even(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);

@@ -369,13 +369,10 @@ __forceinline__ unsigned short float_to_bfloat16(float value) {
   return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-// Every NaN becomes the same one, whose 13 low bits are zero too.
+// Infinities and NaN aren't rounded: a NaN of the 13 low bits alone becomes infinite.
 __forceinline__ unsigned int float_to_tf32(float value) {
   const unsigned int bits = __float_as_uint(value);
-  if ((bits & 0x7f800000u) == 0x7f800000u) {
-    return (bits & 0x7fffffu) != 0 ? 0x7fffe000u : bits;
-  }
-  return (bits + 0x1000u) & 0xffffe000u;
+  return ((bits & 0x7f800000u) == 0x7f800000u ? bits : bits + 0x1000u) & 0xffffe000u;
 }
 
 __forceinline__ unsigned int floats_to_half2(float low, float high) {

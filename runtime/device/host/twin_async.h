@@ -184,6 +184,7 @@ CONVTGEN_HOST_PRIMITIVE void wgmma_wait(int pending) {
 // It is no access: the compiler of the chip is told to leave the register alone, nothing more.
 __forceinline__ void wgmma_pin(float&) {}
 __forceinline__ void wgmma_pin_operand(unsigned int&) {}
+__forceinline__ void wgmma_keep_operand(const unsigned int (&)[4], unsigned int) {}
 __forceinline__ unsigned long long wgmma_descriptor(const void* start, int leading, int stride, int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
   // What is no multiple of 16 sets a bit that has no meaning, and so is found.

@@ -14,6 +14,8 @@
  * then nobody else may use it. A function that can fail returns a convtgen_status; convtgen_last_error() has the words,
  * which name the argument or the field of the layer and what would be legal. What a function gives back through a
  * pointer is NULL or zero where it fails. Nothing throws, aborts or prints (but see convtgen_set_log).
+ * A handle that was destroyed, or never was one, is CONVTGEN_INVALID_ARGUMENT, never another object: handles are
+ * numbers that this process gives out once, not addresses.
  *
  * A child of fork() may use the library, but not CUDA once its parent has started it (CONVTGEN_FORKED). No other thread
  * may be inside a function of this library while one forks, unless the child does nothing but exec: the child would
@@ -70,7 +72,7 @@ typedef enum convtgen_status {
   CONVTGEN_UNSUPPORTED = 3,      /**< a legal layer that there is no kernel for */
   CONVTGEN_NO_DEVICE = 4,        /**< no driver, or no such GPU */
   CONVTGEN_NO_COMPILER = 5,      /**< no NVRTC to compile a kernel that is not in the store; "host": no C++ compiler */
-  CONVTGEN_COMPILE_FAILED = 6,   /**< with the compiler's log; not tried again in this process */
+  CONVTGEN_COMPILE_FAILED = 6,   /**< with the compiler's log; a source that it refused is not tried again */
   CONVTGEN_DRIVER = 7,           /**< a call of the CUDA driver failed */
   CONVTGEN_NOT_PREPARED = 8,     /**< a launch in a capture of a kernel that is not ready: convtgen_prepare() first */
   CONVTGEN_CANCELLED = 9,        /**< a callback asked for it */
@@ -180,7 +182,8 @@ CONVTGEN_API convtgen_status convtgen_prepare(convtgen_device* device, const con
                                               convtgen_kernel** kernel);
 
 /** Told after each layer, from any thread but one at a time: its place in the list, how many are done of how many, and
- * its status. Anything but 0 back cancels what is not done. */
+ * its status. Anything but 0 back cancels what is not done. What a C++ callback throws does too; the error,
+ * CONVTGEN_CANCELLED, has its words. */
 typedef int (*convtgen_progress)(void* user, size_t index, size_t done, size_t count, convtgen_status status);
 
 /** convtgen_prepare() for `count` layers, several at once: at most `threads`, or one a core for 0. `kernels` has
@@ -192,7 +195,7 @@ CONVTGEN_API convtgen_status convtgen_prepare_all(convtgen_device* device, const
                                                   convtgen_kernel** kernels);
 
 /** Told before each plan is measured: which one it is, and which part of all is done, from 0 to 1. Anything but 0 back
- * ends the tuning before the next plan. */
+ * ends the tuning before the next plan; so does what a C++ callback throws, whose words the error has. */
 typedef int (*convtgen_tune_progress)(void* user, const char* doing, double fraction);
 
 /** Measures the planner's best plans for a layer in calls of these sizes, each only after its results were verified,
@@ -289,7 +292,7 @@ typedef enum convtgen_log_level {
   CONVTGEN_LOG_DEBUG = 4
 } convtgen_log_level;
 
-/** A message, from any thread; the text is valid during the call. */
+/** A message, from any thread; the text is valid during the call. What a C++ callback throws is dropped. */
 typedef void (*convtgen_log_callback)(void* user, convtgen_log_level level, const char* message);
 
 /** Sends messages up to `level` to `callback` instead of standard error; with NULL back to standard error, where

@@ -2,6 +2,7 @@
 // forward for sm_80. Template direct: a block makes 16x32 outputs of 30 channels; 16 taps; 22.2 KiB shared.
 // Launch: 256 threads and 22784 bytes of dynamic shared memory a block.
 
+namespace convtgen_direct_forward_08542c92566ab253_source {
 #ifndef CONVTGEN_HOST_DEVICE
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
   float value;
@@ -146,3 +147,6 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   store(sums[2], y_image, bias, channel, channels, m_y * 2 + 1, column * 2);
   store(sums[3], y_image, bias, channel, channels, m_y * 2 + 1, column * 2 + 1);
 }
+
+}  // namespace convtgen_direct_forward_08542c92566ab253_source
+using convtgen_direct_forward_08542c92566ab253_source::convtgen_direct_forward_08542c92566ab253;

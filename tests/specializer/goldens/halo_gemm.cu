@@ -2,7 +2,10 @@
 // forward for sm_90a. Template halo_gemm: a block makes 256 outputs of 32 channels; 16 taps; 195.0 KiB shared.
 // Launch: 384 threads and 199656 bytes of dynamic shared memory a block.
 
-#ifndef CONVTGEN_HOST_DEVICE
+namespace convtgen_halo_gemm_forward_8bcaf074ada6d76e_source {
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
+#elif !defined(CONVTGEN_HOST_DEVICE)
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
@@ -436,3 +439,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     }
   }
 }
+
+}  // namespace convtgen_halo_gemm_forward_8bcaf074ada6d76e_source
+using convtgen_halo_gemm_forward_8bcaf074ada6d76e_source::convtgen_halo_gemm_forward_8bcaf074ada6d76e_pack;
+using convtgen_halo_gemm_forward_8bcaf074ada6d76e_source::convtgen_halo_gemm_forward_8bcaf074ada6d76e;

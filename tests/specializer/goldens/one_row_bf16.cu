@@ -2,6 +2,7 @@
 // forward for sm_100. Template direct: a block makes 1x1536 outputs of 7 channels; 9 taps; 11.3 KiB shared.
 // Launch: 256 threads and 11580 bytes of dynamic shared memory a block.
 
+namespace convtgen_direct_forward_ab7410dd41080992_source {
 #ifndef CONVTGEN_HOST_DEVICE
 __device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
   return __uint_as_float(static_cast<unsigned int>(bits) << 16);
@@ -128,3 +129,6 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   store(sums[1], y_image, channel, 0, m_x * 3 + 1, out_w);
   store(sums[2], y_image, channel, 0, m_x * 3 + 2, out_w);
 }
+
+}  // namespace convtgen_direct_forward_ab7410dd41080992_source
+using convtgen_direct_forward_ab7410dd41080992_source::convtgen_direct_forward_ab7410dd41080992;

@@ -2,7 +2,10 @@
 // forward for sm_90a. Template roll_gemm: a block makes 256x128 outputs of 32 channels; 21 taps; 220.1 KiB shared.
 // Launch: 384 threads and 225416 bytes of dynamic shared memory a block.
 
-#ifndef CONVTGEN_HOST_DEVICE
+namespace convtgen_roll_gemm_forward_b765da87e8aec411_source {
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
+#elif !defined(CONVTGEN_HOST_DEVICE)
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
@@ -34,12 +37,6 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
                  : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
   }
-}
-// To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays, NaN gives a NaN.
-__device__ __forceinline__ unsigned int float_to_tf32(float value) {
-  unsigned int bits;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
-  return bits;
 }
 // Lets the launch behind this one begin, as soon as all blocks have said so or ended.
 __device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
@@ -107,7 +104,7 @@ __device__ __forceinline__ float activate(float value) {
 
 // A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
-  return fabsf(__uint_as_float(word)) <= 3.4028235e+38f ? word + 4096 : word;
+  return __float_as_uint(fmaf(__uint_as_float(word & 4286578688u), 0.00048828125f, __uint_as_float(word)));
 }
 
 using Sums = float[48];
@@ -135,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(256)
       const int ci = step * 8 + half * 4 + word;
       const float value = weight[(static_cast<long long>(ci) * 32 + co) * 21 + tap];
       parts[0] = __float_as_uint(value);
-      words[word] = float_to_tf32(__uint_as_float(parts[0]));
+      words[word] = operand(parts[0]);
     }
     const int product = (step / 4 * 7 + tap % 7) * 4 + step % 4;
     unsigned char* to = packed + static_cast<long long>(column_tile) * 86016 + product * 3072;
@@ -212,10 +209,10 @@ __device__ __forceinline__ unsigned int load_run(Run& run, const float* row) {
   }
   unsigned int read = words[0][9] | words[1][9];
   _Pragma("unroll") for (int i = 0; i < 9; ++i) {
-    run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1];
-    run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1];
+    _Pragma("unroll") for (int j = 0; j < 4; ++j) {
+      const unsigned int word = words[j / 2][i + j % 2];
+      run[i][j] = word;
+    }
     read |= (words[0][i] | words[1][i]);
   }
   return read;
@@ -227,9 +224,8 @@ __device__ __forceinline__ void pin(Sums (&sums)[1]) {
 }
 // All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when
 // it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], const float* row, unsigned long long weights,
-                                               unsigned long long* empty, int zero) {
-  Run runs[2];
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], Run (&runs)[2], const float* row,
+                                               unsigned long long weights, unsigned long long* empty, int zero) {
   _Pragma("unroll") for (int step = 0; step < 4; ++step) {
     const float* step_row = row + step * 1088;
     const int at = step % 2;
@@ -325,7 +321,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     }
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
-      const float* image = x + tile.image * 32 * 524288ll;
+      const float* image = x + tile.image * 16777216ll;
       const int last = min(512, last_input_row(tile));
       int uncleared = 8;
       for (int iy = first_input_row(tile); iy < last; ++iy) {
@@ -365,8 +361,9 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         if (iy < 512) {
           pin(sums);
+          Run runs[2] = {};
           mbarrier_wait(&full[stage], parity);
-          multiply_chunk(sums, reinterpret_cast<const float*>(stages + stage * 17408) + own,
+          multiply_chunk(sums, runs, reinterpret_cast<const float*>(stages + stage * 17408) + own,
                          wgmma_descriptor(shared, 1536, 128, 0), &empty[stage], batch >> 31);
           ++stage;
           if (stage == 8) {
@@ -388,3 +385,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     }
   }
 }
+
+}  // namespace convtgen_roll_gemm_forward_b765da87e8aec411_source
+using convtgen_roll_gemm_forward_b765da87e8aec411_source::convtgen_roll_gemm_forward_b765da87e8aec411_pack;
+using convtgen_roll_gemm_forward_b765da87e8aec411_source::convtgen_roll_gemm_forward_b765da87e8aec411;

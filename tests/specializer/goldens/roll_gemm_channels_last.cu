@@ -2,7 +2,10 @@
 // forward for sm_90a. Template roll_gemm: a block makes 128x256 outputs of 32 channels; 21 taps; 173.1 KiB shared.
 // Launch: 384 threads and 177288 bytes of dynamic shared memory a block.
 
-#ifndef CONVTGEN_HOST_DEVICE
+namespace convtgen_roll_gemm_forward_e167b5c94b04684f_source {
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
+#elif !defined(CONVTGEN_HOST_DEVICE)
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
@@ -260,9 +263,9 @@ __device__ __forceinline__ void pin(Sums (&sums)[2]) {
 }
 // All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when
 // it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[2], const unsigned short* row, unsigned long long weights,
-                                               unsigned long long* empty, int zero, int turn) {
-  Run runs[1];
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[2], Run (&runs)[1], const unsigned short* row,
+                                               unsigned long long weights, unsigned long long* empty, int zero,
+                                               int turn) {
   Words words[2];  // with channels last: of two steps, which one read brings
   _Pragma("unroll") for (int step = 0; step < 2; ++step) {
     const unsigned short* step_row = row + step * 16;
@@ -350,7 +353,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     }
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
-      const unsigned short* image = x + tile.image * 32 * 524288ll;
+      const unsigned short* image = x + tile.image * 16777216ll;
       const int last = min(512, last_input_row(tile));
       int uncleared = has_gaps(tile) ? 8 : 0;
       for (int iy = first_input_row(tile); iy < last; ++iy) {
@@ -392,8 +395,9 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         if (iy < 512) {
           pin(sums);
+          Run runs[1] = {};
           mbarrier_wait(&full[stage], parity);
-          multiply_chunk(sums, reinterpret_cast<const unsigned short*>(stages + stage * 16768) + own,
+          multiply_chunk(sums, runs, reinterpret_cast<const unsigned short*>(stages + stage * 16768) + own,
                          wgmma_descriptor(shared, 1536, 128, 0), &empty[stage], batch >> 31, turn);
           ++stage;
           if (stage == 8) {
@@ -416,3 +420,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     }
   }
 }
+
+}  // namespace convtgen_roll_gemm_forward_e167b5c94b04684f_source
+using convtgen_roll_gemm_forward_e167b5c94b04684f_source::convtgen_roll_gemm_forward_e167b5c94b04684f_pack;
+using convtgen_roll_gemm_forward_e167b5c94b04684f_source::convtgen_roll_gemm_forward_e167b5c94b04684f;

@@ -2,6 +2,7 @@
 // forward for sm_90a. Template direct: a block makes 8x64 outputs of 32 channels; 21 taps; 21.8 KiB shared.
 // Launch: 256 threads and 22272 bytes of dynamic shared memory a block.
 
+namespace convtgen_direct_forward_bf89179f0ab50b90_source {
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
@@ -125,3 +126,6 @@ extern "C" __global__ void __launch_bounds__(256, 2)
 
   store(sums[0], y_image, channel, m_y, m_x);
 }
+
+}  // namespace convtgen_direct_forward_bf89179f0ab50b90_source
+using convtgen_direct_forward_bf89179f0ab50b90_source::convtgen_direct_forward_bf89179f0ab50b90;

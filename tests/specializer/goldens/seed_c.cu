@@ -2,6 +2,7 @@
 // forward for sm_75. Template direct: a block makes 16x48 outputs of 12 channels; 21 taps; 13.5 KiB shared.
 // Launch: 256 threads and 13824 bytes of dynamic shared memory a block.
 
+namespace convtgen_direct_forward_29b7e11415d0eb9b_source {
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
@@ -126,3 +127,6 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   store(sums[4], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 1);
   store(sums[5], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 2);
 }
+
+}  // namespace convtgen_direct_forward_29b7e11415d0eb9b_source
+using convtgen_direct_forward_29b7e11415d0eb9b_source::convtgen_direct_forward_29b7e11415d0eb9b;

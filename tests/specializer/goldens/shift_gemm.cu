@@ -2,7 +2,10 @@
 // forward for sm_90a. Template shift_gemm: a block makes 16x32 outputs of 64 channels; 16 taps; 161.0 KiB shared.
 // Launch: 384 threads and 164896 bytes of dynamic shared memory a block.
 
-#ifndef CONVTGEN_HOST_DEVICE
+namespace convtgen_shift_gemm_forward_6aec6a67a1559aa6_source {
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
+#elif !defined(CONVTGEN_HOST_DEVICE)
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
@@ -44,12 +47,6 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
                  : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
   }
-}
-// To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays, NaN gives a NaN.
-__device__ __forceinline__ unsigned int float_to_tf32(float value) {
-  unsigned int bits;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
-  return bits;
 }
 // Lets the launch behind this one begin, as soon as all blocks have said so or ended.
 __device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
@@ -108,13 +105,23 @@ __device__ __forceinline__ float activate(float value) {
 
 // A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
-  return fabsf(__uint_as_float(word)) <= 3.4028235e+38f ? word + 4096 : word;
+  return __float_as_uint(fmaf(__uint_as_float(word & 4286578688u), 0.00048828125f, __uint_as_float(word)));
 }
 
 // One thread's sums for one tile, in phases that one product makes.
 using Sums = float[32];
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[5][4];
+
+// Whether some tap takes the operand of a run whose first position is this one.
+__device__ bool is_operand(int place) {
+  bool taken = false;
+  taken = taken || place == 3;
+  taken = taken || place == 2;
+  taken = taken || place == 2;
+  taken = taken || place == 1;
+  return taken;
+}
 
 // The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.
 __device__ __forceinline__ int out_channel_at(int n) {
@@ -144,10 +151,10 @@ __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned 
     _Pragma("unroll") for (int depth = first; depth < first + 4; ++depth) {
       const int ci = depth * 8 + half * 4;
       unsigned int words[4];
-      words[0] = float_to_tf32(weight_at(weight, ci, co, place));
-      words[1] = float_to_tf32(weight_at(weight, ci + 1, co, place));
-      words[2] = float_to_tf32(weight_at(weight, ci + 2, co, place));
-      words[3] = float_to_tf32(weight_at(weight, ci + 3, co, place));
+      words[0] = operand(__float_as_uint(weight_at(weight, ci, co, place)));
+      words[1] = operand(__float_as_uint(weight_at(weight, ci + 1, co, place)));
+      words[2] = operand(__float_as_uint(weight_at(weight, ci + 2, co, place)));
+      words[3] = operand(__float_as_uint(weight_at(weight, ci + 3, co, place)));
       unsigned char* chunk_weights = tile_weights + depth / 2 * 65536;
       *reinterpret_cast<uint4*>(chunk_weights + operand_row(place, depth % 2, half, n) * 16) =
           make_uint4(words[0], words[1], words[2], words[3]);
@@ -186,7 +193,8 @@ __device__ __forceinline__ void stage_channels(float* to, const float* __restric
 }
 
 // Takes a thread's run of one staged row to registers, for one step. `row` is its first position of its first channel.
-__device__ __forceinline__ void load_run(Run& run, const float* row) {
+__device__ __forceinline__ void load_run(Run& run, const float* row, const Run& before, bool reads_before,
+                                         unsigned int zero) {
   unsigned int words[2][6];  // for the halves of a product's depth
   _Pragma("unroll") for (int half = 0; half < 2; ++half) {
     _Pragma("unroll") for (int i = 0; i < 6; i += 2) {
@@ -200,10 +208,11 @@ __device__ __forceinline__ void load_run(Run& run, const float* row) {
     wgmma_pin_operand(words[1][i]);
   }
   _Pragma("unroll") for (int i = 0; i < 5; ++i) {
-    run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1];
-    run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1];
+    _Pragma("unroll") for (int j = 0; j < 4; ++j) {
+      const unsigned int word = words[j / 2][i + j % 2];
+      run[i][j] = (word | (reads_before ? before[i][j] & zero : j % 2 == 1 ? zero : 0));
+      if (is_operand(i)) wgmma_pin_operand(run[i][j]);
+    }
   }
 }
 
@@ -225,14 +234,14 @@ __device__ __forceinline__ void multiply_tap(Sums (&sums)[4][1], int part, const
 }
 // All products of one chunk, from the thread's first position in the staged input on. In a tile's first chunk `later`
 // is 0; in others the stage of `previous` is free as soon as its products are done.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* rows, unsigned long long weights,
-                                               int later, unsigned long long* previous) {
-  Run runs[3];
+__device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], Run (&runs)[3], const float* rows,
+                                               unsigned long long weights, int later, unsigned long long* previous,
+                                               unsigned int zero) {
   _Pragma("unroll") for (int step = 0; step < 2; ++step) {
     const float* step_rows = rows + step * 2112;
     const unsigned long long step_weights = weights + step * 2048 / 16;
     const int begun = step > 0 ? 1 : later;
-    load_run(runs[0], step_rows + 2);
+    load_run(runs[0], step_rows + 2, runs[2], false, zero);
     wgmma_fence();
     multiply_tap(sums, 1, runs[0], 3, step_weights + 3072, begun);  // tap (3, 0)
     multiply_tap(sums, 0, runs[0], 2, step_weights + 3328, begun);  // tap (3, 1)
@@ -241,7 +250,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* 
     wgmma_commit();
     wgmma_wait(1);  // the run before may be overwritten
     if (step == 0) release(previous, later == 1);
-    load_run(runs[1], step_rows + 26);
+    load_run(runs[1], step_rows + 26, runs[2], step == 0, zero);
     wgmma_fence();
     multiply_tap(sums, 1, runs[1], 3, step_weights + 1024, 1);      // tap (1, 0)
     multiply_tap(sums, 0, runs[1], 2, step_weights + 1280, 1);      // tap (1, 1)
@@ -253,7 +262,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[4][1], const float* 
     multiply_tap(sums, 2, runs[1], 1, step_weights + 2816, 1);      // tap (2, 3)
     wgmma_commit();
     wgmma_wait(1);  // the run before may be overwritten
-    load_run(runs[2], step_rows + 50);
+    load_run(runs[2], step_rows + 50, runs[2], false, zero);
     wgmma_fence();
     multiply_tap(sums, 3, runs[2], 3, step_weights, 1);        // tap (0, 0)
     multiply_tap(sums, 2, runs[2], 2, step_weights + 256, 1);  // tap (0, 1)
@@ -366,17 +375,19 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int position = (image * 10 + row) * 24 + column;
     const int own = quarter * 264 + position;
     const int co = quarter * 2;
+    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for operands
     Sums sums[4][1] = {};
     int stage = 0;
     unsigned int parity = 0;
     for (int index = first_tile; index < tiles; index += next_tile) {
       pin(sums);
+      Run runs[3] = {};
       for (int chunk = 0; chunk < 8; ++chunk) {
         mbarrier_wait(&full[stage], parity);
         const unsigned char* from = shared + stage * 82432;
         const unsigned char* weights = from + 16896;
-        multiply_chunk(sums, reinterpret_cast<const float*>(from) + own, wgmma_descriptor(weights, 1024, 128, 0),
-                       chunk > 0 ? 1 : 0, &empty[stage == 0 ? 1 : stage - 1]);
+        multiply_chunk(sums, runs, reinterpret_cast<const float*>(from) + own, wgmma_descriptor(weights, 1024, 128, 0),
+                       chunk > 0 ? 1 : 0, &empty[stage == 0 ? 1 : stage - 1], zero);
         next_stage(stage, parity);
       }
       Shifts shifts;
@@ -389,3 +400,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     }
   }
 }
+
+}  // namespace convtgen_shift_gemm_forward_6aec6a67a1559aa6_source
+using convtgen_shift_gemm_forward_6aec6a67a1559aa6_source::convtgen_shift_gemm_forward_6aec6a67a1559aa6_pack;
+using convtgen_shift_gemm_forward_6aec6a67a1559aa6_source::convtgen_shift_gemm_forward_6aec6a67a1559aa6;

@@ -2,7 +2,10 @@
 // forward for sm_90a. Template shift_gemm: a block makes 8x32 outputs of 32 channels; 21 taps; 217.5 KiB shared.
 // Launch: 384 threads and 222696 bytes of dynamic shared memory a block.
 
-#ifndef CONVTGEN_HOST_DEVICE
+namespace convtgen_shift_gemm_forward_44b60de84de30912_source {
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
+#elif !defined(CONVTGEN_HOST_DEVICE)
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
@@ -216,7 +219,7 @@ __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned 
   mbarrier_arrive_expect(full, 16 * copy.rows * copy.bytes);
   _Pragma("unroll 1") for (int row = 0; row < copy.rows; ++row) {
     _Pragma("unroll 16") for (int round = 0; round < 16; ++round)
-      bulk_load(to + copy.to + (row * 160 + round * 404), copy.from + (row * 4096 + round * plane), copy.bytes, full);
+      bulk_load(to + copy.to + (row * 160 + round * 404), copy.from + (row * 4096ll + round * plane), copy.bytes, full);
   }
 }
 // Writes zeros where a stage has no row or column of the image, or no channel of the layer: no copy writes there.
@@ -401,7 +404,9 @@ __device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2
     wgmma_commit();
     load_words(words, rows + row * 40, 0);  // while these products run, where there are registers for it
     wgmma_wait(1);                          // the run of the other part may be overwritten
-    arrange(runs[1], words[0], zero, row == 0);
+    const bool reads_before = row == 0;
+    arrange(runs[1], words[0], reads_before ? *reinterpret_cast<const unsigned int*>(weights) & zero : zero,
+            reads_before);
     if (row == 2) release(empty, ((word_of_all(words[0]) | held.exponent) & zero) == 0);
     wgmma_fence();
     multiply_taps(sums, runs[1], operands, row, later, true);
@@ -565,7 +570,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int position = (image * 10 + row) * 40 + column;
     const int own = quarter * 808 + position;
     const int co = quarter * 2;
-    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for arrange()
+    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for operands
     Sums sums[2][2] = {};
     Held held = {0, 0, false, 0, reinterpret_cast<float4*>(shared + 189568) + threadIdx.x};
     float2* scales = reinterpret_cast<float2*>(shared + 222336);
@@ -578,7 +583,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     unsigned int parity = 0;
     for (int index = first_tile; index < tiles; index += next_tile) {
       pin(sums);
-      Run runs[2] = {};  // of f32x3: of low and of high parts
+      Run runs[2] = {};
       for (int chunk = 0; chunk < 2; ++chunk) {
         mbarrier_wait(&full[stage], parity);
         const unsigned char* from = stages + stage * 25888;
@@ -597,3 +602,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     }
   }
 }
+
+}  // namespace convtgen_shift_gemm_forward_44b60de84de30912_source
+using convtgen_shift_gemm_forward_44b60de84de30912_source::convtgen_shift_gemm_forward_44b60de84de30912_pack;
+using convtgen_shift_gemm_forward_44b60de84de30912_source::convtgen_shift_gemm_forward_44b60de84de30912;

@@ -2,6 +2,8 @@
 // forward for sm_120. Template direct: a block makes 10x80 outputs of 2 channels; 9 taps; nothing shared.
 // Launch: 32 threads and 0 bytes of dynamic shared memory a block.
 
+namespace convtgen_direct_forward_7c493066b95165b9_source {
+
 // Every step of the chain in its order.
 __device__ __forceinline__ double activate(double value) {
   value = value * 0.5;
@@ -119,3 +121,6 @@ extern "C" __global__ void __launch_bounds__(32, 16)
     store(sums[9], y_image, co, channels, m_y * 5 + 4, m_x * 5 + 4);
   }
 }
+
+}  // namespace convtgen_direct_forward_7c493066b95165b9_source
+using convtgen_direct_forward_7c493066b95165b9_source::convtgen_direct_forward_7c493066b95165b9;

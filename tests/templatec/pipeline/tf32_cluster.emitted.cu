@@ -1,6 +1,9 @@
 // Template pipeline, tf32_cluster for sm_90a.
 
-#ifndef CONVTGEN_HOST_DEVICE
+namespace pipeline_source {
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
+#elif !defined(CONVTGEN_HOST_DEVICE)
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
@@ -226,3 +229,6 @@ extern "C" __global__ void __launch_bounds__(384)
   // Nobody's shared memory goes while another block of the cluster still writes to it.
   meet();
 }
+
+}  // namespace pipeline_source
+using pipeline_source::pipeline;

@@ -1,0 +1,24 @@
+#include "cli/options.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace convtgen::cli {
+
+CLI::Validator whole_number() {
+  return {[](const std::string& text) -> std::string {
+            std::uint64_t value = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            return error == std::errc{} && end == text.data() + text.size()
+                       ? ""
+                       : fmt::format("'{}' should be a whole number from 0 to {}", text,
+                                     std::numeric_limits<std::uint64_t>::max());
+          },
+          ""};
+}
+
+}  // namespace convtgen::cli

@@ -1,0 +1,11 @@
+// Checks of options' values that several verbs share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace convtgen::cli {
+
+/// Takes 0 to 2^64 - 1. CLI11 alone makes large numbers of negative ones.
+[[nodiscard]] CLI::Validator whole_number();
+
+}  // namespace convtgen::cli

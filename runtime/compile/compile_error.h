@@ -1,0 +1,22 @@
+// Why a source gave no binary, and whether that stays so.
+#pragma once
+
+#include <expected>
+#include <utility>
+
+#include "generator/support/error.h"
+
+namespace convtgen {
+
+/// What went wrong while a source was compiled.
+struct [[nodiscard]] CompileError : Error {
+  CompileError(Error error, bool is_lasting = false) : Error(std::move(error)), lasting(is_lasting) {}
+  /// Whether it is the compiler's verdict on the source: the same source fails in the same way whenever it is compiled
+  /// again. False for what may pass, such as a full disk, a lack of memory, or a compiler that was killed or cancelled.
+  bool lasting;
+};
+
+template <typename T>
+using Compiled = std::expected<T, CompileError>;
+
+}  // namespace convtgen

@@ -1,0 +1,38 @@
+// The biases of tensor cores' epilogues, channel by channel.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "generator/language/language.h"
+#include "tests/end_to_end/through_the_chain.h"
+
+namespace convtgen::testing {
+namespace {
+
+// Channels whose biases a thread adds lie apart by what it stores together: 1, 2 or 4 with channels last.
+TEST(TensorCores, EachBiasReachesItsChannel) {
+  const std::unique_ptr<Device> device = test_device(1);
+  ASSERT_NE(device, nullptr);
+  for (const char* mode : {"compute tf32", "compute f32x3", "dtype f16"}) {
+    for (const char* layout : {"nchw", "nhwc"}) {
+      for (const auto& [channels, groups] : {std::pair(33, 1), {34, 1}, {36, 1}, {51, 3}}) {
+        for (const char* kernel : {"kernel 3x3", "kernel 2x2; stride 2x2"}) {
+          const std::string text =
+              fmt::format("conv_transpose2d {} -> {}; groups {}; {}; input 2x3x4; bias; {}; layout {}", 16 * groups,
+                          channels, groups, kernel, mode, layout);
+          const Layer layer = parse_layer(text).value();
+          const auto plans = plan({layer, Direction::kForward, target_named("sm_90a").value()}).value();
+          const auto found = std::ranges::find(plans, "shift_gemm", &Plan::template_name);
+          ASSERT_NE(found, plans.end()) << text;
+          const auto failure = failure_of(*device, layer, {2, 3, 4}, *found, 1);
+          EXPECT_FALSE(failure) << text << ": " << *failure;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace convtgen::testing

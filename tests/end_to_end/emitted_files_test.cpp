@@ -1,0 +1,137 @@
+// Emitted files in the hands of a user: several in one translation unit, and compiled for what they are not made for.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "generator/language/language.h"
+#include "generator/planner/direct.h"
+#include "generator/planner/halo_gemm.h"
+#include "generator/planner/roll_gemm.h"
+#include "generator/planner/shift_gemm.h"
+#include "generator/specializer/kernel_source.h"
+#include "runtime/compile/nvrtc.h"
+
+namespace convtgen {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kRightFlags = "nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a";
+
+struct Emitted {
+  const char* name;
+  std::vector<Plan> (*plans)(const Problem& problem);
+  const char* layer;
+};
+const Emitted kOnlyOnSm90a[] = {
+    {"halo_gemm", plans_halo_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; stride 2; input 2x16x16; dtype f16"},
+    {"roll_gemm", plans_roll_gemm, "conv_transpose2d 16 -> 16; kernel 2x2; input 2x16x32; compute tf32"},
+    {"shift_gemm", plans_shift_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; dtype bf16"},
+    {"f32x3", plans_shift_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; compute f32x3"}};
+
+KernelSource source_of(const char* text, std::vector<Plan> (*plans)(const Problem& problem)) {
+  const Problem problem{parse_layer(text).value(), Direction::kForward, target_named("sm_90a").value()};
+  return specialize(problem, plans(problem).front()).value();
+}
+
+KernelSource direct_source() {
+  const Problem problem{parse_layer("conv_transpose2d 4 -> 2; kernel 3").value(), Direction::kForward,
+                        target_named("sm_90a").value()};
+  return specialize(problem, plans_direct(problem).value().front()).value();
+}
+
+/// All in one, as #include has it.
+KernelSource all_sources() {
+  KernelSource all = direct_source();
+  for (const Emitted& emitted : kOnlyOnSm90a) {
+    const KernelSource source = source_of(emitted.layer, emitted.plans);
+    all.text += source.text;
+    all.template_lines.insert(all.template_lines.end(), source.template_lines.begin(), source.template_lines.end());
+  }
+  return all;
+}
+
+TEST(EmittedFiles, SeveralAreOneTranslationUnit) {
+  const Result<Binary> ptx = compile_with_nvrtc(all_sources(), "sm_90a", BinaryKind::kPtx);
+  ASSERT_TRUE(ptx) << ptx.error().message;
+  for (const Emitted& emitted : kOnlyOnSm90a) {
+    const KernelSource source = source_of(emitted.layer, emitted.plans);
+    for (const std::string& symbol : {source.symbol, source.packing.value().symbol}) {
+      EXPECT_THAT(ptx->bytes, HasSubstr(fmt::format(".entry {}(", symbol))) << emitted.name;
+    }
+  }
+}
+
+class EmittedForSm90a : public testing::TestWithParam<Emitted> {};
+
+TEST_P(EmittedForSm90a, NamesItsArchitectureWhereNvrtcCompilesForAnother) {
+  const KernelSource source = source_of(GetParam().layer, GetParam().plans);
+  for (const char* other : {"sm_90", "sm_80"}) {
+    const Result<Binary> binary = compile_with_nvrtc(source, other, BinaryKind::kPtx);
+    ASSERT_FALSE(binary) << other;
+    EXPECT_THAT(binary.error().message, HasSubstr(kRightFlags)) << other;
+  }
+}
+
+TEST(EmittedFiles, ThoseWithoutInstructionsOfSm90aCompileForOthers) {
+  const Result<Binary> binary = compile_with_nvrtc(direct_source(), "sm_80", BinaryKind::kPtx);
+  EXPECT_TRUE(binary) << binary.error().message;
+}
+
+#ifdef CONVTGEN_NVCC
+namespace fs = std::filesystem;
+
+/// A folder of the test's own, removed with it.
+class WithNvcc {
+ public:
+  explicit WithNvcc(const std::string& name) : folder_(fs::path(testing::TempDir()) / ("convtgen_emitted_" + name)) {
+    fs::create_directories(folder_);
+  }
+  ~WithNvcc() { fs::remove_all(folder_); }
+  WithNvcc(const WithNvcc&) = delete;
+  WithNvcc& operator=(const WithNvcc&) = delete;
+
+  /// Whether nvcc compiles the text, and what it says.
+  std::pair<bool, std::string> compile(const std::string& text, const std::string& options) const {
+    std::ofstream(folder_ / "kernel.cu") << text;
+    const std::string command =
+        fmt::format("cd '{}' && {} -std=c++17 -Werror all-warnings {} -o kernel.out kernel.cu >log 2>&1",
+                    folder_.string(), CONVTGEN_NVCC, options);
+    const bool compiles = std::system(command.c_str()) == 0;
+    std::ostringstream log;
+    log << std::ifstream(folder_ / "log").rdbuf();
+    return {compiles, log.str()};
+  }
+
+ private:
+  fs::path folder_;
+};
+
+// -arch=sm_90a also makes PTX of compute_90.
+TEST_P(EmittedForSm90a, NamesTheFlagsWhereNvccHasOthers) {
+  const WithNvcc nvcc(GetParam().name);
+  const std::string text = source_of(GetParam().layer, GetParam().plans).text;
+  for (const char* flags : {"-c -arch=sm_90a", "-c -arch=sm_90"}) {
+    const auto [compiles, log] = nvcc.compile(text, flags);
+    EXPECT_FALSE(compiles) << flags;
+    EXPECT_THAT(log, HasSubstr(kRightFlags)) << flags;
+  }
+}
+
+TEST(EmittedFiles, SeveralCompileWithNvccAndTheFlagsThatTheyName) {
+  const WithNvcc nvcc("all");
+  const auto [compiles, log] = nvcc.compile(all_sources().text, "-cubin -gencode arch=compute_90a,code=sm_90a");
+  EXPECT_TRUE(compiles) << log;
+}
+#endif
+
+INSTANTIATE_TEST_SUITE_P(Each, EmittedForSm90a, testing::ValuesIn(kOnlyOnSm90a),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace convtgen

@@ -1,0 +1,400 @@
+// Offsets of more elements than 32 bits count: the last tiles of a layer whose tensors are that large give the bits of
+// a small one's, and do not where any offset is narrowed to an int.
+//
+// Tensors take address space, and memory only where they are touched. All tiles but the last are left out.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <regex>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "generator/language/language.h"
+#include "runtime/device/host/host_device.h"
+#include "runtime/reference/run_layer.h"
+
+namespace convtgen::testing {
+namespace {
+
+constexpr std::int64_t kFar = std::int64_t{1} << 31;
+
+struct Case {
+  const char* name;
+  const char* template_name;
+  const char* layer;     // of stride 1 and without padding where it is `flat`
+  bool by_rows = false;  // its height grows, and there are images before; else its batch grows
+  bool flat = false;
+  std::optional<bool> bulk = {};
+};
+
+std::int64_t integer(const Plan& plan, const char* name) {
+  return std::get<std::int64_t>(plan.parameters.at(name));
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+struct Setup {
+  Problem problem;
+  Plan plan;
+  KernelSource source;
+};
+
+Setup set_up(const char* text, const char* template_name, bool flat, std::optional<bool> bulk) {
+  const Problem problem{parse_layer(text).value(), Direction::kForward, target_named("sm_90a").value()};
+  const std::vector<Plan> plans = plan(problem).value();
+  const auto found = std::ranges::find_if(plans, [&](const Plan& each) {
+    const auto is = [&](const char* name, bool value) {
+      const auto parameter = each.parameters.find(name);
+      return parameter == each.parameters.end() || std::get<bool>(parameter->second) == value;
+    };
+    return each.template_name == template_name && is("flat", flat) && (!bulk || is("bulk", *bulk));
+  });
+  if (found == plans.end()) {
+    throw std::runtime_error("the planner has no such plan");
+  }
+  return {problem, *found, specialize(problem, *found).value()};
+}
+
+/// Rows of positions of a tile, and all tiles of a call.
+std::int64_t tile_rows(const Plan& plan) {
+  return plan.template_name == "roll_gemm" ? integer(plan, "rows")
+         : plan.template_name == "direct"  ? integer(plan, "threads_y") * integer(plan, "rows_per_thread")
+                                           : integer(plan, "tile_h");
+}
+std::int64_t tiles_of(const Setup& setup, bool flat, const Shape& shape) {
+  const Layer& l = setup.problem.layer;
+  const Plan& plan = setup.plan;
+  if (plan.template_name == "halo_gemm") {
+    const auto positions = [](std::int64_t out, std::int64_t stride, std::int64_t padding) {
+      return (out - 1 + padding) / stride - padding / stride + 1;
+    };
+    return flat ? ceil_div(shape.batch * shape.out_height * shape.out_width, integer(plan, "tile_w"))
+                : shape.batch * ceil_div(positions(shape.out_height, l.stride.h, l.padding.h), tile_rows(plan)) *
+                      ceil_div(positions(shape.out_width, l.stride.w, l.padding.w), integer(plan, "tile_w"));
+  }
+  if (plan.template_name == "roll_gemm" && flat) {
+    const std::int64_t unit = l.layout == Layout::kNhwc ? integer(plan, "run") : 16 / bytes_of(l.dtype);
+    const std::int64_t pitch = ceil_div(shape.out_width, unit) * unit;
+    return ceil_div(shape.batch * pitch, 64 * integer(plan, "run")) * ceil_div(shape.out_height, tile_rows(plan));
+  }
+  Grid grid = grid_of(setup.problem, plan);
+  grid.most_tiles = 0;
+  return grid.blocks(shape).value() / grid.blocks_per_tile;
+}
+
+std::byte* memory_of(const Buffer& buffer) {
+  return reinterpret_cast<std::byte*>(buffer.address());
+}
+
+/// A layer at two sizes: all of it at the small one, and as much of its end as that at the far one.
+class FarLayer {
+ public:
+  explicit FarLayer(const Case& what)
+      : case_(what), setup_(set_up(what.layer, what.template_name, what.flat, what.bulk)) {
+    const Layer& l = setup_.problem.layer;
+    const std::int64_t rows = tile_rows(setup_.plan);
+    small_ = {what.by_rows ? 1
+              : what.flat  ? 96
+                           : 3,
+              l.height.value_or(what.by_rows ? 3 * rows - 1 : 3), l.width.value_or(9)};
+    far_ = small_;
+    if (what.by_rows) {
+      far_.height += ceil_div(kFar, small_.width * rows) * rows;
+      // The last image is the first of its tile.
+      far_.batch += setup_.plan.template_name == "shift_gemm" ? integer(setup_.plan, "tile_n") : 1;
+    } else {
+      far_.batch += ceil_div(kFar, std::min(l.in_channels, l.out_channels) * 4096) * 4096;
+    }
+    inputs_ = random_inputs(l, shape_of(l, small_).value(), 11);
+  }
+
+  [[nodiscard]] const KernelSource& source() const { return setup_.source; }
+
+  /// Empty where the far layer's end has the bits of the small one, whose source is right; else what is wrong.
+  std::string judge(const KernelSource& far_source) {
+    const Layer& l = setup_.problem.layer;
+    if (!want_) {
+      LoadedLayer loaded = load_source(*device_, setup_.problem, setup_.plan, setup_.source).value();
+      const LayerCall call = make_call(*device_, loaded, small_, inputs_).value();
+      if (const Result<void> run = run_call(*device_, loaded, call); !run) {
+        return "small: " + run.error().message;
+      }
+      const Verification verified = verify_call(*device_, l, call, inputs_).value();
+      if (!verified.comparison.passed()) {
+        return "small: " + describe(verified.comparison, l);
+      }
+      want_ = read_output(*device_, l, call).value();
+    }
+    Result<LoadedLayer> loaded = load_source(*device_, setup_.problem, setup_.plan, far_source);
+    if (!loaded) {
+      return "DOES NOT COMPILE: " + loaded.error().message;
+    }
+    LayerCall call = make_call(*device_, *loaded, small_, inputs_).value();
+    if (call.packing) {
+      if (const Result<void> packed = device_->run(*loaded->packing, *call.packing); !packed) {
+        return packed.error().message;
+      }
+    }
+    const Shape shape = shape_of(l, far_).value();
+    const auto bytes = [&](std::int64_t elements) { return static_cast<std::size_t>(elements * bytes_of(l.dtype)); };
+    const std::unique_ptr<Buffer> x = device_->allocate(bytes(shape.input_elements)).value();
+    const std::unique_ptr<Buffer> y = device_->allocate(bytes(shape.output_elements)).value();
+    std::size_t from = 0;
+    for (const auto& [begin, count] :
+         ends(l.in_channels, small_.height, far_.height, small_.width, shape.input_elements)) {
+      std::memcpy(memory_of(*x) + bytes(begin), inputs_.x.bytes.data() + from, bytes(count));
+      // Whole pieces of 16 bytes are copied, also where a row ends within one.
+      const std::int64_t behind = std::min(shape.input_elements, begin + count + 4);
+      EXPECT_TRUE(device_->mark_written(*x, bytes(begin - 4), bytes(behind - begin + 4)));
+      from += bytes(count);
+    }
+    const Shape small = shape_of(l, small_).value();
+    const Grid grid = grid_of(setup_.problem, setup_.plan);
+    const std::int64_t tiles = tiles_of(setup_, case_.flat, shape);
+    EXPECT_LT(tiles, kFar / 2) << "a block steps over all of them";
+    const std::int64_t of_rows = ceil_div(small.out_height, tile_rows(setup_.plan) * l.stride.h);
+    const std::int64_t across = tiles_of(setup_, case_.flat, small) / of_rows;
+    const bool by_strips = setup_.plan.template_name == "roll_gemm";  // whose segments follow one another
+    const std::int64_t last = case_.by_rows ? 2 * across
+                              : case_.flat  ? (by_strips ? 2 * of_rows : 2)
+                                            : across * of_rows;
+    call.launch.blocks = tiles * grid.blocks_per_tile;
+    set_argument(call.launch, far_source, "x", x->address());
+    set_argument(call.launch, far_source, "y", y->address());
+    set_argument(call.launch, far_source, "batch", static_cast<std::uint64_t>(far_.batch));
+    set_argument(call.launch, far_source, "height", static_cast<std::uint64_t>(far_.height));
+    if (const Result<void> run = device_->run_from(*loaded->kernel, call.launch, (tiles - last) * grid.blocks_per_tile);
+        !run) {
+      return run.error().message;
+    }
+    return compare(*y, shape, small);
+  }
+
+ private:
+  struct Part {
+    std::int64_t begin, count;
+  };
+
+  /// Where the small tensor lies at the end of the far one of so many elements, in the small one's order.
+  [[nodiscard]] std::vector<Part> ends(std::int64_t channels, std::int64_t small_rows, std::int64_t far_rows,
+                                       std::int64_t width, std::int64_t elements) const {
+    if (!case_.by_rows || setup_.problem.layer.layout == Layout::kNhwc) {
+      const std::int64_t count = small_.batch * channels * small_rows * width;
+      return {{elements - count, count}};
+    }
+    std::vector<Part> parts;  // the end of each channel of the last image
+    for (std::int64_t left = channels - 1; left >= 0; --left) {
+      parts.push_back({elements - left * far_rows * width - small_rows * width, small_rows * width});
+    }
+    return parts;
+  }
+
+  static void set_argument(Launch& launch, const KernelSource& source, std::string_view name, std::uint64_t value) {
+    for (std::size_t i = 0; i < source.parameters.size(); ++i) {
+      if (source.parameters[i].name == name) {
+        launch.arguments[i] = value;
+      }
+    }
+  }
+
+  [[nodiscard]] std::string compare(const Buffer& y, const Shape& shape, const Shape& small) const {
+    const Layer& l = setup_.problem.layer;
+    const auto size = static_cast<std::size_t>(bytes_of(l.dtype));
+    const std::int64_t channels = l.out_channels;
+    // Outputs of the tiles that were left out are not compared.
+    const std::int64_t rows = tile_rows(setup_.plan) * l.stride.h;
+    const std::int64_t first_row = case_.by_rows ? (ceil_div(small.out_height, rows) - 2) * rows : 0;
+    const std::int64_t first_image = case_.flat ? small.batch - 4 : 0;
+    std::int64_t index = 0;
+    for (const auto& [begin, count] :
+         ends(channels, small.out_height, shape.out_height, small.out_width, shape.output_elements)) {
+      for (std::int64_t i = 0; i < count; ++i, ++index) {
+        const std::int64_t pixel = l.layout == Layout::kNhwc ? index / channels : index;
+        const std::int64_t image = index / (small.output_elements / small.batch);
+        if (pixel / small.out_width % small.out_height >= first_row && image >= first_image &&
+            std::memcmp(memory_of(y) + static_cast<std::size_t>(begin + i) * size,
+                        want_->bytes.data() + static_cast<std::size_t>(index) * size, size) != 0) {
+          return fmt::format("another output {} of {}", index, small.output_elements);
+        }
+      }
+    }
+    return "";
+  }
+
+  Case case_;
+  Setup setup_;
+  InputSizes small_, far_;
+  LayerInputs inputs_;
+  std::unique_ptr<HostDevice> device_ = open_host_device(HostOptions{.workers = 1}).value();
+  std::optional<HostArray> want_;
+};
+
+/// The name of the function that stands there.
+std::string function_at(const std::string& text, std::size_t at) {
+  const std::size_t device = text.rfind("\n__device__", at);
+  const std::size_t kernel = text.rfind("\nextern \"C\"", at);
+  if (device == std::string::npos || (kernel != std::string::npos && kernel > device)) {
+    return "kernel";
+  }
+  const std::size_t end = text.find('(', device);
+  return text.substr(text.rfind(' ', end) + 1, end - text.rfind(' ', end) - 1);
+}
+
+/// A source with one 64-bit cast, factor or local narrowed to an int.
+struct Narrowed {
+  std::string place;  // the same in all sources of a template
+  std::string line;
+  KernelSource source;
+};
+std::vector<Narrowed> narrowed(const KernelSource& source, std::size_t begin) {
+  static const std::regex wide(R"(static_cast<long long>\([^()]*\)|\* \d+ll\b|\b\d+ll \*|const long long \w+)");
+  std::vector<Narrowed> all;
+  const std::string& text = source.text;
+  for (std::sregex_iterator found(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), wide), none;
+       found != none; ++found) {
+    const auto at = begin + static_cast<std::size_t>(found->position());
+    const std::string what = found->str();
+    const std::string narrow = std::regex_replace(what, std::regex("long long|ll"), what.contains("long") ? "int" : "");
+    const std::size_t start = text.rfind('\n', at) + 1;
+    all.push_back({function_at(text, at) + ": " + std::regex_replace(what, std::regex(R"(\d+ll)"), "#ll"),
+                   text.substr(start, text.find('\n', at) - start), source});
+    all.back().source.text.replace(at, what.size(), narrow);
+    // Ints wrap, as they do on a chip.
+    all.back().source.text.insert(0, "#pragma GCC optimize(\"wrapv\")\n");
+  }
+  return all;
+}
+
+/// Where the kernel begins that multiplies: behind the one that packs the weights.
+std::size_t behind_packing(const KernelSource& source) {
+  const std::size_t packs = source.packing ? source.text.find("extern \"C\" __global__") : 0;
+  return source.packing ? source.text.find("\n}\n", packs) : 0;
+}
+
+class FarTiles : public ::testing::TestWithParam<Case> {};
+
+TEST_P(FarTiles, HaveTheBitsOfNearOnes) {
+  FarLayer layer(GetParam());
+  EXPECT_EQ(layer.judge(layer.source()), "");
+}
+
+constexpr Case kCases[] = {
+    {"direct_images", "direct", "conv_transpose2d 4 -> 6; kernel 3x3; stride 2x1; padding 1x1; bias; input ?x5x9"},
+    {"direct_images_channels_last", "direct",
+     "conv_transpose2d 4 -> 6; kernel 3x3; stride 2x1; padding 1x1; input ?x5x9; layout nhwc"},
+    {"direct_images_of_any_size", "direct", "conv_transpose2d 4 -> 6; kernel 3x3; input ?x?x?"},
+    {"direct_rows", "direct", "conv_transpose2d 4 -> 2; kernel 3x3; input ?x?x?", true},
+    {"direct_rows_channels_last", "direct", "conv_transpose2d 4 -> 2; kernel 3x3; input ?x?x?; layout nhwc", true},
+    {"shift_gemm_images", "shift_gemm",
+     "conv_transpose2d 16 -> 8; kernel 4x4; stride 2x2; padding 1x1; input ?x5x7; compute tf32", false, false, false},
+    {"shift_gemm_images_by_rows", "shift_gemm",
+     "conv_transpose2d 32 -> 32; kernel 3x3; padding 1x1; input ?x5x16; compute tf32", false, false, true},
+    {"shift_gemm_images_anywhere", "shift_gemm",
+     "conv_transpose2d 32 -> 32; kernel 3x3; padding 1x1; input ?x5x7; compute tf32", false, false, true},
+    {"shift_gemm_images_of_any_size", "shift_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute tf32",
+     false, false, true},
+    {"shift_gemm_images_channels_last", "shift_gemm",
+     "conv_transpose2d 16 -> 8; kernel 3x3; padding 1x1; input ?x5x7; dtype f16; layout nhwc"},
+    {"shift_gemm_rows", "shift_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x16; compute tf32", true, false,
+     true},
+    {"shift_gemm_rows_anywhere", "shift_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute tf32", true,
+     false, true},
+    {"shift_gemm_rows_f32x3", "shift_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute f32x3", true},
+    {"shift_gemm_rows_channels_last", "shift_gemm",
+     "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; dtype bf16; layout nhwc", true},
+    {"halo_gemm_images", "halo_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; padding 1x1; input ?x5x7; compute tf32"},
+    {"halo_gemm_images_channels_last", "halo_gemm",
+     "conv_transpose2d 16 -> 8; kernel 4x4; stride 2x2; padding 1x1; input ?x5x7; dtype f16; layout nhwc"},
+    {"halo_gemm_sequence", "halo_gemm", "conv_transpose2d 16 -> 8; kernel 2x2; input ?x3x4; dtype f16; layout nhwc",
+     false, true},
+    {"halo_gemm_rows", "halo_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute tf32", true},
+    {"halo_gemm_rows_channels_last", "halo_gemm",
+     "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute tf32; layout nhwc", true},
+    {"roll_gemm_sequence", "roll_gemm", "conv_transpose2d 16 -> 8; kernel 2x3; input ?x3x8; dtype f16", false, true},
+    {"roll_gemm_sequence_channels_last", "roll_gemm",
+     "conv_transpose2d 16 -> 8; kernel 2x3; input ?x3x5; dtype f16; layout nhwc", false, true},
+    {"roll_gemm_images", "roll_gemm", "conv_transpose2d 32 -> 32; kernel 2x3; input ?x3x16; compute tf32"},
+    {"roll_gemm_images_channels_last", "roll_gemm",
+     "conv_transpose2d 16 -> 8; kernel 1x2; input ?x1x1; dtype f16; layout nhwc"},
+    {"roll_gemm_rows", "roll_gemm", "conv_transpose2d 16 -> 8; kernel 2x3; input ?x?x16; compute tf32", true},
+    {"roll_gemm_rows_channels_last", "roll_gemm",
+     "conv_transpose2d 16 -> 8; kernel 2x3; input ?x?x?; dtype f16; layout nhwc", true}};
+/// A template, and its places that need not be 64-bit in any of the layers, each with the reason.
+struct Template {
+  const char* name;
+  std::set<std::string> unseen;
+};
+
+class FarTilesOfMutants : public ::testing::TestWithParam<Template> {};
+
+// Each place of a template is narrowed in the sources of all layers until one of them shows it: in others its offset
+// is small.
+TEST_P(FarTilesOfMutants, ShowEachNarrowOffset) {
+  const auto& [template_name, unseen] = GetParam();
+  std::set<std::string> shown, skipped;
+  std::map<std::string, std::string> hidden;
+  for (const Case& each : kCases) {
+    if (each.template_name != std::string_view(template_name)) {
+      continue;
+    }
+    FarLayer layer(each);
+    for (const Narrowed& mutant : narrowed(layer.source(), behind_packing(layer.source()))) {
+      if (unseen.contains(mutant.place)) {
+        skipped.insert(mutant.place);
+      } else if (!shown.contains(mutant.place)) {
+        const std::string verdict = layer.judge(mutant.source);
+        ASSERT_FALSE(verdict.starts_with("DOES NOT COMPILE")) << mutant.line << ": " << verdict;
+        if (verdict.empty()) {
+          hidden[mutant.place] = fmt::format("{}: {}", each.name, mutant.line);
+        } else {
+          fmt::print("{}\n    {}\n", mutant.line, verdict.substr(0, verdict.find('\n')));
+          shown.insert(mutant.place);
+          hidden.erase(mutant.place);
+        }
+      }
+    }
+  }
+  for (const auto& [place, where] : hidden) {
+    ADD_FAILURE() << place << " is not shown, in " << where;
+  }
+  EXPECT_EQ(skipped, unseen);
+  EXPECT_GE(shown.size(), 5U);
+}
+
+const Template kTemplates[] = {{"direct", {"stage_weights: static_cast<long long>(ci)"}},  // of weights
+                               {"shift_gemm",
+                                {"kernel: static_cast<long long>(column_tile)",  // of packed weights
+                                 "copy_rows: * #ll",                             // a few known rows
+                                 "find_copy: * #ll",                             // a few channels of a known size
+                                 "find_copy: static_cast<long long>(batch)",     // more rows count as x's last: slower
+                                 "place_of: const long long plane",              // the lowest bits count
+                                 "place_of: static_cast<long long>(tile.image + image)"}},  // likewise
+                               {"halo_gemm",
+                                {"kernel: static_cast<long long>(column_tile)",  // of packed weights
+                                 "flat_tile: const long long image",  // the low 32 bits of its multiple count
+                                 "load_batch: * #ll"}},               // a few channels of a known size
+                               {"roll_gemm",
+                                {"kernel: static_cast<long long>(column_tile)",  // of packed weights
+                                 "copy_channels: * #ll",                         // a few channels of a known size
+                                 "take_row: * #ll",                              // likewise
+                                 "copy_pixels: * #ll",                           // a few images of a known size
+                                 "copy_pixels: const long long pixel"}}};        // a strip's
+std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  return info.param.name;
+}
+INSTANTIATE_TEST_SUITE_P(Layers, FarTiles, ::testing::ValuesIn(kCases), name_of);
+INSTANTIATE_TEST_SUITE_P(Templates, FarTilesOfMutants, ::testing::ValuesIn(kTemplates),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace convtgen::testing

@@ -1,0 +1,331 @@
+#include "tests/end_to_end/net.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include "generator/language/language.h"
+
+namespace convtgen::testing {
+namespace {
+
+constexpr std::string_view kSeparator = " | ";
+
+std::optional<std::int64_t> number_of(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
+std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
+  std::vector<std::string_view> parts;
+  for (auto at = text.find(separator); at != std::string_view::npos; at = text.find(separator)) {
+    parts.push_back(text.substr(0, at));
+    text.remove_prefix(at + separator.size());
+  }
+  parts.push_back(text);
+  return parts;
+}
+
+/// The number in "plan 3"; nothing where plans are chosen by a template's name.
+std::optional<std::int64_t> plan_number(std::string_view plans) {
+  constexpr std::string_view kWord = "plan ";
+  return plans.starts_with(kWord) ? number_of(plans.substr(kWord.size())) : std::nullopt;
+}
+
+/// The offset of each property's first class in a list of all classes, and their number.
+struct Offsets {
+  std::vector<std::size_t> of;
+  std::size_t all = 0;
+};
+const Offsets& offsets() {
+  static const Offsets made = [] {
+    Offsets o;
+    for (const Property& property : properties()) {
+      o.of.push_back(o.all);
+      o.all += property.classes.size();
+    }
+    return o;
+  }();
+  return made;
+}
+std::size_t index_of(Coverage::Class first, Coverage::Class second) {
+  const Offsets& o = offsets();
+  return (o.of[first.first] + static_cast<std::size_t>(first.second)) * o.all + o.of[second.first] +
+         static_cast<std::size_t>(second.second);
+}
+
+/// Calls f(first, second) for each pair of the layer's classes.
+template <typename F>
+void each_pair(const Classes& classes, const F& f) {
+  for (std::size_t p = 0; p < classes.size(); ++p) {
+    for (std::size_t q = p + 1; q < classes.size(); ++q) {
+      f(Coverage::Class(p, classes[p]), Coverage::Class(q, classes[q]));
+    }
+  }
+}
+
+std::int64_t integer(const Plan& plan, std::string_view name) {
+  return std::get<std::int64_t>(plan.parameters.find(name)->second);
+}
+
+}  // namespace
+
+std::string text_of(const NetLine& line) {
+  return fmt::format("{}{}{}x{}x{}{}{}", canonical_form(line.drawn.layer), kSeparator, line.drawn.sizes.batch,
+                     line.drawn.sizes.height, line.drawn.sizes.width, kSeparator, line.plans);
+}
+
+Result<NetLine> parse_net_line(std::string_view text) {
+  const std::vector<std::string_view> parts = split(text, kSeparator);
+  if (parts.size() != 3) {
+    return fail("a line is LAYER | BATCHxHEIGHTxWIDTH | PLANS");
+  }
+  NetLine line;
+  const auto layer = parse_layer(parts[0]);
+  if (!layer) {
+    return fail(layer.error().front().message);
+  }
+  line.drawn.layer = *layer;
+  std::vector<std::int64_t> sizes;
+  for (const std::string_view size : split(parts[1], "x")) {
+    sizes.push_back(number_of(size).value_or(-1));
+  }
+  if (sizes.size() != 3) {
+    return fail(fmt::format("sizes '{}' are not BATCHxHEIGHTxWIDTH", parts[1]));
+  }
+  line.drawn.sizes = {.batch = sizes[0], .height = sizes[1], .width = sizes[2]};
+  if (const auto shape = shape_of(line.drawn.layer, line.drawn.sizes); !shape) {
+    return std::unexpected(shape.error());
+  }
+  line.plans = parts[2];
+  constexpr std::array<std::string_view, 4> kTemplates = {"direct", "shift_gemm", "halo_gemm", "roll_gemm"};
+  if (!plan_number(line.plans) && std::ranges::find(kTemplates, line.plans) == kTemplates.end()) {
+    return fail(fmt::format("plans '{}' are neither 'plan NUMBER' nor a template", line.plans));
+  }
+  return line;
+}
+
+Result<std::vector<NetLine>> read_net_lines(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) {
+    return fail(fmt::format("{} can't be read", path));
+  }
+  std::vector<NetLine> lines;
+  int number = 0;
+  for (std::string text; std::getline(file, text);) {
+    ++number;
+    if (text.empty() || text.starts_with('#')) {
+      continue;
+    }
+    auto line = parse_net_line(text);
+    if (!line) {
+      return fail(fmt::format("{}:{}: {}", path, number, line.error().message));
+    }
+    lines.push_back(*std::move(line));
+  }
+  return lines;
+}
+
+Result<std::vector<Plan>> net_plans(const Layer& layer) {
+  return plan({layer, Direction::kForward, target_named("sm_90a").value()});
+}
+
+std::vector<Plan> plans_to_run(const NetLine& line, const std::vector<Plan>& plans) {
+  std::vector<Plan> chosen = {plans.front()};
+  const auto add = [&](const Plan& plan) {
+    const bool is_first =
+        plan.template_name == chosen.front().template_name && plan.parameters == chosen.front().parameters;
+    if (!is_first) {
+      chosen.push_back(plan);
+    }
+  };
+  std::map<std::string, std::vector<const Plan*>> by_template;
+  for (const Plan& plan : plans) {
+    by_template[plan.template_name].push_back(&plan);
+  }
+  const std::optional<std::int64_t> number = plan_number(line.plans);
+  for (const auto& [name, of_template] : by_template) {
+    if (number) {
+      add(*of_template[static_cast<std::size_t>(*number) % of_template.size()]);
+    } else if (name == line.plans) {
+      std::ranges::for_each(of_template, [&](const Plan* plan) { add(*plan); });
+    }
+  }
+  return chosen;
+}
+
+std::string mode_of(const Layer& layer, const Plan& plan) {
+  return fmt::format("{} {} {}", plan.template_name, name_of(layer.compute), name_of(layer.layout));
+}
+
+std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
+  std::vector<std::string> kinds;
+  const auto is = [&](bool value, std::string_view name) {
+    kinds.push_back(fmt::format("{}{}", value ? "" : "not ", name));
+  };
+  for (const auto& [name, value] : plan.parameters) {
+    if (const bool* flag = std::get_if<bool>(&value);
+        flag != nullptr && name != "has_bias" && name != "channels_last") {
+      is(*flag, name);
+    }
+  }
+  for (const Activation& step : layer.fuse) {
+    kinds.push_back(fmt::format("fuse {}", name_of(step.kind)));
+  }
+  const std::int64_t group_in = layer.in_channels / layer.groups;
+  const std::int64_t group_out = layer.out_channels / layer.groups;
+  const std::int64_t bytes = layer.dtype == Dtype::kF64 ? 8 : layer.dtype == Dtype::kF32 ? 4 : 2;
+  is(integer(plan, "chunk") < group_in, "several k-blocks");
+  is(group_in % integer(plan, "chunk") != 0, "a k-block in part");
+  if (plan.template_name == "direct") {
+    is(group_out > integer(plan, "threads_z") * integer(plan, "channels_per_thread"), "several channel tiles");
+    is(integer(plan, "group_phases_h") < layer.stride.h || integer(plan, "group_phases_w") < layer.stride.w,
+       "several phase groups");
+    kinds.push_back("offsets " + std::get<TypeName>(plan.parameters.at("Offset")).spelling);
+    return kinds;
+  }
+  is(integer(plan, "columns") < group_out, "several channel tiles");
+  is(group_out % integer(plan, "columns") != 0, "channels beyond");
+  kinds.push_back(fmt::format("store {}", integer(plan, "store")));
+  if (plan.template_name == "roll_gemm") {
+    const std::int64_t pixel = layer.in_channels * bytes;
+    kinds.push_back(fmt::format("run {}", integer(plan, "run")));
+    is(!layer.height || integer(plan, "rows") <
+                            output_extent(*layer.height, layer.kernel.h, 1, layer.padding.h, layer.output_padding.h, 1),
+       "several segments");
+    is(layer.height && *layer.height < layer.kernel.h, "fewer rows than the kernel's");
+    if (layer.layout == Layout::kNhwc) {
+      is(layer.width && *layer.width % 2 == 1, "an odd width");
+      is((pixel + 31) / 32 % 2 == 1, "an odd number of steps");
+      is(pixel % 128 == 64, "pixels crossed");
+    }
+    return kinds;
+  }
+  is(integer(plan, "phase_rows") < layer.stride.h, "phase rows parted");
+  kinds.push_back(fmt::format("channel_run {}", integer(plan, "channel_run")));
+  kinds.push_back(fmt::format("copies of {}", integer(plan, "copy_bytes")));
+  kinds.push_back(fmt::format("k-blocks of {}", integer(plan, "chunk")));
+  if (plan.template_name == "halo_gemm") {
+    const bool divides = layer.kernel.h % layer.stride.h == 0 && layer.kernel.w % layer.stride.w == 0;
+    const bool is_joined = std::get<bool>(plan.parameters.at("joined"));
+    is(is_joined && !divides, "joined by weights of zero");
+    is(is_joined && layer.stride.h * layer.stride.w > 1, "phases joined");
+    is(std::get<bool>(plan.parameters.at("flat")) && layer.kernel.h > layer.stride.h, "flat with rows of taps");
+    kinds.push_back(fmt::format("vector {}", integer(plan, "vector")));
+    kinds.push_back(fmt::format("parts of {}", integer(plan, "part_w")));
+    kinds.push_back(fmt::format("producers {}", integer(plan, "producers")));
+    return kinds;
+  }
+  const bool is_bulk = std::get<bool>(plan.parameters.at("bulk"));
+  kinds.push_back(fmt::format("run {}", integer(plan, "run")));
+  kinds.push_back(fmt::format("clusters of {}", plan.cluster));
+  is(integer(plan, "tile_n") > 1, "tiles of several images");
+  is(is_bulk && plan.reason.contains("in one piece"), "images in one piece");
+  is(is_bulk && !(layer.width && *layer.width * bytes % 16 == 0), "rows that begin anywhere in 16 bytes");
+  is(is_bulk && group_in > integer(plan, "chunk"), "several k-blocks by bulk copies");
+  is(is_bulk && group_in % integer(plan, "chunk") != 0, "a k-block in part by bulk copies");
+  is(std::get<bool>(plan.parameters.at("in_turn")) && group_in > integer(plan, "chunk") * integer(plan, "stages"),
+     "more k-blocks than stages in turn");
+  is(plan.cluster > 1 && is_bulk, "clusters with bulk copies");
+  is(plan.cluster > 1 && integer(plan, "phase_rows") < layer.stride.h, "clusters with phase rows parted");
+  is(plan.cluster > 1 && group_out % integer(plan, "columns") != 0, "clusters with channels beyond");
+  is(layer.groups > 1, "groups");
+  is(layer.groups > 1 && is_bulk, "groups with bulk copies");
+  is(layer.groups > 1 && integer(plan, "columns") < group_out, "groups of several channel tiles");
+  return kinds;
+}
+
+void Coverage::add_pairs(const std::string& mode, const Classes& classes) {
+  std::vector<bool>& pairs = seen_[mode].pairs;
+  pairs.resize(offsets().all * offsets().all);
+  each_pair(classes, [&](Class first, Class second) { pairs[index_of(first, second)] = true; });
+}
+
+void Coverage::add_kinds(const std::string& mode, const std::vector<std::string>& kinds) {
+  seen_[mode].kinds.insert(kinds.begin(), kinds.end());
+}
+
+bool Coverage::has(const std::string& mode, Class first, Class second) const {
+  const auto found = seen_.find(mode);
+  return found != seen_.end() && !found->second.pairs.empty() && found->second.pairs[index_of(first, second)];
+}
+
+std::vector<std::pair<Coverage::Class, Coverage::Class>> Coverage::missing_pairs(const std::string& mode,
+                                                                                 const Classes& classes) const {
+  std::vector<std::pair<Class, Class>> missing;
+  each_pair(classes, [&](Class first, Class second) {
+    if (!has(mode, first, second)) {
+      missing.emplace_back(first, second);
+    }
+  });
+  return missing;
+}
+
+std::vector<std::string> Coverage::missing_kinds(const std::string& mode, const std::vector<std::string>& kinds) const {
+  const auto found = seen_.find(mode);
+  std::vector<std::string> missing;
+  std::ranges::copy_if(kinds, std::back_inserter(missing), [&](const std::string& kind) {
+    return found == seen_.end() || !found->second.kinds.contains(kind);
+  });
+  return missing;
+}
+
+std::map<std::string, std::pair<std::size_t, std::size_t>> Coverage::counts() const {
+  std::map<std::string, std::pair<std::size_t, std::size_t>> counts;
+  for (const auto& [mode, seen] : seen_) {
+    counts[mode] = {static_cast<std::size_t>(std::ranges::count(seen.pairs, true)), seen.kinds.size()};
+  }
+  return counts;
+}
+
+void add_line(Coverage& coverage, const NetLine& line, const std::vector<Plan>& plans) {
+  const Classes classes = classes_of(line.drawn);
+  for (const Plan& plan : plans_to_run(line, plans)) {
+    const std::string mode = mode_of(line.drawn.layer, plan);
+    coverage.add_pairs(mode, classes);
+    coverage.add_kinds(mode, kinds_of(line.drawn.layer, plan));
+  }
+}
+
+Wanted random_wish(std::mt19937_64& random) {
+  constexpr std::array<std::string_view, 4> kTemplates = {"direct", "shift_gemm", "halo_gemm", "roll_gemm"};
+  Wanted wanted;
+  wanted.compute = all_computes()[random() % all_computes().size()];
+  wanted.layout = all_layouts()[random() % all_layouts().size()];
+  const bool has_tensor_cores = wanted.compute != Compute::kF64 && wanted.compute != Compute::kF32;
+  wanted.template_name = kTemplates[has_tensor_cores ? random() % kTemplates.size() : 0];
+  for (int i = 0; i < 2; ++i) {
+    const std::size_t property = random() % properties().size();
+    wanted.classes.emplace_back(property, static_cast<int>(random() % properties()[property].classes.size()));
+  }
+  return wanted;
+}
+
+std::vector<RandomLayer> questions(std::uint64_t part) {
+  constexpr int kOfAPart = 100;
+  std::mt19937_64 random(part);
+  LayerSource source(part);
+  std::vector<RandomLayer> layers;
+  for (int i = 0; i < kOfAPart; ++i) {
+    if (auto drawn = source.next(random_wish(random))) {
+      layers.push_back(*std::move(drawn));
+    }
+  }
+  return layers;
+}
+
+std::string words(const std::pair<Coverage::Class, Coverage::Class>& pair) {
+  const auto word = [](Coverage::Class each) {
+    const Property& property = properties()[each.first];
+    return fmt::format("{}={}", property.name, property.classes[static_cast<std::size_t>(each.second)]);
+  };
+  return fmt::format("{} & {}", word(pair.first), word(pair.second));
+}
+
+}  // namespace convtgen::testing

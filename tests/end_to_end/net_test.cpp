@@ -1,0 +1,213 @@
+// The net (net.h): its layers run through the whole chain and are held to the definition in fp64, and the planner is
+// asked whether it accepts what no layer of the net shows.
+//
+// CONVTGEN_TEST_SEED     any text, which chooses the layers of a run (default "1"; tests/run.sh: the sources' digest)
+// CONVTGEN_TEST_LAYERS   how many (default 60, under AddressSanitizer 12)
+// CONVTGEN_TEST_ALL      if set: all layers
+// CONVTGEN_TEST_LINE     this one line of a file of layers, to replay a failure
+// CONVTGEN_TEST_PARTS    hundreds of layers that the planner is asked about
+// CONVTGEN_TEST_DEVICE   host (default) or cuda
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "tests/end_to_end/net.h"
+#include "tests/end_to_end/through_the_chain.h"
+
+namespace convtgen::testing {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::uint64_t kLayers = 12;
+constexpr std::uint64_t kParts = kQuestionParts / 10;
+#else
+constexpr std::uint64_t kLayers = 60;
+constexpr std::uint64_t kParts = kQuestionParts;
+#endif
+constexpr const char* kNet = CONVTGEN_NET_FOLDER "/net_layers.txt";
+constexpr const char* kFailed = CONVTGEN_NET_FOLDER "/failed_layers.txt";
+
+std::string text_from(const char* variable, const char* otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : text;
+}
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+/// FNV-1a, the same everywhere.
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return hash;
+}
+
+/// Calls f(i) for each i below `count`, from as many threads as there are cores.
+void in_parallel(std::size_t count, const std::function<void(std::size_t)>& f) {
+  std::atomic<std::size_t> next{0};
+  std::vector<std::jthread> workers;
+  for (unsigned i = 0; i < std::max(1U, test_on_gpu() ? 1U : std::thread::hardware_concurrency()); ++i) {
+    workers.emplace_back([&] {
+      for (std::size_t at = next++; at < count; at = next++) {
+        f(at);
+      }
+    });
+  }
+}
+
+/// A line with what the planner makes of it.
+struct Planned {
+  NetLine line;
+  std::vector<Plan> plans;
+  std::vector<Plan> to_run;
+};
+std::vector<Planned> planned(std::vector<NetLine> lines) {
+  std::vector<Planned> all(lines.size());
+  in_parallel(lines.size(), [&](std::size_t i) {
+    const auto plans = net_plans(lines[i].drawn.layer);
+    ASSERT_TRUE(plans) << text_of(lines[i]) << ": " << plans.error().message;
+    all[i] = {lines[i], *plans, plans_to_run(lines[i], *plans)};
+  });
+  return all;
+}
+
+/// As many lines, whose plans are of each mode about as often: the mode that was chosen least gets the next line, in an
+/// order that the seed gives.
+std::vector<Planned> sample(const std::vector<Planned>& all, std::size_t count, const std::string& seed) {
+  struct Mode {
+    int chosen = 0;
+    std::map<std::uint64_t, std::size_t> lines;  // in the seed's order, without those that were chosen
+  };
+  std::map<std::string, Mode> modes;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::uint64_t place = hash_of(seed + text_of(all[i].line));
+    for (const Plan& plan : all[i].to_run) {
+      modes[mode_of(all[i].line.drawn.layer, plan)].lines[place] = i;
+    }
+  }
+  std::vector<Planned> taken;
+  while (taken.size() < std::min(count, all.size())) {
+    std::erase_if(modes, [](const auto& each) { return each.second.lines.empty(); });
+    const auto least = std::ranges::min_element(modes, [](const auto& a, const auto& b) {
+      return std::pair(a.second.chosen, a.second.lines.begin()->first) <
+             std::pair(b.second.chosen, b.second.lines.begin()->first);
+    });
+    const auto [place, index] = *least->second.lines.begin();
+    taken.push_back(all[index]);
+    for (const Plan& plan : all[index].to_run) {
+      Mode& mode = modes[mode_of(all[index].line.drawn.layer, plan)];
+      ++mode.chosen;
+      mode.lines.erase(place);
+    }
+  }
+  return taken;
+}
+
+void run(const std::vector<Planned>& lines) {
+  struct Job {
+    const Planned* planned;
+    const Plan* plan;
+  };
+  std::vector<Job> jobs;
+  for (const Planned& each : lines) {
+    for (const Plan& plan : each.to_run) {
+      jobs.push_back({&each, &plan});
+    }
+  }
+  std::mutex mutex;
+  std::map<std::string, int> counts;
+  in_parallel(jobs.size(), [&](std::size_t i) {
+    thread_local const std::unique_ptr<Device> device = test_device(1);
+    ASSERT_NE(device, nullptr);
+    const auto& [line, plan] = jobs[i];
+    const auto& [layer, sizes] = line->line.drawn;
+    const std::string text = text_of(line->line);
+    const auto failure = failure_of(*device, layer, sizes, *plan, hash_of(text));
+    const std::lock_guard lock(mutex);
+    ++counts[mode_of(layer, *plan)];
+    if (failure) {
+      ADD_FAILURE() << fmt::format(
+          "{}: {}\n{}\nreplay: CONVTGEN_TEST_LINE='{}' net_test --gtest_filter=Net.LayersMatchTheDefinition\nIt goes "
+          "into {}.",
+          plan->template_name, plan->reason, *failure, text, kFailed);
+    }
+  });
+  for (const auto& [mode, count] : counts) {
+    fmt::print("  {}: {} plans\n", mode, count);
+  }
+  fmt::print("{} layers, {} plans run\n", lines.size(), jobs.size());
+}
+
+TEST(Net, LayersMatchTheDefinition) {
+  if (const std::string text = text_from("CONVTGEN_TEST_LINE", ""); !text.empty()) {
+    const auto line = parse_net_line(text);
+    ASSERT_TRUE(line) << line.error().message;
+    run(planned({*line}));
+    return;
+  }
+  auto lines = read_net_lines(kNet);
+  ASSERT_TRUE(lines) << lines.error().message;
+  const std::string seed = text_from("CONVTGEN_TEST_SEED", "1");
+  const bool is_all = std::getenv("CONVTGEN_TEST_ALL") != nullptr;
+  const std::size_t count = is_all ? lines->size() : number_from("CONVTGEN_TEST_LAYERS", kLayers);
+  fmt::print("CONVTGEN_TEST_SEED={}: {} of {} layers\n", seed, count, lines->size());
+  run(sample(planned(*std::move(lines)), count, seed));
+}
+
+TEST(Net, LayersThatOnceFailedMatchTheDefinition) {
+  auto lines = read_net_lines(kFailed);
+  ASSERT_TRUE(lines) << lines.error().message;
+  run(planned(*std::move(lines)));
+}
+
+TEST(Net, ShowsEveryPairAndKindOfPlanThatThePlannerAccepts) {
+  auto lines = read_net_lines(kNet);
+  ASSERT_TRUE(lines) << lines.error().message;
+  Coverage coverage;
+  for (const Planned& each : planned(*std::move(lines))) {
+    add_line(coverage, each.line, each.plans);
+  }
+  constexpr std::size_t kModes = 6 * 2 + 4 * 2 + 3 * 2 + 3 * 2;  // of direct, shift_gemm, halo_gemm and roll_gemm
+  EXPECT_EQ(coverage.counts().size(), kModes);
+  for (const auto& [mode, count] : coverage.counts()) {
+    fmt::print("  {}: {} pairs, {} kinds of plans\n", mode, count.first, count.second);
+  }
+  std::mutex mutex;
+  std::map<std::string, std::string> missing;  // with a line that shows it
+  in_parallel(number_from("CONVTGEN_TEST_PARTS", kParts), [&](std::size_t part) {
+    for (const RandomLayer& drawn : questions(part)) {
+      const auto plans = net_plans(drawn.layer);
+      std::map<std::string, std::size_t> numbers;
+      for (const Plan& plan : plans ? *plans : std::vector<Plan>()) {
+        const std::string mode = mode_of(drawn.layer, plan);
+        const NetLine line{drawn, fmt::format("plan {}", numbers[mode]++)};
+        const std::lock_guard lock(mutex);
+        for (const auto& pair : coverage.missing_pairs(mode, classes_of(drawn))) {
+          missing.try_emplace(fmt::format("{}: {}", mode, words(pair)), text_of(line));
+        }
+        for (const std::string& kind : coverage.missing_kinds(mode, kinds_of(drawn.layer, plan))) {
+          missing.try_emplace(fmt::format("{}: {}", mode, kind), text_of(line));
+        }
+      }
+    }
+  });
+  constexpr std::size_t kMostShown = 10;
+  for (std::size_t shown = 0; const auto& [what, line] : missing) {
+    if (++shown <= kMostShown) {
+      ADD_FAILURE() << fmt::format("{} is accepted, and no layer of {} shows it; this one does:\n{}", what, kNet, line);
+    }
+  }
+  EXPECT_EQ(missing.size(), 0U) << "update_net adds what is missing";
+}
+
+}  // namespace
+}  // namespace convtgen::testing

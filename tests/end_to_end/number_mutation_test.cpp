@@ -1,0 +1,256 @@
+// Every part of the logic of f32x3's scales, and of the rounding to tf32, is needed: with any one of them wrong, some
+// results are.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generator/language/language.h"
+#include "runtime/device/host/host_device.h"
+#include "runtime/reference/run_layer.h"
+#include "runtime/reference/telling_inputs.h"
+#include "tests/end_to_end/wrong_numbers.h"
+
+namespace convtgen::testing {
+namespace {
+
+volatile int chosen = 0;  // which mutant runs
+
+struct Kind {
+  const char* name;
+  const char* template_name;
+  const char* layer;
+  const char* has;  // words of the source that the kind is known by
+  std::int64_t least_stages = 1;
+  int multiprocessors = 132;  // the fewer, the fuller are tiles
+};
+std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
+  return info.param.name;
+}
+
+/// What results are held to.
+enum class Bound {
+  kOfMode,  // compare()
+  kExact,
+  kFinite,
+};
+struct Telling {
+  std::string name;
+  LayerInputs inputs;
+  Bound bound = Bound::kOfMode;
+};
+
+struct ChosenPlan {
+  Problem problem;
+  Plan plan;
+  KernelSource source;
+};
+/// How many stages the input channels of a group come in.
+std::int64_t stages_of(const Layer& layer, const Plan& plan) {
+  const auto chunk = std::get<std::int64_t>(plan.parameters.at("chunk"));
+  return (layer.in_channels / layer.groups + chunk - 1) / chunk;
+}
+/// The first of the planner's plans that is of this kind.
+ChosenPlan chosen_plan(const Kind& kind) {
+  Problem problem{parse_layer(kind.layer).value(), Direction::kForward, target_named("sm_90a").value()};
+  problem.target.multiprocessors = kind.multiprocessors;
+  const std::vector<Plan> plans = plan(problem).value();
+  for (const Plan& plan : plans) {
+    if (plan.template_name == kind.template_name && stages_of(problem.layer, plan) >= kind.least_stages) {
+      if (KernelSource source = specialize(problem, plan).value(); source.text.contains(kind.has)) {
+        return {problem, plan, std::move(source)};
+      }
+    }
+  }
+  throw std::runtime_error(fmt::format("{}: the planner has no such plan", kind.name));
+}
+
+std::set<std::string> names_in(const Switched& switched) {
+  return {switched.names.begin(), switched.names.end()};
+}
+
+/// A layer of which a plan's kernels are judged with some inputs. All launches have a single block for each of the
+/// column tiles, so that it goes on to other tiles.
+class NumberMutation : public ::testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    ChosenPlan found = chosen_plan(GetParam());
+    problem_ = std::move(found.problem);
+    plan_ = std::move(found.plan);
+    source_ = std::move(found.source);
+    layer_ = problem_.layer;
+    sizes_ = known_sizes(layer_).value();
+    shape_ = shape_of(layer_, sizes_).value();
+  }
+
+  /// The results of the source are right with all of these inputs, those of each mutant wrong with some.
+  void expect_all_wrong(const Switched& switched, const std::vector<Telling>& all) {
+    const auto device = open_host_device(HostOptions{.workers = 2, .cache = false}).value();
+    KernelSource source = source_;
+    source.text = switched.text;
+    auto loaded = load_source(*device, problem_, plan_, source);
+    if (!loaded) {
+      ADD_FAILURE() << loaded.error().message << switched.text;
+      return;
+    }
+    std::vector<Definition> definitions;
+    std::ranges::transform(all, std::back_inserter(definitions),
+                           [&](const Telling& each) { return define_all(layer_, shape_, each.inputs); });
+    /// Empty where the results are right.
+    const auto judge = [&](std::size_t which) -> std::string {
+      auto call = make_call(*device, *loaded, sizes_, all[which].inputs).value();
+      call.launch.blocks = grid_of(problem_, plan_).blocks_per_tile;
+      if (const auto ran = run_call(*device, *loaded, call); !ran) {
+        return fmt::format("{}: {}", all[which].name, ran.error().message);
+      }
+      const Definition& want = definitions[which];
+      const HostArray got = read_output(*device, layer_, call).value();
+      const Bound bound = all[which].bound;
+      if (const Comparison found = compare(layer_, shape_, want, got); bound == Bound::kOfMode && !found.passed()) {
+        return fmt::format("{}: {}", all[which].name, describe(found, layer_));
+      }
+      for (std::int64_t i = 0; bound != Bound::kOfMode && i < got.size(); ++i) {
+        const double sum = want.sum[static_cast<std::size_t>(i)];
+        if (bound == Bound::kExact ? got.at(i) != sum : std::isfinite(sum) && !std::isfinite(got.at(i))) {
+          return fmt::format("{}: output {} is {} for {}", all[which].name, i, got.at(i), sum);
+        }
+      }
+      return "";
+    };
+    chosen = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      EXPECT_EQ(judge(i), "") << "the source as it is";
+    }
+    for (std::size_t mutant = 0; mutant < switched.names.size(); ++mutant) {
+      chosen = static_cast<int>(mutant) + 1;
+      std::string verdict;
+      for (std::size_t i = 0; verdict.empty() && i < all.size(); ++i) {
+        verdict = judge(i);
+      }
+      fmt::print("{}\n    {}\n", switched.names[mutant],
+                 verdict.empty() ? "SURVIVED" : verdict.substr(0, verdict.find('\n')));
+      EXPECT_NE(verdict, "") << switched.names[mutant];
+    }
+  }
+
+  [[nodiscard]] std::int64_t chunk() const { return std::get<std::int64_t>(plan_.parameters.at("chunk")); }
+
+  Layer layer_;
+  Problem problem_;
+  Plan plan_;
+  KernelSource source_;
+  InputSizes sizes_;
+  Shape shape_;
+};
+
+using Scales = NumberMutation;
+TEST_P(Scales, EachMattersForSomeInput) {
+  using Exponents = std::vector<std::optional<int>>;
+  constexpr auto kZeros = std::nullopt;
+  std::vector<Telling> all;
+  const auto add = [&](Bound bound, const Exponents& exponents) {
+    const ChannelMagnitudes magnitudes{chunk(), exponents};
+    const std::uint64_t seed = all.size();
+    std::string name = bound == Bound::kExact ? "exact" : "by the mode";
+    for (const auto& exponent : exponents) {
+      name += exponent ? fmt::format(" 2^{}", *exponent) : " 0";
+    }
+    all.push_back({name,
+                   bound == Bound::kExact ? exact_inputs(layer_, shape_, seed, magnitudes)
+                                          : staged_inputs(layer_, shape_, seed, magnitudes),
+                   bound});
+  };
+  // Without totals, what is smaller than others by 2^80 may be lost.
+  const Bound of_far = source_.text.contains("void rescale") ? Bound::kFinite : Bound::kOfMode;
+  // Those that find most come first.
+  add(Bound::kExact, {0, 1, 2, 3});
+  add(Bound::kExact, {0, -2, -4, -6});
+  add(Bound::kOfMode, {-140, kZeros, -126, -130});
+  add(of_far, {0, 64, 0, -64});
+  for (const bool weights : {false, true}) {
+    if (!weights || layer_.stride.h >= layer_.kernel.h) {
+      all.push_back({weights ? "infinite weights" : "infinite x", random_inputs(layer_, shape_, 1)});
+      // Few enough that most outputs stay finite.
+      HostArray& array = weights ? all.back().inputs.weight : all.back().inputs.x;
+      const std::int64_t few = weights ? 4 : shape_.input_elements / shape_.in_channels / 8;
+      const std::int64_t step = array.size() / few | 1;
+      for (std::int64_t i = step / 2; i < array.size(); i += step) {
+        array.set(i, i % 4 == 0 ? std::nan("") : i % 2 == 0 ? -INFINITY : INFINITY);
+      }
+    }
+  }
+  add(Bound::kExact, {0, -1, -2, -3});
+  add(Bound::kExact, {0, 39, 0, -39});
+  add(Bound::kExact, {39, 38, kZeros, 0});
+  add(Bound::kOfMode, {0, 1, 2, 3});
+  add(Bound::kOfMode, {-39, 0, 39, kZeros});
+  add(Bound::kOfMode, {0, 2, 4, 6});
+  add(Bound::kOfMode, {39, 0, -39, -20});
+  expect_all_wrong(with_wrong_scales(source_.text, &chosen), all);
+}
+
+using Rounding = NumberMutation;
+TEST_P(Rounding, EachOperandsMatters) {
+  expect_all_wrong(with_wrong_rounding(source_.text, &chosen),
+                   {{"x between", truncation_inputs(layer_, shape_, 1, Truncated::kX)},
+                    {"weights between", truncation_inputs(layer_, shape_, 1, Truncated::kWeight)}});
+}
+
+constexpr Kind kSplit[] = {
+    {"ProducersWithTotals", "shift_gemm", "conv_transpose2d 68 -> 8; kernel 2x2; input 2x7x12; compute f32x3",
+     "float& total_at", 3},
+    {"ConsumersWithoutTotals", "shift_gemm",
+     "conv_transpose2d 68 -> 8; kernel 1x2; stride 1x2; bias; input 2x16x15; compute f32x3", "void rescale", 3},
+    {"ConsumersWithTotals", "shift_gemm",
+     "conv_transpose2d 260 -> 2; kernel 2x2; stride 2x2; input 2x8x12; compute f32x3", "float& total_at", 3},
+    {"ImagesShareTiles", "shift_gemm", "conv_transpose2d 68 -> 8; kernel 2x2; input 9x3x4; compute f32x3",
+     "image of the lane", 3, 1},
+    {"ChannelsLast", "shift_gemm", "conv_transpose2d 68 -> 8; kernel 2x2; input 2x7x10; compute f32x3; layout nhwc",
+     "float& total_at", 3},
+    {"RowsAddedUp", "shift_gemm", "conv_transpose2d 60 -> 8; kernel 3x7; padding 1x3; input 2x6x12; compute f32x3",
+     "held.rows == ", 3},
+    {"Groups", "shift_gemm", "conv_transpose2d 136 -> 16; kernel 2x2; groups 2; input 2x7x12; compute f32x3",
+     "float& total_at", 3},
+};
+constexpr Kind kTf32[] = {
+    {"Shifted", "shift_gemm", "conv_transpose2d 20 -> 8; kernel 2x2; input 1x7x12; compute tf32", ""},
+    {"ShiftedChannelsLast", "shift_gemm",
+     "conv_transpose2d 20 -> 8; kernel 2x2; groups 1; input 1x7x12; compute tf32; layout nhwc", ""},
+    {"Halo", "halo_gemm", "conv_transpose2d 20 -> 8; kernel 2x2; input 1x7x12; compute tf32", ""},
+    {"HaloChannelsLast", "halo_gemm", "conv_transpose2d 20 -> 8; kernel 2x2; input 1x7x12; compute tf32; layout nhwc",
+     ""},
+    {"Rolled", "roll_gemm", "conv_transpose2d 12 -> 5; kernel 2x3; input 1x4x20; compute tf32", ""},
+    {"RolledChannelsLast", "roll_gemm", "conv_transpose2d 12 -> 5; kernel 2x3; input 1x4x20; compute tf32; layout nhwc",
+     ""},
+};
+
+// A change for which no source has a place would never be tried.
+TEST(NumberMutations, EveryOneHasAPlaceInSomeSource) {
+  std::set<std::string> scales, rounding;
+  for (const Kind& kind : kSplit) {
+    scales.merge(names_in(with_wrong_scales(chosen_plan(kind).source.text, &chosen)));
+  }
+  for (const Kind& kind : kTf32) {
+    rounding.merge(names_in(with_wrong_rounding(chosen_plan(kind).source.text, &chosen)));
+  }
+  for (const std::string& name : names_of_wrong_scales()) {
+    EXPECT_TRUE(scales.contains(name)) << name;
+  }
+  for (const std::string& name : names_of_wrong_rounding()) {
+    EXPECT_TRUE(rounding.contains(name)) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tf32, Rounding, ::testing::ValuesIn(kTf32), name_of);
+INSTANTIATE_TEST_SUITE_P(F32x3, Scales, ::testing::ValuesIn(kSplit), name_of);
+
+}  // namespace
+}  // namespace convtgen::testing

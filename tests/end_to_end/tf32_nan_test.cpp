@@ -1,0 +1,162 @@
+// tf32: a NaN is NaN in all outputs that it reaches, also where all that makes it one are the 13 low bits, which
+// products ignore, or where rounding would carry over its exponent.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generator/language/language.h"
+#include "runtime/device/host/host_device.h"
+#include "runtime/reference/run_layer.h"
+
+namespace convtgen::testing {
+namespace {
+
+constexpr std::array<std::uint32_t, 5> kNans = {0x7f800001, 0x7f801fff, 0x7fffffff, 0xff800001, 0xffffffff};
+
+struct Case {
+  const char* name;
+  const char* template_name;
+  const char* rest;  // of the layer; a NaN in each of five images, or output channels
+  std::optional<bool> bulk = {}, in_turn = {};
+  std::optional<std::int64_t> copy_bytes = {};
+};
+
+void set_bits(HostArray& array, std::int64_t index, std::uint32_t bits) {
+  std::memcpy(&array.bytes[static_cast<std::size_t>(index) * sizeof bits], &bits, sizeof bits);
+}
+
+class NanInTf32 : public ::testing::TestWithParam<Case> {
+ protected:
+  NanInTf32()
+      : layer(parse_layer(fmt::format("conv_transpose2d {}; compute tf32", GetParam().rest)).value()),
+        sizes(known_sizes(layer).value()),
+        inputs(random_inputs(layer, shape_of(layer, sizes).value(), 7)) {
+    const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
+    const std::vector<Plan> plans = plan(problem).value();
+    const auto found = std::ranges::find_if(plans, [](const Plan& each) {
+      const auto is = [&]<class Value>(const char* name, std::optional<Value> value) {
+        return !value || std::get<Value>(each.parameters.at(name)) == *value;
+      };
+      return each.template_name == GetParam().template_name && is("bulk", GetParam().bulk) &&
+             is("in_turn", GetParam().in_turn) && is("copy_bytes", GetParam().copy_bytes);
+    });
+    EXPECT_NE(found, plans.end()) << "the planner has no such plan";
+    loaded = load_layer(*device, problem, *found).value();
+  }
+
+  /// Of each output, whether it is NaN; none is infinite.
+  std::vector<bool> nans_of_outputs() {
+    const LayerCall call = make_call(*device, *loaded, sizes, inputs).value();
+    const Result<void> run = run_call(*device, *loaded, call);
+    EXPECT_TRUE(run) << run.error().message;
+    const HostArray y = read_output(*device, layer, call).value();
+    std::vector<bool> nans;
+    for (std::int64_t i = 0; i < y.size(); ++i) {
+      nans.push_back(std::isnan(y.at(i)));
+      EXPECT_FALSE(std::isinf(y.at(i))) << "output " << i;
+    }
+    return nans;
+  }
+
+  /// Where an element of x (channels, rows, columns) or of y lies.
+  [[nodiscard]] std::int64_t place(const std::vector<std::int64_t>& shape, std::int64_t image, std::int64_t channel,
+                                   std::int64_t row, std::int64_t column) const {
+    return layer.layout == Layout::kNhwc ? ((image * shape[1] + row) * shape[2] + column) * shape[3] + channel
+                                         : ((image * shape[1] + channel) * shape[2] + row) * shape[3] + column;
+  }
+
+  Layer layer;
+  InputSizes sizes;
+  LayerInputs inputs;
+  std::unique_ptr<HostDevice> device = open_host_device(HostOptions{.workers = 1}).value();
+  std::optional<LoadedLayer> loaded;
+};
+
+TEST_P(NanInTf32, ReachesItsOutputs) {
+  const std::vector<std::int64_t> x_shape = inputs.x.shape;
+  const Shape shape = shape_of(layer, sizes).value();
+  const std::vector<std::int64_t> y_shape = output_shape(layer, shape);
+  std::vector<bool> want(static_cast<std::size_t>(shape.output_elements));
+  for (std::size_t i = 0; i < kNans.size(); ++i) {
+    const auto image = static_cast<std::int64_t>(i);
+    const std::int64_t channel = image * 3 % layer.in_channels;
+    const std::int64_t row = image % sizes.height;
+    const std::int64_t column = (image * 5 + 1) % sizes.width;
+    set_bits(inputs.x, place(x_shape, image, channel, row, column), kNans[i]);
+    for (std::int64_t kh = 0; kh < layer.kernel.h; ++kh) {
+      for (std::int64_t kw = 0; kw < layer.kernel.w; ++kw) {
+        const std::int64_t oy = row * layer.stride.h - layer.padding.h + kh;
+        const std::int64_t ox = column * layer.stride.w - layer.padding.w + kw;
+        for (std::int64_t co = 0; co < layer.out_channels; ++co) {
+          if (oy >= 0 && oy < shape.out_height && ox >= 0 && ox < shape.out_width) {
+            want[static_cast<std::size_t>(place(y_shape, image, co, oy, ox))] = true;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(nans_of_outputs(), want);
+}
+
+// Beside what the definition says, a NaN of a weight also reaches outputs of its channel whose input lies outside of
+// the image.
+TEST_P(NanInTf32, OfAWeightReachesItsOutputs) {
+  const Shape shape = shape_of(layer, sizes).value();
+  const std::vector<std::int64_t> y_shape = output_shape(layer, shape);
+  const std::int64_t taps = layer.kernel.h * layer.kernel.w;
+  for (std::size_t i = 0; i < kNans.size(); ++i) {
+    const auto co = static_cast<std::int64_t>(i);
+    set_bits(inputs.weight, (co % layer.in_channels * layer.out_channels + co) * taps, kNans[i]);  // of tap (0, 0)
+  }
+  const std::vector<bool> got = nans_of_outputs();
+  for (std::int64_t image = 0; image < sizes.batch; ++image) {
+    for (std::int64_t co = 0; co < layer.out_channels; ++co) {
+      for (std::int64_t iy = 0; iy < sizes.height; ++iy) {
+        for (std::int64_t ix = 0; ix < sizes.width; ++ix) {
+          const std::int64_t oy = iy * layer.stride.h - layer.padding.h;
+          const std::int64_t ox = ix * layer.stride.w - layer.padding.w;
+          if (oy >= 0 && ox >= 0) {
+            const bool is_nan = got[static_cast<std::size_t>(place(y_shape, image, co, oy, ox))];
+            EXPECT_EQ(is_nan, co < static_cast<std::int64_t>(kNans.size()))
+                << fmt::format("channel {} at {}x{}", co, oy, ox);
+          }
+        }
+      }
+    }
+  }
+}
+
+constexpr Case kCases[] = {
+    {"shift_gemm_rows", "shift_gemm", "20 -> 8; kernel 3x3; padding 1x1; input 5x6x16", true},
+    {"shift_gemm_copies", "shift_gemm", "20 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 5x6x7", false},
+    {"shift_gemm_pixels", "shift_gemm", "20 -> 8; kernel 3x3; padding 1x1; input 5x6x7; layout nhwc"},
+    {"halo_gemm_registers", "halo_gemm", "20 -> 8; kernel 3x3; padding 1x1; input 5x6x7", {}, {}, 0},
+    {"halo_gemm_pixels",
+     "halo_gemm",
+     "20 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 5x6x7; layout nhwc",
+     {},
+     {},
+     16},
+    {"halo_gemm_short_pixels", "halo_gemm", "18 -> 8; kernel 3x3; padding 1x1; input 5x6x7; layout nhwc", {}, {}, 8},
+    {"halo_gemm_odd_pixels", "halo_gemm", "17 -> 8; kernel 3x3; padding 1x1; input 5x6x7; layout nhwc", {}, {}, 4},
+    {"halo_gemm_pixels_through_registers",
+     "halo_gemm",
+     "20 -> 8; kernel 3x3; padding 1x1; input 5x6x7; layout nhwc",
+     {},
+     {},
+     0},
+    {"roll_gemm_rows", "roll_gemm", "12 -> 8; kernel 3x3; padding 1x1; input 5x6x16"},
+    {"roll_gemm_pixels", "roll_gemm", "12 -> 8; kernel 3x3; padding 1x1; input 5x6x7; layout nhwc"}};
+INSTANTIATE_TEST_SUITE_P(Plans, NanInTf32, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace convtgen::testing

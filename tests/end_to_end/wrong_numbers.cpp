@@ -1,0 +1,132 @@
+#include "tests/end_to_end/wrong_numbers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <regex>
+#include <span>
+
+namespace convtgen::testing {
+namespace {
+
+/// In every match of a pattern (ECMAScript), which is one place of the template, what the mutant computes and what
+/// stood there; MUTANT is true for the mutant.
+struct Change {
+  const char* name;
+  const char* pattern;
+  const char* replacement;
+  const char* needs = "";  // words without which the source doesn't depend on what is changed
+};
+
+constexpr const char* kTotals = "float& total_at(";  // else scales change by less than 2^126
+constexpr Change kScales[] = {
+    // The scale that a stage asks for.
+    {"a scale of half", R"(\b141(?=\)* - \(__float_as_int\(largest\)))", "(MUTANT ? 140 : $&)"},
+    {"a scale of twice", R"(\b141(?=\)* - \(__float_as_int\(largest\)))", "(MUTANT ? 142 : $&)"},
+    {"a scale of any size", R"(\b126(?=, [^;]*__float_as_int\(largest\)))", "(MUTANT ? 1000 : $&)"},
+    {"no room for rounding up", R"(\b4096(?=\) / 8388608))", "(MUTANT ? 0 : $&)"},
+    {"a scale kept that is too small", R"(kept >= wanted - 1)", "kept >= wanted - (MUTANT ? 2 : 1)"},
+    {"a scale kept that is too large", R"(kept <= wanted \+ 1)", "kept <= wanted + (MUTANT ? 2 : 1)"},
+    {"the first stage's scale kept", R"(largest == 0(?= \|\|))", "(MUTANT || largest == 0)"},
+    // The largest magnitude of a stage.
+    {"half of a thread's values not looked at", R"(fmaxf\(most\[0\], most\[1\]\))",
+     "fmaxf(most[0], MUTANT ? 0 : most[1])"},
+    {"other threads of a warp not looked at", R"(largest_of_warp\((largest_of_pieces\([^)]*\))\))",
+     "(MUTANT ? __shfl_sync(4294967295u, $1, 0) : $&)"},
+    {"one of four warps not looked at", R"(fmaxf\(four\.z, four\.w\))", "(MUTANT ? four.z : $&)"},
+    {"four of eight warps not looked at",
+     R"(largest_of\(reinterpret_cast<const float4\*>\(found\)\[image \* 2 \+ 1\]\))", "(MUTANT ? 0 : $&)"},
+    {"infinities looked at", R"(if \(!is_finite\(most\)\))", "if (!MUTANT && !is_finite(most))"},
+    {"infinite weights looked at", R"(fmaf\(b, 0, b\))", "MUTANT ? b : $&"},
+    {"weights of other warps not looked at", R"(warp < 8(?=; \+\+warp\) most))", "warp < (MUTANT ? 0 : 8)"},
+    // Who has it.
+    {"consumers told another scale", R"((exponents\[[^\]]*\] = )exponent;)", "$1exponent + (MUTANT ? 1 : 0);"},
+    {"the scale of another image", R"(__shfl_sync\(4294967295u, held\.exponent, image\))",
+     "(MUTANT ? held.exponent : $&)"},
+    {"the scale of the first image", R"(threadIdx\.x % (\d+)(?=;  // image of the lane))",
+     "threadIdx.x % (MUTANT ? 1 : $1)"},
+    {"the scale not held", R"(held\.exponent = exponent;)", "if (!MUTANT) held.exponent = exponent;"},
+    {"sums of another scale gone on with", R"(exponent == held\.exponent;)", "(MUTANT || exponent == held.exponent);"},
+    // Totals.
+    {"totals of another scale added", R"(held\.added && exponent != held\.total)", "!MUTANT && $&"},
+    {"totals brought to the larger scale", R"(min\(exponent, held\.total\))",
+     "(MUTANT ? max(exponent, held.total) : $&)"},
+    {"sums scaled the wrong way", R"(less - exponent)", "(MUTANT ? exponent - less : $&)"},
+    {"totals scaled the wrong way", R"(less - held\.total)", "(MUTANT ? held.total - less : $&)"},
+    {"the smaller scale forgotten", R"(exponent = less;)", "exponent = MUTANT ? exponent : less;"},
+    {"the scale of totals forgotten", R"(held\.total = (join_all\([^;]*\));)",
+     "const int joined = $1;\n  held.total = MUTANT ? held.total : joined;"},
+    {"totals not added", R"(\+= (total_at\([^;]*\));)", "+= MUTANT ? 0 : $1;"},
+    {"totals of the tile before added", R"(held\.added = 0;)", "held.added = MUTANT;", kTotals},
+    {"sums forgotten", R"(put_away\((sums, held[^;]*)\);)", "MUTANT ? void(held.rows = 0) : put_away($1);"},
+    // Low parts, and the end.
+    {"low parts of half their size", "0\\.00048828125f", "(MUTANT ? 0.000244140625f : $&)"},
+    {"low parts of infinities", R"(drop_low_of_infinite\(sums\);)", "if (!MUTANT) drop_low_of_infinite(sums);"},
+    {"scales not undone", R"(-(?=join_all))", "(MUTANT ? 0 : -1) * "},
+    {"odd exponents", R"(power_of_two\(e - e / 2\))", "power_of_two(MUTANT ? e / 2 : e - e / 2)"},
+    {"factors that are no floats", R"(x \* factors_of\(e\)\.x \* factors_of\(e\)\.y)",
+     "(MUTANT ? x * power_of_two(e) : $&)", kTotals},
+    // Sums brought to another scale.
+    {"sums raised beyond all bounds", R"(min\(wanted, held\.total \+ 80\))", "(MUTANT ? wanted : $&)"},
+    {"the least scale forgotten", R"(min\(held\.total, exponent\))", "(MUTANT ? exponent : $&)"},
+    {"sums not brought to another scale", R"(, (own|difference)\);)", ", MUTANT ? 0 : $1);"},
+    {"the scale wanted, not the one given",
+     R"(held\.exponent = exponent;(?=\s*held\.total = \(*is_mutant|\s*held\.total = min))",
+     "held.exponent = MUTANT ? wanted : exponent;"},
+};
+
+constexpr Change kRounding[] = {
+    {"all truncated", R"(\b0\.00048828125f(?=, __uint_as_float\(word\)))", "(MUTANT ? 0 : $&)"},
+    {"weights truncated", R"(= operand\((__float_as_uint\([^;]*\)|parts\[0\])\);)", "= MUTANT ? $1 : operand($1);"},
+};
+
+Switched switched(const std::string& text, std::span<const Change> changes, const volatile int* chosen) {
+  // What stands before is the device primitives.
+  const std::size_t guard = text.find("#endif");
+  const std::size_t begin = guard == std::string::npos ? 0 : text.find('\n', guard) + 1;
+  Switched result;
+  std::string body = text.substr(begin);
+  for (const auto& [name, pattern, replacement, needs] : changes) {
+    std::string mutated = std::regex_replace(body, std::regex(pattern), replacement);
+    if (mutated != body && body.contains(needs)) {
+      result.names.emplace_back(name);
+      body = std::regex_replace(mutated, std::regex("MUTANT"), fmt::format("is_mutant({})", result.names.size()));
+    }
+  }
+  // The checks of the host device don't know that memory.
+  result.text = text.substr(0, begin) +
+                fmt::format(
+                    "__attribute__((noinline, no_sanitize(\"thread\"))) static bool is_mutant(int number) {{\n"
+                    "  return *reinterpret_cast<const volatile int*>({}ull) == number;\n}}\n",
+                    reinterpret_cast<std::uintptr_t>(chosen)) +
+                body;
+  return result;
+}
+
+std::vector<std::string> names_of(std::span<const Change> changes) {
+  std::vector<std::string> names;
+  std::ranges::transform(changes, std::back_inserter(names), &Change::name);
+  return names;
+}
+
+}  // namespace
+
+Switched with_wrong_scales(const std::string& text, const volatile int* chosen) {
+  return switched(text, kScales, chosen);
+}
+
+Switched with_wrong_rounding(const std::string& text, const volatile int* chosen) {
+  return switched(text, kRounding, chosen);
+}
+
+std::vector<std::string> names_of_wrong_scales() {
+  return names_of(kScales);
+}
+
+std::vector<std::string> names_of_wrong_rounding() {
+  return names_of(kRounding);
+}
+
+}  // namespace convtgen::testing

@@ -1,0 +1,6 @@
+include(${CMAKE_CURRENT_LIST_DIR}/plain.cmake)
+if("hosted" IN_LIST layers_FIND_COMPONENTS)
+  include(CMakeFindDependencyMacro)
+  find_dependency(convtgen COMPONENTS shared)
+  include(${CMAKE_CURRENT_LIST_DIR}/hosted.cmake)
+endif()

@@ -1,0 +1,100 @@
+"""Is the result of a case right? Against PyTorch's own convolution in fp64, by relative L2 and element by element.
+
+The bounds are those of runtime/reference/compare.cpp: 6 * sqrt(terms) * eps * sum|x||w| for a sum, carried through the
+fuse chain, and the rounding of the output's dtype.
+"""
+
+import math
+import re
+
+import torch
+
+from pytorch_layer import convolve
+from verify import RELATIVE_L2 as _RELATIVE_L2
+
+RELATIVE_L2 = _RELATIVE_L2 | {"f64": 1e-14}
+# Unit roundoff of a product or an addition. In fp64 the reference errs as much as what is judged.
+_EPS = {"f64": 2.0**-52, "f32": 2.0**-24, "f32x3": 2.0**-22, "tf32": 2.0**-11, "f16": 2.0**-24, "bf16": 2.0**-24}
+_SUM_EPS = {"f64": 2.0**-53}  # of the fuse chain; else fp32's
+_OUTPUT_EPS = {"f64": 2.0**-53, "f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}
+_LEAST = {"f64": 0.0, "f32": 2.0**-149, "f16": 2.0**-24, "bf16": 2.0**-133}
+_SAFETY = 6
+
+
+def _softplus(v):
+    return torch.clamp(v, min=0) + torch.log1p(torch.exp(-v.abs()))
+
+
+# name: (function, bound of its slope, whether an implementation rounds by the size of its input too)
+_STEPS = {
+    "relu": (lambda v: torch.clamp(v, min=0), 1, False),
+    "gelu": (lambda v: torch.nn.functional.gelu(v), 1.13, True),
+    "gelu_tanh": (lambda v: torch.nn.functional.gelu(v, approximate="tanh"), 1.13, True),
+    "silu": (lambda v: torch.nn.functional.silu(v), 1.13, True),
+    "mish": (lambda v: v * torch.tanh(_softplus(v)), 1.13, True),
+    "tanh": (torch.tanh, 1, False),
+    "sigmoid": (torch.sigmoid, 0.25, False),
+    "leaky_relu": (lambda v, slope: torch.where(v >= 0, v, v * slope), None, False),
+    "hardtanh": (lambda v, low, high: torch.clamp(v, low, high), 1, True),
+    "clamp": (lambda v, low, high: torch.clamp(v, low, high), 1, True),
+    "scale": (lambda v, c: v * c, None, False),
+    "add": (lambda v, c: v + c, 1, True),
+}
+
+
+def steps_of(chain):
+    """[(name, numbers)] of "leaky_relu(0.2), relu"."""
+    return [(name, [float(number) for number in numbers.split(",")] if numbers else [])
+            for name, numbers in re.findall(r"(\w+)(?:\(([^)]*)\))?", chain)] if chain else []
+
+
+def carry(chain, value, radius, eps):
+    """A value and the bound of its error through a fuse chain, whose steps round as well."""
+    for name, numbers in steps_of(chain):
+        function, slope, rounds_input = _STEPS[name]
+        out = function(value, *numbers)
+        if slope is None:
+            slope = max(1.0, abs(numbers[0])) if name == "leaky_relu" else abs(numbers[0])
+        size = out.abs() + (value.abs() + sum(abs(number) for number in numbers) if rounds_input else 0)
+        value, radius = out, slope * radius + 8 * eps * size + 2.0**-126
+    return value, radius
+
+
+class Reference:
+    """What a case's result should be, with the bounds of its errors."""
+
+    def __init__(self, case, layer, mode, x, weight, bias):
+        self._mode, self._dtype = mode, case.property("dtype")
+        with torch.backends.cudnn.flags(enabled=False):
+            x, weight = x.double().contiguous(), weight.double().contiguous()
+            bias = bias.double() if bias is not None else None
+            want = convolve(layer, x, weight, bias)
+            magnitude = convolve(layer, x.abs(), weight.abs(), bias.abs() if bias is not None else None)
+        root = math.sqrt(max(1, layer.terms_of_an_output()))
+        chain, eps = case.property("fuse"), _SUM_EPS.get(mode, 2.0**-24)
+        self._want, self._radius = carry(chain, want, _SAFETY * root * _EPS[mode] * magnitude, eps)
+        # A sum of thousands of terms, added in a row, is off by up to sqrt(terms / 3) * eps of itself. Where few outputs
+        # cancel by chance, a relative error says nothing: then the typical size of a sum counts.
+        _, typical = carry(chain, want, RELATIVE_L2[mode] * magnitude / root, eps)
+        relative = max(RELATIVE_L2[mode], root / math.sqrt(3) * eps)
+        self._limit = max(relative * float(torch.linalg.vector_norm(self._want)),
+                          float(torch.linalg.vector_norm(typical)))
+
+    def fault(self, y):
+        """"" where `y` is right, else what is wrong with it."""
+        got = y.double()
+        if not bool(torch.isfinite(got).all()):
+            count = int((~torch.isfinite(got)).sum())
+            return f"{count} of {got.numel()} elements are not finite"
+        error = (got - self._want).abs()
+        bound = self._radius + _OUTPUT_EPS[self._dtype] * self._want.abs() + _LEAST[self._dtype]
+        beyond = error > bound
+        if bool(beyond.any()):
+            worst = int(torch.argmax(error - bound))
+            return (f"{int(beyond.sum())} of {got.numel()} elements are wrong: element {worst} is "
+                    f"{float(got.flatten()[worst]):.9g}, should be {float(self._want.flatten()[worst]):.9g} within "
+                    f"{float(bound.flatten()[worst]):.3g}")
+        norm = float(torch.linalg.vector_norm(error))
+        if norm > self._limit:
+            return f"the error's norm is {norm:.3g}, more than {self._limit:.3g}"
+        return ""

@@ -1,0 +1,233 @@
+// The taps that comments of emitted sources name: those whose products stand there, each once.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "generator/language/language.h"
+#include "generator/layer/phases.h"
+#include "generator/planner/plan.h"
+#include "generator/specializer/kernel_source.h"
+
+namespace convtgen {
+namespace {
+
+/// A product and the taps that its comment names.
+struct Named {
+  std::string call;                  // of the statement before the comment, its line breaks and indentation gone
+  std::int64_t row = -1;             // -1: a tap of any row
+  bool behind_r = false;             // the row is counted from the first of the block's phase row
+  std::int64_t first = 0, last = 0;  // columns
+};
+
+std::vector<Named> named_in(const std::string& text) {
+  static const std::regex comment(
+      R"((?:taps? (?:\((\d+)( \+ r)?, (\d+)(?: to (\d+))?\)|(\d+)(?: to (\d+))? of a row)|kernel column (\d+))$)");
+  std::vector<Named> all;
+  std::string statement;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t trail = line.find("//");
+    const std::size_t begin = line.find_first_not_of(' ');
+    statement +=
+        begin == std::string::npos ? "" : line.substr(begin, trail == std::string::npos ? trail : trail - begin);
+    std::smatch found;
+    if (trail != std::string::npos && std::regex_search(line, found, comment)) {
+      const auto number = [&](std::size_t group) { return std::stoll(found[group]); };
+      Named named;
+      named.call = statement;
+      named.row = found[1].matched ? number(1) : -1;
+      named.behind_r = found[2].matched;
+      named.first = number(found[3].matched ? 3 : found[5].matched ? 5 : 7);
+      named.last = found[4].matched ? number(4) : found[6].matched ? number(6) : named.first;
+      all.push_back(named);
+    }
+    if (line.ends_with('{') || line.ends_with('}') || line.find(';') != std::string::npos) {
+      statement.clear();
+    }
+  }
+  return all;
+}
+
+std::int64_t number_in(const std::string& call, const char* pattern) {
+  std::smatch found;
+  if (!std::regex_search(call, found, std::regex(pattern))) {
+    ADD_FAILURE() << pattern << " is not in " << call;
+    return 0;
+  }
+  return found[1].matched ? std::stoll(found[1]) : 0;
+}
+
+struct Axes {
+  Axis rows, columns;
+};
+Axes axes_of(const Layer& l) {
+  return {{l.kernel.h, l.stride.h, l.padding.h, l.dilation.h}, {l.kernel.w, l.stride.w, l.padding.w, l.dilation.w}};
+}
+
+std::int64_t integer(const Plan& plan, const char* name) {
+  return std::get<std::int64_t>(plan.parameters.at(name));
+}
+
+/// Each tap must be named so many times.
+void expect_all_taps(const Axes& axes, const std::vector<Named>& named, int times) {
+  std::map<std::pair<std::int64_t, std::int64_t>, int> count;
+  for (const Named& each : named) {
+    for (std::int64_t kw = each.first; kw <= each.last; ++kw) {
+      for (std::int64_t r = 0; r < (each.behind_r ? axes.rows.stride : 1); ++r) {
+        ++count[{each.row + r, kw}];
+      }
+    }
+  }
+  EXPECT_EQ(count.size(), static_cast<std::size_t>(axes.rows.kernel * axes.columns.kernel));
+  for (const auto& [tap, found] : count) {
+    EXPECT_TRUE(tap.first < axes.rows.kernel && tap.second < axes.columns.kernel && found == times)
+        << fmt::format("tap ({}, {}) is named {} times", tap.first, tap.second, found);
+  }
+}
+
+/// A product of `shift_gemm`: it adds to the sums of its taps' phase, moves the run by their offset, and takes their
+/// weights, which lie tap by tap.
+void expect_shifted(const Layer& layer, const Plan& plan, const KernelSource& source) {
+  const Axes axes = axes_of(layer);
+  const std::vector<Named> named = named_in(source.text);
+  const bool parted = integer(plan, "phase_rows") < layer.stride.h;
+  const bool split = std::get<bool>(plan.parameters.at("split"));
+  ASSERT_EQ(source.text.contains(fmt::format("The block's kernel rows are r, r + {} and so on, r = (its phase "
+                                             "row + {}) % {}.",
+                                             layer.stride.h, layer.padding.h, layer.stride.h)),
+            parted);
+  std::optional<std::int64_t> shift, merged, tap_bytes;
+  for (const Named& each : named) {
+    SCOPED_TRACE(each.call);
+    const std::int64_t width = each.last - each.first + 1;
+    EXPECT_EQ(merged.value_or(width), width);
+    merged = width;
+    const std::int64_t moved =
+        number_in(each.call, R"(runs?(?:\[\w+\])?, (\d+),)") - offset_of_tap(axes.columns, each.first);
+    EXPECT_EQ(shift.value_or(moved), moved);
+    shift = moved;
+    const std::int64_t part = number_in(each.call, R"(\(sums, (\d+),)");
+    const std::int64_t phase = phase_of_tap(axes.columns, each.first);
+    if (split) {
+      EXPECT_EQ(part % (layer.stride.w / width), phase / width);
+      continue;
+    }
+    EXPECT_EQ(each.behind_r, parted);
+    const std::int64_t phase_row = parted ? 0 : phase_of_tap(axes.rows, each.row);
+    EXPECT_EQ(part, (phase_row * layer.stride.w + phase) / width);
+    const std::int64_t place = (each.row / (parted ? layer.stride.h : 1) * layer.kernel.w + each.first) / width;
+    const std::int64_t at = number_in(each.call, R"(step_weights(?: \+ (\d+))?)");
+    if (place > 0) {
+      EXPECT_EQ(tap_bytes.value_or(at / place) * place, at);
+      tap_bytes = at / place;
+    } else {
+      EXPECT_EQ(at, 0);
+    }
+  }
+  if (!split) {
+    expect_all_taps(axes, named, 1);
+  }
+}
+
+/// Plans of a template, without the ones that differ in nothing that comments name.
+std::vector<std::pair<Plan, KernelSource>> sources_of(const Problem& problem, std::string_view template_name,
+                                                      std::size_t most) {
+  std::vector<std::pair<Plan, KernelSource>> out;
+  const std::vector<Plan> plans = plan(problem).value();
+  for (const Plan& each : plans) {
+    if (each.template_name == template_name && out.size() < most) {
+      Result<KernelSource> source = specialize(problem, each);
+      EXPECT_TRUE(source) << source.error().message;
+      if (source) {
+        out.emplace_back(each, *std::move(source));
+      }
+    }
+  }
+  return out;
+}
+
+Problem problem_of(const std::string& text) {
+  return {parse_layer(text).value(), Direction::kForward, target_named("sm_90a").value()};
+}
+
+TEST(NamedTaps, AreThoseOfShiftedProducts) {
+  int parted = 0, whole = 0, merged = 0, split = 0;
+  for (const char* shape : {"kernel 4x4; stride 2x2; padding 1x1", "kernel 4x4; stride 2x2", "kernel 3x3; stride 2x2",
+                            "kernel 6x4; stride 3x1; padding 2x1", "kernel 8x6; stride 4x3; padding 3x0",
+                            "kernel 4x6; stride 2x3; padding 1x3; output_padding 1x2", "kernel 3x5; dilation 2x3"}) {
+    for (const char* mode : {"compute tf32", "dtype f16; layout nhwc", "compute f32x3", "compute f32x3; layout nhwc"}) {
+      const Problem problem = problem_of(fmt::format("conv_transpose2d 64 -> 24; {}; input 4x16x16; {}", shape, mode));
+      SCOPED_TRACE(canonical_form(problem.layer));
+      for (const auto& [plan, source] : sources_of(problem, "shift_gemm", 4)) {
+        expect_shifted(problem.layer, plan, source);
+        (integer(plan, "phase_rows") < problem.layer.stride.h ? parted : whole) += 1;
+        merged += source.text.contains(" to ") && source.text.contains("// taps") ? 1 : 0;
+        split += source.text.contains("of a row") ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_TRUE(parted > 0 && whole > 0 && merged > 0 && split > 0)
+      << parted << ' ' << whole << ' ' << merged << ' ' << split;
+}
+
+TEST(NamedTaps, AreThoseOfDirectlyAddedProducts) {
+  int parted = 0;
+  for (const char* shape : {"kernel 3x4; stride 2x3; padding 1x1", "kernel 9x7; stride 5x6; padding 3x2",
+                            "kernel 3x3; dilation 2x2; padding 1x0", "kernel 2x3; dilation 200x200; padding 100x200"}) {
+    const Problem problem = problem_of(fmt::format("conv_transpose2d 6 -> 5; {}; input 2x29x31", shape));
+    SCOPED_TRACE(canonical_form(problem.layer));
+    const Axes axes = axes_of(problem.layer);
+    for (const auto& [plan, source] : sources_of(problem, "direct", 2)) {
+      const std::vector<Named> named = named_in(source.text);
+      expect_all_taps(axes, named, 1);
+      for (const Named& each : named) {
+        const char* place =
+            each.call.contains("unstaged") ? R"(\) \* \d+(?: \+ (\d+))?,?)" : R"(weights\[c\]\[(\d+)\])";
+        EXPECT_EQ(number_in(each.call, place), each.row * problem.layer.kernel.w + each.first) << each.call;
+      }
+      for (std::int64_t kh = 0; kh < problem.layer.kernel.h; ++kh) {
+        EXPECT_TRUE(source.text.contains(fmt::format("Kernel row {}: output rows of phase {}, input offset {}.", kh,
+                                                     phase_of_tap(axes.rows, kh), offset_of_tap(axes.rows, kh))));
+      }
+      parted += source.text.contains("if (phase_group == 1)") ? 1 : 0;
+    }
+  }
+  EXPECT_GT(parted, 0);
+}
+
+TEST(NamedTaps, AreTheColumnsOfRollingRows) {
+  for (const char* text :
+       {"conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x32x64; compute tf32",
+        "conv_transpose2d 32 -> 24; kernel 2x3; dilation 1x3; input 2x32x65; dtype f16; layout nhwc"}) {
+    const Problem problem = problem_of(text);
+    SCOPED_TRACE(text);
+    const Axes axes = axes_of(problem.layer);
+    for (const auto& [plan, source] : sources_of(problem, "roll_gemm", 4)) {
+      std::map<std::int64_t, std::int64_t> count;
+      std::optional<std::int64_t> shift;
+      for (const Named& each : named_in(source.text)) {
+        SCOPED_TRACE(each.call);
+        ++count[each.first];
+        const std::int64_t tile = number_in(each.call, R"(sums\[(\d+)\])");
+        const std::int64_t moved =
+            number_in(each.call, R"(runs?(?:\[\w+\])*\[(\d+)\],)") - 2 * tile - offset_of_tap(axes.columns, each.first);
+        EXPECT_EQ(shift.value_or(moved), moved);
+        shift = moved;
+      }
+      EXPECT_EQ(count.size(), static_cast<std::size_t>(axes.columns.kernel));
+      for (const auto& [kw, times] : count) {
+        EXPECT_EQ(times, integer(plan, "run") / 2);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace convtgen
