@@ -75,7 +75,9 @@ cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEB
   -DCONVTGEN_SANITIZE=address,undefined "${compiler[@]}" >/dev/null
 cmake --build build/asan -j "$jobs"
 step "tests under the sanitizers"
-ctest --test-dir build/asan -j "$jobs" --output-on-failure --no-tests=error -LE "slow|gpu"
+# The runtime of GCC up to 13 takes one in 256 blocks of thread-local memory for one of an old glibc and then crashes while it looks for
+# leaks (https://github.com/google/sanitizers/issues/1322); this keeps it from looking there.
+ASAN_OPTIONS=intercept_tls_get_addr=0 ctest --test-dir build/asan -j "$jobs" --output-on-failure --no-tests=error -LE "slow|gpu"
 
 if [[ $regenerate == ON ]]; then
   step "fuzzers, 30 seconds each"
