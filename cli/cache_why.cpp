@@ -9,7 +9,8 @@
 #include "cli/terminal.h"
 #include "generator/language/language.h"
 #include "runtime/compile/nvrtc_search.h"
-#include "runtime/jit/binaries.h"
+#include "runtime/make/kernel_maker.h"
+#include "runtime/make/shared_store.h"
 #include "runtime/tune/tune.h"
 
 namespace convtgen::cli {
@@ -74,7 +75,7 @@ std::vector<std::string> tuned_chips(const std::vector<TuningRecord>& records, c
 /// Tells why one kernel is a hit or a miss on a GPU. Errors: it has no plan.
 Result<void> tell(const std::shared_ptr<Store>& store, const std::string& name, const Problem& problem,
                   const std::string& chip, const std::string& nvrtc) {
-  const auto made = jit::Binaries(store, chip).generate(problem.layer, problem.direction, problem.target);
+  const auto made = KernelMaker(store, chip).generate(problem.layer, problem.direction, problem.target);
   if (!made) {
     return fail(made.error().message);
   }
@@ -112,7 +113,7 @@ Exit why(const WhyOptions& options) {
     print_error(target.error().message);
     return Exit::kUsage;
   }
-  const std::shared_ptr<Store> store = jit::store_of("");
+  const std::shared_ptr<Store> store = store_of("");
   if (!usable(*store)) {
     return Exit::kUsage;
   }

@@ -18,7 +18,8 @@
 #include "runtime/compile/identity.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/device/host/host_device.h"
-#include "runtime/jit/binaries.h"
+#include "runtime/make/kernel_maker.h"
+#include "runtime/make/shared_store.h"
 
 namespace convtgen::cli {
 namespace {
@@ -69,17 +70,17 @@ class NvrtcCompiler final : public Compiler {
   }
 
   [[nodiscard]] Result<Binary> compile(const PlannedLayer& layer, const CodeTarget& code) override {
-    jit::MadeKernel made;
+    MadeKernel made;
     made.problem = layer.problem;
     made.plan = layer.plan;
     made.source = layer.source;
-    return jit::find_or_compile(store_.get(), [this] { return open(); }, file_.identity, made, code);
+    return find_or_compile(store_.get(), [this] { return open(); }, file_.identity, made, code);
   }
   [[nodiscard]] std::string name() const override { return "NVRTC"; }
   [[nodiscard]] std::string path() const override { return file_.path; }
 
  private:
-  NvrtcCompiler(NvrtcFile file, bool cache) : file_(std::move(file)), store_(cache ? jit::store_of("") : nullptr) {}
+  NvrtcCompiler(NvrtcFile file, bool cache) : file_(std::move(file)), store_(cache ? store_of("") : nullptr) {}
 
   Result<const Nvrtc*> open() {
     const std::lock_guard lock(mutex_);

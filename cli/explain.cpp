@@ -16,7 +16,7 @@
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/compile/slow_compile.h"
-#include "runtime/jit/binaries.h"
+#include "runtime/make/shared_store.h"
 #include "runtime/reference/host_array.h"
 #include "runtime/tune/tune.h"
 
@@ -182,7 +182,7 @@ Exit explain(const ExplainOptions& options) {
   if (!planned) {
     return exit;
   }
-  const std::vector<TuningRecord> records = stored_records(*jit::store_of(""));
+  const std::vector<TuningRecord> records = stored_records(*store_of(""));
   bool first = true;
   for (const PlannedLayer& layer : *planned) {
     if (!first) {

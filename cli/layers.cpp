@@ -10,7 +10,7 @@
 #include "cli/reporter.h"
 #include "cli/terminal.h"
 #include "generator/language/suggest.h"
-#include "runtime/jit/choose.h"
+#include "runtime/make/choose.h"
 
 namespace convtgen::cli {
 namespace {
@@ -186,7 +186,7 @@ std::optional<std::vector<PlannedLayer>> plan_layers(const std::vector<NamedLaye
         continue;
       }
       for (const PassedOver& passed : first->passed_over) {
-        jit::log_passed_over(problem, passed);
+        log_passed_over(problem, passed);
       }
       planned.push_back({wanted == Direction::kForward ? layer.name : fmt::format("{}_{}", layer.name, name_of(wanted)),
                          layer.name, problem, (*plans)[first->index], std::move(first->source),

@@ -14,8 +14,8 @@
 #include "cli/run_inputs.h"
 #include "cli/terminal.h"
 #include "runtime/compile/slow_compile.h"
-#include "runtime/device/open.h"
-#include "runtime/jit/choose.h"
+#include "runtime/device/open/open.h"
+#include "runtime/make/choose.h"
 #include "runtime/reference/run_layer.h"
 
 namespace convtgen::cli {
@@ -37,12 +37,12 @@ struct RunOptions {
 /// The host device makes about this many multiply-adds a second, all its checks included.
 constexpr double kHostRate = 20e6;
 
-struct Outcome {
+struct RunOutcome {
   Exit exit = Exit::kOk;
   std::string problem;  // for the user, where exit is not kOk and nothing more was printed
 };
 
-Outcome wrong(const Error& error, Exit exit = Exit::kWrong) {
+RunOutcome wrong(const Error& error, Exit exit = Exit::kWrong) {
   return {exit, error.message};
 }
 
@@ -64,27 +64,27 @@ Result<void> write_output(const RunOptions& options, Device& device, const Layer
 }
 
 /// The first plan that can be specialised and compiled, loaded.
-jit::Outcome<LoadedLayer> load_first(Device& device, const Problem& problem, const std::vector<Plan>& plans) {
-  const std::function<jit::Outcome<LoadedLayer>(std::size_t, KernelSource)> make =
-      [&](std::size_t index, KernelSource source) -> jit::Outcome<LoadedLayer> {
+Outcome<LoadedLayer> load_first(Device& device, const Problem& problem, const std::vector<Plan>& plans) {
+  const std::function<Outcome<LoadedLayer>(std::size_t, KernelSource)> make =
+      [&](std::size_t index, KernelSource source) -> Outcome<LoadedLayer> {
     if (const auto note = device.kind() == DeviceKind::kHost ? std::nullopt : slow_compile_note(source)) {
       print_warning(*note);
     }
     auto binary = device.compile(source, problem.target.architecture);
     if (!binary) {
-      return jit::fail_with(jit::Status::kCompileFailed, binary.error());
+      return fail_with(Status::kCompileFailed, binary.error());
     }
     auto loaded = load_binary(device, problem, plans[index], std::move(source), *std::move(binary));
     if (!loaded) {
-      return jit::fail_with(jit::Status::kDriver, loaded.error());
+      return fail_with(Status::kDriver, loaded.error());
     }
     return *std::move(loaded);
   };
-  return jit::first_that_compiles(problem, plans, make);
+  return first_that_compiles(problem, plans, make);
 }
 
-Outcome run_one(const RunOptions& options, Device& device, const NamedLayer& named, Direction direction,
-                const Target& target) {
+RunOutcome run_one(const RunOptions& options, Device& device, const NamedLayer& named, Direction direction,
+                   const Target& target) {
   std::optional<Progress> progress(std::in_place, fmt::format("{}: making inputs", named.name));
   const Result<RunInputs> inputs = make_inputs(named.layer, options.input, options.arrays, options.seed);
   if (!inputs) {
@@ -213,7 +213,7 @@ Exit run(const RunOptions& options) {
       directions = {direction_named(options.direction)};
     }
     for (const Direction direction : directions) {
-      const Outcome outcome = run_one(options, **device, layer, direction, *target);
+      const RunOutcome outcome = run_one(options, **device, layer, direction, *target);
       if (!outcome.problem.empty()) {
         print_layer_error(layer.name, {outcome.problem});
       }

@@ -13,7 +13,7 @@
 #include "cli/terminal.h"
 #include "cli/tune_compile.h"
 #include "cli/tune_report.h"
-#include "runtime/device/open.h"
+#include "runtime/device/open/open.h"
 #include "runtime/tune/tune.h"
 
 namespace convtgen::cli {
@@ -309,7 +309,7 @@ void add_tune(CLI::App& app, Exit& exit) {
 Each plan's results are verified before its time counts. What was measured is kept at once beside the compiled
 kernels, and so are the plans' binaries: a run that was ended goes on where it was. The runtime (the C and C++ API)
 makes a layer's kernel by its record from the next process on; emit, compile, explain and run go by the layer and by
-the records that ship with convtgen, so that they give the same everywhere. Binaries of --compile-only serve machines
+the records that ship with convtgen, so that they give the same everywhere. KernelMaker of --compile-only serve machines
 with the same NVRTC, or with none.
 Examples:
   convtgen tune layers.convt

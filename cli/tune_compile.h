@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "runtime/tune/compile_ahead.h"
+#include "runtime/make/compile_ahead.h"
 
 namespace convtgen::cli {
 

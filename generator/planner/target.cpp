@@ -93,4 +93,20 @@ Result<Target> target_for_capability(int capability) {
                           all_names()));
 }
 
+Result<std::string> architecture_for_capability(int capability) {
+  if (const Result<Target> exact = target_for_capability(capability)) {
+    return exact->architecture;
+  }
+  std::string nearest;
+  for (const Target& target : kTargets) {
+    if (target.capability / 10 == capability / 10 && target.capability < capability && is_portable(target)) {
+      nearest = target.architecture;  // oldest first, so the last one is the nearest
+    }
+  }
+  if (nearest.empty()) {
+    return fail(target_for_capability(capability).error().message);
+  }
+  return nearest;
+}
+
 }  // namespace convtgen

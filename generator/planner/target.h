@@ -54,4 +54,9 @@ struct CodeTarget {
 /// The known target for a device of this compute capability (10 * major + minor), if any.
 [[nodiscard]] Result<Target> target_for_capability(int capability);
 
+/// The architecture whose cubins run on a device of this compute capability: the known target of that number, else the
+/// nearest one below of the same major number, unless it is for its own chip only ("sm_90a").
+/// Errors: none is known.
+[[nodiscard]] Result<std::string> architecture_for_capability(int capability);
+
 }  // namespace convtgen

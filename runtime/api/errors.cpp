@@ -42,7 +42,7 @@ convtgen_status report(Status status, const char* message) noexcept {
   return static_cast<convtgen_status>(status);
 }
 
-convtgen_status report(const jit::Failure& failure) noexcept {
+convtgen_status report(const Failure& failure) noexcept {
   return report(failure.status, failure.message.c_str());
 }
 

@@ -11,16 +11,12 @@
 
 #include "convtgen/convtgen.h"
 #include "runtime/api/handles.h"
-#include "runtime/jit/failure.h"
+#include "runtime/support/failure.h"
 
 namespace convtgen::api {
 
-using jit::fail_with;
-using jit::Outcome;
-using jit::Status;
-
 /// Keeps the words for convtgen_last_error(). Never throws: where there is no memory for them, they are cut.
-convtgen_status report(const jit::Failure& failure) noexcept;
+convtgen_status report(const Failure& failure) noexcept;
 convtgen_status report(Status status, const char* message) noexcept;
 
 /// Runs `work`, which returns an Outcome<void>.

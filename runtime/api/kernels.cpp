@@ -97,7 +97,7 @@ convtgen_status convtgen_prepare_all(convtgen_device* device, const convtgen_lay
     CallbackGuard guard;
     jit::PrepareAllOptions options{.threads = threads, .progress = {}, .stop = stop.get_token()};
     if (progress != nullptr) {
-      options.progress = [&](std::size_t index, std::size_t done, const jit::Failure* failure) {
+      options.progress = [&](std::size_t index, std::size_t done, const Failure* failure) {
         const auto status = failure != nullptr ? static_cast<convtgen_status>(failure->status) : CONVTGEN_OK;
         if (guard.call([&] { return progress(user, index, done, count, status); }, 1) != 0) {
           stop.request_stop();

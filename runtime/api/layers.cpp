@@ -13,7 +13,7 @@
 namespace convtgen::api {
 namespace {
 
-std::unexpected<jit::Failure> wrong_layer(std::string message) {
+std::unexpected<Failure> wrong_layer(std::string message) {
   return fail_with(Status::kInvalidLayer, std::move(message));
 }
 

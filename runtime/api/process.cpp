@@ -1,16 +1,16 @@
 // The functions of the C API on the process: counters and log.
 #include "runtime/api/guard.h"
-#include "runtime/jit/counters.h"
-#include "runtime/jit/log.h"
+#include "runtime/support/counters.h"
+#include "runtime/support/log.h"
 
 using namespace convtgen;
 using namespace convtgen::api;
 
-static_assert(static_cast<int>(jit::LogLevel::kOff) == CONVTGEN_LOG_OFF);
-static_assert(static_cast<int>(jit::LogLevel::kError) == CONVTGEN_LOG_ERROR);
-static_assert(static_cast<int>(jit::LogLevel::kWarning) == CONVTGEN_LOG_WARNING);
-static_assert(static_cast<int>(jit::LogLevel::kInfo) == CONVTGEN_LOG_INFO);
-static_assert(static_cast<int>(jit::LogLevel::kDebug) == CONVTGEN_LOG_DEBUG);
+static_assert(static_cast<int>(LogLevel::kOff) == CONVTGEN_LOG_OFF);
+static_assert(static_cast<int>(LogLevel::kError) == CONVTGEN_LOG_ERROR);
+static_assert(static_cast<int>(LogLevel::kWarning) == CONVTGEN_LOG_WARNING);
+static_assert(static_cast<int>(LogLevel::kInfo) == CONVTGEN_LOG_INFO);
+static_assert(static_cast<int>(LogLevel::kDebug) == CONVTGEN_LOG_DEBUG);
 
 extern "C" {
 
@@ -23,7 +23,7 @@ convtgen_status convtgen_get_counters(convtgen_counters* counters) {
       return fail_with(Status::kInvalidArgument, fmt::format("counters: struct_size is {}; legal is {}",
                                                              counters->struct_size, sizeof(convtgen_counters)));
     }
-    const jit::Counters& all = jit::counters();
+    const Counters& all = convtgen::counters();
     *counters = {.struct_size = sizeof(convtgen_counters),
                  .prepared = all.prepared,
                  .reused = all.reused,
@@ -44,9 +44,9 @@ convtgen_status convtgen_set_log(convtgen_log_callback callback, void* user, int
                        fmt::format("level is {}; legal are {} to {}", level, static_cast<int>(CONVTGEN_LOG_OFF),
                                    static_cast<int>(CONVTGEN_LOG_DEBUG)));
     }
-    jit::LogSink sink;
+    LogSink sink;
     if (callback != nullptr) {
-      sink = [callback, user](jit::LogLevel message_level, std::string_view message) {
+      sink = [callback, user](LogLevel message_level, std::string_view message) {
         const std::string text(message);
         try {
           callback(user, static_cast<convtgen_log_level>(message_level), text.c_str());
@@ -54,7 +54,7 @@ convtgen_status convtgen_set_log(convtgen_log_callback callback, void* user, int
         }
       };
     }
-    jit::set_log_sink(std::move(sink), static_cast<jit::LogLevel>(level));
+    set_log_sink(std::move(sink), static_cast<LogLevel>(level));
     return {};
   });
 }

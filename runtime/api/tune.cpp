@@ -5,8 +5,9 @@
 
 #include "runtime/api/guard.h"
 #include "runtime/api/sizes.h"
-#include "runtime/device/open.h"
+#include "runtime/device/open/open.h"
 #include "runtime/jit/fork.h"
+#include "runtime/make/shared_store.h"
 
 using namespace convtgen;
 using namespace convtgen::api;
@@ -39,7 +40,7 @@ Outcome<double> tune_on(const jit::JitDevice& on, const Layer& layer, const Inpu
     return fail_with(Status::kInvalidArgument,
                      shape ? "batch is 0: there is nothing to measure" : shape.error().message);
   }
-  const std::shared_ptr<Store> store = jit::store_of(on.store_folder());
+  const std::shared_ptr<Store> store = store_of(on.store_folder());
   const auto tuned = tune(**device, *store, plan_compiler(**device, store), {problem, sizes}, options);
   if (!tuned) {
     const Status status = options.stop.stop_requested() ? Status::kCancelled

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "generator/specializer/kernel_source.h"
-#include "runtime/compile/compile_error.h"
+#include "runtime/support/compile_error.h"
 
 namespace convtgen {
 

@@ -1,7 +1,5 @@
 #include "runtime/compile/files.h"
 
-#include <cstdlib>
-
 #include "runtime/store/directory.h"
 
 namespace convtgen {
@@ -20,11 +18,6 @@ std::vector<fs::path> entries_starting(const fs::path& folder, std::string_view 
   std::vector<fs::path> found = entries_of(folder);
   std::erase_if(found, [&](const fs::path& path) { return !path.filename().string().starts_with(prefix); });
   return found;
-}
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
 }
 
 }  // namespace convtgen

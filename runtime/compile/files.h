@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,7 +12,5 @@ namespace convtgen {
 /// Those whose names begin so.
 [[nodiscard]] std::vector<std::filesystem::path> entries_starting(const std::filesystem::path& folder,
                                                                   std::string_view prefix);
-/// The value of an environment variable; "" when it is not set.
-[[nodiscard]] std::string environment(const char* name);
 
 }  // namespace convtgen

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <string_view>
 
-#include "runtime/compile/files.h"
 #include "runtime/compile/identity.h"
+#include "runtime/support/environment.h"
 
 namespace convtgen {
 namespace {

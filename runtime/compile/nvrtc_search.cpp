@@ -16,6 +16,7 @@
 #include "runtime/compile/identity.h"
 #include "runtime/compile/loader_path.h"
 #include "runtime/compile/python_packages.h"
+#include "runtime/support/environment.h"
 
 namespace convtgen {
 namespace {

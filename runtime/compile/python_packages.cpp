@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "runtime/compile/files.h"
+#include "runtime/support/environment.h"
 
 namespace convtgen {
 

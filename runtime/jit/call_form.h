@@ -7,7 +7,7 @@
 
 #include "generator/planner/plan.h"
 #include "generator/specializer/kernel_source.h"
-#include "runtime/jit/failure.h"
+#include "runtime/support/failure.h"
 
 namespace convtgen::jit {
 

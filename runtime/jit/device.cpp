@@ -10,12 +10,13 @@
 
 #include "generator/language/language.h"
 #include "runtime/device/host/host_device.h"
-#include "runtime/jit/choose.h"
-#include "runtime/jit/clock.h"
-#include "runtime/jit/counters.h"
 #include "runtime/jit/dump.h"
-#include "runtime/jit/log.h"
-#include "runtime/tune/record.h"
+#include "runtime/make/choose.h"
+#include "runtime/make/shared_store.h"
+#include "runtime/records/record.h"
+#include "runtime/support/clock.h"
+#include "runtime/support/counters.h"
+#include "runtime/support/log.h"
 
 namespace convtgen::jit {
 namespace {
@@ -70,7 +71,7 @@ Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, Devi
       const CudaDeviceInfo& info = device->gpu_->info();
       device->name_ = fmt::format("cuda:{} ({}, compute capability {}.{})", info.ordinal, info.name,
                                   info.capability / 10, info.capability % 10);
-      device->binaries_ = std::make_unique<Binaries>(store_of(device->options_.store_folder), info.name);
+      device->maker_ = std::make_unique<KernelMaker>(store_of(device->options_.store_folder), info.name);
       return device;
     }
     log(LogLevel::kWarning, fmt::format("kernels run on the host device, which is slow: {}", why));
@@ -214,7 +215,7 @@ Outcome<KernelPointer> JitDevice::make(const LayerKey& layer, std::stop_token st
 }
 
 Outcome<KernelPointer> JitDevice::make_on_gpu(const LayerKey& layer, std::stop_token stop) {
-  auto made = binaries_->make(layer.layer(), Direction::kForward, gpu_->info().capability, stop);
+  auto made = maker_->make(layer.layer(), Direction::kForward, gpu_->info().capability, stop);
   if (!made) {
     return std::unexpected(std::move(made.error()));
   }

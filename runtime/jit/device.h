@@ -12,10 +12,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/jit/binaries.h"
 #include "runtime/jit/gpu.h"
 #include "runtime/jit/host_kernel.h"
 #include "runtime/jit/kernel.h"
+#include "runtime/make/kernel_maker.h"
 
 namespace convtgen::jit {
 
@@ -112,7 +112,7 @@ class JitDevice {
   std::string name_;
   std::shared_ptr<Gpu> gpu_;      // null on the host device
   std::shared_ptr<Device> host_;  // null on a GPU
-  std::unique_ptr<Binaries> binaries_;
+  std::unique_ptr<KernelMaker> maker_;
 
   mutable std::shared_mutex mutex_;
   std::condition_variable_any made_;

@@ -7,9 +7,9 @@
 #include <string>
 #include <system_error>
 
-#include "runtime/compile/files.h"
-#include "runtime/jit/log.h"
 #include "runtime/store/file_size_signal.h"
+#include "runtime/support/environment.h"
+#include "runtime/support/log.h"
 
 namespace convtgen::jit {
 

@@ -1,7 +1,7 @@
 // CUDA does not survive fork(): a child can start it itself, but not use what its parent started.
 #pragma once
 
-#include "runtime/jit/failure.h"
+#include "runtime/support/failure.h"
 
 namespace convtgen::jit {
 

@@ -5,9 +5,9 @@
 #include <mutex>
 #include <span>
 
-#include "runtime/jit/counters.h"
 #include "runtime/jit/fork.h"
 #include "runtime/jit/gpu.h"
+#include "runtime/support/counters.h"
 
 namespace convtgen::jit {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/jit/counters.h"
+#include "runtime/support/counters.h"
 
 namespace convtgen::jit {
 namespace {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "generator/support/error.h"
-#include "runtime/compile/compile_error.h"
 #include "runtime/store/entry_file.h"
 #include "runtime/store/key.h"
 #include "runtime/store/prune.h"
+#include "runtime/support/compile_error.h"
 
 namespace convtgen {
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/tune/compile_ahead.h"
+#include "runtime/make/compile_ahead.h"
 
 namespace convtgen {
 namespace {

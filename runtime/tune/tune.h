@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "runtime/device/device.h"
+#include "runtime/make/plan_compiler.h"
+#include "runtime/records/record.h"
 #include "runtime/reference/run_layer.h"
 #include "runtime/store/store.h"
-#include "runtime/tune/plan_compiler.h"
-#include "runtime/tune/record.h"
 
 namespace convtgen {
 
@@ -75,7 +75,7 @@ struct TuneJob {
 /// Measures the candidates of each job, one at a time on the device. Their kernels are compiled meanwhile, those of
 /// later jobs too, on other threads. What is measured is stored at once, so that a run that was ended goes on in the
 /// next; a record of other sizes or of another version of convtgen is begun anew. The engine takes the fastest from
-/// then on (runtime/jit/choose.h). `told` gets each job's outcome when that is known.
+/// then on (runtime/make/choose.h). `told` gets each job's outcome when that is known.
 /// Errors: no plan, sizes that don't go with the layer or leave nothing to compute, inputs that the device can't hold,
 /// no candidate that could be measured, a stop; what was measured before stays stored.
 void tune_all(Device& device, Store& store, const PlanCompiler& compile, std::span<const TuneJob> jobs,

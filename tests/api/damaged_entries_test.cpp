@@ -4,9 +4,9 @@
 
 #include "generator/language/language.h"
 #include "runtime/compile/nvrtc_search.h"
-#include "runtime/jit/binaries.h"
-#include "runtime/jit/counters.h"
 #include "runtime/jit/device.h"
+#include "runtime/make/kernel_maker.h"
+#include "runtime/support/counters.h"
 #include "tests/store/folders.h"
 
 namespace convtgen::jit {
@@ -46,7 +46,7 @@ TEST(DamagedEntriesTest, AreCompiledAnewByNvrtc) {
   const Layer layer = parse_layer("conv_transpose1d 1 -> 1; kernel 2").value();
   // As another process would: nothing is remembered but the folder.
   const auto make = [&] {
-    Binaries binaries(std::make_shared<Store>(StoreOptions{.folder = scratch.path().string()}));
+    KernelMaker binaries(std::make_shared<Store>(StoreOptions{.folder = scratch.path().string()}));
     auto made = binaries.make(layer, Direction::kForward, 80, {});
     EXPECT_TRUE(made) << made.error().message;
     return made.value_or(MadeKernel{});

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/jit/log.h"
-#include "runtime/jit/stored_kernel.h"
+#include "runtime/make/stored_kernel.h"
+#include "runtime/support/log.h"
 
 namespace convtgen::jit {
 namespace {

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "generator/language/language.h"
+#include "runtime/records/record.h"
 #include "runtime/store/store.h"
-#include "runtime/tune/record.h"
 
 namespace convtgen::api_test {
 

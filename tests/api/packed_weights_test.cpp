@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "runtime/device/host/host_device.h"
-#include "runtime/jit/counters.h"
 #include "runtime/jit/gpu.h"
 #include "runtime/jit/host_kernel.h"
+#include "runtime/support/counters.h"
 #include "tests/cuda_device/fake_driver.h"
 #include "tests/reference/packed_layer.h"
 

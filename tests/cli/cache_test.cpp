@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "generator/language/language.h"
-#include "runtime/jit/binaries.h"
-#include "runtime/tune/record.h"
+#include "runtime/make/kernel_maker.h"
+#include "runtime/records/record.h"
 #include "tests/cli/process.h"
 
 namespace convtgen::test {
@@ -33,9 +33,9 @@ class CacheTest : public testing::Test {
   [[nodiscard]] std::string folder() const { return root_ / "store"; }
 
   /// As a program does that prepares the layer on a chip of this capability.
-  jit::MadeKernel make(int capability = 90, const std::string& text = kLayer) {
+  MadeKernel make(int capability = 90, const std::string& text = kLayer) {
     const auto layer = parse_layer(text);
-    auto made = jit::Binaries(std::make_shared<Store>(StoreOptions{.folder = folder()}))
+    auto made = KernelMaker(std::make_shared<Store>(StoreOptions{.folder = folder()}))
                     .make(*layer, Direction::kForward, capability, {});
     EXPECT_TRUE(made) << made.error().message;
     return *std::move(made);
@@ -92,7 +92,7 @@ TEST_F(CacheTest, AFolderThatCantBeUsedSaysWhy) {
 }
 
 TEST_F(CacheTest, ListsWhatWasMade) {
-  const jit::MadeKernel made = make();
+  const MadeKernel made = make();
   insert(kernel_key(EntryKind::kHostLibrary, "source", "", "g++", {}), "a_symbol");
   const Outcome outcome = cache({"list"});
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
@@ -161,7 +161,7 @@ TEST_F(CacheTest, Clears) {
 }
 
 TEST_F(CacheTest, WhyIsAHitForWhatTheRuntimeMade) {
-  const jit::MadeKernel made = make();
+  const MadeKernel made = make();
   const Outcome hit = cache({"why", "-e", kLayer});
   EXPECT_EQ(hit.exit, 0) << hit.err;
   EXPECT_THAT(hit.out, HasSubstr("layer, forward for sm_90a: hit"));
@@ -179,7 +179,7 @@ TEST_F(CacheTest, WhyIsAHitForWhatTheRuntimeMade) {
 }
 
 TEST_F(CacheTest, WhyGoesByTuningRecords) {
-  const jit::MadeKernel untuned = make();
+  const MadeKernel untuned = make();
   const std::vector<Plan> plans = plan(untuned.problem).value();
   ASSERT_GE(plans.size(), 2u);
   const auto store = std::make_shared<Store>(StoreOptions{.folder = folder()});
@@ -202,7 +202,7 @@ TEST_F(CacheTest, WhyGoesByTuningRecords) {
   EXPECT_THAT(tuned.out, HasSubstr("plan         by the tuning record of this GPU\n"));
   EXPECT_THAT(tuned.out, Not(HasSubstr("host")));
 
-  const auto made = jit::Binaries(store, "GPU A").make(layer, Direction::kForward, 90, {});
+  const auto made = KernelMaker(store, "GPU A").make(layer, Direction::kForward, 90, {});
   ASSERT_TRUE(made && made->key != untuned.key);
   const Outcome hit = cache({"why", "-e", kLayer, "--chip", "GPU A"});
   EXPECT_THAT(hit.out, HasSubstr("on GPU A: hit\n  key          " + made->key.substr(0, 16)));
@@ -236,7 +236,7 @@ TEST_F(CacheTest, WhyNamesTheFieldsThatDiffer) {
 }
 
 TEST_F(CacheTest, WhyFindsTheNearestEntry) {
-  const jit::MadeKernel made = make();
+  const MadeKernel made = make();
   const Key key = binary_key(made, BinaryKind::kCubin, "");
   const std::string label = canonical_form(made.problem.layer);
   ASSERT_EQ(cache({"clear"}).exit, 0);

@@ -547,20 +547,5 @@ TEST(CudaDriverTest, RefusesALibraryThatIsNoDriver) {
   EXPECT_TRUE(contains(driver.error(), "it has no cuInit")) << driver.error().message;
 }
 
-TEST(CudaDriverTest, ChoosesTheNearestArchitectureThatRuns) {
-  const auto chosen = [](int capability) { return architecture_for_capability(capability).value_or("none"); };
-  EXPECT_EQ(chosen(75), "sm_75");
-  EXPECT_EQ(chosen(80), "sm_80");
-  EXPECT_EQ(chosen(87), "sm_86");
-  EXPECT_EQ(chosen(89), "sm_89");
-  EXPECT_EQ(chosen(90), "sm_90a");
-  EXPECT_EQ(chosen(91), "none");  // code for sm_90a runs on 9.0 alone
-  EXPECT_EQ(chosen(100), "sm_100");
-  EXPECT_EQ(chosen(103), "sm_100");
-  EXPECT_EQ(chosen(121), "sm_120");
-  EXPECT_EQ(chosen(110), "none");
-  EXPECT_EQ(chosen(72), "none");
-}
-
 }  // namespace
 }  // namespace convtgen

@@ -1,5 +1,5 @@
 // Which device is opened, and what is said of the one that is not.
-#include "runtime/device/open.h"
+#include "runtime/device/open/open.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -26,5 +26,20 @@ TEST(Target, UnknownArchitectureNamesTheKnownOnes) {
   EXPECT_NE(old.error().message.find("compute capability 7.0"), std::string::npos);
 }
 
+TEST(Target, ChoosesTheNearestArchitectureThatRuns) {
+  const auto chosen = [](int capability) { return architecture_for_capability(capability).value_or("none"); };
+  EXPECT_EQ(chosen(75), "sm_75");
+  EXPECT_EQ(chosen(80), "sm_80");
+  EXPECT_EQ(chosen(87), "sm_86");
+  EXPECT_EQ(chosen(89), "sm_89");
+  EXPECT_EQ(chosen(90), "sm_90a");
+  EXPECT_EQ(chosen(91), "none");  // code for sm_90a runs on 9.0 alone
+  EXPECT_EQ(chosen(100), "sm_100");
+  EXPECT_EQ(chosen(103), "sm_100");
+  EXPECT_EQ(chosen(121), "sm_120");
+  EXPECT_EQ(chosen(110), "none");
+  EXPECT_EQ(chosen(72), "none");
+}
+
 }  // namespace
 }  // namespace convtgen

@@ -14,7 +14,7 @@
 #include <span>
 
 #include "generator/specializer/primitives.h"
-#include "runtime/device/open.h"
+#include "runtime/device/open/open.h"
 #include "tests/primitives/case.h"
 #include "tests/primitives/emitted.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/tune/compile_ahead.h"
+#include "runtime/make/compile_ahead.h"
 
 #include <gtest/gtest.h>
 

@@ -10,9 +10,9 @@
 
 #include "generator/language/language.h"
 #include "runtime/device/host/host_device.h"
-#include "runtime/jit/choose.h"
 #include "runtime/jit/device.h"
-#include "runtime/jit/log.h"
+#include "runtime/make/choose.h"
+#include "runtime/support/log.h"
 #include "tests/store/folders.h"
 
 namespace convtgen {
@@ -239,27 +239,27 @@ TEST_F(TuneTest, TheEngineTakesTheRecordFromThenOn) {
   const jit::LayerKey layer(tiny().layer);
   const auto prepared_plan = [&] {  // as a new process
     const auto device = jit::JitDevice::open("host", {.store_folder = scratch_.path().string()}).value();
-    return jit::plan_text(device->prepare(layer).value()->facts().plan);
+    return plan_text(device->prepare(layer).value()->facts().plan);
   };
   const std::vector<Plan> plans = plan(tiny()).value();
-  EXPECT_EQ(prepared_plan(), jit::plan_text(plans.front()));
+  EXPECT_EQ(prepared_plan(), plan_text(plans.front()));
   Store store = open();
   const auto tuned = tune_on(*host, store, tiny(), kSizes, {.candidates = 3});
   ASSERT_TRUE(tuned) << tuned.error().message;
   EXPECT_EQ(tuned->record.chip, kHostChip);
-  EXPECT_EQ(prepared_plan(), jit::plan_text(plans[tuned->best]));
+  EXPECT_EQ(prepared_plan(), plan_text(plans[tuned->best]));
   // Whichever it was: the record decides.
   TuningRecord record = tuned->record;
   record.measured[1].milliseconds = 1e-9;
   store.insert(record_key(record), print_record(record));
-  EXPECT_EQ(prepared_plan(), jit::plan_text(plans[1]));
+  EXPECT_EQ(prepared_plan(), plan_text(plans[1]));
   // A plan that is gone is not missed, but told.
   std::string told;
-  jit::set_log_sink([&](jit::LogLevel, std::string_view message) { told += message; }, jit::LogLevel::kWarning);
+  set_log_sink([&](LogLevel, std::string_view message) { told += message; }, LogLevel::kWarning);
   record.measured[1].plan = R"({"parameters":{},"template":"lost"})";
   store.insert(record_key(record), print_record(record));
-  EXPECT_EQ(prepared_plan(), jit::plan_text(plans.front()));
-  jit::set_log_sink({}, jit::LogLevel::kWarning);
+  EXPECT_EQ(prepared_plan(), plan_text(plans.front()));
+  set_log_sink({}, LogLevel::kWarning);
   EXPECT_THAT(told, HasSubstr("its plan is no longer offered; 'convtgen tune' measures anew"));
 }
 

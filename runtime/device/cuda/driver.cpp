@@ -91,23 +91,6 @@ const char* bind_all(const SharedLibrary& library, cuda::Api& api) {
 
 }  // namespace
 
-Result<std::string> architecture_for_capability(int capability) {
-  if (const Result<Target> exact = target_for_capability(capability)) {
-    return exact->architecture;
-  }
-  std::string nearest;
-  for (const Target& target : known_targets()) {
-    if (target.capability / 10 == capability / 10 && target.capability < capability &&
-        !target.architecture.ends_with('a')) {
-      nearest = target.architecture;  // oldest first, so the last one is the nearest
-    }
-  }
-  if (nearest.empty()) {
-    return fail(target_for_capability(capability).error().message);
-  }
-  return nearest;
-}
-
 Result<std::shared_ptr<const CudaDriver>> CudaDriver::open() {
   const Result<SharedLibrary> library = open_library();
   if (!library) {

@@ -36,11 +36,6 @@ struct CudaDriverInfo {
 /// Errors: no driver, or one that doesn't start, and why; no GPU is no error here, but an empty list.
 [[nodiscard]] Result<CudaDriverInfo> find_cuda_driver();
 
-/// The architecture whose cubins run on a device of this compute capability: the known target of that number, else the
-/// nearest one below of the same major number, unless it is for its own chip only ("sm_90a").
-/// Errors: none is known.
-[[nodiscard]] Result<std::string> architecture_for_capability(int capability);
-
 /// An open driver, initialised.
 class CudaDriver {
  public:

@@ -6,8 +6,8 @@
 
 #include "generator/specializer/kernel_source.h"
 #include "generator/support/error.h"
-#include "runtime/compile/compile_error.h"
 #include "runtime/store/key.h"
+#include "runtime/support/compile_error.h"
 
 namespace convtgen::host {
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "generator/support/error.h"
-#include "runtime/compile/compile_error.h"
+#include "runtime/support/compile_error.h"
 
-namespace convtgen::jit {
+namespace convtgen {
 
 /// The values are those of convtgen_status (runtime/include/convtgen/convtgen.h).
 enum class Status : int {
@@ -49,4 +49,4 @@ using Outcome = std::expected<T, Failure>;
   return std::unexpected(Failure{status, error.message, error.lasting});
 }
 
-}  // namespace convtgen::jit
+}  // namespace convtgen

@@ -1,11 +1,11 @@
-#include "runtime/jit/stored_kernel.h"
+#include "runtime/make/stored_kernel.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 #include <cstdint>
 
-namespace convtgen::jit {
+namespace convtgen {
 namespace {
 
 constexpr std::string_view kMagic = "convtgen kernel 3\n";
@@ -108,4 +108,4 @@ std::optional<StoredKernel> decode_kernel(std::string_view bytes) {
   return kernel;
 }
 
-}  // namespace convtgen::jit
+}  // namespace convtgen

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace convtgen::jit {
+namespace convtgen {
 
 struct Counters {
   std::atomic<std::uint64_t> prepared{0};  // kernels made ready, from wherever
@@ -23,4 +23,4 @@ inline void count(std::atomic<std::uint64_t>& counter) {
   counter.fetch_add(1, std::memory_order_relaxed);
 }
 
-}  // namespace convtgen::jit
+}  // namespace convtgen

@@ -12,15 +12,15 @@
 
 #include "generator/planner/plan.h"
 #include "generator/specializer/first_source.h"
-#include "runtime/jit/failure.h"
+#include "runtime/support/failure.h"
 
-namespace convtgen::jit {
+namespace convtgen {
 
 /// A plan as text, a line for the template and one for each parameter: what users read. Different plans have different
 /// texts.
 [[nodiscard]] std::string plan_text(const Plan& plan);
 
-/// The planner's plans, in its order. The plan that was the fastest by a tuning record (runtime/tune/record.h; the
+/// The planner's plans, in its order. The plan that was the fastest by a tuning record (runtime/records/record.h; the
 /// store's bytes, or empty where there is none) comes first, if the planner still has it; else a note is logged.
 /// Errors: those of plan().
 [[nodiscard]] Outcome<std::vector<Plan>> choose_plans(const Problem& problem, std::string_view record = {});
@@ -63,4 +63,4 @@ template <typename T>
   }
 }
 
-}  // namespace convtgen::jit
+}  // namespace convtgen

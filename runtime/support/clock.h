@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-namespace convtgen::jit {
+namespace convtgen {
 
 using Clock = std::chrono::steady_clock;
 
@@ -11,4 +11,4 @@ inline double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-}  // namespace convtgen::jit
+}  // namespace convtgen

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "runtime/compile/nvrtc.h"
-#include "runtime/jit/failure.h"
 #include "runtime/store/store.h"
+#include "runtime/support/failure.h"
 
-namespace convtgen::jit {
+namespace convtgen {
 
 /// A kernel's source, its binary, and how it came about.
 struct MadeKernel {
@@ -43,10 +43,10 @@ using OpenNvrtc = std::function<Result<const Nvrtc*>()>;
                                              const MadeKernel& made, const CodeTarget& code);
 
 /// Thread-safe. The store's lock for a key makes it one compile a kernel, over all processes.
-class Binaries {
+class KernelMaker {
  public:
   /// `chip` is the GPU's name: tuning records are of one.
-  explicit Binaries(std::shared_ptr<Store> store, std::string chip = {})
+  explicit KernelMaker(std::shared_ptr<Store> store, std::string chip = {})
       : store_(std::move(store)), chip_(std::move(chip)) {}
 
   /// A kernel for a chip of this compute capability (10 * major + minor): a cubin for its architecture, or where this
@@ -102,7 +102,4 @@ class Binaries {
   std::set<int> noted_;  // capabilities
 };
 
-/// The store of a folder, one for the process; empty: the user's.
-[[nodiscard]] std::shared_ptr<Store> store_of(const std::string& folder);
-
-}  // namespace convtgen::jit
+}  // namespace convtgen

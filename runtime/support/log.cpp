@@ -1,4 +1,4 @@
-#include "runtime/jit/log.h"
+#include "runtime/support/log.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <mutex>
 #include <string>
 
-#include "runtime/compile/files.h"
+#include "runtime/support/environment.h"
 
-namespace convtgen::jit {
+namespace convtgen {
 namespace {
 
 constexpr std::array<std::string_view, 5> kNames = {"off", "error", "warning", "info", "debug"};
@@ -72,4 +72,4 @@ void log(LogLevel level, std::string_view message) {
   std::fwrite(line.data(), 1, line.size(), stderr);  // in one piece: other threads write too
 }
 
-}  // namespace convtgen::jit
+}  // namespace convtgen

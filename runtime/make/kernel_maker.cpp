@@ -1,24 +1,22 @@
-#include "runtime/jit/binaries.h"
+#include "runtime/make/kernel_maker.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <ranges>
 
 #include "generator/language/language.h"
 #include "runtime/compile/identity.h"
 #include "runtime/compile/slow_compile.h"
-#include "runtime/device/cuda/driver.h"
-#include "runtime/jit/choose.h"
-#include "runtime/jit/clock.h"
-#include "runtime/jit/counters.h"
-#include "runtime/jit/log.h"
-#include "runtime/jit/stored_kernel.h"
-#include "runtime/tune/record.h"
+#include "runtime/make/choose.h"
+#include "runtime/make/stored_kernel.h"
+#include "runtime/records/record.h"
+#include "runtime/support/clock.h"
+#include "runtime/support/counters.h"
+#include "runtime/support/log.h"
 
-namespace convtgen::jit {
+namespace convtgen {
 namespace {
 
 // "89" of "sm_89", as NVRTC counts architectures.
@@ -155,7 +153,7 @@ Result<Binary> find_or_compile(Store* store, const OpenNvrtc& open, const std::s
   return std::move(kernel->binary);
 }
 
-Binaries::Compiler Binaries::compiler() {
+KernelMaker::Compiler KernelMaker::compiler() {
   const std::lock_guard lock(mutex_);
   if (!compiler_) {
     const NvrtcFile file = locate_nvrtc();
@@ -168,7 +166,7 @@ Binaries::Compiler Binaries::compiler() {
 }
 
 // What was located may not load, and Python may know of one that no look at files finds: `compiler` is then another.
-Outcome<std::shared_ptr<const Nvrtc>> Binaries::load(Compiler& compiler) {
+Outcome<std::shared_ptr<const Nvrtc>> KernelMaker::load(Compiler& compiler) {
   const std::lock_guard lock(mutex_);
   if (!nvrtc_ && !compiler.path.empty()) {
     if (auto opened = open_nvrtc(compiler.path)) {
@@ -192,12 +190,12 @@ Outcome<std::shared_ptr<const Nvrtc>> Binaries::load(Compiler& compiler) {
   return nvrtc_;
 }
 
-std::string Binaries::record_of(const Problem& problem) {
+std::string KernelMaker::record_of(const Problem& problem) {
   const std::optional<Entry> record = store_->find(record_key(problem, chip_));
   return record ? record->bytes : std::string();
 }
 
-Outcome<MadeKernel> Binaries::generate_older(const MadeKernel& made, const Target& target) {
+Outcome<MadeKernel> KernelMaker::generate_older(const MadeKernel& made, const Target& target) {
   const Problem problem{made.problem.layer, made.problem.direction, target};
   std::string record = record_of(problem);
   if (record.empty()) {
@@ -210,7 +208,7 @@ Outcome<MadeKernel> Binaries::generate_older(const MadeKernel& made, const Targe
   return specialized(problem, record, made.place);
 }
 
-bool Binaries::take(MadeKernel& made, const Key& key, std::string_view bytes) {
+bool KernelMaker::take(MadeKernel& made, const Key& key, std::string_view bytes) {
   auto stored = decode_kernel(bytes);
   if (!stored) {
     return false;
@@ -241,13 +239,13 @@ bool Binaries::take(MadeKernel& made, const Key& key, std::string_view bytes) {
   return true;
 }
 
-bool Binaries::find(MadeKernel& made, BinaryKind kind, const Compiler& compiler) {
+bool KernelMaker::find(MadeKernel& made, BinaryKind kind, const Compiler& compiler) {
   const Key key = binary_key(made, kind, compiler.identity);
   const std::optional<Entry> entry = store_->find(key);
   return entry && take(made, key, entry->bytes);
 }
 
-void Binaries::note_older(int capability, const std::string& architecture, const Nvrtc& nvrtc) {
+void KernelMaker::note_older(int capability, const std::string& architecture, const Nvrtc& nvrtc) {
   {
     const std::lock_guard lock(mutex_);
     if (!noted_.insert(capability).second) {
@@ -260,8 +258,8 @@ void Binaries::note_older(int capability, const std::string& architecture, const
                   nvrtc.major, nvrtc.minor, nvrtc.path, capability / 10, capability % 10, architecture));
 }
 
-Outcome<MadeKernel> Binaries::compile(MadeKernel made, int capability, bool exact, Compiler compiler,
-                                      const std::stop_token& stop) {
+Outcome<MadeKernel> KernelMaker::compile(MadeKernel made, int capability, bool exact, Compiler compiler,
+                                         const std::stop_token& stop) {
   const auto nvrtc = load(compiler);
   if (!nvrtc) {
     return std::unexpected(nvrtc.error());
@@ -291,8 +289,8 @@ Outcome<MadeKernel> Binaries::compile(MadeKernel made, int capability, bool exac
   return compile_as(std::move(made), older, kind, **nvrtc, compiler, stop);
 }
 
-Outcome<MadeKernel> Binaries::compile_as(MadeKernel made, const MadeKernel& older, BinaryKind kind, const Nvrtc& nvrtc,
-                                         const Compiler& compiler, const std::stop_token& stop) {
+Outcome<MadeKernel> KernelMaker::compile_as(MadeKernel made, const MadeKernel& older, BinaryKind kind,
+                                            const Nvrtc& nvrtc, const Compiler& compiler, const std::stop_token& stop) {
   const Key key = binary_key(made, kind, compiler.identity);
   std::optional<Failure> failure;
   bool ran = false;
@@ -336,12 +334,12 @@ Outcome<MadeKernel> Binaries::compile_as(MadeKernel made, const MadeKernel& olde
   return made;
 }
 
-Outcome<MadeKernel> Binaries::generate(const Layer& layer, Direction direction, const Target& target) {
+Outcome<MadeKernel> KernelMaker::generate(const Layer& layer, Direction direction, const Target& target) {
   const Problem problem{layer, direction, target};
   return specialized(problem, record_of(problem), 0);
 }
 
-Outcome<MadeKernel> Binaries::make(const Layer& layer, Direction direction, int capability, std::stop_token stop) {
+Outcome<MadeKernel> KernelMaker::make(const Layer& layer, Direction direction, int capability, std::stop_token stop) {
   const auto base = base_of(capability);
   if (!base) {
     return std::unexpected(base.error());
@@ -363,7 +361,8 @@ Outcome<MadeKernel> Binaries::make(const Layer& layer, Direction direction, int 
   return first_that_compiles(problem, *plans, make);
 }
 
-Outcome<MadeKernel> Binaries::find_or_make(MadeKernel kernel, int capability, bool exact, const std::stop_token& stop) {
+Outcome<MadeKernel> KernelMaker::find_or_make(MadeKernel kernel, int capability, bool exact,
+                                              const std::stop_token& stop) {
   const Clock::time_point start = Clock::now();
   const Compiler compiler = this->compiler();
   Outcome<MadeKernel> made = std::move(kernel);
@@ -378,7 +377,7 @@ Outcome<MadeKernel> Binaries::find_or_make(MadeKernel kernel, int capability, bo
   return made;
 }
 
-Outcome<MadeKernel> Binaries::make_cubin(const Problem& problem, const Plan& plan, std::stop_token stop) {
+Outcome<MadeKernel> KernelMaker::make_cubin(const Problem& problem, const Plan& plan, std::stop_token stop) {
   auto made = specialized(problem, plan);
   if (!made) {
     return made;
@@ -401,17 +400,4 @@ Outcome<MadeKernel> Binaries::make_cubin(const Problem& problem, const Plan& pla
   return made;
 }
 
-std::shared_ptr<Store> store_of(const std::string& folder) {
-  static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<Store>>& stores = *new std::map<std::string, std::shared_ptr<Store>>;
-  StoreOptions options{.folder = folder};
-  options.warn = [](const std::string& message) { log(LogLevel::kWarning, message); };
-  const std::lock_guard lock(mutex);
-  std::shared_ptr<Store>& store = stores[folder.empty() ? default_store_folder() : folder];
-  if (!store) {
-    store = std::make_shared<Store>(std::move(options));
-  }
-  return store;
-}
-
-}  // namespace convtgen::jit
+}  // namespace convtgen

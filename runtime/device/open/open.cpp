@@ -1,4 +1,4 @@
-#include "runtime/device/open.h"
+#include "runtime/device/open/open.h"
 
 #include <fmt/format.h>
 

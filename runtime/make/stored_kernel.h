@@ -7,7 +7,7 @@
 
 #include "runtime/compile/binary.h"
 
-namespace convtgen::jit {
+namespace convtgen {
 
 /// What is stored of a kernel; the rest is made anew from its layer.
 struct StoredKernel {
@@ -19,4 +19,4 @@ struct StoredKernel {
 /// Nothing where the bytes are none of encode_kernel's.
 [[nodiscard]] std::optional<StoredKernel> decode_kernel(std::string_view bytes);
 
-}  // namespace convtgen::jit
+}  // namespace convtgen

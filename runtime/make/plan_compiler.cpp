@@ -1,14 +1,14 @@
-#include "runtime/tune/plan_compiler.h"
+#include "runtime/make/plan_compiler.h"
 
 #include <utility>
 
 #include "generator/specializer/kernel_source.h"
-#include "runtime/jit/binaries.h"
+#include "runtime/make/kernel_maker.h"
 
 namespace convtgen {
 
 PlanCompiler cubin_compiler(std::shared_ptr<Store> store) {
-  auto binaries = std::make_shared<jit::Binaries>(std::move(store));
+  auto binaries = std::make_shared<KernelMaker>(std::move(store));
   return [binaries](const Problem& problem, const Plan& plan) -> Result<CompiledPlan> {
     auto made = binaries->make_cubin(problem, plan);
     if (!made) {

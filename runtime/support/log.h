@@ -4,7 +4,7 @@
 #include <functional>
 #include <string_view>
 
-namespace convtgen::jit {
+namespace convtgen {
 
 /// The values are those of convtgen_log_level.
 enum class LogLevel : int { kOff = 0, kError = 1, kWarning = 2, kInfo = 3, kDebug = 4 };
@@ -21,4 +21,4 @@ void set_log_sink(LogSink sink, LogLevel level);
 /// One message, without a line end. Thread-safe; a sink may log, prepare and launch.
 void log(LogLevel level, std::string_view message);
 
-}  // namespace convtgen::jit
+}  // namespace convtgen

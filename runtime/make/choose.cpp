@@ -1,4 +1,4 @@
-#include "runtime/jit/choose.h"
+#include "runtime/make/choose.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "generator/language/language.h"
-#include "runtime/jit/log.h"
-#include "runtime/tune/record.h"
+#include "runtime/records/record.h"
+#include "runtime/support/log.h"
 
-namespace convtgen::jit {
+namespace convtgen {
 namespace {
 
 struct ValueText {
@@ -61,4 +61,4 @@ void log_passed_over(const Problem& problem, const PassedOver& passed) {
                                       canonical_form(problem.layer)));
 }
 
-}  // namespace convtgen::jit
+}  // namespace convtgen

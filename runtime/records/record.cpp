@@ -1,4 +1,4 @@
-#include "runtime/tune/record.h"
+#include "runtime/records/record.h"
 
 #include <fmt/core.h>
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/tune/plan_compiler.h"
+#include "runtime/make/plan_compiler.h"
 
 namespace convtgen {
 

@@ -1,0 +1,10 @@
+#include "runtime/support/counters.h"
+
+namespace convtgen {
+
+Counters& counters() {
+  static Counters all;
+  return all;
+}
+
+}  // namespace convtgen
