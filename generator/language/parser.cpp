@@ -371,7 +371,7 @@ std::optional<Block> parse_one_line(const std::vector<Token>& tokens, std::vecto
   return Parser(tokens, diagnostics).one_line();
 }
 
-void report(std::vector<Diagnostic>& diagnostics, const Place& place, std::string message,
+void report(std::vector<Diagnostic>& diagnostics, const TextSpan& place, std::string message,
             std::string_view suggestion) {
   if (!suggestion.empty()) {
     message += fmt::format("; did you mean '{}'?", suggestion);

@@ -34,13 +34,13 @@ enum class PropertyKind {
 inline constexpr int kPropertyKinds = static_cast<int>(PropertyKind::kDirections) + 1;
 
 /// A stretch of one line.
-struct Place {
+struct TextSpan {
   int line = 1;
   int column = 1;
   int length = 1;
 };
 
-[[nodiscard]] inline Place place_of(const Token& token) {
+[[nodiscard]] inline TextSpan place_of(const Token& token) {
   return {token.line, token.column,
           token.text.empty() || token.kind == TokenKind::kNewline ? 1 : static_cast<int>(token.text.size())};
 }
@@ -59,7 +59,7 @@ using PropertyValue = std::variant<std::monostate, Channels, Extents, std::int64
 
 struct Property {
   PropertyKind kind = PropertyKind::kKernel;
-  Place place;          // the property's name
+  TextSpan place;       // the property's name
   PropertyValue value;  // monostate: the value is wrong, and has been reported
   int dimensions = 2;   // of kChannels, whose word tells them even where the value is wrong
 };
@@ -76,7 +76,7 @@ struct Block {
 struct Item {
   bool is_defaults = false;
   std::string_view name;  // empty where it is missing
-  Place place;            // the layer's name, or the word `defaults`
+  TextSpan place;         // the layer's name, or the word `defaults`
   Block block;
 };
 
@@ -97,7 +97,7 @@ struct Item {
 [[nodiscard]] Layer resolve(const Item& item, const Block& defaults, std::vector<Diagnostic>& diagnostics);
 
 /// Adds a diagnostic; the message gets its "did you mean" where there is a suggestion.
-void report(std::vector<Diagnostic>& diagnostics, const Place& place, std::string message,
+void report(std::vector<Diagnostic>& diagnostics, const TextSpan& place, std::string message,
             std::string_view suggestion = {});
 
 }  // namespace convtgen
