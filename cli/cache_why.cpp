@@ -9,9 +9,9 @@
 #include "cli/terminal.h"
 #include "generator/language/language.h"
 #include "runtime/compile/nvrtc_search.h"
-#include "runtime/make/kernel_maker.h"
+#include "runtime/make/cubin_maker.h"
 #include "runtime/make/shared_store.h"
-#include "runtime/tune/tune.h"
+#include "runtime/records/record.h"
 
 namespace convtgen::cli {
 namespace {
@@ -75,7 +75,7 @@ std::vector<std::string> tuned_chips(const std::vector<TuningRecord>& records, c
 /// Tells why one kernel is a hit or a miss on a GPU. Errors: it has no plan.
 Result<void> tell(const std::shared_ptr<Store>& store, const std::string& name, const Problem& problem,
                   const std::string& chip, const std::string& nvrtc) {
-  const auto made = KernelMaker(store, chip).generate(problem.layer, problem.direction, problem.target);
+  const auto made = CubinMaker(store, chip).generate(problem.layer, problem.direction, problem.target);
   if (!made) {
     return fail(made.error().message);
   }

@@ -5,7 +5,6 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
 
 #include "cli/architectures.h"
@@ -15,10 +14,10 @@
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "generator/launcher/names.h"
-#include "runtime/compile/identity.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/device/host/host_device.h"
-#include "runtime/make/kernel_maker.h"
+#include "runtime/make/cubin_maker.h"
+#include "runtime/make/device_maker.h"
 #include "runtime/make/shared_store.h"
 
 namespace convtgen::cli {
@@ -41,95 +40,41 @@ std::string usage_text(const Binary& binary) {
                : "";
 }
 
-/// What compiles, whichever it is: a source for an architecture becomes a binary. Thread-safe.
-class Compiler {
- public:
-  virtual ~Compiler() = default;
-  [[nodiscard]] virtual Result<Binary> compile(const PlannedLayer& layer, const CodeTarget& code) = 0;
-  [[nodiscard]] virtual std::string name() const = 0;
-  /// The file that it is.
-  [[nodiscard]] virtual std::string path() const = 0;
+/// What compiles, whichever it is.
+struct Compiler {
+  std::unique_ptr<HostDevice> device;  // of a host compiler
+  std::shared_ptr<KernelMaker> maker;
+  std::string name;
+  std::string path;  // the file that it is
 };
 
-class NvrtcCompiler final : public Compiler {
- public:
-  [[nodiscard]] static Result<std::unique_ptr<Compiler>> make(bool cache) {
-    if (auto there = check_nvrtc(); !there) {
-      return std::unexpected(there.error());
-    }
-    NvrtcFile file = locate_nvrtc();
-    if (!file.found()) {  // the loader knows it, by no path that we would find
-      file.path = find_nvrtc().path;
-      auto identity = library_identity(file.path);
-      if (!identity) {
-        return std::unexpected(identity.error());
-      }
-      file.identity = *std::move(identity);
-    }
-    return std::unique_ptr<Compiler>(new NvrtcCompiler(std::move(file), cache));
+Result<Compiler> nvrtc_compiler(bool cache) {
+  if (auto there = check_nvrtc(); !there) {
+    return std::unexpected(there.error());
   }
-
-  [[nodiscard]] Result<Binary> compile(const PlannedLayer& layer, const CodeTarget& code) override {
-    MadeKernel made;
-    made.problem = layer.problem;
-    made.plan = layer.plan;
-    made.source = layer.source;
-    return find_or_compile(store_.get(), [this] { return open(); }, file_.identity, made, code);
+  std::string path = locate_nvrtc().path;
+  if (path.empty()) {  // the loader knows it, by no path that we would find
+    path = find_nvrtc().path;
   }
-  [[nodiscard]] std::string name() const override { return "NVRTC"; }
-  [[nodiscard]] std::string path() const override { return file_.path; }
+  auto store = cache ? store_of("") : std::make_shared<Store>(StoreOptions{.limit = 0});
+  return Compiler{nullptr, std::make_shared<CubinMaker>(std::move(store)), "NVRTC", std::move(path)};
+}
 
- private:
-  NvrtcCompiler(NvrtcFile file, bool cache) : file_(std::move(file)), store_(cache ? store_of("") : nullptr) {}
-
-  Result<const Nvrtc*> open() {
-    const std::lock_guard lock(mutex_);
-    if (!nvrtc_) {
-      auto opened = open_nvrtc(file_.path);
-      if (!opened) {
-        return std::unexpected(opened.error());
-      }
-      nvrtc_ = *std::move(opened);
-    }
-    return &*nvrtc_;
+Result<Compiler> host_compiler(bool cache) {
+  HostOptions options;
+  options.cache = cache;
+  options.portable = true;
+  auto path = host_compiler_path(options);
+  if (!path) {
+    return std::unexpected(path.error());
   }
-
-  NvrtcFile file_;
-  std::mutex mutex_;
-  std::optional<Nvrtc> nvrtc_;  // once something had to be compiled
-  std::shared_ptr<Store> store_;
-};
-
-class HostCompiler final : public Compiler {
- public:
-  [[nodiscard]] static Result<std::unique_ptr<Compiler>> make(bool cache) {
-    HostOptions options;
-    options.cache = cache;
-    options.portable = true;
-    auto path = host_compiler_path(options);
-    if (!path) {
-      return std::unexpected(path.error());
-    }
-    auto device = open_host_device(std::move(options));
-    if (!device) {
-      return std::unexpected(device.error());
-    }
-    return std::unique_ptr<Compiler>(new HostCompiler(*std::move(device), *std::move(path)));
+  auto device = open_host_device(std::move(options));
+  if (!device) {
+    return std::unexpected(device.error());
   }
-
-  [[nodiscard]] Result<Binary> compile(const PlannedLayer& layer, const CodeTarget& code) override {
-    return device_->compile(layer.source, code.target.architecture);
-  }
-  [[nodiscard]] std::string name() const override { return "the host compiler"; }
-  [[nodiscard]] std::string path() const override { return path_; }
-
- private:
-  HostCompiler(std::unique_ptr<HostDevice> device, std::string path)
-      : device_(std::move(device)), path_(std::move(path)) {}
-
-  std::unique_ptr<HostDevice> device_;
-  std::string path_;
-};
+  auto maker = std::make_shared<DeviceMaker>(**device);
+  return Compiler{*std::move(device), std::move(maker), "the host compiler", *std::move(path)};
+}
 
 /// "up_forward.sm_80.cubin", "up_forward.compute_80.ptx", "up_forward.host.so".
 std::string file_name(const PlannedLayer& layer, const CodeTarget& code, bool host) {
@@ -170,7 +115,7 @@ struct Job {
 class Report {
  public:
   Report(const Compiler& compiler, std::size_t count)
-      : count_(count), progress_(fmt::format("compiling with {}", compiler.name())) {}
+      : count_(count), progress_(fmt::format("compiling with {}", compiler.name)) {}
 
   void begin(const Job& job) {
     progress_.update(fmt::format("[{}/{}] compiling {}", done_ + 1, count_, text_of(job)),
@@ -195,18 +140,20 @@ class Report {
   Progress progress_;
 };
 
-/// The binary of each job, in their order, of which `most` are made at a time; 0: one for each core.
-std::vector<Result<Binary>> compile_all(Compiler& compiler, const std::vector<Job>& jobs, std::size_t most) {
-  std::vector<Result<Binary>> binaries(jobs.size(), fail("not compiled"));
+/// The kernel of each job, in their order, of which `most` are made at a time; 0: one for each core.
+std::vector<Outcome<MadeKernel>> compile_all(const Compiler& compiler, const std::vector<Job>& jobs, std::size_t most) {
+  std::vector<Outcome<MadeKernel>> kernels(jobs.size(), fail_with(Status::kInternal, "not compiled"));
   Report report(compiler, jobs.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
     for (std::size_t i = next++; i < jobs.size(); i = next++) {
       report.begin(jobs[i]);
       try {
-        binaries[i] = compiler.compile(*jobs[i].layer, *jobs[i].code);
+        const auto& [layer, code] = jobs[i];
+        kernels[i] = compiler.maker->find_or_compile(generated_kernel(layer->problem, layer->plan, layer->source),
+                                                     code->is_ptx ? BinaryKind::kPtx : BinaryKind::kCubin);
       } catch (const std::exception& error) {  // of memory: a thread must not end the process
-        binaries[i] = fail(error.what());
+        kernels[i] = fail_with(Status::kOutOfMemory, error.what());
       }
       report.end(jobs[i]);
     }
@@ -218,7 +165,7 @@ std::vector<Result<Binary>> compile_all(Compiler& compiler, const std::vector<Jo
   }
   work();
   helpers.clear();  // joins them
-  return binaries;
+  return kernels;
 }
 
 Exit compile(const CompileOptions& options) {
@@ -229,7 +176,7 @@ Exit compile(const CompileOptions& options) {
   }
   const bool host = options.format == "host";
   const auto codes = code_targets(options);
-  auto compiler = codes ? host ? HostCompiler::make(!options.no_cache) : NvrtcCompiler::make(!options.no_cache)
+  auto compiler = codes ? host ? host_compiler(!options.no_cache) : nvrtc_compiler(!options.no_cache)
                         : std::unexpected(codes.error());
   if (!compiler) {
     print_error(compiler.error().message);
@@ -253,22 +200,22 @@ Exit compile(const CompileOptions& options) {
     print_error(checked.error().message);
     return Exit::kUsage;
   }
-  const std::vector<Result<Binary>> binaries = compile_all(**compiler, jobs, options.jobs);
+  const std::vector<Outcome<MadeKernel>> kernels = compile_all(*compiler, jobs, options.jobs);
   std::vector<Product> products;
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const PlannedLayer& layer = *jobs[i].layer;
     const CodeTarget& code = *jobs[i].code;
-    const Result<Binary>& binary = binaries[i];
-    if (!binary) {
-      print_layer_error(layer.name, binary.error());
+    if (!kernels[i]) {
+      print_layer_error(layer.name, {kernels[i].error().message});
       exit = Exit::kWrong;
       continue;
     }
+    const Binary& binary = kernels[i]->binary;
     const std::filesystem::path path = output_path(options.output, file_name(layer, code, host));
     lines.push_back(fmt::format("{}: {}, kernel {}{}\n", path.string(),
-                                bytes_text(static_cast<double>(binary->bytes.size())), binary->symbol,
-                                usage_text(*binary)));
+                                bytes_text(static_cast<double>(binary.bytes.size())), binary.symbol,
+                                usage_text(binary)));
     products.push_back({layer.layer,
                         layer.problem,
                         layer.plan,
@@ -277,12 +224,12 @@ Exit compile(const CompileOptions& options) {
                         host          ? "host"
                         : code.is_ptx ? "ptx"
                                       : "cubin",
-                        {path, binary->bytes}});
+                        {path, binary.bytes}});
   }
   if (exit != Exit::kOk) {
     return exit;
   }
-  if (auto written = write_products(options.output, options.source, products, {(*compiler)->path()}); !written) {
+  if (auto written = write_products(options.output, options.source, products, {compiler->path}); !written) {
     print_error(written.error().message);
     return Exit::kUsage;
   }

@@ -15,10 +15,10 @@
 #include "generator/planner/predict.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
-#include "runtime/compile/slow_compile.h"
+#include "runtime/make/cubin_maker.h"
 #include "runtime/make/shared_store.h"
+#include "runtime/records/record.h"
 #include "runtime/reference/host_array.h"
-#include "runtime/tune/tune.h"
 
 namespace convtgen::cli {
 namespace {
@@ -52,23 +52,21 @@ std::string value_text(const ParameterValue& value) {
   return std::visit(Printer{}, value);
 }
 
-std::string registers_text(const KernelSource& source, const std::string& architecture, bool no_compile) {
+std::string registers_text(CubinMaker& maker, const PlannedLayer& layer, bool no_compile) {
   if (no_compile) {
     return "not counted: --no-compile";
   }
   if (!check_nvrtc()) {
     return "not known: NVRTC, which counts them, is not here ('convtgen doctor' says more)";
   }
-  if (const auto note = slow_compile_note(source)) {
-    print_warning(*note + "; --no-compile does without");
-  }
   Progress progress("compiling with NVRTC");
-  const Result<Binary> binary = compile_with_nvrtc(source, architecture, BinaryKind::kCubin);
-  if (!binary) {
+  const auto made =
+      maker.find_or_compile(generated_kernel(layer.problem, layer.plan, layer.source), BinaryKind::kCubin);
+  if (!made) {
     return fmt::format("not known; the runtime takes another plan where this one does not compile: {}",
-                       binary.error().message);
+                       made.error().message);
   }
-  const std::optional<ResourceUsage> usage = resource_usage(*binary);
+  const std::optional<ResourceUsage> usage = resource_usage(made->binary);
   if (!usage) {
     return "not known: NVRTC's log does not tell them";
   }
@@ -182,7 +180,9 @@ Exit explain(const ExplainOptions& options) {
   if (!planned) {
     return exit;
   }
-  const std::vector<TuningRecord> records = stored_records(*store_of(""));
+  const std::shared_ptr<Store> store = store_of("");
+  const std::vector<TuningRecord> records = stored_records(*store);
+  CubinMaker maker(store);
   bool first = true;
   for (const PlannedLayer& layer : *planned) {
     if (!first) {
@@ -200,7 +200,7 @@ Exit explain(const ExplainOptions& options) {
     }
     const Result<SizedLayer> sized = apply_input(layer.problem.layer, options.input);
     print_candidates(layer.problem, sized, records);
-    print_row("registers", registers_text(layer.source, layer.problem.target.architecture, options.no_compile));
+    print_row("registers", registers_text(maker, layer, options.no_compile));
     print_row("shared", fmt::format("{} a block", bytes_text(static_cast<double>(layer.source.shared_bytes))));
     if (layer.plan.packed_bytes > 0) {
       print_row("workspace", fmt::format("{} for a packed copy of the weights",

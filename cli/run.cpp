@@ -1,6 +1,5 @@
 // convtgen run: a layer on a device, verified against its definition.
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 
@@ -13,9 +12,9 @@
 #include "cli/progress.h"
 #include "cli/run_inputs.h"
 #include "cli/terminal.h"
-#include "runtime/compile/slow_compile.h"
 #include "runtime/device/open/open.h"
-#include "runtime/make/choose.h"
+#include "runtime/make/device_maker.h"
+#include "runtime/make/shared_store.h"
 #include "runtime/reference/run_layer.h"
 
 namespace convtgen::cli {
@@ -64,27 +63,17 @@ Result<void> write_output(const RunOptions& options, Device& device, const Layer
 }
 
 /// The first plan that can be specialised and compiled, loaded.
-Outcome<LoadedLayer> load_first(Device& device, const Problem& problem, const std::vector<Plan>& plans) {
-  const std::function<Outcome<LoadedLayer>(std::size_t, KernelSource)> make =
-      [&](std::size_t index, KernelSource source) -> Outcome<LoadedLayer> {
-    if (const auto note = device.kind() == DeviceKind::kHost ? std::nullopt : slow_compile_note(source)) {
-      print_warning(*note);
-    }
-    auto binary = device.compile(source, problem.target.architecture);
-    if (!binary) {
-      return fail_with(Status::kCompileFailed, binary.error());
-    }
-    auto loaded = load_binary(device, problem, plans[index], std::move(source), *std::move(binary));
-    if (!loaded) {
-      return fail_with(Status::kDriver, loaded.error());
-    }
-    return *std::move(loaded);
-  };
-  return first_that_compiles(problem, plans, make);
+Result<LoadedLayer> load_first(Device& device, KernelMaker& maker, const Problem& problem,
+                               const std::vector<Plan>& plans) {
+  auto made = maker.make_first(problem, plans);
+  if (!made) {
+    return fail(made.error().message);
+  }
+  return load_binary(device, problem, made->plan, std::move(made->source), std::move(made->binary));
 }
 
-RunOutcome run_one(const RunOptions& options, Device& device, const NamedLayer& named, Direction direction,
-                   const Target& target) {
+RunOutcome run_one(const RunOptions& options, Device& device, KernelMaker& maker, const NamedLayer& named,
+                   Direction direction, const Target& target) {
   std::optional<Progress> progress(std::in_place, fmt::format("{}: making inputs", named.name));
   const Result<RunInputs> inputs = make_inputs(named.layer, options.input, options.arrays, options.seed);
   if (!inputs) {
@@ -96,9 +85,9 @@ RunOutcome run_one(const RunOptions& options, Device& device, const NamedLayer& 
     return wrong(plans.error());
   }
   progress->update(fmt::format("{}: compiling", named.name));
-  auto layer = load_first(device, problem, *plans);
+  auto layer = load_first(device, maker, problem, *plans);
   if (!layer) {
-    return wrong({layer.error().message});
+    return wrong(layer.error());
   }
   progress->update(fmt::format("{}: running on {}", named.name, device.name()));
   auto call = make_call(device, *layer, inputs->sized.sizes, inputs->arrays);
@@ -206,6 +195,7 @@ Exit run(const RunOptions& options) {
     print_error(target.error().message);
     return Exit::kUsage;
   }
+  const std::shared_ptr<KernelMaker> maker = maker_for(**device, store_of(""));
   int runs = 0, failures = 0;
   for (const NamedLayer& layer : *layers) {
     std::vector<Direction> directions = layer.layer.directions;
@@ -213,7 +203,7 @@ Exit run(const RunOptions& options) {
       directions = {direction_named(options.direction)};
     }
     for (const Direction direction : directions) {
-      const RunOutcome outcome = run_one(options, **device, layer, direction, *target);
+      const RunOutcome outcome = run_one(options, **device, *maker, layer, direction, *target);
       if (!outcome.problem.empty()) {
         print_layer_error(layer.name, {outcome.problem});
       }

@@ -14,6 +14,8 @@
 #include "cli/tune_compile.h"
 #include "cli/tune_report.h"
 #include "runtime/device/open/open.h"
+#include "runtime/make/device_maker.h"
+#include "runtime/records/record.h"
 #include "runtime/tune/tune.h"
 
 namespace convtgen::cli {
@@ -170,18 +172,18 @@ Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers,
     }
     progress->update(step_text(layers_tuned[step.job].name, step), step.fraction);
   };
-  tune_all(**device, *store, plan_compiler(**device, store), jobs, tuning,
-           [&](std::size_t job, const Result<Tuned>& tuned) {
-             TunedLayer& layer = layers_tuned[job];
-             layer.tuned = tuned;
-             progress.reset();  // off the terminal before anything is printed
-             if (tuned) {
-               print_tuned(layer.name, **device, *tuned);
-             } else {
-               print_layer_error(layer.name, tuned.error());
-               exit = worse(exit, (*device)->find_compiler() ? Exit::kWrong : Exit::kUsage);
-             }
-           });
+  const std::shared_ptr<KernelMaker> maker = maker_for(**device, store);
+  tune_all(**device, *store, *maker, jobs, tuning, [&](std::size_t job, const Result<Tuned>& tuned) {
+    TunedLayer& layer = layers_tuned[job];
+    layer.tuned = tuned;
+    progress.reset();  // off the terminal before anything is printed
+    if (tuned) {
+      print_tuned(layer.name, **device, *tuned);
+    } else {
+      print_layer_error(layer.name, tuned.error());
+      exit = worse(exit, (*device)->find_compiler() ? Exit::kWrong : Exit::kUsage);
+    }
+  });
   if (!options.json.empty()) {
     if (auto written = write_file(options.json, tune_json((*device)->name(), layers_tuned)); !written) {
       print_error(written.error().message);

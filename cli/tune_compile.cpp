@@ -6,6 +6,7 @@
 #include "cli/terminal.h"
 #include "cli/tune_report.h"
 #include "runtime/compile/nvrtc_search.h"
+#include "runtime/make/cubin_maker.h"
 
 namespace convtgen::cli {
 namespace {
@@ -38,7 +39,9 @@ Exit compile_candidates(const std::shared_ptr<Store>& store, const std::vector<L
       kernels.push_back({layer.problem, plan});
     }
   }
-  CompileAhead ahead(std::move(kernels), cubin_compiler(store), threads);
+  CubinMaker maker(store);
+  const auto make = [&maker](const Problem& problem, const Plan& plan) { return maker.make(problem, plan); };
+  CompileAhead ahead(std::move(kernels), make, threads);
   Exit exit = Exit::kOk;
   std::size_t ready = 0, place = 0;
   std::optional<Progress> progress(std::in_place, "compiling");

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "runtime/make/compile_ahead.h"
+#include "runtime/store/store.h"
 
 namespace convtgen::cli {
 

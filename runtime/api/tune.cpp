@@ -7,6 +7,7 @@
 #include "runtime/api/sizes.h"
 #include "runtime/device/open/open.h"
 #include "runtime/jit/fork.h"
+#include "runtime/make/device_maker.h"
 #include "runtime/make/shared_store.h"
 
 using namespace convtgen;
@@ -41,7 +42,8 @@ Outcome<double> tune_on(const jit::JitDevice& on, const Layer& layer, const Inpu
                      shape ? "batch is 0: there is nothing to measure" : shape.error().message);
   }
   const std::shared_ptr<Store> store = store_of(on.store_folder());
-  const auto tuned = tune(**device, *store, plan_compiler(**device, store), {problem, sizes}, options);
+  const std::shared_ptr<KernelMaker> maker = maker_for(**device, store);
+  const auto tuned = tune(**device, *store, *maker, {problem, sizes}, options);
   if (!tuned) {
     const Status status = options.stop.stop_requested() ? Status::kCancelled
                           : (*device)->find_compiler()  ? Status::kCompileFailed

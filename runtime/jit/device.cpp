@@ -12,6 +12,7 @@
 #include "runtime/device/host/host_device.h"
 #include "runtime/jit/dump.h"
 #include "runtime/make/choose.h"
+#include "runtime/make/device_maker.h"
 #include "runtime/make/shared_store.h"
 #include "runtime/records/record.h"
 #include "runtime/support/clock.h"
@@ -71,7 +72,7 @@ Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, Devi
       const CudaDeviceInfo& info = device->gpu_->info();
       device->name_ = fmt::format("cuda:{} ({}, compute capability {}.{})", info.ordinal, info.name,
                                   info.capability / 10, info.capability % 10);
-      device->maker_ = std::make_unique<KernelMaker>(store_of(device->options_.store_folder), info.name);
+      device->cubins_ = std::make_unique<CubinMaker>(store_of(device->options_.store_folder), info.name);
       return device;
     }
     log(LogLevel::kWarning, fmt::format("kernels run on the host device, which is slow: {}", why));
@@ -215,7 +216,7 @@ Outcome<KernelPointer> JitDevice::make(const LayerKey& layer, std::stop_token st
 }
 
 Outcome<KernelPointer> JitDevice::make_on_gpu(const LayerKey& layer, std::stop_token stop) {
-  auto made = maker_->make(layer.layer(), Direction::kForward, gpu_->info().capability, stop);
+  auto made = cubins_->make_for_chip(layer.layer(), Direction::kForward, gpu_->info().capability, stop);
   if (!made) {
     return std::unexpected(std::move(made.error()));
   }
@@ -250,47 +251,31 @@ Outcome<KernelPointer> JitDevice::make_on_gpu(const LayerKey& layer, std::stop_t
 Outcome<KernelPointer> JitDevice::make_on_host(const LayerKey& layer, std::stop_token stop) {
   // Any architecture does: the device takes the source of each, and the oldest asks the least of it.
   const Problem problem{layer.layer(), Direction::kForward, known_targets().front()};
-  const auto record = store_of(options_.store_folder)->find(record_key(problem, kHostChip));
-  const auto plans = choose_plans(problem, record ? record->bytes : std::string_view());
+  const auto plans = choose_plans(problem, stored_record(*store_of(options_.store_folder), problem, kHostChip));
   if (!plans) {
     return std::unexpected(plans.error());
   }
-  const std::function<Outcome<KernelPointer>(std::size_t, KernelSource)> make = [&](std::size_t place,
-                                                                                    KernelSource source) {
-    return make_on_host(layer, problem, (*plans)[place], std::move(source), stop);
-  };
-  return first_that_compiles(problem, *plans, make);
-}
-
-Outcome<KernelPointer> JitDevice::make_on_host(const LayerKey& layer, const Problem& problem, const Plan& plan,
-                                               KernelSource source, const std::stop_token& stop) {
-  dump(source);
-  if (stop.stop_requested()) {
-    return std::unexpected(cancelled());
+  auto made = DeviceMaker(*host_).make_first(problem, *plans, stop);
+  if (!made) {
+    return std::unexpected(std::move(made.error()));
   }
-  auto form = CallForm::make(problem, plan, source);
+  dump(made->source);
+  auto form = CallForm::make(made->problem, made->plan, made->source);
   if (!form) {
     return std::unexpected(std::move(form.error()));
   }
-  const Clock::time_point start = Clock::now();
-  if (auto compiler = host_->find_compiler(); !compiler) {
-    return fail_with(Status::kNoCompiler, compiler.error());
-  }
-  const auto binary = host_->compile(source, problem.target.architecture);
-  if (!binary) {
-    return fail_with(Status::kCompileFailed, binary.error());
-  }
-  log(LogLevel::kInfo,
-      fmt::format("prepared {} for the host device in {:.1f} ms", source.symbol, milliseconds_since(start)));
-  KernelFacts facts{.problem = problem,
-                    .plan = plan,
-                    .source = std::move(source),
+  log(LogLevel::kInfo, fmt::format("prepared {} for the host device in {:.1f} ms", made->source.symbol,
+                                   made->generate_ms + made->compile_ms));
+  KernelFacts facts{.problem = std::move(made->problem),
+                    .plan = std::move(made->plan),
+                    .source = std::move(made->source),
                     .layer_text = layer.text(),
-                    .plan_text = plan_text(plan),
+                    .plan_text = {},
                     .key = {},
                     .architecture = "host",
                     .form = *std::move(form)};
-  return load_on_host(host_, std::move(facts), *binary);
+  facts.plan_text = plan_text(facts.plan);
+  return load_on_host(host_, std::move(facts), made->binary);
 }
 
 std::vector<Outcome<KernelPointer>> JitDevice::prepare_all(std::span<const LayerKey* const> layers,

@@ -15,7 +15,7 @@
 #include "runtime/jit/gpu.h"
 #include "runtime/jit/host_kernel.h"
 #include "runtime/jit/kernel.h"
-#include "runtime/make/kernel_maker.h"
+#include "runtime/make/cubin_maker.h"
 
 namespace convtgen::jit {
 
@@ -103,16 +103,14 @@ class JitDevice {
   [[nodiscard]] Outcome<KernelPointer> make(const LayerKey& layer, std::stop_token stop);
   [[nodiscard]] Outcome<KernelPointer> make_on_gpu(const LayerKey& layer, std::stop_token stop);
   [[nodiscard]] Outcome<KernelPointer> make_on_host(const LayerKey& layer, std::stop_token stop);
-  [[nodiscard]] Outcome<KernelPointer> make_on_host(const LayerKey& layer, const Problem& problem, const Plan& plan,
-                                                    KernelSource source, const std::stop_token& stop);
   void touch(PreparedKernel& kernel);
   [[nodiscard]] std::vector<KernelPointer> take_surplus();
 
   DeviceOptions options_;
   std::string name_;
-  std::shared_ptr<Gpu> gpu_;      // null on the host device
-  std::shared_ptr<Device> host_;  // null on a GPU
-  std::unique_ptr<KernelMaker> maker_;
+  std::shared_ptr<Gpu> gpu_;            // null on the host device
+  std::shared_ptr<Device> host_;        // null on a GPU
+  std::unique_ptr<CubinMaker> cubins_;  // null on the host device
 
   mutable std::shared_mutex mutex_;
   std::condition_variable_any made_;

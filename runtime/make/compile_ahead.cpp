@@ -6,8 +6,8 @@
 
 namespace convtgen {
 
-CompileAhead::CompileAhead(std::vector<PlannedKernel> kernels, PlanCompiler compile, std::size_t threads)
-    : kernels_(std::move(kernels)), compile_(std::move(compile)), results_(kernels_.size()) {
+CompileAhead::CompileAhead(std::vector<PlannedKernel> kernels, PlanMaker make, std::size_t threads)
+    : kernels_(std::move(kernels)), make_(std::move(make)), results_(kernels_.size()) {
   const std::size_t most = std::min(std::max<std::size_t>(threads, 1), kernels_.size());
   for (std::size_t i = 0; i < most; ++i) {
     threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
@@ -25,10 +25,10 @@ std::size_t CompileAhead::done() const {
   return done_;
 }
 
-Result<CompiledPlan> CompileAhead::take(std::size_t index) {
+Outcome<MadeKernel> CompileAhead::take(std::size_t index) {
   std::unique_lock lock(mutex_);
   finished_.wait(lock, [&] { return results_[index].has_value(); });
-  return std::exchange(*results_[index], fail("the kernel was taken already"));
+  return std::exchange(*results_[index], fail_with(Status::kInternal, "the kernel was taken already"));
 }
 
 void CompileAhead::work(const std::stop_token& stop) {
@@ -36,11 +36,11 @@ void CompileAhead::work(const std::stop_token& stop) {
   while (next_ < kernels_.size() && !stop.stop_requested()) {
     const std::size_t index = next_++;
     lock.unlock();
-    Result<CompiledPlan> result = fail("");
+    Outcome<MadeKernel> result = fail_with(Status::kInternal, "");
     try {
-      result = compile_(kernels_[index].problem, kernels_[index].plan);
+      result = make_(kernels_[index].problem, kernels_[index].plan);
     } catch (const std::exception& error) {  // no memory; it must not end the process
-      result = fail(error.what());
+      result = fail_with(Status::kOutOfMemory, error.what());
     }
     lock.lock();
     results_[index] = std::move(result);

@@ -3,12 +3,13 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
-#include "runtime/make/plan_compiler.h"
+#include "runtime/make/kernel_maker.h"
 
 namespace convtgen {
 
@@ -17,11 +18,14 @@ struct PlannedKernel {
   Plan plan;
 };
 
+/// Called from several threads at a time.
+using PlanMaker = std::function<Outcome<MadeKernel>(const Problem& problem, const Plan& plan)>;
+
 /// Compiles a list of kernels, several at a time, in the order of the list.
 class CompileAhead {
  public:
   /// `threads` that compile, at least 1.
-  CompileAhead(std::vector<PlannedKernel> kernels, PlanCompiler compile, std::size_t threads);
+  CompileAhead(std::vector<PlannedKernel> kernels, PlanMaker make, std::size_t threads);
   /// Waits for what is being compiled; the rest of the list is not begun.
   ~CompileAhead();
   CompileAhead(const CompileAhead&) = delete;
@@ -32,19 +36,19 @@ class CompileAhead {
   [[nodiscard]] std::size_t count() const { return kernels_.size(); }
 
   /// Waits for the kernel at a place of the list and gives it away: once each.
-  /// Errors: those of the compiler.
-  [[nodiscard]] Result<CompiledPlan> take(std::size_t index);
+  /// Errors: those of its making.
+  [[nodiscard]] Outcome<MadeKernel> take(std::size_t index);
 
  private:
   void work(const std::stop_token& stop);
 
   const std::vector<PlannedKernel> kernels_;
-  const PlanCompiler compile_;
+  const PlanMaker make_;
   mutable std::mutex mutex_;
   std::condition_variable finished_;
   std::size_t next_ = 0;  // to be begun
   std::size_t done_ = 0;
-  std::vector<std::optional<Result<CompiledPlan>>> results_;
+  std::vector<std::optional<Outcome<MadeKernel>>> results_;
   std::vector<std::jthread> threads_;
 };
 

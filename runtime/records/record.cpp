@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <optional>
+#include <utility>
+
 namespace convtgen {
 namespace {
 
@@ -21,6 +24,26 @@ Key record_key(const Problem& problem, std::string_view chip) {
 
 Key record_key(const TuningRecord& record) {
   return key_of(record.layer, record.direction, record.chip, record.architecture);
+}
+
+std::string stored_record(Store& store, const Problem& problem, std::string_view chip) {
+  const std::optional<Entry> record = store.find(record_key(problem, chip));
+  return record ? record->bytes : std::string();
+}
+
+std::vector<TuningRecord> stored_records(Store& store) {
+  std::vector<TuningRecord> records;
+  for (const Store::Listed& listed : store.list()) {
+    const Key key(listed.head.fields);
+    if (key.field("kind") != name_of(EntryKind::kTuningRecord)) {
+      continue;
+    }
+    const auto entry = store.find(key);
+    if (auto record = parse_record(entry ? entry->bytes : std::string())) {
+      records.push_back(*std::move(record));
+    }
+  }
+  return records;
 }
 
 RecordedChoice choose_recorded(std::span<const Plan> candidates, std::string_view record) {

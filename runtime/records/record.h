@@ -4,9 +4,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "generator/planner/tuning_record.h"
 #include "runtime/store/key.h"
+#include "runtime/store/store.h"
 
 namespace convtgen {
 
@@ -16,6 +18,11 @@ inline constexpr std::string_view kHostChip = "host";
 /// Where the store keeps the record of a problem on a chip.
 [[nodiscard]] Key record_key(const Problem& problem, std::string_view chip);
 [[nodiscard]] Key record_key(const TuningRecord& record);
+
+/// The store's record of a problem on a chip, as text; empty where there is none.
+[[nodiscard]] std::string stored_record(Store& store, const Problem& problem, std::string_view chip);
+/// Every record of a store on disk. What is none of this version is left out.
+[[nodiscard]] std::vector<TuningRecord> stored_records(Store& store);
 
 /// The fastest of the candidates that were measured, if the record's fastest is still among them.
 struct RecordedChoice {

@@ -8,6 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/make/device_maker.h"
+
 namespace convtgen {
 namespace {
 
@@ -117,22 +119,22 @@ void append(Definition& to, const Definition& part) {
   to.terms.insert(to.terms.end(), part.terms.begin(), part.terms.end());
 }
 
+Result<LoadedLayer> load_made(Device& device, Outcome<MadeKernel> made) {
+  if (!made) {
+    return fail(made.error().message);
+  }
+  return load_binary(device, made->problem, made->plan, std::move(made->source), std::move(made->binary));
+}
+
 }  // namespace
 
 Result<LoadedLayer> load_layer(Device& device, const Problem& problem, const Plan& plan) {
-  auto source = specialize(problem, plan);
-  if (!source) {
-    return std::unexpected(source.error());
-  }
-  return load_source(device, problem, plan, *std::move(source));
+  return load_made(device, DeviceMaker(device).make(problem, plan));
 }
 
 Result<LoadedLayer> load_source(Device& device, const Problem& problem, const Plan& plan, KernelSource source) {
-  auto binary = device.compile(source, problem.target.architecture);
-  if (!binary) {
-    return std::unexpected(binary.error());
-  }
-  return load_binary(device, problem, plan, std::move(source), *std::move(binary));
+  MadeKernel generated = generated_kernel(problem, plan, std::move(source));
+  return load_made(device, DeviceMaker(device).find_or_compile(std::move(generated), BinaryKind::kCubin));
 }
 
 Result<LoadedLayer> load_binary(Device& device, const Problem& problem, const Plan& plan, KernelSource source,

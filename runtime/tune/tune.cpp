@@ -29,7 +29,7 @@ Result<Trial> make_trial(Device& device, const TuneJob& job, const Shape& shape,
 }
 
 /// Milliseconds of one call. Errors: those of its steps, and a result that is wrong.
-Result<double> measure(Device& device, const Problem& problem, const Plan& plan, CompiledPlan compiled,
+Result<double> measure(Device& device, const Problem& problem, const Plan& plan, MadeKernel compiled,
                        const Trial& trial, const TuneOptions& options) {
   auto layer = load_binary(device, problem, plan, std::move(compiled.source), std::move(compiled.binary));
   if (!layer) {
@@ -111,7 +111,7 @@ using Places = std::vector<std::optional<std::size_t>>;
 struct Run {
   Device& device;
   Store& store;
-  const PlanCompiler& compile;
+  KernelMaker& maker;
   const TuneOptions& options;
   CompileAhead& ahead;
   std::size_t done = 0;  // candidates, over all jobs
@@ -145,7 +145,7 @@ Result<Tuned> measure_all(Run& run, std::size_t place, const TuneJob& job, const
     };
     tell(TuneStep::Kind::kCompile);
     // A record that another process took away meanwhile leaves a candidate that nobody compiles ahead.
-    Result<CompiledPlan> compiled = places[i] ? run.ahead.take(*places[i]) : run.compile(job.problem, candidate.plan);
+    Outcome<MadeKernel> compiled = places[i] ? run.ahead.take(*places[i]) : run.maker.make(job.problem, candidate.plan);
     if (!compiled) {
       ++run.done;
       candidate.problem = compiled.error().message;
@@ -183,21 +183,6 @@ Result<Tuned> measure_all(Run& run, std::size_t place, const TuneJob& job, const
 
 }  // namespace
 
-std::vector<TuningRecord> stored_records(Store& store) {
-  std::vector<TuningRecord> records;
-  for (const Store::Listed& listed : store.list()) {
-    const Key key(listed.head.fields);
-    if (key.field("kind") != name_of(EntryKind::kTuningRecord)) {
-      continue;
-    }
-    const auto entry = store.find(key);
-    if (auto record = parse_record(entry ? entry->bytes : std::string())) {
-      records.push_back(*std::move(record));
-    }
-  }
-  return records;
-}
-
 std::string chip_of(const Device& device) {
   return device.kind() == DeviceKind::kHost ? std::string(kHostChip) : device.name();
 }
@@ -210,7 +195,7 @@ Result<std::vector<Plan>> candidates_of(const Problem& problem, std::size_t most
   return plans;
 }
 
-void tune_all(Device& device, Store& store, const PlanCompiler& compile, std::span<const TuneJob> jobs,
+void tune_all(Device& device, Store& store, KernelMaker& maker, std::span<const TuneJob> jobs,
               const TuneOptions& options,
               const std::function<void(std::size_t job, const Result<Tuned>& tuned)>& told) {
   std::vector<PlannedKernel> kernels;
@@ -227,17 +212,17 @@ void tune_all(Device& device, Store& store, const PlanCompiler& compile, std::sp
   }
   // With a core of its own the thread that measures puts launches on the device in time.
   const std::size_t cores = std::max(2U, std::thread::hardware_concurrency()) - 1;
-  CompileAhead ahead(std::move(kernels), compile, options.compile_threads > 0 ? options.compile_threads : cores);
-  Run run{device, store, compile, options, ahead};
+  const auto make = [&maker](const Problem& problem, const Plan& plan) { return maker.make(problem, plan); };
+  CompileAhead ahead(std::move(kernels), make, options.compile_threads > 0 ? options.compile_threads : cores);
+  Run run{device, store, maker, options, ahead};
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     told(i, measure_all(run, i, jobs[i], places[i]));
   }
 }
 
-Result<Tuned> tune(Device& device, Store& store, const PlanCompiler& compile, const TuneJob& job,
-                   const TuneOptions& options) {
+Result<Tuned> tune(Device& device, Store& store, KernelMaker& maker, const TuneJob& job, const TuneOptions& options) {
   Result<Tuned> outcome = fail("nothing was tuned");
-  tune_all(device, store, compile, std::span(&job, 1), options,
+  tune_all(device, store, maker, std::span(&job, 1), options,
            [&](std::size_t, const Result<Tuned>& tuned) { outcome = tuned; });
   return outcome;
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/device/device.h"
-#include "runtime/make/plan_compiler.h"
+#include "runtime/make/kernel_maker.h"
 #include "runtime/records/record.h"
 #include "runtime/reference/run_layer.h"
 #include "runtime/store/store.h"
@@ -57,9 +57,6 @@ struct Tuned {
   std::size_t best = 0;               // of them
 };
 
-/// Every record of a store on disk. What is none of this version is left out.
-[[nodiscard]] std::vector<TuningRecord> stored_records(Store& store);
-
 /// The name of a device in records: the GPU's, or kHostChip.
 [[nodiscard]] std::string chip_of(const Device& device);
 
@@ -78,11 +75,11 @@ struct TuneJob {
 /// then on (runtime/make/choose.h). `told` gets each job's outcome when that is known.
 /// Errors: no plan, sizes that don't go with the layer or leave nothing to compute, inputs that the device can't hold,
 /// no candidate that could be measured, a stop; what was measured before stays stored.
-void tune_all(Device& device, Store& store, const PlanCompiler& compile, std::span<const TuneJob> jobs,
+void tune_all(Device& device, Store& store, KernelMaker& maker, std::span<const TuneJob> jobs,
               const TuneOptions& options, const std::function<void(std::size_t job, const Result<Tuned>& tuned)>& told);
 
 /// The same for one job.
-[[nodiscard]] Result<Tuned> tune(Device& device, Store& store, const PlanCompiler& compile, const TuneJob& job,
+[[nodiscard]] Result<Tuned> tune(Device& device, Store& store, KernelMaker& maker, const TuneJob& job,
                                  const TuneOptions& options = {});
 
 }  // namespace convtgen

@@ -5,7 +5,7 @@
 #include "generator/language/language.h"
 #include "runtime/compile/nvrtc_search.h"
 #include "runtime/jit/device.h"
-#include "runtime/make/kernel_maker.h"
+#include "runtime/make/cubin_maker.h"
 #include "runtime/support/counters.h"
 #include "tests/store/folders.h"
 
@@ -46,8 +46,8 @@ TEST(DamagedEntriesTest, AreCompiledAnewByNvrtc) {
   const Layer layer = parse_layer("conv_transpose1d 1 -> 1; kernel 2").value();
   // As another process would: nothing is remembered but the folder.
   const auto make = [&] {
-    KernelMaker binaries(std::make_shared<Store>(StoreOptions{.folder = scratch.path().string()}));
-    auto made = binaries.make(layer, Direction::kForward, 80, {});
+    CubinMaker maker(std::make_shared<Store>(StoreOptions{.folder = scratch.path().string()}));
+    auto made = maker.make_for_chip(layer, Direction::kForward, 80, {});
     EXPECT_TRUE(made) << made.error().message;
     return made.value_or(MadeKernel{});
   };

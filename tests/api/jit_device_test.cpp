@@ -153,7 +153,7 @@ TEST_F(JitDeviceTest, APlanWithPackedWeightsHasTwoKernels) {
   EXPECT_EQ(counters().compiles - compiles, 1u);
 }
 
-class KernelMakerTest : public JitDeviceTest {
+class CubinMakerTest : public JitDeviceTest {
  protected:
   static constexpr const char* kChip = "GPU";
   void TearDown() override {
@@ -164,7 +164,7 @@ class KernelMakerTest : public JitDeviceTest {
     return std::make_shared<Store>(StoreOptions{.folder = folder_.string()});
   }
   [[nodiscard]] MadeKernel make(int capability) const {
-    auto made = KernelMaker(store(), kChip).make(layer_, Direction::kForward, capability, {});
+    auto made = CubinMaker(store(), kChip).make_for_chip(layer_, Direction::kForward, capability, {});
     EXPECT_TRUE(made) << made.error().message;
     return made.value_or(MadeKernel{});
   }
@@ -184,7 +184,7 @@ class KernelMakerTest : public JitDeviceTest {
   Layer layer_ = *parse_layer("conv_transpose2d 8 -> 8; kernel 3");
 };
 
-TEST_F(KernelMakerTest, PtxForANewerChipGoesByTuningRecords) {
+TEST_F(CubinMakerTest, PtxForANewerChipGoesByTuningRecords) {
   setenv("CONVTGEN_FAKE_NVRTC_KNOWS", "75 80", 1);
   const std::vector<Plan> older = plans("sm_80");
   ASSERT_GE(older.size(), 3u);
@@ -207,7 +207,7 @@ TEST_F(KernelMakerTest, PtxForANewerChipGoesByTuningRecords) {
   EXPECT_EQ(made.binary.symbol, made.source.symbol);
 }
 
-TEST_F(KernelMakerTest, AnEntryThatIsWholeAndNoKernelIsReplaced) {
+TEST_F(CubinMakerTest, AnEntryThatIsWholeAndNoKernelIsReplaced) {
   const MadeKernel first = make(90);
   const Key key = binary_key(first, BinaryKind::kCubin, locate_nvrtc().identity);
   ASSERT_EQ(key.hex(), first.key);

@@ -9,7 +9,7 @@
 #include "generator/language/language.h"
 #include "runtime/compile/nvrtc_search.h"
 #include "runtime/device/host/compiler.h"
-#include "runtime/make/kernel_maker.h"
+#include "runtime/make/cubin_maker.h"
 #include "tests/store/folders.h"
 
 namespace convtgen::jit {
@@ -316,8 +316,8 @@ TEST(KeyFieldsTest, NothingOfTheSurroundingsChangesAKey) {
   constexpr const char* kText = "conv_transpose2d 2048 -> 6; kernel 4; fuse leaky_relu(0.125), scale(12345.5)";
   const auto make = [&](const std::string& name) {
     const auto layers = parse_file("layer " + name + " { " + kText + " }").value();
-    KernelMaker binaries(std::make_shared<Store>(StoreOptions{.folder = (scratch.path() / "store").string()}));
-    return binaries.make(layers.at(0).layer, Direction::kForward, 90, {}).value();
+    CubinMaker maker(std::make_shared<Store>(StoreOptions{.folder = (scratch.path() / "store").string()}));
+    return maker.make_for_chip(layers.at(0).layer, Direction::kForward, 90, {}).value();
   };
   std::optional<MadeKernel> before;
   {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "generator/language/language.h"
-#include "runtime/make/kernel_maker.h"
+#include "runtime/make/cubin_maker.h"
 #include "runtime/records/record.h"
 #include "tests/cli/process.h"
 
@@ -35,8 +35,8 @@ class CacheTest : public testing::Test {
   /// As a program does that prepares the layer on a chip of this capability.
   MadeKernel make(int capability = 90, const std::string& text = kLayer) {
     const auto layer = parse_layer(text);
-    auto made = KernelMaker(std::make_shared<Store>(StoreOptions{.folder = folder()}))
-                    .make(*layer, Direction::kForward, capability, {});
+    auto made = CubinMaker(std::make_shared<Store>(StoreOptions{.folder = folder()}))
+                    .make_for_chip(*layer, Direction::kForward, capability, {});
     EXPECT_TRUE(made) << made.error().message;
     return *std::move(made);
   }
@@ -202,7 +202,7 @@ TEST_F(CacheTest, WhyGoesByTuningRecords) {
   EXPECT_THAT(tuned.out, HasSubstr("plan         by the tuning record of this GPU\n"));
   EXPECT_THAT(tuned.out, Not(HasSubstr("host")));
 
-  const auto made = KernelMaker(store, "GPU A").make(layer, Direction::kForward, 90, {});
+  const auto made = CubinMaker(store, "GPU A").make_for_chip(layer, Direction::kForward, 90, {});
   ASSERT_TRUE(made && made->key != untuned.key);
   const Outcome hit = cache({"why", "-e", kLayer, "--chip", "GPU A"});
   EXPECT_THAT(hit.out, HasSubstr("on GPU A: hit\n  key          " + made->key.substr(0, 16)));

@@ -85,7 +85,9 @@ TEST(Explain, PredictionsAreForTheSizesThatAreGiven) {
 TEST(Explain, DoesNotCompileWhereThatIsNotWanted) {
   const Folder folder;
   const Setting setting{
-      .environment = {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC}, {"CONVTGEN_FAKE_NVRTC_COUNT", folder / "compiles"}}};
+      .environment = {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC},
+                      {"CONVTGEN_FAKE_NVRTC_COUNT", folder / "compiles"},
+                      {"CONVTGEN_CACHE_DIR", folder / "cache"}}};
   const std::string layer = "conv_transpose2d 16 -> 16; kernel 3; stride 64";
   const Outcome without = convtgen({"explain", "--no-compile", "-e", layer}, setting);
   EXPECT_EQ(without.exit, 0);
@@ -94,6 +96,10 @@ TEST(Explain, DoesNotCompileWhereThatIsNotWanted) {
   EXPECT_FALSE(std::filesystem::exists(folder / "compiles"));
   const Outcome with = convtgen({"explain", "-e", layer}, setting);
   EXPECT_THAT(with.err, HasSubstr("lines: NVRTC may take about "));
+  EXPECT_EQ(read(folder / "compiles").size(), 1u);
+  const Outcome again = convtgen({"explain", "-e", layer}, setting);
+  EXPECT_EQ(again.err, "") << "the cache has it";
+  EXPECT_EQ(again.out, with.out);
   EXPECT_EQ(read(folder / "compiles").size(), 1u);
 }
 

@@ -21,15 +21,18 @@ std::vector<PlannedKernel> kernels(int count) {
   return all;
 }
 
-Result<CompiledPlan> compiled(const Plan& plan) {
-  CompiledPlan made;
+Outcome<MadeKernel> compiled(const Plan& plan) {
+  MadeKernel made;
   made.binary.threads = plan.threads;
   return made;
 }
 
 TEST(CompileAhead, GivesEachKernelItsOwn) {
   CompileAhead ahead(
-      kernels(20), [](const Problem&, const Plan& plan) { return plan.threads == 7 ? fail("seven") : compiled(plan); },
+      kernels(20),
+      [](const Problem&, const Plan& plan) {
+        return plan.threads == 7 ? fail_with(Status::kInternal, "seven") : compiled(plan);
+      },
       4);
   for (int i = 19; i >= 0; --i) {
     const auto made = ahead.take(static_cast<std::size_t>(i));

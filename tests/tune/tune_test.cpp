@@ -12,6 +12,7 @@
 #include "runtime/device/host/host_device.h"
 #include "runtime/jit/device.h"
 #include "runtime/make/choose.h"
+#include "runtime/make/device_maker.h"
 #include "runtime/support/log.h"
 #include "tests/store/folders.h"
 
@@ -92,7 +93,8 @@ class FakeGpu : public Device {
 /// Tuning with the device's own compiler.
 Result<Tuned> tune_on(Device& device, Store& store, const Problem& problem, const InputSizes& sizes,
                       const TuneOptions& options = {}) {
-  return tune(device, store, device_compiler(device), {problem, sizes}, options);
+  DeviceMaker maker(device);
+  return tune(device, store, maker, {problem, sizes}, options);
 }
 
 class TuneTest : public ::testing::Test {
@@ -206,7 +208,8 @@ TEST_F(TuneTest, JobsAreToldInTheirOrderAndEqualOnesAreMeasuredOnce) {
     steps.push_back(step.kind);
     fractions.push_back(step.fraction);
   };
-  tune_all(gpu, store, device_compiler(gpu), jobs, options, [&](std::size_t job, const Result<Tuned>& tuned) {
+  DeviceMaker maker(gpu);
+  tune_all(gpu, store, maker, jobs, options, [&](std::size_t job, const Result<Tuned>& tuned) {
     told.push_back(!tuned ? tuned.error().message
                           : fmt::format("{}{}", job, tuned->candidates[1].recorded ? " recorded" : ""));
   });

@@ -1,0 +1,87 @@
+// Kernels for GPUs: the store's, else NVRTC's.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "runtime/compile/nvrtc.h"
+#include "runtime/make/kernel_maker.h"
+#include "runtime/store/store.h"
+
+namespace convtgen {
+
+/// The key under which the store keeps a kernel that is generated and not yet compiled. `compiler` is the identity of
+/// the NVRTC that makes it; empty where there is none, then what any made serves.
+[[nodiscard]] Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compiler);
+
+/// Cubins and PTX. NVRTC is loaded only where something must be compiled. The store's lock for a key makes it one
+/// compile a kernel, over all processes.
+class CubinMaker final : public KernelMaker {
+ public:
+  /// `chip` is the GPU's name: tuning records are of one.
+  explicit CubinMaker(std::shared_ptr<Store> store, std::string chip = {})
+      : store_(std::move(store)), chip_(std::move(chip)) {}
+
+  /// A kernel for a chip of this compute capability (10 * major + minor): a cubin for its architecture, or where this
+  /// NVRTC does not know that yet, PTX of the newest older one that it knows, with one note. Plans that can't be
+  /// specialised or compiled are passed over.
+  /// Errors: kUnsupported, no plan; kNoCompiler; kCompileFailed with the compiler's log; kCancelled.
+  [[nodiscard]] Outcome<MadeKernel> make_for_chip(const Layer& layer, Direction direction, int capability,
+                                                  const std::stop_token& stop = {});
+
+  /// The source for a target, of the plan that a tuning record names, else of the planner's first, or of the next one
+  /// where that can't be specialised; nothing is compiled.
+  /// Errors: kUnsupported, no plan; kInternal, no source of any.
+  [[nodiscard]] Outcome<MadeKernel> generate(const Layer& layer, Direction direction, const Target& target);
+
+  /// Errors: kCompileFailed also where NVRTC does not know the target.
+  [[nodiscard]] Outcome<MadeKernel> find_or_compile(MadeKernel generated, BinaryKind kind,
+                                                    const std::stop_token& stop = {}) override;
+
+ private:
+  /// The NVRTC of this machine, as far as it is known without loading it.
+  struct Compiler {
+    std::string path;      // empty: none was found so
+    std::string identity;  // empty with it
+  };
+
+  /// What code is wanted of a kernel.
+  struct Wanted {
+    BinaryKind kind = BinaryKind::kCubin;
+    /// Of a chip for which PTX of an older target does too; nothing where it must be exactly the kernel's own target.
+    std::optional<int> capability = {};
+  };
+
+  /// What an older target's PTX is made from where `made` can't be compiled: of the plan that a record for that target
+  /// names, or the chip's own record where that target has its plan too, else of the planner's first; as many are
+  /// passed over as for `made`.
+  [[nodiscard]] Outcome<MadeKernel> generate_older(const MadeKernel& made, const Target& target);
+  /// The binary of a kernel that is generated: the store's, else compiled.
+  [[nodiscard]] Outcome<MadeKernel> find_or_make(MadeKernel kernel, const Wanted& wanted, const std::stop_token& stop);
+  [[nodiscard]] bool find(MadeKernel& made, BinaryKind kind, const Wanted& wanted, const Compiler& compiler);
+  /// Makes `made` what an entry's bytes hold. False where that is not what belongs under its key.
+  [[nodiscard]] bool take(MadeKernel& made, const Wanted& wanted, const Key& key, std::string_view bytes);
+  [[nodiscard]] Outcome<MadeKernel> compile(MadeKernel made, const Wanted& wanted, Compiler compiler,
+                                            const std::stop_token& stop);
+  /// `older` is what is compiled, `made` what the key is of: the same but where NVRTC does not know the chip.
+  [[nodiscard]] Outcome<MadeKernel> compile_as(MadeKernel made, const MadeKernel& older, BinaryKind kind,
+                                               const Wanted& wanted, const Nvrtc& nvrtc, const Compiler& compiler,
+                                               const std::stop_token& stop);
+  [[nodiscard]] Compiler compiler();
+  [[nodiscard]] Outcome<std::shared_ptr<const Nvrtc>> load(Compiler& compiler);
+  void note_older(int capability, const std::string& architecture, const Nvrtc& nvrtc);
+
+  std::shared_ptr<Store> store_;
+  std::string chip_;
+  std::mutex mutex_;
+  std::optional<Compiler> compiler_;
+  std::shared_ptr<const Nvrtc> nvrtc_;
+  std::set<int> noted_;  // capabilities
+};
+
+}  // namespace convtgen

@@ -1,0 +1,29 @@
+// Kernels that a device compiles itself.
+#pragma once
+
+#include <memory>
+
+#include "runtime/device/device.h"
+#include "runtime/make/kernel_maker.h"
+#include "runtime/store/store.h"
+
+namespace convtgen {
+
+/// Makes kernels with a device's own compiler, and with whatever store that has. The device must live as long.
+class DeviceMaker final : public KernelMaker {
+ public:
+  explicit DeviceMaker(Device& device) : device_(device) {}
+
+  /// Of the kind that the device takes, whatever is asked for.
+  [[nodiscard]] Outcome<MadeKernel> find_or_compile(MadeKernel generated, BinaryKind kind,
+                                                    const std::stop_token& stop = {}) override;
+
+ private:
+  Device& device_;
+};
+
+/// What makes this device's kernels as the JIT engine does: cubins of this store for a GPU, libraries for the host
+/// device. The device must live as long.
+[[nodiscard]] std::shared_ptr<KernelMaker> maker_for(Device& device, std::shared_ptr<Store> store);
+
+}  // namespace convtgen
