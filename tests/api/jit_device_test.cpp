@@ -218,6 +218,39 @@ TEST_F(CubinMakerTest, AnEntryThatIsWholeAndNoKernelIsReplaced) {
   EXPECT_FALSE(make(90).compiled);
 }
 
+TEST_F(CubinMakerTest, WhatOneWayCompilesTheOthersFind) {
+  const MadeKernel first = make(90);
+  EXPECT_TRUE(first.compiled);
+  const std::vector<Plan> all = plans("sm_90a");
+  CubinMaker maker(store());
+  const Outcome<MadeKernel> others[] = {
+      maker.make(first.problem, first.plan), maker.make_first(first.problem, all),
+      maker.find_or_compile(generated_kernel(first.problem, first.plan, first.source), BinaryKind::kCubin)};
+  for (const auto& other : others) {
+    ASSERT_TRUE(other) << other.error().message;
+    EXPECT_FALSE(other->compiled);
+    EXPECT_EQ(other->key, first.key);
+    EXPECT_EQ(other->binary.bytes, first.binary.bytes);
+    EXPECT_EQ(other->place, 0u);
+  }
+}
+
+TEST_F(CubinMakerTest, PtxForAnOlderChipIsNotTakenWhereItMustBeTheTargets) {
+  setenv("CONVTGEN_FAKE_NVRTC_KNOWS", "75 80", 1);
+  EXPECT_EQ(make(120).architecture, "compute_80");
+  setenv("CONVTGEN_FAKE_NVRTC_KNOWS", "75 80 120", 1);
+  CubinMaker maker(store());
+  const auto generated = maker.generate(layer_, Direction::kForward, *target_named("sm_120"));
+  ASSERT_TRUE(generated) << generated.error().message;
+  const auto made = maker.find_or_compile(*generated, BinaryKind::kPtx);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_TRUE(made->compiled);
+  EXPECT_EQ(made->architecture, "compute_120");
+  const MadeKernel again = make(120);
+  EXPECT_FALSE(again.compiled);
+  EXPECT_EQ(again.architecture, "compute_120");
+}
+
 class FirstThatCompilesTest : public testing::Test {
  protected:
   void SetUp() override {

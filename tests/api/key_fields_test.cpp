@@ -301,6 +301,26 @@ TEST(KeyFieldsTest, FieldsOfTheHostsCompilerMakeAnotherKey) {
   EXPECT_FALSE(keys.insert(host_library_key(moved, unit).hex()).second);
 }
 
+// Users' entries stay theirs: other keys are for another kKeyFormat alone (runtime/store/format.h).
+TEST(KeyFieldsTest, EntriesThatWereMadeBeforeAreFound) {
+  MadeKernel made;
+  made.source.text = "source";
+  made.problem.target.architecture = "sm_90a";
+  EXPECT_EQ(binary_key(made, BinaryKind::kCubin, "nvrtc a").hex(),
+            "d2f2c42edca12adff5da4c4c40fcc630547cd3eff747b073001de667c5dfeae0");
+  EXPECT_EQ(binary_key(made, BinaryKind::kPtx, "nvrtc a").hex(),
+            "8af3309894639b929954daa833cbe99cef38668c26ccbc8d70c6330a13338b29");
+  const host::HostCompiler compiler{.command = {"/usr/bin/g++", "-m64"}, .version = "g++ 12", .flags = {"-O1"}};
+  const Key library = host_library_key(compiler, "unit");
+  EXPECT_EQ(library.fields(), (KeyFields{{"format", "1"},
+                                         {"kind", "host library"},
+                                         {"source", "unit"},
+                                         {"architecture", std::string(library.field("architecture"))},
+                                         {"compiler", "g++ 12"},
+                                         {"option", "-m64"},
+                                         {"option", "-O1"}}));
+}
+
 // Numbers as no source of ours may have them: 1.234,5
 struct Commas : std::numpunct<char> {
   [[nodiscard]] char do_decimal_point() const override { return ','; }
