@@ -84,8 +84,9 @@ std::string assumed_text(const Layer& layer) {
     }
   };
   add(layer.batch, sizes.batch, "batch");
-  add(layer.height, sizes.height, "height");
-  add(layer.width, sizes.width, layer.dimensions == 1 ? "length" : "width");
+  for (const std::size_t axis : axes_of(layer)) {
+    add(layer.axes[axis].extent, sizes.extents[axis], axis_name(layer, axis));
+  }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

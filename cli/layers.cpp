@@ -214,7 +214,10 @@ void add_input_option(CLI::App& verb, InputOption& option) {
 
 Result<SizedLayer> apply_input(const Layer& layer, const InputOption& option) {
   Layer sized = layer;
-  InputSizes sizes{layer.batch.value_or(-1), layer.height.value_or(-1), layer.width.value_or(-1)};
+  InputSizes sizes{.batch = layer.batch.value_or(-1)};
+  for (const std::size_t axis : axes_of(layer)) {
+    sizes.extents[axis] = layer.axes[axis].extent.value_or(-1);
+  }
   if (!option.text.empty()) {
     std::vector<std::int64_t> numbers;
     const std::vector<std::string> parts = split(option.text, 'x');
@@ -223,27 +226,30 @@ Result<SizedLayer> apply_input(const Layer& layer, const InputOption& option) {
         numbers.push_back(*value);
       }
     }
-    const std::size_t wanted = layer.dimensions == 1 ? 2 : 3;
-    if (numbers.size() != parts.size() || numbers.size() != wanted) {
+    const auto axes = axes_of(layer);
+    if (numbers.size() != parts.size() || numbers.size() != 1 + axes.size()) {
       return fail(fmt::format("--input '{}': should be {}", option.text,
                               layer.dimensions == 1 ? "batch x length for a conv_transpose1d, as in 8x64"
                                                     : "batch x height x width, as in 8x32x64"));
     }
-    sizes = {numbers.front(), layer.dimensions == 1 ? 1 : numbers[1], numbers.back()};
     const auto change = [](Size& size, std::int64_t value) {
       if (size) {
         size = value;
       }
     };
+    sizes.batch = numbers.front();
     change(sized.batch, sizes.batch);
-    change(sized.height, sizes.height);
-    change(sized.width, sizes.width);
+    for (const std::size_t axis : axes) {
+      sizes.extents[axis] = numbers[1 + axis - axes.front()];
+      change(sized.axes[axis].extent, sizes.extents[axis]);
+    }
   }
-  if (sizes.batch < 0 || sizes.height < 0 || sizes.width < 0) {
-    return fail(fmt::format("{} \"?\" in this layer; give the sizes with --input {}",
-                            sizes.batch < 0    ? "the batch is"
-                            : sizes.height < 0 ? "the height is"
-                                               : "the width is",
+  std::string_view open = sizes.batch < 0 ? "batch" : "";
+  for (const std::size_t axis : axes_of(layer)) {
+    open = open.empty() && sizes.extents[axis] < 0 ? axis_name(layer, axis) : open;
+  }
+  if (!open.empty()) {
+    return fail(fmt::format("the {} is \"?\" in this layer; give the sizes with --input {}", open,
                             layer.dimensions == 1 ? "batch x length, as in 8x64" : "BxHxW, as in 8x32x64"));
   }
   return SizedLayer{std::move(sized), sizes};

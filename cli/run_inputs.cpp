@@ -58,7 +58,7 @@ Result<std::pair<HostArray, InputSizes>> read_x(const std::string& path, const L
     return fail(fmt::format("{}: x is {}, and the layer (layout {}) takes {} with C = {}", path, shape_text(stored),
                             name_of(layer.layout), order_text(layer), layer.in_channels));
   }
-  const InputSizes sizes{x->shape[0], x->shape[last ? 1 : 2], x->shape[last ? 2 : 3]};
+  const InputSizes sizes{x->shape[0], {x->shape[last ? 1 : 2], x->shape[last ? 2 : 3]}};
   return std::pair{*std::move(x), sizes};
 }
 
@@ -104,13 +104,14 @@ Result<RunInputs> make_inputs(const Layer& layer, const InputOption& input, cons
     }
     x = std::move(read->first);
     const InputSizes& in = read->second;
-    const std::string text = layer.dimensions == 1 ? fmt::format("{}x{}", in.batch, in.width)
-                                                   : fmt::format("{}x{}x{}", in.batch, in.height, in.width);
+    const std::string text = layer.dimensions == 1
+                                 ? fmt::format("{}x{}", in.batch, in.extents[kWidth])
+                                 : fmt::format("{}x{}x{}", in.batch, in.extents[kHeight], in.extents[kWidth]);
     if (!sizes.text.empty() && sizes.text != text) {
       return fail(fmt::format("{}: x is for --input {}, and --input {} was given", files.x, text, sizes.text));
     }
-    if (layer.dimensions == 1 && in.height != 1) {
-      return fail(fmt::format("{}: x has height {}; a conv_transpose1d takes 1", files.x, in.height));
+    if (layer.dimensions == 1 && in.extents[kHeight] != 1) {
+      return fail(fmt::format("{}: x has height {}; a conv_transpose1d takes 1", files.x, in.extents[kHeight]));
     }
     sizes.text = text;
   }

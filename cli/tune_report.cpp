@@ -54,7 +54,7 @@ Json to_json(const TunedLayer& layer) {
             {"layer", record_layer(problem.layer, problem.direction)},
             {"direction", std::string(name_of(problem.direction))},
             {"architecture", problem.target.architecture},
-            {"sizes", {{"batch", sizes.batch}, {"height", sizes.height}, {"width", sizes.width}}},
+            {"sizes", {{"batch", sizes.batch}, {"height", sizes.extents[kHeight]}, {"width", sizes.extents[kWidth]}}},
             {"problem", layer.tuned ? Json() : Json(layer.tuned.error().message)},
             {"candidates", Json::array()}};
   for (std::size_t i = 0; layer.tuned && i < layer.tuned->candidates.size(); ++i) {

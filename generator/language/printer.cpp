@@ -16,10 +16,6 @@ struct Line {
   std::string value;  // empty for a flag
 };
 
-std::string print_pair(const Layer& layer, const Pair& pair) {
-  return layer.dimensions == 1 ? fmt::format("{}", pair.w) : fmt::format("{}x{}", pair.h, pair.w);
-}
-
 std::string print_size(const Size& size) {
   return size ? fmt::format("{}", *size) : "?";
 }
@@ -51,23 +47,26 @@ std::vector<Line> lines_of(const Layer& layer) {
   const Layer plain;
   std::vector<Line> lines;
   lines.push_back({operator_name(layer), fmt::format("{} -> {}", layer.in_channels, layer.out_channels)});
-  lines.push_back({"kernel", print_pair(layer, layer.kernel)});
-  const auto pair = [&](std::string_view word, const Pair& value, const Pair& usual) {
-    if (value != usual) {
-      lines.push_back({word, print_pair(layer, value)});
+  lines.push_back({"kernel", axes_text(layer, &Axis::kernel)});
+  const auto unless_usual = [&](std::string_view word, std::int64_t Axis::* property) {
+    if (std::ranges::any_of(layer.axes, [&](const Axis& axis) { return axis.*property != kNoAxis.*property; })) {
+      lines.push_back({word, axes_text(layer, property)});
     }
   };
-  pair("stride", layer.stride, plain.stride);
-  pair("padding", layer.padding, plain.padding);
-  pair("output_padding", layer.output_padding, plain.output_padding);
-  pair("dilation", layer.dilation, plain.dilation);
+  unless_usual("stride", &Axis::stride);
+  unless_usual("padding", &Axis::padding);
+  unless_usual("output_padding", &Axis::output_padding);
+  unless_usual("dilation", &Axis::dilation);
   if (layer.groups != plain.groups) {
     lines.push_back({"groups", fmt::format("{}", layer.groups)});
   }
-  const bool one = layer.dimensions == 1;
-  if (layer.batch || layer.width || (layer.height && !one)) {
-    lines.push_back({"input", fmt::format("{}x{}{}", print_size(layer.batch), one ? "" : print_size(layer.height) + "x",
-                                          print_size(layer.width))});
+  const auto is_known = [&](std::size_t axis) { return layer.axes[axis].extent.has_value(); };
+  if (layer.batch || std::ranges::any_of(axes_of(layer), is_known)) {
+    std::string text = print_size(layer.batch);
+    for (const std::size_t axis : axes_of(layer)) {
+      text += "x" + print_size(layer.axes[axis].extent);
+    }
+    lines.push_back({"input", std::move(text)});
   }
   if (layer.bias) {
     lines.push_back({"bias", ""});

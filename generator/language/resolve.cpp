@@ -30,11 +30,11 @@ class Resolver {
     if (find(PropertyKind::kKernel) == nullptr) {
       missing(PropertyKind::kKernel, "kernel");
     }
-    pair(PropertyKind::kKernel, layer_.kernel);
-    pair(PropertyKind::kStride, layer_.stride);
-    pair(PropertyKind::kPadding, layer_.padding);
-    pair(PropertyKind::kOutputPadding, layer_.output_padding);
-    pair(PropertyKind::kDilation, layer_.dilation);
+    axes(PropertyKind::kKernel, &Axis::kernel);
+    axes(PropertyKind::kStride, &Axis::stride);
+    axes(PropertyKind::kPadding, &Axis::padding);
+    axes(PropertyKind::kOutputPadding, &Axis::output_padding);
+    axes(PropertyKind::kDilation, &Axis::dilation);
     input();
     take(PropertyKind::kGroups, layer_.groups);
     take(PropertyKind::kBias, layer_.bias);
@@ -88,49 +88,50 @@ class Resolver {
     mark_wrong(kind);
   }
 
-  void pair(PropertyKind kind, Pair& field) {
-    const auto* extents = value<Extents>(kind);
-    if (extents == nullptr) {
+  // One number for all axes, or one for each.
+  void axes(PropertyKind kind, std::int64_t Axis::* field) {
+    const auto* numbers = value<Numbers>(kind);
+    if (numbers == nullptr) {
       return;
     }
-    if (layer_.dimensions == 1 && extents->size() != 1) {
-      wrong_count(kind, *extents, "conv_transpose1d takes one number");
-    } else if (layer_.dimensions == 1) {
-      field.w = *extents->front();
-    } else {
-      field = {*extents->front(), *extents->back()};
+    const auto places = axes_of(layer_);
+    if (numbers->size() != 1 && numbers->size() != places.size()) {
+      wrong_count(kind, *numbers, "conv_transpose1d takes one number");
+      return;
+    }
+    for (const std::size_t axis : places) {
+      layer_.axes[axis].*field = *(numbers->size() == 1 ? numbers->front() : (*numbers)[axis - places.front()]);
     }
   }
 
   void input() {
-    if (layer_.dimensions == 1) {
-      layer_.height = 1;
+    const auto places = axes_of(layer_);
+    for (std::size_t axis = 0; axis < places.front(); ++axis) {
+      layer_.axes[axis] = kNoAxis;
     }
-    const auto* extents = value<Extents>(PropertyKind::kInput);
-    if (extents == nullptr) {
+    const auto* numbers = value<Numbers>(PropertyKind::kInput);
+    if (numbers == nullptr) {
       return;
     }
-    const std::size_t expected = layer_.dimensions == 1 ? 2 : 3;
-    if (extents->size() != expected) {
-      wrong_count(PropertyKind::kInput, *extents,
+    if (numbers->size() != 1 + places.size()) {
+      wrong_count(PropertyKind::kInput, *numbers,
                   layer_.dimensions == 1 ? "conv_transpose1d takes batch x length"
                                          : "conv_transpose2d takes batch x height x width");
       return;
     }
-    layer_.batch = extents->front();
-    layer_.width = extents->back();
-    if (layer_.dimensions == 2) {
-      layer_.height = (*extents)[1];
+    layer_.batch = numbers->front();
+    for (const std::size_t axis : places) {
+      layer_.axes[axis].extent = (*numbers)[1 + axis - places.front()];
     }
   }
 
-  void wrong_count(PropertyKind kind, const Extents& extents, std::string_view expected) {
+  void wrong_count(PropertyKind kind, const Numbers& numbers, std::string_view expected) {
     mark_wrong(kind);
     if (find(PropertyKind::kChannels) == nullptr) {
       return;  // it is not known which of the two the layer is
     }
     std::string written;
-    for (const Size& size : extents) {
+    for (const Size& size : numbers) {
       written += written.empty() ? "" : "x";
       written += size ? fmt::format("{}", *size) : "?";
     }

@@ -52,9 +52,9 @@ struct Channels {
 };
 
 /// The numbers of a size, "3x7" or "?x8x8", as many as are written.
-using Extents = std::vector<Size>;
+using Numbers = std::vector<Size>;
 
-using PropertyValue = std::variant<std::monostate, Channels, Extents, std::int64_t, bool, std::vector<Activation>,
+using PropertyValue = std::variant<std::monostate, Channels, Numbers, std::int64_t, bool, std::vector<Activation>,
                                    Dtype, Compute, Layout, std::vector<Direction>>;
 
 struct Property {

@@ -132,7 +132,7 @@ class ValueParser {
     if (!token) {
       return {};
     }
-    Extents extents;
+    Numbers result;
     std::string_view rest = token->text;
     while (true) {
       const std::size_t end = std::min(rest.find('x'), rest.size());
@@ -142,12 +142,12 @@ class ValueParser {
           error(*token, fmt::format("'?' can't stand in {}: only the sizes of the input may be open", name_));
           return {};
         }
-        extents.emplace_back();
+        result.emplace_back();
       } else if (!number_like(part)) {
         malformed(*token, expected);
         return {};
       } else if (const auto value = whole(*token, part, "size")) {
-        extents.emplace_back(*value);
+        result.emplace_back(*value);
       } else {
         return {};
       }
@@ -158,12 +158,12 @@ class ValueParser {
     }
     const std::size_t least = is_input ? 2 : 1;
     const std::size_t most = is_input ? 3 : 2;
-    if (extents.size() < least || extents.size() > most) {
-      error(*token, fmt::format("{} has {} number{}; expected {}", quoted(token->text), extents.size(),
-                                extents.size() == 1 ? "" : "s", expected));
+    if (result.size() < least || result.size() > most) {
+      error(*token, fmt::format("{} has {} number{}; expected {}", quoted(token->text), result.size(),
+                                result.size() == 1 ? "" : "s", expected));
       return {};
     }
-    return extents;
+    return result;
   }
 
   static bool number_like(std::string_view part) {

@@ -1,8 +1,11 @@
 #include "generator/launcher/header.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "convtgen_launcher_embedded.h"
 #include "generator/language/language.h"
@@ -39,29 +42,23 @@ std::string size_text(const Size& known, const char* name) {
 
 // "x (batch, 64, height, width), weight (64, 32, 4, 4), bias (32), y (batch, 32, ...)."
 std::string arrays_text(const Layer& layer) {
-  const auto image = [&](std::int64_t channels, const std::string& height, const std::string& width) {
-    const std::string place = layer.dimensions == 1 ? width : fmt::format("{}, {}", height, width);
+  std::vector<std::string> in, kernel, out;
+  for (const std::size_t index : axes_of(layer)) {
+    const Axis& axis = layer.axes[index];
+    const std::string name(axis_name(layer, index));
+    in.push_back(size_text(axis.extent, name.c_str()));
+    kernel.push_back(fmt::format("{}", axis.kernel));
+    out.push_back(axis.extent ? fmt::format("{}", output_extent(axis, *axis.extent)) : "out_" + name);
+  }
+  const auto image = [&](std::int64_t channels, const std::vector<std::string>& extents) {
+    const std::string place = fmt::format("{}", fmt::join(extents, ", "));
     return layer.layout == Layout::kNchw
                ? fmt::format("({}, {}, {})", size_text(layer.batch, "batch"), channels, place)
                : fmt::format("({}, {}, {})", size_text(layer.batch, "batch"), place, channels);
   };
-  const auto out = [](const Size& in, const char* name, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
-                      std::int64_t output_padding, std::int64_t dilation) {
-    return in ? fmt::format("{}", output_extent(*in, kernel, stride, padding, output_padding, dilation))
-              : fmt::format("out_{}", name);
-  };
-  const char* width = layer.dimensions == 1 ? "length" : "width";
-  return fmt::format(
-      "x {}, weight ({}, {}, {}){}, y {}.",
-      image(layer.in_channels, size_text(layer.height, "height"), size_text(layer.width, width)), layer.in_channels,
-      layer.out_channels / layer.groups,
-      layer.dimensions == 1 ? fmt::format("{}", layer.kernel.w) : fmt::format("{}, {}", layer.kernel.h, layer.kernel.w),
-      layer.bias ? fmt::format(", bias ({})", layer.out_channels) : "",
-      image(layer.out_channels,
-            out(layer.height, "height", layer.kernel.h, layer.stride.h, layer.padding.h, layer.output_padding.h,
-                layer.dilation.h),
-            out(layer.width, width, layer.kernel.w, layer.stride.w, layer.padding.w, layer.output_padding.w,
-                layer.dilation.w)));
+  return fmt::format("x {}, weight ({}, {}, {}){}, y {}.", image(layer.in_channels, in), layer.in_channels,
+                     layer.out_channels / layer.groups, fmt::join(kernel, ", "),
+                     layer.bias ? fmt::format(", bias ({})", layer.out_channels) : "", image(layer.out_channels, out));
 }
 
 // CUDA's 16-bit floats, whose headers programs need not have.

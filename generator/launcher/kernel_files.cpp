@@ -178,9 +178,9 @@ std::int64_t workspace_of(const Writer& writer) {
 /// What does not depend on the architecture.
 std::string recipe_text(const Writer& writer, std::size_t binaries) {
   const Layer& layer = writer.kernel.layer;
-  const auto reach = [](std::int64_t kernel, std::int64_t padding, std::int64_t output_padding, std::int64_t dilation) {
-    return dilation * (kernel - 1) + output_padding + 1 - 2 * padding;
-  };
+  const Axis& rows = layer.axes[kHeight];
+  const Axis& columns = layer.axes[kWidth];
+  const auto reach = [](const Axis& axis) { return output_extent(axis, 1); };
   const std::string host = writer.set.host ? fmt::format("&{}_host", writer.full) : "NULL";
   return fmt::format(
       "static {name}_place* {full}_places;\n\n"
@@ -202,20 +202,16 @@ std::string recipe_text(const Writer& writer, std::size_t binaries) {
       "    \"{architectures}\",\n    &{full}_recipe,\n"
       "}};\n",
       fmt::arg("name", writer.name), fmt::arg("full", writer.full), fmt::arg("stem", writer.stem),
-      fmt::arg("batch", size_text(layer.batch)),
-      fmt::arg("height", layer.dimensions == 1 ? "1" : size_text(layer.height)),
-      fmt::arg("width", size_text(layer.width)), fmt::arg("in", layer.in_channels), fmt::arg("out", layer.out_channels),
-      fmt::arg("weight", layer.in_channels * (layer.out_channels / layer.groups) * layer.kernel.h * layer.kernel.w),
-      fmt::arg("bias", layer.bias ? layer.out_channels : 0), fmt::arg("stride_h", layer.stride.h),
-      fmt::arg("stride_w", layer.stride.w),
-      fmt::arg("reach_h", reach(layer.kernel.h, layer.padding.h, layer.output_padding.h, layer.dilation.h)),
-      fmt::arg("reach_w", reach(layer.kernel.w, layer.padding.w, layer.output_padding.w, layer.dilation.w)),
+      fmt::arg("batch", size_text(layer.batch)), fmt::arg("height", size_text(rows.extent)),
+      fmt::arg("width", size_text(columns.extent)), fmt::arg("in", layer.in_channels),
+      fmt::arg("out", layer.out_channels), fmt::arg("weight", weight_elements(layer)),
+      fmt::arg("bias", layer.bias ? layer.out_channels : 0), fmt::arg("stride_h", rows.stride),
+      fmt::arg("stride_w", columns.stride), fmt::arg("reach_h", reach(rows)), fmt::arg("reach_w", reach(columns)),
       fmt::arg("bytes", bytes_of(layer.dtype)), fmt::arg("alignment", alignment_of(writer)),
       fmt::arg("workspace", workspace_of(writer)), fmt::arg("workspace_alignment", kWorkspaceAlignment),
-      fmt::arg("width_name", layer.dimensions == 1 ? "length" : "width"), fmt::arg("binaries", binaries),
-      fmt::arg("host", host), fmt::arg("layer", writer.kernel.layer_name),
-      fmt::arg("direction", name_of(writer.kernel.direction)), fmt::arg("text", canonical_form(layer)),
-      fmt::arg("architectures", architecture_names(writer)));
+      fmt::arg("width_name", axis_name(layer, kWidth)), fmt::arg("binaries", binaries), fmt::arg("host", host),
+      fmt::arg("layer", writer.kernel.layer_name), fmt::arg("direction", name_of(writer.kernel.direction)),
+      fmt::arg("text", canonical_form(layer)), fmt::arg("architectures", architecture_names(writer)));
 }
 
 /// What each of the functions does, by its suffix.

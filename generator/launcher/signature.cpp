@@ -52,8 +52,8 @@ Signature signature_of(const LayerSet& set, const SetKernel& kernel) {
     return name;
   };
   signature.batch = size(layer.batch, "batch");
-  signature.height = layer.dimensions == 1 ? "1" : size(layer.height, "height");
-  signature.width = size(layer.width, layer.dimensions == 1 ? "length" : "width");
+  signature.height = layer.dimensions == 1 ? "1" : size(layer.axes[kHeight].extent, "height");
+  signature.width = size(layer.axes[kWidth].extent, layer.dimensions == 1 ? "length" : "width");
   return signature;
 }
 

@@ -56,6 +56,11 @@ std::optional<Enum> value_named(std::string_view name, const std::array<std::str
 
 }  // namespace
 
+std::string_view axis_name(const Layer& layer, std::size_t axis) {
+  constexpr std::array<std::string_view, kAxes> kNames{"depth", "height", "width"};
+  return layer.dimensions == 1 && axis == kWidth ? "length" : kNames.at(axis);
+}
+
 std::string_view name_of(Dtype dtype) {
   return kDtypeNames[std::to_underlying(dtype)];
 }

@@ -1,12 +1,18 @@
 // A transposed convolution as the user describes it: plain values, no behaviour.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "generator/layer/axis.h"
 
 namespace convtgen {
 
@@ -43,31 +49,15 @@ struct Activation {
   bool operator==(const Activation&) const = default;
 };
 
-/// A value for each spatial axis: rows, then columns. conv_transpose1d has height 1.
-struct Pair {
-  std::int64_t h = 1;
-  std::int64_t w = 1;
-  bool operator==(const Pair&) const = default;
-};
-
-/// A size that is known now, or only at run time ("?").
-using Size = std::optional<std::int64_t>;
-
 /// A layer. Equal layers give equal kernels: the name is no part of a layer, it stands beside it.
 /// The default values are PyTorch's.
 struct Layer {
   int dimensions = 2;  // 1 or 2, as in conv_transpose1d / conv_transpose2d
   std::int64_t in_channels = 1;
   std::int64_t out_channels = 1;
-  Pair kernel;
-  Pair stride;
-  Pair padding{0, 0};
-  Pair output_padding{0, 0};
-  Pair dilation;
+  std::array<Axis, kAxes> axes{kNoAxis, Axis{}, Axis{}};
   std::int64_t groups = 1;
   Size batch;
-  Size height;
-  Size width;
   bool bias = false;
   std::vector<Activation> fuse;
   Dtype dtype = Dtype::kF32;
@@ -83,6 +73,15 @@ struct NamedLayer {
   Layer layer;
   bool operator==(const NamedLayer&) const = default;
 };
+
+/// The places in `axes` that the layer uses: the last of them.
+[[nodiscard]] constexpr auto axes_of(const Layer& layer) {
+  const auto used = static_cast<std::size_t>(std::clamp<int>(layer.dimensions, 1, kAxes));
+  return std::views::iota(kAxes - used, kAxes);
+}
+
+/// "depth", "height", "width"; the one axis of conv_transpose1d is its "length".
+[[nodiscard]] std::string_view axis_name(const Layer& layer, std::size_t axis);
 
 /// The language's own words for the enumerations ("f32", "nchw", "leaky_relu", ...).
 [[nodiscard]] std::string_view name_of(Dtype dtype);

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cfloat>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "generator/layer/shape.h"
@@ -12,28 +14,6 @@ namespace convtgen {
 
 namespace {
 
-// One axis of the layer, as the messages see it.
-struct AxisView {
-  std::string_view name;  // "height", "width", "length"
-  std::int64_t kernel, stride, padding, output_padding, dilation;
-  Size in;
-};
-
-AxisView rows_of(const Layer& layer) {
-  return {"height",         layer.kernel.h, layer.stride.h, layer.padding.h, layer.output_padding.h,
-          layer.dilation.h, layer.height};
-}
-
-AxisView columns_of(const Layer& layer) {
-  return {layer.dimensions == 1 ? "length" : "width",
-          layer.kernel.w,
-          layer.stride.w,
-          layer.padding.w,
-          layer.output_padding.w,
-          layer.dilation.w,
-          layer.width};
-}
-
 class Checker {
  public:
   explicit Checker(const Layer& layer) : layer_(layer) {}
@@ -41,7 +21,7 @@ class Checker {
   std::vector<Violation> check() {
     check_dimensions();
     check_channels();
-    each_axis(&Checker::judge_axis);
+    check_axes();
     check_taps();
     check_sizes();
     check_fuse();
@@ -51,29 +31,33 @@ class Checker {
   }
 
  private:
-  using Found = std::vector<Violation>;
+  using Found = std::vector<Violation>;  // of one axis
 
   void add(std::string_view property, std::string message, std::vector<std::string> involved = {}) {
     violations_.push_back({std::string(property), std::move(message), std::move(involved)});
   }
 
-  // Judges both axes. What holds for both in the same words is said once; else the axis is named.
-  void each_axis(Found (Checker::*judge)(const AxisView&) const) {
-    Found columns = (this->*judge)(columns_of(layer_));
-    if (layer_.dimensions == 1) {
-      std::ranges::move(columns, std::back_inserter(violations_));
-      return;
+  // Judges the layer's axes. What holds for all in the same words is said once; else the axis is named.
+  void check_axes() {
+    std::array<Found, kAxes> found;
+    for (const std::size_t axis : axes_of(layer_)) {
+      found[axis] = judge_axis(layer_.axes[axis]);
     }
-    for (Violation& violation : (this->*judge)(rows_of(layer_))) {
-      const auto same = [&violation](const Violation& other) { return other.message == violation.message; };
-      if (std::erase_if(columns, same) == 0) {
-        violation.message += " (height)";
+    for (const std::size_t axis : axes_of(layer_)) {
+      while (!found[axis].empty()) {
+        Violation violation = std::move(found[axis].front());
+        found[axis].erase(found[axis].begin());
+        const auto same = [&violation](const Violation& other) { return other.message == violation.message; };
+        const auto said = [&](std::size_t other) { return other == axis || std::ranges::any_of(found[other], same); };
+        if (std::ranges::all_of(axes_of(layer_), said)) {
+          for (Found& others : found) {
+            std::erase_if(others, same);
+          }
+        } else {
+          violation.message += fmt::format(" ({})", axis_name(layer_, axis));
+        }
+        violations_.push_back(std::move(violation));
       }
-      violations_.push_back(std::move(violation));
-    }
-    for (Violation& violation : columns) {
-      violation.message += " (width)";
-      violations_.push_back(std::move(violation));
     }
   }
 
@@ -90,7 +74,7 @@ class Checker {
     return false;
   }
 
-  Found judge_axis(const AxisView& axis) const {
+  static Found judge_axis(const Axis& axis) {
     Found found;
     in_range(found, "kernel", axis.kernel, 1);
     const bool stride = in_range(found, "stride", axis.stride, 1);
@@ -110,12 +94,11 @@ class Checker {
     if (layer_.dimensions != 1 && layer_.dimensions != 2) {
       add(operator_name(layer_), fmt::format("dimensions {} must be 1 or 2", layer_.dimensions));
     }
-    if (layer_.dimensions == 1) {
-      const AxisView rows = rows_of(layer_);
-      if (rows.kernel != 1 || rows.stride != 1 || rows.padding != 0 || rows.output_padding != 0 || rows.dilation != 1 ||
-          rows.in != 1) {
+    for (std::size_t axis = 0; axis < *axes_of(layer_).begin(); ++axis) {
+      if (layer_.axes[axis] != kNoAxis) {
         add(operator_name(layer_),
-            "conv_transpose1d must have height 1, with kernel 1, stride 1, dilation 1 and no padding on that axis");
+            fmt::format("{} must have {} 1, with kernel 1, stride 1, dilation 1 and no padding on that axis",
+                        operator_name(layer_), axis_name(layer_, axis)));
       }
     }
   }
@@ -156,14 +139,15 @@ class Checker {
     if (broken("kernel")) {
       return;
     }
-    const Pair& kernel = layer_.kernel;
-    // In one dimension the height is 1 or judged already, whatever number it is.
-    const std::int64_t taps = layer_.dimensions == 1 ? kernel.w : kernel.h * kernel.w;
+    std::int64_t taps = 1;
+    for (const std::size_t axis : axes_of(layer_)) {
+      if (__builtin_mul_overflow(taps, layer_.axes[axis].kernel, &taps)) {
+        taps = std::numeric_limits<std::int64_t>::max();
+      }
+    }
     if (taps > kMaxTaps) {
-      add("kernel",
-          layer_.dimensions == 1
-              ? fmt::format("kernel {} has {} taps; at most {} are supported", kernel.w, kernel.w, kMaxTaps)
-              : fmt::format("kernel {}x{} has {} taps; at most {} are supported", kernel.h, kernel.w, taps, kMaxTaps));
+      add("kernel", fmt::format("kernel {} has {} taps; at most {} are supported", axes_text(layer_, &Axis::kernel),
+                                taps, kMaxTaps));
       return;
     }
     if (broken(operator_name(layer_)) || broken("groups")) {
@@ -185,36 +169,38 @@ class Checker {
       }
     };
     size("batch", layer_.batch, 0);
-    if (layer_.dimensions != 1) {
-      size("height", layer_.height, 1);
+    for (const std::size_t axis : axes_of(layer_)) {
+      size(axis_name(layer_, axis), layer_.axes[axis].extent, 1);
     }
-    size(columns_of(layer_).name, layer_.width, 1);
     constexpr std::string_view kUsed[] = {"input", "kernel", "stride", "padding", "output_padding", "dilation"};
     if (std::ranges::any_of(kUsed, [this](std::string_view property) { return broken(property); })) {
       return;
     }
-    const bool rows = layer_.dimensions == 1 || check_output(rows_of(layer_));
-    const bool columns = check_output(columns_of(layer_));
-    if (rows && columns && !broken(operator_name(layer_))) {
+    bool is_legal = true;
+    for (const std::size_t axis : axes_of(layer_)) {
+      is_legal = check_output(axis) && is_legal;
+    }
+    if (is_legal && !broken(operator_name(layer_))) {
       check_elements();
     }
   }
 
-  bool check_output(const AxisView& axis) {
-    if (!axis.in) {
+  bool check_output(std::size_t index) {
+    const Axis& axis = layer_.axes[index];
+    const std::string_view name = axis_name(layer_, index);
+    if (!axis.extent) {
       return true;
     }
-    const std::int64_t out =
-        output_extent(*axis.in, axis.kernel, axis.stride, axis.padding, axis.output_padding, axis.dilation);
+    const std::int64_t out = output_extent(axis, *axis.extent);
     if (out < 1) {
       add("padding",
-          fmt::format("padding {} makes the output {} {} for input {} {}; it must be at least 1", axis.padding,
-                      axis.name, out, axis.name, *axis.in),
+          fmt::format("padding {} makes the output {} {} for input {} {}; it must be at least 1", axis.padding, name,
+                      out, name, *axis.extent),
           {"input", "kernel", "stride", "output_padding", "dilation"});
       return false;
     }
     if (out > kMaxExtent) {
-      add("input", fmt::format("output {} {} is too large: at most {} is supported", axis.name, out, kMaxExtent),
+      add("input", fmt::format("output {} {} is too large: at most {} is supported", name, out, kMaxExtent),
           {"padding", "kernel", "stride", "output_padding", "dilation"});
       return false;
     }
@@ -222,15 +208,18 @@ class Checker {
   }
 
   void check_elements() {
-    const auto count = [this](std::string_view tensor, std::int64_t channels, const Size& height, const Size& width,
+    std::vector<Size> in{layer_.batch}, out{layer_.batch};
+    for (const Axis& axis : layer_.axes) {
+      in.push_back(axis.extent);
+      out.push_back(axis.extent ? Size(output_extent(axis, *axis.extent)) : std::nullopt);
+    }
+    const auto count = [this](std::string_view tensor, std::int64_t channels, const std::vector<Size>& sizes,
                               std::vector<std::string> involved) {
-      std::int64_t elements = channels;
-      for (const Size& size : {height, width, layer_.batch}) {
-        if (size == 0) {
-          return true;
-        }
+      if (std::ranges::find(sizes, Size(0)) != sizes.end()) {
+        return true;
       }
-      for (const Size& size : {height, width, layer_.batch}) {
+      std::int64_t elements = channels;
+      for (const Size& size : sizes) {
         if (__builtin_mul_overflow(elements, size.value_or(1), &elements)) {
           add("input", fmt::format("the {} has more elements than 64 bits can count", tensor), std::move(involved));
           return false;
@@ -238,16 +227,9 @@ class Checker {
       }
       return true;
     };
-    const auto out_size = [](const AxisView& axis) -> Size {
-      if (!axis.in) {
-        return std::nullopt;
-      }
-      return output_extent(*axis.in, axis.kernel, axis.stride, axis.padding, axis.output_padding, axis.dilation);
-    };
     const std::string op(operator_name(layer_));
-    if (count("input", layer_.in_channels, layer_.height, layer_.width, {op})) {
-      count("output", layer_.out_channels, out_size(rows_of(layer_)), out_size(columns_of(layer_)),
-            {op, "padding", "kernel", "stride", "output_padding", "dilation"});
+    if (count("input", layer_.in_channels, in, {op})) {
+      count("output", layer_.out_channels, out, {op, "padding", "kernel", "stride", "output_padding", "dilation"});
     }
   }
 

@@ -8,15 +8,9 @@
 
 #include <cstdint>
 
-namespace convtgen {
+#include "generator/layer/axis.h"
 
-/// One axis of a layer.
-struct Axis {
-  std::int64_t kernel = 1;
-  std::int64_t stride = 1;
-  std::int64_t padding = 0;
-  std::int64_t dilation = 1;
-};
+namespace convtgen {
 
 /// r(k), in [0, stride).
 [[nodiscard]] constexpr std::int64_t phase_of_tap(const Axis& axis, std::int64_t k) {

@@ -48,13 +48,12 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) {
 }
 
 // Pairs (i, k) of an axis with 0 <= i * stride - padding + k * dilation < out.
-std::int64_t pairs_of_axis(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
-                           std::int64_t padding, std::int64_t dilation) {
+std::int64_t pairs_of_axis(const Axis& axis, std::int64_t in, std::int64_t out) {
   std::int64_t pairs = 0;
-  for (std::int64_t k = 0; k < kernel; ++k) {
-    const std::int64_t shift = k * dilation - padding;
-    const std::int64_t first = std::max<std::int64_t>(0, -floor_div(shift, stride));  // ceil(-shift / stride)
-    const std::int64_t last = std::min(in - 1, floor_div(out - 1 - shift, stride));
+  for (std::int64_t k = 0; k < axis.kernel; ++k) {
+    const std::int64_t shift = k * axis.dilation - axis.padding;
+    const std::int64_t first = std::max<std::int64_t>(0, -floor_div(shift, axis.stride));  // ceil(-shift / stride)
+    const std::int64_t last = std::min(in - 1, floor_div(out - 1 - shift, axis.stride));
     pairs = saturated(static_cast<Wide>(pairs) + std::max<std::int64_t>(0, last - first + 1));
   }
   return pairs;
@@ -83,91 +82,111 @@ Result<void> check_output(std::string_view name, std::int64_t out, std::int64_t 
   return {};
 }
 
+// Counts elements of x or y. Errors: more than 63 bits.
+Result<std::int64_t> count_elements(const Layer& layer, std::string_view tensor, std::int64_t batch,
+                                    std::int64_t channels, const Extents& extents) {
+  std::int64_t elements = 0;
+  if (multiply({batch, channels, extents[kDepth], extents[kHeight], extents[kWidth]}, elements)) {
+    return elements;
+  }
+  std::string text = fmt::format("{} x {}", batch, channels);
+  for (const std::size_t axis : axes_of(layer)) {
+    text += fmt::format(" x {}", extents[axis]);
+  }
+  return fail(fmt::format("the {}, {}, has more elements than 64 bits can count", tensor, text));
+}
+
 }  // namespace
 
 std::string_view operator_name(const Layer& layer) {
   return layer.dimensions == 1 ? "conv_transpose1d" : "conv_transpose2d";
 }
 
-std::int64_t output_extent(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
-                           std::int64_t output_padding, std::int64_t dilation) {
+std::int64_t output_extent(const Axis& axis, std::int64_t in) {
   // Each product has at most 127 bits, and only where the factors are far beyond every limit: halve before adding.
-  const Wide grown = (static_cast<Wide>(in) - 1) * stride;
-  const Wide reach = static_cast<Wide>(dilation) * (static_cast<Wide>(kernel) - 1);
+  const Wide grown = (static_cast<Wide>(in) - 1) * axis.stride;
+  const Wide reach = static_cast<Wide>(axis.dilation) * (static_cast<Wide>(axis.kernel) - 1);
   const Wide sum = static_cast<Wide>(saturated(grown)) + saturated(reach);
-  return saturated(sum - static_cast<Wide>(2) * padding + output_padding + 1);
+  return saturated(sum - static_cast<Wide>(2) * axis.padding + axis.output_padding + 1);
+}
+
+std::int64_t tap_count(const Layer& layer) {
+  return layer.axes[kDepth].kernel * layer.axes[kHeight].kernel * layer.axes[kWidth].kernel;
+}
+
+std::int64_t weight_elements(const Layer& layer) {
+  return layer.in_channels * (layer.out_channels / layer.groups) * tap_count(layer);
+}
+
+std::string axes_text(const Layer& layer, std::int64_t Axis::* property) {
+  std::string text;
+  for (const std::size_t axis : axes_of(layer)) {
+    text += fmt::format("{}{}", text.empty() ? "" : "x", layer.axes[axis].*property);
+  }
+  return text;
 }
 
 Result<InputSizes> known_sizes(const Layer& layer) {
   std::string missing;
-  const auto note = [&missing](const Size& size, std::string_view name) {
+  const auto take = [&missing](const Size& size, std::string_view name) {
     if (!size) {
       missing += fmt::format("{}{}", missing.empty() ? "" : ", ", name);
     }
+    return size.value_or(0);
   };
-  note(layer.batch, "batch");
-  note(layer.height, "height");
-  note(layer.width, layer.dimensions == 1 ? "length" : "width");
+  InputSizes sizes{.batch = take(layer.batch, "batch")};
+  for (const std::size_t axis : axes_of(layer)) {
+    sizes.extents[axis] = take(layer.axes[axis].extent, axis_name(layer, axis));
+  }
   if (!missing.empty()) {
     return fail(fmt::format("{} given as '?' in the layer: known only at run time", missing));
   }
-  return InputSizes{*layer.batch, *layer.height, *layer.width};
+  return sizes;
 }
 
 Result<Shape> shape_of(const Layer& layer, const InputSizes& sizes) {
   if (const auto violations = check_limits(layer); !violations.empty()) {
     return fail(violations.front().message);
   }
-  const std::string_view width_name = layer.dimensions == 1 ? "length" : "width";
   if (auto checked = check_size("batch", sizes.batch, layer.batch, 0); !checked) {
     return std::unexpected(checked.error());
   }
-  if (auto checked = check_size("height", sizes.height, layer.height, 1); !checked) {
-    return std::unexpected(checked.error());
-  }
-  if (auto checked = check_size(width_name, sizes.width, layer.width, 1); !checked) {
-    return std::unexpected(checked.error());
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    if (auto checked = check_size(axis_name(layer, axis), sizes.extents[axis], layer.axes[axis].extent, 1); !checked) {
+      return std::unexpected(checked.error());
+    }
   }
 
   Shape shape;
   shape.batch = sizes.batch;
   shape.in_channels = layer.in_channels;
-  shape.in_height = sizes.height;
-  shape.in_width = sizes.width;
+  shape.in = sizes.extents;
   shape.out_channels = layer.out_channels;
-  shape.out_height = output_extent(sizes.height, layer.kernel.h, layer.stride.h, layer.padding.h,
-                                   layer.output_padding.h, layer.dilation.h);
-  shape.out_width = output_extent(sizes.width, layer.kernel.w, layer.stride.w, layer.padding.w, layer.output_padding.w,
-                                  layer.dilation.w);
-  if (auto checked = check_output("height", shape.out_height, sizes.height); !checked) {
-    return std::unexpected(checked.error());
-  }
-  if (auto checked = check_output(width_name, shape.out_width, sizes.width); !checked) {
-    return std::unexpected(checked.error());
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    shape.out[axis] = output_extent(layer.axes[axis], shape.in[axis]);
+    if (auto checked = check_output(axis_name(layer, axis), shape.out[axis], shape.in[axis]); !checked) {
+      return std::unexpected(checked.error());
+    }
   }
 
-  if (!multiply({shape.batch, shape.in_channels, shape.in_height, shape.in_width}, shape.input_elements)) {
-    return fail(fmt::format("the input, {} x {} x {} x {}, has more elements than 64 bits can count", shape.batch,
-                            shape.in_channels, shape.in_height, shape.in_width));
+  const auto input = count_elements(layer, "input", shape.batch, shape.in_channels, shape.in);
+  if (!input) {
+    return std::unexpected(input.error());
   }
-  if (!multiply({shape.batch, shape.out_channels, shape.out_height, shape.out_width}, shape.output_elements)) {
-    return fail(fmt::format("the output, {} x {} x {} x {}, has more elements than 64 bits can count", shape.batch,
-                            shape.out_channels, shape.out_height, shape.out_width));
+  shape.input_elements = *input;
+  const auto output = count_elements(layer, "output", shape.batch, shape.out_channels, shape.out);
+  if (!output) {
+    return std::unexpected(output.error());
   }
-  const bool counted = multiply({layer.in_channels, layer.out_channels / layer.groups, layer.kernel.h, layer.kernel.w},
-                                shape.weight_elements);
-  if (!counted) {
-    return fail("the weights have more elements than 64 bits can count");
-  }
+  shape.output_elements = *output;
+  shape.weight_elements = weight_elements(layer);  // check_limits() has seen that 64 bits can count them
   return shape;
 }
 
 std::int64_t multiply_adds(const Layer& layer, const Shape& shape) {
-  const std::int64_t rows = pairs_of_axis(shape.in_height, shape.out_height, layer.kernel.h, layer.stride.h,
-                                          layer.padding.h, layer.dilation.h);
-  const std::int64_t columns =
-      pairs_of_axis(shape.in_width, shape.out_width, layer.kernel.w, layer.stride.w, layer.padding.w, layer.dilation.w);
-  return saturated_product({rows, columns, shape.batch, shape.in_channels, shape.out_channels / layer.groups});
+  const auto pairs = [&](std::size_t axis) { return pairs_of_axis(layer.axes[axis], shape.in[axis], shape.out[axis]); };
+  return saturated_product({pairs(kDepth), pairs(kHeight), pairs(kWidth), shape.batch, shape.in_channels,
+                            shape.out_channels / layer.groups});
 }
 
 }  // namespace convtgen

@@ -19,26 +19,27 @@ struct Violation {
 };
 
 /// Limits of our own, beside PyTorch's.
-inline constexpr std::int64_t kMaxTaps = 4096;          // KH * KW
+inline constexpr std::int64_t kMaxTaps = 4096;          // KD * KH * KW
 inline constexpr std::int64_t kMaxExtent = 2147483647;  // any single number of a layer, any extent of a tensor
 
 /// Every limit the layer breaks; empty for a legal layer. Sizes given as "?" are not judged.
-/// A layer of conv_transpose1d has height 1 and the neutral value of every property on that axis.
+/// Axes that the layer does not have must be kNoAxis.
 [[nodiscard]] std::vector<Violation> check_limits(const Layer& layer);
 
 /// The sizes of the input at run time.
 struct InputSizes {
   std::int64_t batch = 0;
-  std::int64_t height = 1;
-  std::int64_t width = 1;
+  Extents extents = {};
   bool operator==(const InputSizes&) const = default;
 };
 
 /// All extents of one call of the layer, in elements.
 struct Shape {
   std::int64_t batch = 0;
-  std::int64_t in_channels = 0, in_height = 0, in_width = 0;
-  std::int64_t out_channels = 0, out_height = 0, out_width = 0;
+  std::int64_t in_channels = 0;
+  Extents in = {};
+  std::int64_t out_channels = 0;
+  Extents out = {};
   std::int64_t input_elements = 0, weight_elements = 0, output_elements = 0;
   bool operator==(const Shape&) const = default;
 };
@@ -48,8 +49,14 @@ struct Shape {
 
 /// out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 (PyTorch, ConvTranspose2d);
 /// not positive where the padding eats everything, and the nearest 64-bit number where the result has more bits.
-[[nodiscard]] std::int64_t output_extent(std::int64_t in, std::int64_t kernel, std::int64_t stride,
-                                         std::int64_t padding, std::int64_t output_padding, std::int64_t dilation);
+[[nodiscard]] std::int64_t output_extent(const Axis& axis, std::int64_t in);
+
+/// Taps of the kernel, and elements of the weights, of a layer within the limits.
+[[nodiscard]] std::int64_t tap_count(const Layer& layer);
+[[nodiscard]] std::int64_t weight_elements(const Layer& layer);
+
+/// The values of a property on the layer's axes, as the language writes them: "4x4".
+[[nodiscard]] std::string axes_text(const Layer& layer, std::int64_t Axis::* property);
 
 /// The layer's own sizes, where all are known.
 /// Errors: a size is "?" (names it).

@@ -33,8 +33,8 @@ constexpr std::int64_t kOpenBatch = 16;
 
 InputSizes planned_sizes(const Layer& layer) {
   return {.batch = layer.batch.value_or(kOpenBatch),
-          .height = layer.height.value_or(kOpenExtent),
-          .width = layer.width.value_or(kOpenExtent)};
+          .extents = {layer.axes[kDepth].extent.value_or(kOpenExtent), layer.axes[kHeight].extent.value_or(kOpenExtent),
+                      layer.axes[kWidth].extent.value_or(kOpenExtent)}};
 }
 
 Cost cost_of(const Problem& problem, const Shape& shape) {

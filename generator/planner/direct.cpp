@@ -82,26 +82,25 @@ struct Block {
   [[nodiscard]] std::int64_t tile_channels() const { return threads_z * channels_per_thread; }
 };
 
-Size positions(const Size& in, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
-               std::int64_t output_padding, std::int64_t dilation) {
-  if (!in) {
+Size positions(const Axis& axis) {
+  if (!axis.extent) {
     return std::nullopt;
   }
-  return ceil_div(output_extent(*in, kernel, stride, padding, output_padding, dilation), stride);
+  return ceil_div(output_extent(axis, *axis.extent), axis.stride);
 }
 
 Facts facts_of(const Problem& problem) {
   const Layer& l = problem.layer;
   Facts f;
-  f.rows = {l.kernel.h, l.stride.h, l.padding.h, l.dilation.h};
-  f.columns = {l.kernel.w, l.stride.w, l.padding.w, l.dilation.w};
-  f.taps = l.kernel.h * l.kernel.w;
+  f.rows = l.axes[kHeight];
+  f.columns = l.axes[kWidth];
+  f.taps = tap_count(l);
   f.group_in = l.in_channels / l.groups;
   f.group_out = l.out_channels / l.groups;
   f.halo_h = greatest_offset(f.rows) - least_offset(f.rows);
   f.halo_w = greatest_offset(f.columns) - least_offset(f.columns);
-  f.positions_h = positions(l.height, l.kernel.h, l.stride.h, l.padding.h, l.output_padding.h, l.dilation.h);
-  f.positions_w = positions(l.width, l.kernel.w, l.stride.w, l.padding.w, l.output_padding.w, l.dilation.w);
+  f.positions_h = positions(f.rows);
+  f.positions_w = positions(f.columns);
   f.sum_bytes = l.dtype == Dtype::kF64 ? 8 : 4;
   f.max_shared = problem.target.max_shared_bytes;
   return f;
@@ -184,13 +183,13 @@ void choose_stage(const Facts& f, const Aim& aim, Block& b) {
 
 /// Whether every offset inside one image, and inside the weights of one group, fits an int.
 bool offsets_fit_int(const Layer& layer, const Facts& f) {
-  if (f.group_in > kIntMax / f.group_out || f.group_in * f.group_out > kIntMax / f.taps || !layer.height ||
-      !layer.width) {
+  if (f.group_in > kIntMax / f.group_out || f.group_in * f.group_out > kIntMax / f.taps || !f.rows.extent ||
+      !f.columns.extent) {
     return false;
   }
   Layer one_image = layer;
   one_image.batch = 1;
-  const Result<Shape> shape = shape_of(one_image, {1, *layer.height, *layer.width});
+  const Result<Shape> shape = shape_of(one_image, {1, {*f.rows.extent, *f.columns.extent}});
   return shape && shape->input_elements <= kIntMax && shape->output_elements <= kIntMax;
 }
 
@@ -222,14 +221,13 @@ Parameters parameters_of(const Layer& l, const Facts& f, const Block& b) {
 }
 
 /// What the kernel computes in an int on one axis, whatever the sizes.
-Result<void> check_axis(std::string_view axis, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
-                        std::int64_t output_padding, std::int64_t dilation) {
-  const std::int64_t reach = dilation * (kernel - 1) + output_padding + 1;
+Result<void> check_axis(std::string_view name, const Axis& axis) {
+  const std::int64_t reach = axis.dilation * (axis.kernel - 1) + axis.output_padding + 1;
   for (const auto& [words, value] :
-       {std::pair{"dilation * (kernel - 1) + output_padding + 1", reach}, std::pair{"2 * padding", 2 * padding},
-        std::pair{"stride + padding", stride + padding}}) {
+       {std::pair{"dilation * (kernel - 1) + output_padding + 1", reach}, std::pair{"2 * padding", 2 * axis.padding},
+        std::pair{"stride + padding", axis.stride + axis.padding}}) {
     if (value > kMostNumber) {
-      return fail(fmt::format("{}: {} is {}; at most {} is supported", axis, words, value, kMostNumber));
+      return fail(fmt::format("{}: {} is {}; at most {} is supported", name, words, value, kMostNumber));
     }
   }
   return {};
@@ -237,19 +235,17 @@ Result<void> check_axis(std::string_view axis, std::int64_t kernel, std::int64_t
 
 /// The numbers of a layer that the kernel's 32-bit coordinates, its source and its grid must be able to hold.
 Result<void> check_numbers(const Layer& layer) {
-  if (auto rows = check_axis("height", layer.kernel.h, layer.stride.h, layer.padding.h, layer.output_padding.h,
-                             layer.dilation.h);
-      !rows) {
-    return rows;
+  const Axis& rows = layer.axes[kHeight];
+  const Axis& columns = layer.axes[kWidth];
+  if (auto checked = check_axis("height", rows); !checked) {
+    return checked;
   }
-  if (auto columns = check_axis("width", layer.kernel.w, layer.stride.w, layer.padding.w, layer.output_padding.w,
-                                layer.dilation.w);
-      !columns) {
-    return columns;
+  if (auto checked = check_axis("width", columns); !checked) {
+    return checked;
   }
-  if (layer.stride.h > kMaxStores / layer.stride.w) {
-    return fail(fmt::format("stride {}x{} has {} phases; at most {} are supported", layer.stride.h, layer.stride.w,
-                            layer.stride.h * layer.stride.w, kMaxStores));
+  if (rows.stride > kMaxStores / columns.stride) {
+    return fail(fmt::format("stride {}x{} has {} phases; at most {} are supported", rows.stride, columns.stride,
+                            rows.stride * columns.stride, kMaxStores));
   }
   for (const auto& [name, channels] :
        {std::pair{"in_channels", layer.in_channels}, std::pair{"out_channels", layer.out_channels}}) {
@@ -285,28 +281,23 @@ Block choose_block(const Facts& facts, const Aim& aim) {
 
 /// The block's own limits: the kernel's coordinates to the end of its last tile, and the grid.
 Result<void> check_block(const Layer& layer, const Facts& facts, const Block& block) {
-  if (layer.height) {
-    const std::int64_t out = output_extent(*layer.height, layer.kernel.h, layer.stride.h, layer.padding.h,
-                                           layer.output_padding.h, layer.dilation.h);
-    if (auto rows = check_extents("height", *layer.height, out, layer.stride.h, layer.stride.h * block.tile_rows());
-        !rows) {
-      return rows;
-    }
+  const auto check = [](std::string_view name, const Axis& axis, std::int64_t tile) -> Result<void> {
+    return axis.extent
+               ? check_extents(name, *axis.extent, output_extent(axis, *axis.extent), axis.stride, axis.stride * tile)
+               : Result<void>();
+  };
+  if (auto rows = check("height", facts.rows, block.tile_rows()); !rows) {
+    return rows;
   }
-  if (layer.width) {
-    const std::int64_t out = output_extent(*layer.width, layer.kernel.w, layer.stride.w, layer.padding.w,
-                                           layer.output_padding.w, layer.dilation.w);
-    if (auto columns = check_extents("width", *layer.width, out, layer.stride.w, layer.stride.w * block.tile_columns());
-        !columns) {
-      return columns;
-    }
+  if (auto columns = check("width", facts.columns, block.tile_columns()); !columns) {
+    return columns;
   }
   const std::int64_t phase_groups =
-      ceil_div(layer.stride.h, block.group_phases_h) * ceil_div(layer.stride.w, block.group_phases_w);
+      ceil_div(facts.rows.stride, block.group_phases_h) * ceil_div(facts.columns.stride, block.group_phases_w);
   const std::int64_t channel_tiles = layer.groups * ceil_div(facts.group_out, block.tile_channels());
   if (channel_tiles > kIntMax / phase_groups) {
     return fail(fmt::format("{} output channels and a stride of {}x{} need more blocks than a grid can have (2^31 - 1)",
-                            layer.out_channels, layer.stride.h, layer.stride.w));
+                            layer.out_channels, facts.rows.stride, facts.columns.stride));
   }
   return {};
 }
@@ -317,9 +308,9 @@ Plan plan_of(const Layer& layer, const Facts& facts, const Block& block) {
   plan.parameters = parameters_of(layer, facts, block);
   plan.threads = static_cast<int>(block.threads());
   plan.shared_bytes = block.staged ? block.chunk * channel_bytes(facts, block) : 0;
-  plan.summary =
-      fmt::format("a block makes {}x{} outputs of {} channels; {} taps; ", block.tile_rows() * layer.stride.h,
-                  block.tile_columns() * layer.stride.w, std::min(block.tile_channels(), facts.group_out), facts.taps);
+  plan.summary = fmt::format("a block makes {}x{} outputs of {} channels; {} taps; ",
+                             block.tile_rows() * facts.rows.stride, block.tile_columns() * facts.columns.stride,
+                             std::min(block.tile_channels(), facts.group_out), facts.taps);
   plan.summary += block.staged ? fmt::format("{:.1f} KiB shared", static_cast<double>(plan.shared_bytes) / 1024.0)
                                : "nothing shared";
   const auto count = [](std::int64_t number, const char* noun) {
@@ -371,27 +362,31 @@ Result<Plan> plan_direct(const Problem& problem) {
 Grid direct_grid(const Layer& layer, const Plan& plan) {
   const std::int64_t tile_channels = integer_of(plan, "threads_z") * integer_of(plan, "channels_per_thread");
   const std::int64_t channel_tiles = layer.groups * ceil_div(layer.out_channels / layer.groups, tile_channels);
-  const std::int64_t phase_groups = ceil_div(layer.stride.h, integer_of(plan, "group_phases_h")) *
-                                    ceil_div(layer.stride.w, integer_of(plan, "group_phases_w"));
-  return {.stride_h = layer.stride.h,
-          .stride_w = layer.stride.w,
-          .tile_rows = layer.stride.h * integer_of(plan, "threads_y") * integer_of(plan, "rows_per_thread"),
-          .tile_columns = layer.stride.w * integer_of(plan, "threads_x") * integer_of(plan, "columns_per_thread"),
+  const std::int64_t phase_groups = ceil_div(layer.axes[kHeight].stride, integer_of(plan, "group_phases_h")) *
+                                    ceil_div(layer.axes[kWidth].stride, integer_of(plan, "group_phases_w"));
+  return {.stride_h = layer.axes[kHeight].stride,
+          .stride_w = layer.axes[kWidth].stride,
+          .tile_rows = layer.axes[kHeight].stride * integer_of(plan, "threads_y") * integer_of(plan, "rows_per_thread"),
+          .tile_columns =
+              layer.axes[kWidth].stride * integer_of(plan, "threads_x") * integer_of(plan, "columns_per_thread"),
           .blocks_per_tile = channel_tiles * phase_groups};
 }
 
 Result<std::int64_t> direct_blocks(const Layer& layer, const Grid& grid, const Shape& shape) {
-  if (auto rows = check_extents("height", shape.in_height, shape.out_height, layer.stride.h, grid.tile_rows); !rows) {
+  if (auto rows =
+          check_extents("height", shape.in[kHeight], shape.out[kHeight], layer.axes[kHeight].stride, grid.tile_rows);
+      !rows) {
     return std::unexpected(rows.error());
   }
-  if (auto columns = check_extents("width", shape.in_width, shape.out_width, layer.stride.w, grid.tile_columns);
+  if (auto columns =
+          check_extents("width", shape.in[kWidth], shape.out[kWidth], layer.axes[kWidth].stride, grid.tile_columns);
       !columns) {
     return std::unexpected(columns.error());
   }
   const std::optional<std::int64_t> blocks = grid.blocks(shape);
   if (!blocks) {
     return fail(fmt::format("a batch of {} with outputs of {}x{} needs more blocks than a grid can have (2^31 - 1)",
-                            shape.batch, shape.out_height, shape.out_width));
+                            shape.batch, shape.out[kHeight], shape.out[kWidth]));
   }
   return *blocks;
 }

@@ -41,13 +41,12 @@ struct Window {
   std::int64_t beyond = 0;  // the last such position less the last input
   std::int64_t gap = 0;     // zeros between rows of a sequence of positions
 };
-Window window_of(std::int64_t kernel, std::int64_t stride, std::int64_t padding, std::int64_t output_padding,
-                 std::int64_t dilation) {
+Window window_of(const Axis& axis) {
   Window w;
-  w.taps = ceil_div(kernel, stride);
-  w.halo = (w.taps - 1) * (stride == 1 ? dilation : 1);
-  w.first = padding / stride;
-  w.beyond = floor_div(dilation * (kernel - 1) + output_padding - padding, stride);
+  w.taps = ceil_div(axis.kernel, axis.stride);
+  w.halo = (w.taps - 1) * (axis.stride == 1 ? axis.dilation : 1);
+  w.first = axis.padding / axis.stride;
+  w.beyond = floor_div(axis.dilation * (axis.kernel - 1) + axis.output_padding - axis.padding, axis.stride);
   w.gap = std::max({std::int64_t{0}, w.beyond, w.halo - w.first});
   return w;
 }
@@ -74,14 +73,16 @@ struct Facts {
   bool can_be_flat;
   bool channels_last;
 
-  [[nodiscard]] std::int64_t phases(const Block& b) const { return b.phase_rows * layer.stride.w; }
+  [[nodiscard]] std::int64_t phases(const Block& b) const { return b.phase_rows * layer.axes[kWidth].stride; }
   [[nodiscard]] std::int64_t product_columns(const Block& b) const { return (b.joined ? phases(b) : 1) * b.columns; }
   /// Products of a block for each part of 64 positions and its depth of channels.
   [[nodiscard]] std::int64_t taps(const Block& b) const {
-    return b.joined ? rows.taps * columns.taps : layer.kernel.h * b.phase_rows / layer.stride.h * layer.kernel.w;
+    return b.joined
+               ? rows.taps * columns.taps
+               : layer.axes[kHeight].kernel * b.phase_rows / layer.axes[kHeight].stride * layer.axes[kWidth].kernel;
   }
   [[nodiscard]] std::int64_t column_tiles(const Block& b) const {
-    return layer.stride.h / b.phase_rows * ceil_div(layer.out_channels, b.columns);
+    return layer.axes[kHeight].stride / b.phase_rows * ceil_div(layer.out_channels, b.columns);
   }
   [[nodiscard]] std::int64_t chunks(const Block& b) const { return ceil_div(layer.in_channels, b.chunk); }
 };
@@ -150,7 +151,7 @@ std::int64_t vector_of(const Facts& f, const Block& b) {
   if (f.bytes == 4) {
     return 1;
   }
-  const Size& width = f.layer.width;
+  const Size& width = f.layer.axes[kWidth].extent;
   const bool dense = f.rows.halo + f.rows.gap + f.columns.halo + f.columns.gap == 0;
   return width && *width % 2 == 0 && (!b.flat || dense) ? 2 : 1;
 }
@@ -167,10 +168,9 @@ void choose_store(const Facts& f, Block& b) {
   }
   // A thread's adjacent outputs are the phases of one position. An open width allows no store of more than one.
   b.channel_run = 2;
-  const std::int64_t out = layer.width ? output_extent(*layer.width, layer.kernel.w, layer.stride.w, layer.padding.w,
-                                                       layer.output_padding.w, layer.dilation.w)
-                                       : 1;
-  while (b.store > 1 && (layer.stride.w % b.store != 0 || layer.padding.w % b.store != 0 || out % b.store != 0)) {
+  const Axis& axis = layer.axes[kWidth];
+  const std::int64_t out = axis.extent ? output_extent(axis, *axis.extent) : 1;
+  while (b.store > 1 && (axis.stride % b.store != 0 || axis.padding % b.store != 0 || out % b.store != 0)) {
     b.store /= 2;
   }
 }
@@ -191,8 +191,8 @@ double store_factor(const Facts& f, const Block& b) {
     const auto adjacent = static_cast<double>(std::min(b.columns, f.layer.out_channels) * f.bytes);
     return f.column_tiles(b) > 1 ? std::max(1.0, 32 / adjacent) : 1.0;
   }
-  const auto adjacent = static_cast<double>((b.part_w == 8 ? 8 : 16) * f.layer.stride.w * f.bytes);
-  return std::max(1.0, 32 / adjacent) * (b.store < std::min(f.layer.stride.w, f.pack) ? 1.5 : 1.0);
+  const auto adjacent = static_cast<double>((b.part_w == 8 ? 8 : 16) * f.layer.axes[kWidth].stride * f.bytes);
+  return std::max(1.0, 32 / adjacent) * (b.store < std::min(f.layer.axes[kWidth].stride, f.pack) ? 1.5 : 1.0);
 }
 
 /// The time of a call, in seconds. Products take N / 2 cycles, or as long as shared memory takes to give both operands
@@ -251,7 +251,8 @@ Parameters parameters_of(const Layer& l, const Block& b) {
 
 /// Whether each phase has as many taps as the others.
 bool divides(const Layer& layer) {
-  return layer.kernel.h % layer.stride.h == 0 && layer.kernel.w % layer.stride.w == 0;
+  const auto divides_axis = [](const Axis& axis) { return axis.kernel % axis.stride == 0; };
+  return divides_axis(layer.axes[kHeight]) && divides_axis(layer.axes[kWidth]);
 }
 
 Plan plan_of(const Facts& f, const Block& b, double seconds) {
@@ -264,11 +265,11 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   plan.shared_bytes = shared_bytes(f, b);
   plan.alignment = std::max({b.copy_bytes, b.vector * f.bytes, b.store * f.bytes});
   plan.packed_bytes = f.column_tiles(b) * f.chunks(b) * bytes_of(f, b).weights;
-  plan.summary = fmt::format("a block makes {} outputs of {} channels; {} taps; {:.1f} KiB shared",
-                             b.flat ? fmt::format("{}", positions(b) * f.phases(b))
-                                    : fmt::format("{}x{}", b.tile_h * b.phase_rows, b.tile_w * layer.stride.w),
-                             std::min(b.columns, layer.out_channels), layer.kernel.h * layer.kernel.w,
-                             static_cast<double>(plan.shared_bytes) / 1024.0);
+  plan.summary = fmt::format(
+      "a block makes {} outputs of {} channels; {} taps; {:.1f} KiB shared",
+      b.flat ? fmt::format("{}", positions(b) * f.phases(b))
+             : fmt::format("{}x{}", b.tile_h * b.phase_rows, b.tile_w * layer.axes[kWidth].stride),
+      std::min(b.columns, layer.out_channels), tap_count(layer), static_cast<double>(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
       "tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels{}, weights {}{}",
       b.joined && f.phases(b) > 1 ? fmt::format("{} phases of {} channels{}", f.phases(b), b.columns,
@@ -281,40 +282,37 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
 
 bool applies(const Problem& problem) {
   const Layer& layer = problem.layer;
-  const auto plain = [](std::int64_t kernel, std::int64_t stride, std::int64_t dilation) {
-    return stride == 1 || dilation == 1 || kernel == 1;
-  };
+  const auto plain = [](const Axis& axis) { return axis.stride == 1 || axis.dilation == 1 || axis.kernel == 1; };
   return problem.target.architecture == "sm_90a" && layer.groups == 1 &&
          (layer.compute == Compute::kTf32 || layer.compute == Compute::kF16 || layer.compute == Compute::kBf16) &&
-         plain(layer.kernel.h, layer.stride.h, layer.dilation.h) &&
-         plain(layer.kernel.w, layer.stride.w, layer.dilation.w);
+         plain(layer.axes[kHeight]) && plain(layer.axes[kWidth]);
 }
 
 Facts facts_of(const Problem& problem, const InputSizes& sizes) {
   const Layer& layer = problem.layer;
   const std::int64_t bytes = layer.dtype == Dtype::kF32 ? 4 : 2;
-  Facts f{
-      .layer = layer,
-      .target = problem.target,
-      .rows = window_of(layer.kernel.h, layer.stride.h, layer.padding.h, layer.output_padding.h, layer.dilation.h),
-      .columns = window_of(layer.kernel.w, layer.stride.w, layer.padding.w, layer.output_padding.w, layer.dilation.w),
-      .bytes = bytes,
-      .depth = 32 / bytes,
-      .pack = 16 / bytes,
-      .batch = sizes.batch,
-      .height = sizes.height,
-      .width = sizes.width,
-      .read_seconds = 0,
-      .write_seconds = 0,
-      .can_be_flat = false,
-      .channels_last = layer.layout == Layout::kNhwc};
+  Facts f{.layer = layer,
+          .target = problem.target,
+          .rows = window_of(layer.axes[kHeight]),
+          .columns = window_of(layer.axes[kWidth]),
+          .bytes = bytes,
+          .depth = 32 / bytes,
+          .pack = 16 / bytes,
+          .batch = sizes.batch,
+          .height = sizes.extents[kHeight],
+          .width = sizes.extents[kWidth],
+          .read_seconds = 0,
+          .write_seconds = 0,
+          .can_be_flat = false,
+          .channels_last = layer.layout == Layout::kNhwc};
   if (const auto shape = shape_of(layer, sizes)) {
     f.write_seconds = static_cast<double>(shape->output_elements * bytes) / problem.target.bytes_per_second;
     f.read_seconds = cost_of(problem, *shape).bytes / problem.target.bytes_per_second - f.write_seconds;
   }
-  const bool one_row = layer.height && *layer.height + f.rows.gap == 1;
+  const bool one_row = layer.axes[kHeight].extent && *layer.axes[kHeight].extent + f.rows.gap == 1;
   const bool known =
-      layer.height && layer.width && *layer.height + f.rows.gap <= kMostPositions / (*layer.width + f.columns.gap);
+      layer.axes[kHeight].extent && layer.axes[kWidth].extent &&
+      *layer.axes[kHeight].extent + f.rows.gap <= kMostPositions / (*layer.axes[kWidth].extent + f.columns.gap);
   f.can_be_flat = one_row || known;
   return f;
 }
@@ -383,17 +381,17 @@ void add_pipelines(const Facts& f, Block b, std::vector<Candidate>& out) {
 
 /// Which phases a block makes, and whether products serve all of them.
 std::vector<Block> with_phases(const Layer& layer, const Block& b) {
-  const bool divides_h = layer.kernel.h % layer.stride.h == 0;
+  const bool divides_h = layer.axes[kHeight].kernel % layer.axes[kHeight].stride == 0;
   std::vector<Block> out;
-  for (const std::int64_t phase_rows : {layer.stride.h, std::int64_t{1}}) {
+  for (const std::int64_t phase_rows : {layer.axes[kHeight].stride, std::int64_t{1}}) {
     for (const bool joined : {true, false}) {
-      if ((joined || !divides(layer)) && (joined || divides_h || phase_rows == layer.stride.h)) {
+      if ((joined || !divides(layer)) && (joined || divides_h || phase_rows == layer.axes[kHeight].stride)) {
         out.push_back(b);
         out.back().phase_rows = phase_rows;
         out.back().joined = joined;
       }
     }
-    if (layer.stride.h == 1) {
+    if (layer.axes[kHeight].stride == 1) {
       break;
     }
   }
@@ -485,13 +483,13 @@ double halo_gemm_seconds(const Problem& problem, const Plan& plan, const InputSi
 
 Grid halo_gemm_grid(const Problem& problem, const Plan& plan) {
   const Layer& layer = problem.layer;
-  const std::int64_t columns =
-      ceil_div(layer.out_channels, integer_of(plan, "columns")) * (layer.stride.h / integer_of(plan, "phase_rows"));
+  const std::int64_t columns = ceil_div(layer.out_channels, integer_of(plan, "columns")) *
+                               (layer.axes[kHeight].stride / integer_of(plan, "phase_rows"));
   // Tiles begin up to stride - 1 outputs before the first one.
-  return {.stride_h = layer.stride.h,
-          .stride_w = layer.stride.w,
-          .tile_rows = layer.stride.h * (integer_of(plan, "tile_h") - 1) + 1,
-          .tile_columns = layer.stride.w * (integer_of(plan, "tile_w") - 1) + 1,
+  return {.stride_h = layer.axes[kHeight].stride,
+          .stride_w = layer.axes[kWidth].stride,
+          .tile_rows = layer.axes[kHeight].stride * (integer_of(plan, "tile_h") - 1) + 1,
+          .tile_columns = layer.axes[kWidth].stride * (integer_of(plan, "tile_w") - 1) + 1,
           .blocks_per_tile = columns,
           .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};
 }

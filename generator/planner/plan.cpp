@@ -115,15 +115,15 @@ std::optional<std::int64_t> Grid::blocks(const Shape& shape) const {
   if (shape.output_elements == 0) {
     return 0;
   }
-  if (shape.out_height > kIntMax - tile_rows || shape.out_width > kIntMax - tile_columns ||
-      shape.in_height - 1 > (kIntMax - tile_rows) / stride_h ||
-      shape.in_width - 1 > (kIntMax - tile_columns) / stride_w) {
+  if (shape.out[kHeight] > kIntMax - tile_rows || shape.out[kWidth] > kIntMax - tile_columns ||
+      shape.in[kHeight] - 1 > (kIntMax - tile_rows) / stride_h ||
+      shape.in[kWidth] - 1 > (kIntMax - tile_columns) / stride_w) {
     return std::nullopt;
   }
   const std::int64_t most = (kIntMax - 2 * most_tiles) / blocks_per_tile;  // a block steps beyond the last tile, by two
   std::int64_t tiles = 1;
   for (const std::int64_t factor :
-       {(shape.out_height + tile_rows - 1) / tile_rows, (shape.out_width + tile_columns - 1) / tile_columns,
+       {(shape.out[kHeight] + tile_rows - 1) / tile_rows, (shape.out[kWidth] + tile_columns - 1) / tile_columns,
         (shape.batch + tile_images - 1) / tile_images}) {
     if (tiles > most / factor) {
       return std::nullopt;

@@ -57,6 +57,7 @@ struct Block {
 struct Facts {
   const Layer& layer;
   const Target& target;
+  Axis rows, columns;
   Shape shape;         // with what open sizes are planned for
   std::int64_t bytes;  // of an element
   std::int64_t depth;  // channels of a product
@@ -68,12 +69,12 @@ struct Facts {
   [[nodiscard]] std::int64_t chunks(const Block& b) const { return ceil_div(layer.in_channels, b.chunk); }
   [[nodiscard]] std::int64_t column_tiles(const Block& b) const { return ceil_div(layer.out_channels, b.columns); }
   [[nodiscard]] std::int64_t image_pitch(std::int64_t run) const {
-    const std::int64_t behind = reach - layer.padding.w + layer.output_padding.w;  // the template's kBehind
-    return round_up(shape.in_width + std::max<std::int64_t>(0, behind), channels_last ? run : pack);
+    const std::int64_t behind = reach - columns.padding + columns.output_padding;  // the template's kBehind
+    return round_up(shape.in[kWidth] + std::max<std::int64_t>(0, behind), channels_last ? run : pack);
   }
   [[nodiscard]] std::int64_t strips(const Block& b) const {
     return b.flat ? ceil_div(shape.batch * image_pitch(b.run), strip(b))
-                  : shape.batch * ceil_div(shape.out_width, strip(b));
+                  : shape.batch * ceil_div(shape.out[kWidth], strip(b));
   }
 };
 
@@ -81,13 +82,13 @@ std::int64_t stage_bytes(const Facts& f, const Block& b) {
   if (f.channels_last) {
     return round_up(f.strip(b) + f.reach, 2) * f.layer.in_channels * f.bytes;
   }
-  const std::int64_t before = round_up(f.reach - f.layer.padding.w + f.reach * f.pack, f.pack) - f.reach * f.pack;
-  const std::int64_t columns = round_up(f.strip(b) + f.layer.padding.w + before, f.pack);
+  const std::int64_t before = round_up(f.reach - f.columns.padding + f.reach * f.pack, f.pack) - f.reach * f.pack;
+  const std::int64_t columns = round_up(f.strip(b) + f.columns.padding + before, f.pack);
   return b.chunk * (columns + floor_mod(8 - columns, 32)) * f.bytes;
 }
 /// The packed weights of a block, which stay in its shared memory.
 std::int64_t weight_bytes(const Facts& f, const Block& b) {
-  return f.chunks(b) * b.chunk / f.depth * f.layer.kernel.w * f.layer.kernel.h * b.columns * 32;
+  return f.chunks(b) * b.chunk / f.depth * f.columns.kernel * f.rows.kernel * b.columns * 32;
 }
 std::int64_t shared_bytes(const Facts& f, const Block& b) {
   const std::int64_t exchange = b.exchange ? b.columns * (f.strip(b) + 2 * f.pack) * f.bytes : 0;
@@ -96,10 +97,10 @@ std::int64_t shared_bytes(const Facts& f, const Block& b) {
 
 /// Registers of a consumer: of its sums, and of a step's operands.
 std::int64_t sum_registers(const Facts& f, const Block& b) {
-  return b.run / 2 * f.layer.kernel.h * b.columns / 2;
+  return b.run / 2 * f.rows.kernel * b.columns / 2;
 }
 std::int64_t operand_registers(const Facts& f, const Block& b) {
-  return 4 * std::min(b.run - 1 + f.reach, b.run / 2 * f.layer.kernel.w);
+  return 4 * std::min(b.run - 1 + f.reach, b.run / 2 * f.columns.kernel);
 }
 
 /// Sectors of 32 bytes that rows of strips touch, over those that they would fill.
@@ -119,7 +120,7 @@ double store_cycles(const Facts& f, const Block& b) {
     return number(ceil_div(b.columns, 4 * b.store)) * warps * (8 * cycles + kPixelStoreCycles);
   }
   const std::int64_t piece = b.exchange ? 32 * std::min(b.run, b.store) : 8 * b.run;  // positions
-  const bool is_whole = f.shape.out_width * f.bytes % 32 == 0 && piece * f.bytes % 32 == 0 &&
+  const bool is_whole = f.shape.out[kWidth] * f.bytes % 32 == 0 && piece * f.bytes % 32 == 0 &&
                         (!b.flat || f.image_pitch(b.run) * f.bytes % 32 == 0);
   const double sectors = number(piece * f.bytes) / 32;
   double cycles = is_whole ? sectors : std::max(0.0, sectors - 1) + 2 * kPartCycles;
@@ -131,10 +132,10 @@ double store_cycles(const Facts& f, const Block& b) {
 
 /// Cycles of one input row while the next ones keep coming.
 double row_cycles(const Facts& f, const Block& b) {
-  const std::int64_t columns = f.layer.kernel.h * b.columns;
+  const std::int64_t columns = f.rows.kernel * b.columns;
   const double product = std::max(17.0, number(columns) / 2 + (columns < 64 ? 2.0 : 0.5));
   const double steps = number(f.chunks(b) * b.chunk / f.depth);
-  const double tensor = number(f.layer.kernel.w * b.run) * steps * product;
+  const double tensor = number(f.columns.kernel * b.run) * steps * product;
   // Instructions of a scheduler, which has a warp of each warpgroup: a run's words are read, rounded or paired, and
   // copied for each operand.
   const double words = number(2 * (b.run + f.reach));
@@ -147,7 +148,7 @@ double row_cycles(const Facts& f, const Block& b) {
   const std::int64_t pixel = f.layer.in_channels * f.bytes;
   const bool meet = f.channels_last && pixel % 128 != 64 && b.run * pixel % 128 == 0;
   const double runs = 8 * steps * words * (meet ? 2 : 1);
-  const double shared = number(f.layer.kernel.w * b.run) * steps * number(columns) / 4 + staged / 128 + runs;
+  const double shared = number(f.columns.kernel * b.run) * steps * number(columns) / 4 + staged / 128 + runs;
   const bool once = f.channels_last && sum_registers(f, b) + 2 * operand_registers(f, b) > kMostPixelRegisters;
   return std::max({tensor, issue, f.channels_last ? shared : 0, staged / kL2BytesPerCycle}) +
          (once ? steps * kOnceCycles : 0);
@@ -155,17 +156,16 @@ double row_cycles(const Facts& f, const Block& b) {
 
 /// Of all tiles, in rounds of as many as there are blocks.
 double cycles_of(const Facts& f, const Block& b) {
-  const Layer& layer = f.layer;
-  const std::int64_t segments = ceil_div(f.shape.out_height, b.rows);
+  const std::int64_t segments = ceil_div(f.shape.out[kHeight], b.rows);
   const std::int64_t tiles = f.strips(b) * segments;
   const std::int64_t sms = f.target.multiprocessors;
   const std::int64_t at_once = std::max<std::int64_t>(1, std::min(tiles, sms / f.column_tiles(b)));
   const std::int64_t rounds = ceil_div(tiles, at_once) * ceil_div(f.column_tiles(b) * at_once, sms);
   // Input rows of a tile: those of its outputs and the halo, but for what lies outside.
-  const std::int64_t outside = segments == 1   ? 2 * (layer.kernel.h - 1 - layer.padding.h)
-                               : segments == 2 ? layer.kernel.h - 1 - layer.padding.h
+  const std::int64_t outside = segments == 1   ? 2 * (f.rows.kernel - 1 - f.rows.padding)
+                               : segments == 2 ? f.rows.kernel - 1 - f.rows.padding
                                                : 0;
-  const std::int64_t read = b.rows + layer.kernel.h - 1 - std::max<std::int64_t>(0, outside);
+  const std::int64_t read = b.rows + f.rows.kernel - 1 - std::max<std::int64_t>(0, outside);
   const double row = row_cycles(f, b);
   // Where few rows are staged, a warpgroup can't go on to the next while the other stores.
   const double staged = number(b.stages * b.chunk) / number(f.layer.in_channels);
@@ -178,9 +178,9 @@ double cycles_of(const Facts& f, const Block& b) {
 }
 
 double predicted_seconds(const Facts& f, const Block& b) {
-  const double halo = 1 + number(f.layer.kernel.h - 1) / number(b.rows);
-  const double read = f.channels_last ? 1 : row_waste(f, b, f.shape.in_width);
-  const double written = f.channels_last ? 1 : row_waste(f, b, f.shape.out_width);
+  const double halo = 1 + number(f.rows.kernel - 1) / number(b.rows);
+  const double read = f.channels_last ? 1 : row_waste(f, b, f.shape.in[kWidth]);
+  const double written = f.channels_last ? 1 : row_waste(f, b, f.shape.out[kWidth]);
   const double moved = number(f.shape.input_elements) * read * halo + number(f.shape.weight_elements) +
                        number(f.shape.output_elements) * written;
   const double memory = moved * number(f.bytes) / f.target.bytes_per_second;
@@ -207,8 +207,8 @@ bool choose_stages(const Facts& f, Block& b) {
 void choose_rows(const Facts& f, Block& b) {
   double best = std::numeric_limits<double>::infinity();
   Block tried = b;
-  for (std::int64_t segments = 1; segments <= std::min(f.shape.out_height, kMostSegments); ++segments) {
-    tried.rows = ceil_div(f.shape.out_height, segments);
+  for (std::int64_t segments = 1; segments <= std::min(f.shape.out[kHeight], kMostSegments); ++segments) {
+    tried.rows = ceil_div(f.shape.out[kHeight], segments);
     if (const double cycles = cycles_of(f, tried); cycles < best) {
       best = cycles;
       b.rows = tried.rows;
@@ -223,7 +223,7 @@ std::vector<std::int64_t> column_choices(const Facts& f) {
     Block least;
     least.columns = columns;
     least.chunk = f.channels_last ? round_up(f.layer.in_channels, f.depth) : f.depth;
-    return columns * f.layer.kernel.h <= kMostColumns && shared_bytes(f, least) <= f.target.max_shared_bytes;
+    return columns * f.rows.kernel <= kMostColumns && shared_bytes(f, least) <= f.target.max_shared_bytes;
   };
   std::vector<std::int64_t> choices;
   for (std::int64_t parts = 1; parts <= ceil_div(out, 8) && choices.size() < 3; ++parts) {
@@ -252,7 +252,7 @@ std::optional<Block> with_pipeline(const Facts& f, const Block& b) {
   if (f.channels_last) {  // which has all channels in a stage
     Block whole = b;
     whole.chunk = round_up(f.layer.in_channels, f.depth);
-    if (whole.chunk / f.depth * f.layer.kernel.w * b.run / 2 > kMostPixelProducts || !choose_stages(f, whole)) {
+    if (whole.chunk / f.depth * f.columns.kernel * b.run / 2 > kMostPixelProducts || !choose_stages(f, whole)) {
       return std::nullopt;
     }
     choose_rows(f, whole);
@@ -265,7 +265,7 @@ std::optional<Block> with_pipeline(const Facts& f, const Block& b) {
     tried.chunk = depths * f.depth;
     const bool is_wider = depths > 1 && tried.chunk >= 2 * f.layer.in_channels;
     const bool is_odd = depths == 1 && f.chunks(tried) > 1;
-    if (is_wider || is_odd || depths * f.layer.kernel.w * b.run / 2 > kMostProducts || !choose_stages(f, tried)) {
+    if (is_wider || is_odd || depths * f.columns.kernel * b.run / 2 > kMostProducts || !choose_stages(f, tried)) {
       continue;
     }
     choose_rows(f, tried);
@@ -288,7 +288,7 @@ void choose_store(const Facts& f, Block& b) {
   b.store = f.channels_last || b.exchange ? f.pack : b.run;
   const auto fits = [&] {
     return f.channels_last ? b.columns % (4 * b.store) == 0 && layer.out_channels % b.store == 0
-                           : f.shape.out_width % b.store == 0;
+                           : f.shape.out[kWidth] % b.store == 0;
   };
   while (!fits()) {
     b.store /= 2;
@@ -301,7 +301,7 @@ std::vector<Candidate> candidates(const Facts& f) {
     for (const std::int64_t columns : column_choices(f)) {
       for (const bool flat : {false, true}) {
         for (const bool exchange : {false, true}) {
-          if ((f.channels_last && exchange) || (flat && !f.layer.width)) {
+          if ((f.channels_last && exchange) || (flat && !f.columns.extent)) {
             continue;
           }
           Block block;
@@ -354,13 +354,13 @@ Plan plan_of(const Facts& f, const Candidate& candidate) {
   plan.shared_bytes = shared_bytes(f, b);
   plan.packed_bytes = f.column_tiles(b) * weight_bytes(f, b);
   plan.alignment = 16;
-  plan.summary = fmt::format("a block makes {}x{} outputs of {} channels; {} taps; {:.1f} KiB shared", b.rows,
-                             f.strip(b), std::min(b.columns, layer.out_channels), layer.kernel.h * layer.kernel.w,
-                             number(plan.shared_bytes) / 1024.0);
+  plan.summary =
+      fmt::format("a block makes {}x{} outputs of {} channels; {} taps; {:.1f} KiB shared", b.rows, f.strip(b),
+                  std::min(b.columns, layer.out_channels), tap_count(layer), number(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
       "tensor cores: products of 64 positions x {} kernel rows of {} channels, rows roll down; {} stages of {} input "
       "channels, weights resident{}{}",
-      layer.kernel.h, b.columns, b.stages, b.chunk, b.flat ? ", images in one sequence" : "",
+      f.rows.kernel, b.columns, b.stages, b.chunk, b.flat ? ", images in one sequence" : "",
       b.exchange ? ", outputs through shared memory" : "");
   return plan;
 }
@@ -370,14 +370,15 @@ std::optional<Facts> facts_of(const Problem& problem, const InputSizes& sizes) {
   const Layer& layer = problem.layer;
   const std::int64_t bytes = layer.dtype == Dtype::kF32 ? 4 : 2;
   const bool channels_last = layer.layout == Layout::kNhwc;
+  const Axis& rows = layer.axes[kHeight];
+  const Axis& columns = layer.axes[kWidth];
   const bool applies =
       problem.target.architecture == "sm_90a" && layer.groups == 1 &&
       (layer.compute == Compute::kTf32 || layer.compute == Compute::kF16 || layer.compute == Compute::kBf16) &&
-      layer.stride.h == 1 && layer.stride.w == 1 && layer.dilation.h == 1 &&
-      layer.kernel.h >= (channels_last ? 1 : 2) && layer.dilation.w * (layer.kernel.w - 1) <= kMostReach &&
-      layer.padding.w <= kMostReach;
+      rows.stride == 1 && columns.stride == 1 && rows.dilation == 1 && rows.kernel >= (channels_last ? 1 : 2) &&
+      columns.dilation * (columns.kernel - 1) <= kMostReach && columns.padding <= kMostReach;
   const bool is_copied =
-      channels_last ? layer.in_channels * bytes % 16 == 0 : layer.width && *layer.width * bytes % 16 == 0;
+      channels_last ? layer.in_channels * bytes % 16 == 0 : columns.extent && *columns.extent * bytes % 16 == 0;
   if (!applies || !is_copied) {
     return std::nullopt;
   }
@@ -387,11 +388,13 @@ std::optional<Facts> facts_of(const Problem& problem, const InputSizes& sizes) {
   }
   return Facts{.layer = layer,
                .target = problem.target,
+               .rows = rows,
+               .columns = columns,
                .shape = *shape,
                .bytes = bytes,
                .depth = 32 / bytes,
                .pack = 16 / bytes,
-               .reach = layer.dilation.w * (layer.kernel.w - 1),
+               .reach = columns.dilation * (columns.kernel - 1),
                .channels_last = channels_last};
 }
 
@@ -438,7 +441,7 @@ Grid roll_gemm_grid(const Problem& problem, const Plan& plan) {
   if (const std::optional<Facts> facts = facts_of(problem, planned_sizes(problem.layer));
       facts && flag_of(plan, "flat")) {
     // In the sequence an image takes more than its outputs: as many blocks as its share of the strips, or some more.
-    grid.tile_columns = grid.tile_columns * facts->shape.out_width / facts->image_pitch(integer_of(plan, "run"));
+    grid.tile_columns = grid.tile_columns * facts->shape.out[kWidth] / facts->image_pitch(integer_of(plan, "run"));
   }
   return grid;
 }

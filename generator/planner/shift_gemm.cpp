@@ -64,14 +64,14 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   plan.alignment = std::max(is_skewed(f, b) ? staging_of(f, b).vector * f.bytes : b.copy_bytes, b.store * f.bytes);
   plan.summary = fmt::format("a block makes {}{}x{} outputs of {} channels; {} taps; {:.1f} KiB shared",
                              b.tile_n > 1 ? fmt::format("{}x", b.tile_n) : "", b.tile_h * b.phase_rows,
-                             b.tile_w * layer.stride.w, std::min(b.columns, layer.out_channels),
-                             layer.kernel.h * layer.kernel.w, static_cast<double>(plan.shared_bytes) / 1024.0);
+                             b.tile_w * layer.axes[kWidth].stride, std::min(b.columns, layer.out_channels),
+                             tap_count(layer), static_cast<double>(plan.shared_bytes) / 1024.0);
   const std::int64_t merged = shift_gemm::merged_phases(layer);
   plan.reason = fmt::format(
       "tensor cores: {}products of 64 positions x {} columns, {} a warpgroup, {} stages of {} input channels{}, "
       "weights {}{}{}{}{}",
       f.split ? "three f16 for each of fp32; " : "", merged * b.columns,
-      b.run / 2 * b.phase_rows * layer.stride.w / merged, b.stages, b.chunk,
+      b.run / 2 * b.phase_rows * layer.axes[kWidth].stride / merged, b.stages, b.chunk,
       is_flat(f, b)               ? " in one piece"
       : b.bulk && f.channels_last ? " by pixels"
       : b.bulk                    ? " by rows"
@@ -146,16 +146,16 @@ double shift_gemm_seconds(const Problem& problem, const Plan& plan, const InputS
 Grid shift_gemm_grid(const Problem& problem, const Plan& plan) {
   const Layer& layer = problem.layer;
   const std::int64_t columns = layer.groups * ceil_div(layer.out_channels / layer.groups, integer_of(plan, "columns")) *
-                               (layer.stride.h / integer_of(plan, "phase_rows"));
+                               (layer.axes[kHeight].stride / integer_of(plan, "phase_rows"));
   const std::int64_t cluster = integer_of(plan, "cluster");
   // Of an image that is one row of positions, a tile has several rows, or about a part of one.
   const bool flat = shift_gemm::is_flat(shift_gemm::facts_of(problem), block_of(plan));
-  const std::int64_t rows =
-      flat ? std::max<std::int64_t>(1, integer_of(plan, "tile_w") / *layer.width) : integer_of(plan, "tile_h");
-  return {.stride_h = layer.stride.h,
-          .stride_w = layer.stride.w,
-          .tile_rows = layer.stride.h * rows,
-          .tile_columns = layer.stride.w * integer_of(plan, "tile_w"),
+  const std::int64_t rows = flat ? std::max<std::int64_t>(1, integer_of(plan, "tile_w") / *layer.axes[kWidth].extent)
+                                 : integer_of(plan, "tile_h");
+  return {.stride_h = layer.axes[kHeight].stride,
+          .stride_w = layer.axes[kWidth].stride,
+          .tile_rows = layer.axes[kHeight].stride * rows,
+          .tile_columns = layer.axes[kWidth].stride * integer_of(plan, "tile_w"),
           .tile_images = integer_of(plan, "tile_n"),
           .blocks_per_tile = columns * cluster,
           .most_tiles = cluster > 1 ? 0 : std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};

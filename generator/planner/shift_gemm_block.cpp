@@ -30,7 +30,7 @@ constexpr std::int64_t kPackThreads = 256;      // of a block that packs weights
 
 /// Sums of a thread.
 std::int64_t sums(const Facts& f, const Block& b) {
-  return f.parts * b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2;
+  return f.parts * b.phase_rows * f.columns.stride * (b.run / 2) * b.columns / 2;
 }
 
 /// Positions that a thread has operands for.
@@ -58,7 +58,7 @@ bool choose_stages(const Facts& f, Block& b) {
 /// and rows also by bulk copies: of 32-bit elements, which consumers read one by one, whatever their width is. So do
 /// pixels where a copy has kLeastPieceBytes.
 std::vector<Block> with_copies(const Facts& f, Block b) {
-  const Size extent = f.channels_last ? Size(f.layer.in_channels) : f.layer.width;
+  const Size extent = f.channels_last ? Size(f.layer.in_channels) : f.columns.extent;
   std::vector<Block> out;
   for (b.copy_bytes = 16; b.copy_bytes >= 4 && out.empty(); b.copy_bytes /= 2) {
     if (extent ? *extent * f.bytes % b.copy_bytes == 0 : f.bytes == 4 && b.copy_bytes == 4) {
@@ -81,7 +81,7 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
 
 /// Adjacent outputs of a warp in a row.
 std::int64_t warp_outputs(const Facts& f, const Block& b) {
-  return 8 * b.run * f.layer.stride.w;
+  return 8 * b.run * f.columns.stride;
 }
 
 /// What the exchange of outputs takes: eight channels of each warp, with the template's pitch.
@@ -103,14 +103,12 @@ bool choose_store(const Facts& f, Block& b) {
   }
   b.channel_run = 2;
   // An open width allows no store of more than one element.
-  const std::int64_t out = layer.width ? output_extent(*layer.width, layer.kernel.w, layer.stride.w, layer.padding.w,
-                                                       layer.output_padding.w, layer.dilation.w)
-                                       : 1;
-  const std::int64_t together = b.exchange ? warp_outputs(f, b) / 4 : b.run * layer.stride.w;
+  const std::int64_t out = f.columns.extent ? output_extent(f.columns, *f.columns.extent) : 1;
+  const std::int64_t together = b.exchange ? warp_outputs(f, b) / 4 : b.run * f.columns.stride;
   while (b.store > 1 && (together % b.store != 0 || out % b.store != 0)) {
     b.store /= 2;
   }
-  return !b.exchange || b.store < std::min(b.run * layer.stride.w, f.pack);
+  return !b.exchange || b.store < std::min(b.run * f.columns.stride, f.pack);
 }
 
 /// Registers of a consumer that hold sums and, in two turns, the operands of a run: products of more than these are
@@ -118,7 +116,7 @@ bool choose_store(const Facts& f, Block& b) {
 /// from waits meanwhile, unless the consumer does. Chooses that, and tells whether the registers suffice.
 bool choose_ahead(const Facts& f, Block& b) {
   const std::int64_t places = operand_places(f, b);
-  const std::int64_t operands = f.split ? places : std::min(places, b.run / 2 * f.layer.kernel.w);
+  const std::int64_t operands = f.split ? places : std::min(places, b.run / 2 * f.columns.kernel);
   const std::int64_t waiting = f.split && f.channels_last ? 4 * (places + 3) : 0;
   const std::int64_t least = sums(f, b) + 2 * 4 * operands;
   const std::int64_t most =
@@ -178,7 +176,7 @@ std::int64_t terms_of_chunk(const Facts& f, const Block& b) {
 /// fits.
 std::optional<Block> completed(const Facts& f, Block b) {
   const Layer& layer = f.layer;
-  const std::int64_t products = layer.kernel.h * layer.kernel.w / merged_phases(layer) * b.phase_rows / layer.stride.h *
+  const std::int64_t products = tap_count(layer) / merged_phases(layer) * b.phase_rows / f.rows.stride *
                                 (b.chunk / f.depth) * (b.run / 2) * (f.split ? 3 : 1);
   if (f.split && b.chunk > f.depth && terms_of_chunk(f, b) > kMostTerms) {
     return std::nullopt;
@@ -200,7 +198,7 @@ std::optional<Block> completed(const Facts& f, Block b) {
 /// Output channels of a block: as many as the registers hold, or a half or a quarter of them.
 std::set<std::int64_t> column_counts(const Facts& f, const Block& b) {
   std::set<std::int64_t> counts;
-  const std::int64_t all = kMostSums / (f.parts * b.phase_rows * f.layer.stride.w * (b.run / 2)) / 8 * 8;
+  const std::int64_t all = kMostSums / (f.parts * b.phase_rows * f.columns.stride * (b.run / 2)) / 8 * 8;
   for (std::int64_t most = all; most >= 8 && most >= all / 4; most = most / 2 / 8 * 8) {
     const std::int64_t out = f.layer.out_channels;
     std::int64_t columns = round_up(ceil_div(out, ceil_div(out, most)), 8);
@@ -263,8 +261,8 @@ Facts facts_of(const Problem& problem, const InputSizes& sizes) {
           .sizes = sizes,
           .groups = layer.groups,
           .target = problem.target,
-          .rows = {layer.kernel.h, layer.stride.h, layer.padding.h, layer.dilation.h},
-          .columns = {layer.kernel.w, layer.stride.w, layer.padding.w, layer.dilation.w},
+          .rows = layer.axes[kHeight],
+          .columns = layer.axes[kWidth],
           .bytes = bytes,
           .depth = split ? 16 : 32 / bytes,
           .pack = 16 / bytes,
@@ -274,8 +272,7 @@ Facts facts_of(const Problem& problem, const InputSizes& sizes) {
 }
 
 std::vector<Block> blocks(const Facts& f) {
-  const Layer& layer = f.layer;
-  const bool rows_part = layer.kernel.h % layer.stride.h == 0 && layer.dilation.h == 1;
+  const bool rows_part = f.rows.kernel % f.rows.stride == 0 && f.rows.dilation == 1;
   std::vector<Way> ways = {{}};  // consumers of f32x3 have no registers for more
   if (!f.split) {
     ways.insert(ways.end(), {{.exchange = true}, {.in_turn = true}, {.exchange = true, .in_turn = true}});
@@ -284,7 +281,7 @@ std::vector<Block> blocks(const Facts& f) {
     }
   }
   std::vector<Block> all;
-  for (const std::int64_t phase_rows : std::set<std::int64_t>{layer.stride.h, rows_part ? 1 : layer.stride.h}) {
+  for (const std::int64_t phase_rows : std::set<std::int64_t>{f.rows.stride, rows_part ? 1 : f.rows.stride}) {
     for (const std::int64_t run : {2, 4, 8}) {
       Block block;
       block.run = run;
@@ -312,15 +309,15 @@ std::vector<Block> blocks(const Facts& f) {
 }
 
 Staging staging_of(const Facts& f, const Block& b) {
-  const std::int64_t groups = f.layer.stride.h / b.phase_rows;
+  const std::int64_t groups = f.rows.stride / b.phase_rows;
   const std::int64_t run = b.run + greatest_offset(f.columns);
   Staging out;
   const bool skewed = is_skewed(f, b);
   out.vector = f.channels_last ? 1
-               : skewed        ? (f.layer.width && *f.layer.width % 2 == 0 ? 2 : 1)
+               : skewed        ? (f.columns.extent && *f.columns.extent % 2 == 0 ? 2 : 1)
                : f.bytes == 2  ? 2
                                : std::min<std::int64_t>(b.run, 4);
-  out.offsets_h = groups == 1 ? greatest_offset(f.rows) - least_offset(f.rows) + 1 : f.layer.kernel.h / groups;
+  out.offsets_h = groups == 1 ? greatest_offset(f.rows) - least_offset(f.rows) + 1 : f.rows.kernel / groups;
   const std::int64_t align = f.channels_last ? 1 : skewed ? out.vector : std::max(b.copy_bytes / f.bytes, out.vector);
   const std::int64_t first = round_down(least_offset(f.columns), align);
   out.image_rows = b.tile_h + out.offsets_h - 1;
@@ -345,7 +342,7 @@ Staging staging_of(const Facts& f, const Block& b) {
     out.input_bytes = b.chunk * pitch * f.bytes;
     out.copies = b.bulk ? b.chunk * b.tile_n * out.image_rows : 0;
   }
-  out.weight_bytes = f.layer.kernel.h * f.layer.kernel.w / groups * (b.chunk / f.depth) * b.columns * 32 * f.parts;
+  out.weight_bytes = tap_count(f.layer) / groups * (b.chunk / f.depth) * b.columns * 32 * f.parts;
   return out;
 }
 
@@ -358,37 +355,38 @@ std::int64_t positions(const Block& b) {
 }
 
 bool is_flat(const Facts& f, const Block& b) {
-  const Layer& layer = f.layer;
-  const auto covers = [](const Axis& axis, std::int64_t output_padding) {
+  const auto covers = [](const Axis& axis) {
     return least_offset(axis) == 0 && greatest_offset(axis) == 0 &&
-           axis.dilation * (axis.kernel - 1) + output_padding + 1 == axis.stride;
+           axis.dilation * (axis.kernel - 1) + axis.output_padding + 1 == axis.stride;
   };
   constexpr std::int64_t kMostPositions = 0x3fffffff;
-  return b.bulk && !f.channels_last && b.tile_h == 1 && !b.exchange && b.cluster == 1 && layer.height &&
-         *layer.height > 1 && layer.width && (f.split || *layer.width * f.bytes % 16 != 0) &&
-         *layer.width % b.run == 0 && *layer.height <= kMostPositions / *layer.width &&
-         *layer.height * *layer.width * f.bytes % 16 == 0 && covers(f.rows, layer.output_padding.h) &&
-         covers(f.columns, layer.output_padding.w);
+  const Size& height = f.rows.extent;
+  const Size& width = f.columns.extent;
+  return b.bulk && !f.channels_last && b.tile_h == 1 && !b.exchange && b.cluster == 1 && height && *height > 1 &&
+         width && (f.split || *width * f.bytes % 16 != 0) && *width % b.run == 0 &&
+         *height <= kMostPositions / *width && *height * *width * f.bytes % 16 == 0 && covers(f.rows) &&
+         covers(f.columns);
 }
 
 bool is_skewed(const Facts& f, const Block& b) {
-  return b.bulk && !f.channels_last && !is_flat(f, b) && !(f.layer.width && *f.layer.width * f.bytes % 16 == 0);
+  return b.bulk && !f.channels_last && !is_flat(f, b) && !(f.columns.extent && *f.columns.extent * f.bytes % 16 == 0);
 }
 
 std::int64_t merged_phases(const Layer& layer) {
-  const bool alike = layer.kernel.w % layer.stride.w == 0 && layer.dilation.w == 1;
-  return alike ? std::gcd(layer.stride.w, layer.padding.w % layer.stride.w) : 1;
+  const Axis& axis = layer.axes[kWidth];
+  const bool alike = axis.kernel % axis.stride == 0 && axis.dilation == 1;
+  return alike ? std::gcd(axis.stride, axis.padding % axis.stride) : 1;
 }
 
 std::int64_t column_tiles(const Facts& f, const Block& b) {
-  return f.groups * ceil_div(f.layer.out_channels, b.columns) * (f.layer.stride.h / b.phase_rows);
+  return f.groups * ceil_div(f.layer.out_channels, b.columns) * (f.rows.stride / b.phase_rows);
 }
 
 std::int64_t tiles(const Facts& f, const Block& b) {
   const Shape shape = shape_of(f.layer, f.sizes).value_or(Shape{});
-  const std::int64_t of_image = is_flat(f, b) ? ceil_div(shape.in_height * shape.in_width, b.tile_w)
-                                              : ceil_div(shape.out_height, f.layer.stride.h * b.tile_h) *
-                                                    ceil_div(shape.out_width, f.layer.stride.w * b.tile_w);
+  const std::int64_t of_image = is_flat(f, b) ? ceil_div(shape.in[kHeight] * shape.in[kWidth], b.tile_w)
+                                              : ceil_div(shape.out[kHeight], f.rows.stride * b.tile_h) *
+                                                    ceil_div(shape.out[kWidth], f.columns.stride * b.tile_w);
   return ceil_div(shape.batch, b.tile_n) * of_image;
 }
 
@@ -397,7 +395,7 @@ std::int64_t chunks(const Facts& f, const Block& b) {
 }
 
 std::int64_t sum_bytes(const Facts& f, const Block& b) {
-  return b.phase_rows * f.layer.stride.w * (b.run / 2) * b.columns / 2 * 4 * kConsumers;
+  return b.phase_rows * f.columns.stride * (b.run / 2) * b.columns / 2 * 4 * kConsumers;
 }
 
 std::int64_t producers(const Facts& f, const Block& b) {
@@ -455,7 +453,7 @@ std::int64_t packed_rows(const Facts& f, const Block& b) {
   }
   // A block makes whole columns, as many as pack_columns() in the template says.
   const std::int64_t all = column_tiles(f, b) * b.columns;
-  const std::int64_t taps = f.layer.kernel.h * f.layer.kernel.w * b.phase_rows / f.layer.stride.h;
+  const std::int64_t taps = tap_count(f.layer) * b.phase_rows / f.rows.stride;
   std::int64_t columns = 2;
   while (columns < 8 &&
          (columns * depths * taps < 64 || (depths <= 4 * (128 / (columns * taps)) && all / columns >= 256))) {

@@ -65,7 +65,7 @@ double number(std::int64_t value) {
 
 /// Whether rows of 32-bit elements have an odd width.
 bool is_odd(const Facts& f) {
-  return !f.channels_last && !f.split && f.bytes == 4 && f.layer.width && *f.layer.width % 2 != 0;
+  return !f.channels_last && !f.split && f.bytes == 4 && f.columns.extent && *f.columns.extent % 2 != 0;
 }
 
 /// Of a product of 64 positions by two warpgroups, or by one alone.
@@ -83,8 +83,8 @@ double bank_conflicts(const Facts& f, const Block& b) {
   if (!is_skewed(f, b)) {
     return 1;
   }
-  const bool is_known = f.layer.width && f.layer.height;
-  const std::int64_t plane = is_known ? *f.layer.width * *f.layer.height : 2;
+  const bool is_known = f.columns.extent && f.rows.extent;
+  const std::int64_t plane = is_known ? *f.columns.extent * *f.rows.extent : 2;
   return plane % 2 != 0 ? 1 : plane % 4 != 0 ? 2 : 4;
 }
 
@@ -97,10 +97,10 @@ double share_with_gaps(const Facts& f, const Block& b) {
   };
   const Staging staging = staging_of(f, b);
   if (is_flat(f, b)) {
-    return 1 - within(shape.in_height * shape.in_width, b.tile_w, false);
+    return 1 - within(shape.in[kHeight] * shape.in[kWidth], b.tile_w, false);
   }
-  return 1 - within(shape.in_height, b.tile_h, staging.offsets_h > 1) *
-                 (is_skewed(f, b) ? 1.0 : within(shape.in_width, b.tile_w, staging.columns > b.tile_w));
+  return 1 - within(shape.in[kHeight], b.tile_h, staging.offsets_h > 1) *
+                 (is_skewed(f, b) ? 1.0 : within(shape.in[kWidth], b.tile_w, staging.columns > b.tile_w));
 }
 
 /// Whether one lane asks for all copies of a warp.
@@ -114,7 +114,7 @@ double finding_cycles(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
   const std::int64_t pixels = b.tile_n * staging.image_rows * staging.columns;
   const std::int64_t copies = ceil_div(pixels * b.chunk * f.bytes, b.copy_bytes * producers(f, b));  // of a thread
-  const bool kept = copies <= kMostKept && f.layer.height && f.layer.width;
+  const bool kept = copies <= kMostKept && f.rows.extent && f.columns.extent;
   return f.split && f.channels_last && !kept ? kProducerCycles * kFindInstructions * number(copies) : 0;
 }
 
@@ -149,12 +149,12 @@ std::int64_t usable(const Facts& f, const Block& b) {
 /// Cycles of one tile whose stages keep coming.
 double tile_cycles(const Facts& f, const Block& b) {
   const Staging staging = staging_of(f, b);
-  const double groups = number(f.layer.stride.h / b.phase_rows);
+  const double groups = number(f.rows.stride / b.phase_rows);
   const double steps = number(b.chunk / f.depth);
   const double stages = number(chunks(f, b)) / number(b.cluster);
   const std::int64_t merged = merged_phases(f.layer);
-  const double products = number(f.layer.kernel.h * f.layer.kernel.w / merged) / groups * steps * number(positions(b)) /
-                          64 * (f.split ? 3 : 1);
+  const double products =
+      number(tap_count(f.layer) / merged) / groups * steps * number(positions(b)) / 64 * (f.split ? 3 : 1);
   const double tensor = products * product_cycles(merged * b.columns, b.in_turn);
   const double warps = b.in_turn ? 4 : 8;  // that make a tile
 
@@ -168,7 +168,7 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double copies = b.bulk ? 0.0 : number(staging.input_bytes / b.copy_bytes) / number(producers(f, b));
 
   // Shared memory gives or takes 128 bytes a cycle, but 16 of an asynchronous copy: weights, runs, and what arrives.
-  const double outputs = number(b.phase_rows * f.layer.stride.w * b.run * b.columns) / 4;  // of a thread
+  const double outputs = number(b.phase_rows * f.columns.stride * b.run * b.columns) / 4;  // of a thread
   const double runs = warps * steps * number(staging.offsets_h) * 2 * words * bank_conflicts(f, b);
   const double arriving =
       number(staging.input_bytes) / (b.bulk    ? 128.0
@@ -217,7 +217,7 @@ double row_waste(const Facts& f, std::int64_t elements, std::int64_t extent) {
 double predicted_seconds(const Facts& f, const Block& b) {
   const Layer& layer = f.layer;
   const Shape shape = shape_of(layer, f.sizes).value_or(Shape{});
-  const std::int64_t in_row = is_flat(f, b) ? shape.in_height * shape.in_width : shape.in_width;
+  const std::int64_t in_row = is_flat(f, b) ? shape.in[kHeight] * shape.in[kWidth] : shape.in[kWidth];
   const std::int64_t blocks = column_tiles(f, b) * b.cluster;  // of a tile
   const std::int64_t sms = usable(f, b);
   const std::int64_t at_once = std::max<std::int64_t>(1, std::min(tiles(f, b), sms / blocks));
@@ -227,11 +227,12 @@ double predicted_seconds(const Facts& f, const Block& b) {
 
   // A sector is written as often as there are stores with a part of it: pieces of a run with gaps between them, and
   // the ends of what a warp stores where rows begin anywhere.
-  const std::int64_t run_outputs = std::min(b.run * layer.stride.w, 32 / f.bytes);
+  const std::int64_t run_outputs = std::min(b.run * f.columns.stride, 32 / f.bytes);
   const double pieces = f.channels_last || b.exchange ? 1 : number(std::max<std::int64_t>(1, run_outputs / b.store));
-  const std::int64_t together = std::min(b.tile_w, 8 * b.run) * layer.stride.w;
+  const std::int64_t together = std::min(b.tile_w, 8 * b.run) * f.columns.stride;
   const double read_waste = f.channels_last ? 1.0 : row_waste(f, std::min(b.tile_w, in_row), in_row);
-  const double write_waste = f.channels_last ? 1.0 : row_waste(f, std::min(together, shape.out_width), shape.out_width);
+  const double write_waste =
+      f.channels_last ? 1.0 : row_waste(f, std::min(together, shape.out[kWidth]), shape.out[kWidth]);
   const double moved = number(f.groups) * (static_cast<double>(shape.input_elements) * read_waste +
                                            static_cast<double>(shape.weight_elements) +
                                            static_cast<double>(shape.output_elements) * std::max(write_waste, pieces));

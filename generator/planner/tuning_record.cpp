@@ -35,7 +35,10 @@ Json to_json(const TuningRecord& record) {
           {"direction", name_of(record.direction)},
           {"chip", record.chip},
           {"architecture", record.architecture},
-          {"sizes", {{"batch", record.sizes.batch}, {"height", record.sizes.height}, {"width", record.sizes.width}}},
+          {"sizes",
+           {{"batch", record.sizes.batch},
+            {"height", record.sizes.extents[kHeight]},
+            {"width", record.sizes.extents[kWidth]}}},
           {"versions", {{"convtgen", record.version}, {"format", kFormat}}},
           {"measured", std::move(measured)}};
 }
@@ -75,8 +78,8 @@ Result<TuningRecord> from_json(const Json& json) {
   record.chip = json.at("chip").get<std::string>();
   record.architecture = json.at("architecture").get<std::string>();
   const Json& sizes = json.at("sizes");
-  record.sizes = {sizes.at("batch").get<std::int64_t>(), sizes.at("height").get<std::int64_t>(),
-                  sizes.at("width").get<std::int64_t>()};
+  record.sizes = {sizes.at("batch").get<std::int64_t>(),
+                  {sizes.at("height").get<std::int64_t>(), sizes.at("width").get<std::int64_t>()}};
   record.version = json.at("versions").at("convtgen").get<std::string>();
   for (const Json& each : json.at("measured")) {
     const double milliseconds = each.at("milliseconds").get<double>();

@@ -57,10 +57,6 @@ Size size_of(std::int64_t value) {
   return value == CONVTGEN_DYNAMIC ? Size() : Size(value);
 }
 
-Pair pair_of(const std::int64_t (&values)[2]) {
-  return {values[0], values[1]};
-}
-
 Outcome<Layer> layer_of(const convtgen_layer_fields& fields) {
   Layer layer;
   if (fields.dimensions != 1 && fields.dimensions != 2) {
@@ -73,15 +69,18 @@ Outcome<Layer> layer_of(const convtgen_layer_fields& fields) {
   layer.bias = fields.bias == 1;
   layer.in_channels = fields.in_channels;
   layer.out_channels = fields.out_channels;
-  layer.kernel = pair_of(fields.kernel);
-  layer.stride = pair_of(fields.stride);
-  layer.padding = pair_of(fields.padding);
-  layer.output_padding = pair_of(fields.output_padding);
-  layer.dilation = pair_of(fields.dilation);
+  for (std::size_t i = 0; i < 2; ++i) {
+    layer.axes[kHeight + i] = {.kernel = fields.kernel[i],
+                               .stride = fields.stride[i],
+                               .padding = fields.padding[i],
+                               .output_padding = fields.output_padding[i],
+                               .dilation = fields.dilation[i]};
+  }
   layer.groups = fields.groups;
   layer.batch = size_of(fields.batch);
-  layer.height = fields.dimensions == 1 && fields.height == CONVTGEN_DYNAMIC ? Size(1) : size_of(fields.height);
-  layer.width = size_of(fields.width);
+  layer.axes[kHeight].extent =
+      fields.dimensions == 1 && fields.height == CONVTGEN_DYNAMIC ? Size(1) : size_of(fields.height);
+  layer.axes[kWidth].extent = size_of(fields.width);
   auto words = read_word(fields.dtype, "dtype", dtype_named, all_dtypes(), layer.dtype);
   layer.compute = default_compute(layer.dtype);
   words = words ? read_word(fields.compute, "compute", compute_named, all_computes(), layer.compute) : words;
@@ -228,11 +227,11 @@ convtgen_status convtgen_layer_shape(const convtgen_layer* layer, int64_t batch,
     }
     shape->batch = judged->batch;
     shape->in_channels = judged->in_channels;
-    shape->in_height = judged->in_height;
-    shape->in_width = judged->in_width;
+    shape->in_height = judged->in[kHeight];
+    shape->in_width = judged->in[kWidth];
     shape->out_channels = judged->out_channels;
-    shape->out_height = judged->out_height;
-    shape->out_width = judged->out_width;
+    shape->out_height = judged->out[kHeight];
+    shape->out_width = judged->out[kWidth];
     shape->x_elements = judged->input_elements;
     shape->weight_elements = judged->weight_elements;
     shape->bias_elements = own.bias ? judged->out_channels : 0;

@@ -13,7 +13,7 @@ namespace convtgen::api {
   const auto size = [](std::int64_t given, const Size& own) {
     return given == CONVTGEN_DYNAMIC ? own.value_or(given) : given;
   };
-  return {size(batch, layer.batch), size(height, layer.height), size(width, layer.width)};
+  return {size(batch, layer.batch), {size(height, layer.axes[kHeight].extent), size(width, layer.axes[kWidth].extent)}};
 }
 
 }  // namespace convtgen::api

@@ -87,10 +87,10 @@ Outcome<void> CallForm::Parameters<kMost>::fill(std::array<std::uint64_t, kMost>
         slot = static_cast<std::uint64_t>(sizes.batch);
         break;
       case Source::kHeight:
-        slot = static_cast<std::uint64_t>(sizes.height);
+        slot = static_cast<std::uint64_t>(sizes.extents[kHeight]);
         break;
       case Source::kWidth:
-        slot = static_cast<std::uint64_t>(sizes.width);
+        slot = static_cast<std::uint64_t>(sizes.extents[kWidth]);
         break;
     }
     if (is_int[i] && slot > static_cast<std::uint64_t>(kIntMax)) {
@@ -115,7 +115,7 @@ Outcome<CallForm> CallForm::make(const Problem& problem, const Plan& plan, const
   const Layer& layer = problem.layer;
   form.element_bytes_ = bytes_of(layer.dtype);
   form.alignment_ = std::max(plan.alignment, form.element_bytes_);
-  form.weight_elements_ = layer.in_channels * (layer.out_channels / layer.groups) * layer.kernel.h * layer.kernel.w;
+  form.weight_elements_ = weight_elements(layer);
   if (auto bound = form.parameters_.bind(source.parameters); !bound) {
     return std::unexpected(std::move(bound.error()));
   }
@@ -134,28 +134,29 @@ Outcome<CallForm> CallForm::make(const Problem& problem, const Plan& plan, const
 
 bool CallForm::quick_shape(const InputSizes& sizes, Shape& shape) const {
   const Layer& layer = problem_.layer;
-  if (!fits(layer.batch, sizes.batch, 0) || !fits(layer.height, sizes.height, 1) ||
-      !fits(layer.width, sizes.width, 1)) {
-    return false;
-  }
   shape.batch = sizes.batch;
   shape.in_channels = layer.in_channels;
-  shape.in_height = sizes.height;
-  shape.in_width = sizes.width;
   shape.out_channels = layer.out_channels;
-  shape.out_height = output_extent(sizes.height, layer.kernel.h, layer.stride.h, layer.padding.h,
-                                   layer.output_padding.h, layer.dilation.h);
-  shape.out_width = output_extent(sizes.width, layer.kernel.w, layer.stride.w, layer.padding.w, layer.output_padding.w,
-                                  layer.dilation.w);
   shape.weight_elements = weight_elements_;
-  if (shape.out_height < 1 || shape.out_width < 1 || shape.out_height > kMaxExtent || shape.out_width > kMaxExtent) {
+  // A batch of zero is legal, and all its products are zero.
+  if (!fits(layer.batch, sizes.batch, 0) || !multiply(sizes.batch, layer.in_channels, shape.input_elements) ||
+      !multiply(sizes.batch, layer.out_channels, shape.output_elements)) {
     return false;
   }
-  // A batch of zero is legal, and all its products are zero.
-  std::int64_t in = 0, out = 0;
-  return multiply(sizes.batch, layer.in_channels, in) && multiply(in, sizes.height, in) &&
-         multiply(in, sizes.width, shape.input_elements) && multiply(sizes.batch, layer.out_channels, out) &&
-         multiply(out, shape.out_height, out) && multiply(out, shape.out_width, shape.output_elements);
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    const std::int64_t in = sizes.extents[axis];
+    if (!fits(layer.axes[axis].extent, in, 1)) {
+      return false;
+    }
+    const std::int64_t out = output_extent(layer.axes[axis], in);
+    if (out < 1 || out > kMaxExtent || !multiply(shape.input_elements, in, shape.input_elements) ||
+        !multiply(shape.output_elements, out, shape.output_elements)) {
+      return false;
+    }
+    shape.in[axis] = in;
+    shape.out[axis] = out;
+  }
+  return true;
 }
 
 Outcome<Shape> CallForm::shape(const InputSizes& sizes) const {

@@ -131,25 +131,25 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 
 std::vector<std::int64_t> input_shape(const Layer& layer, const Shape& shape) {
   if (layer.layout == Layout::kNhwc) {
-    return {shape.batch, shape.in_height, shape.in_width, shape.in_channels};
+    return {shape.batch, shape.in[kHeight], shape.in[kWidth], shape.in_channels};
   }
-  return {shape.batch, shape.in_channels, shape.in_height, shape.in_width};
+  return {shape.batch, shape.in_channels, shape.in[kHeight], shape.in[kWidth]};
 }
 
 std::vector<std::int64_t> output_shape(const Layer& layer, const Shape& shape) {
   if (layer.layout == Layout::kNhwc) {
-    return {shape.batch, shape.out_height, shape.out_width, shape.out_channels};
+    return {shape.batch, shape.out[kHeight], shape.out[kWidth], shape.out_channels};
   }
-  return {shape.batch, shape.out_channels, shape.out_height, shape.out_width};
+  return {shape.batch, shape.out_channels, shape.out[kHeight], shape.out[kWidth]};
 }
 
 std::vector<std::int64_t> weight_shape(const Layer& layer) {
-  return {layer.in_channels, layer.out_channels / layer.groups, layer.kernel.h, layer.kernel.w};
+  return {layer.in_channels, layer.out_channels / layer.groups, layer.axes[kHeight].kernel, layer.axes[kWidth].kernel};
 }
 
 LayerInputs random_inputs(const Layer& layer, const Shape& shape, std::uint64_t seed) {
-  const double taps =
-      static_cast<double>(layer.kernel.h * layer.kernel.w) / static_cast<double>(layer.stride.h * layer.stride.w);
+  const double taps = static_cast<double>(tap_count(layer)) /
+                      static_cast<double>(layer.axes[kHeight].stride * layer.axes[kWidth].stride);
   const double terms = std::max(1.0, static_cast<double>(layer.in_channels / layer.groups) * taps);
   LayerInputs inputs{
       random_array(layer.dtype, input_shape(layer, shape), seed * 4, 1.0),

@@ -69,10 +69,10 @@ Result<std::uint64_t> bind(const KernelParameter& parameter, const LayerCall& ca
     return integer(call.sizes.batch);
   }
   if (parameter.name == "height") {
-    return integer(call.sizes.height);
+    return integer(call.sizes.extents[kHeight]);
   }
   if (parameter.name == "width") {
-    return integer(call.sizes.width);
+    return integer(call.sizes.extents[kWidth]);
   }
   return fail(fmt::format("the kernel has a parameter '{} {}' that no caller knows", parameter.type, parameter.name));
 }

@@ -10,19 +10,19 @@ namespace {
 
 /// The k-th output on the border of one plane: the first row, the last row, then the columns between them.
 OutputPosition border_position(const Shape& shape, std::int64_t k) {
-  const std::int64_t full_rows = std::min<std::int64_t>(shape.out_height, 2);
-  if (k < full_rows * shape.out_width) {
-    return {0, 0, k / shape.out_width == 0 ? 0 : shape.out_height - 1, k % shape.out_width};
+  const std::int64_t full_rows = std::min<std::int64_t>(shape.out[kHeight], 2);
+  if (k < full_rows * shape.out[kWidth]) {
+    return {0, 0, k / shape.out[kWidth] == 0 ? 0 : shape.out[kHeight] - 1, k % shape.out[kWidth]};
   }
-  k -= full_rows * shape.out_width;
-  const std::int64_t columns = std::min<std::int64_t>(shape.out_width, 2);
-  return {0, 0, 1 + k / columns, k % columns == 0 ? 0 : shape.out_width - 1};
+  k -= full_rows * shape.out[kWidth];
+  const std::int64_t columns = std::min<std::int64_t>(shape.out[kWidth], 2);
+  return {0, 0, 1 + k / columns, k % columns == 0 ? 0 : shape.out[kWidth] - 1};
 }
 
 std::int64_t border_count(const Shape& shape) {
-  const std::int64_t full_rows = std::min<std::int64_t>(shape.out_height, 2);
-  const std::int64_t columns = std::min<std::int64_t>(shape.out_width, 2);
-  return full_rows * shape.out_width + std::max<std::int64_t>(shape.out_height - 2, 0) * columns;
+  const std::int64_t full_rows = std::min<std::int64_t>(shape.out[kHeight], 2);
+  const std::int64_t columns = std::min<std::int64_t>(shape.out[kWidth], 2);
+  return full_rows * shape.out[kWidth] + std::max<std::int64_t>(shape.out[kHeight] - 2, 0) * columns;
 }
 
 }  // namespace
@@ -60,9 +60,9 @@ Samples choose_samples(const Layer& layer, const Shape& shape, const SampleOptio
     const std::int64_t corner_planes = std::min(planes, options.most_borders / 8);
     for (std::int64_t i = 0; i < corner_planes; ++i) {
       const std::int64_t plane = i * (planes / corner_planes);
-      for (const std::int64_t k :
-           {std::int64_t{0}, shape.out_width - 1, (std::min<std::int64_t>(shape.out_height, 2) - 1) * shape.out_width,
-            std::min<std::int64_t>(shape.out_height, 2) * shape.out_width - 1}) {
+      for (const std::int64_t k : {std::int64_t{0}, shape.out[kWidth] - 1,
+                                   (std::min<std::int64_t>(shape.out[kHeight], 2) - 1) * shape.out[kWidth],
+                                   std::min<std::int64_t>(shape.out[kHeight], 2) * shape.out[kWidth] - 1}) {
         add_border(plane, k);
       }
     }

@@ -51,10 +51,10 @@ class Places {
  public:
   Places(const Layer& layer, const Shape& shape, const ChannelMagnitudes& magnitudes)
       : magnitudes_(magnitudes),
-        plane_(shape.in_height * shape.in_width),
+        plane_(shape.in[kHeight] * shape.in[kWidth]),
         channels_(shape.in_channels),
         group_channels_(layer.in_channels / layer.groups),
-        taps_(layer.kernel.h * layer.kernel.w),
+        taps_(tap_count(layer)),
         group_outputs_(layer.out_channels / layer.groups),
         channels_last_(layer.layout == Layout::kNhwc) {}
 

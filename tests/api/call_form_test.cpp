@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "tests/layer/set_axes.h"
+
 namespace convtgen::jit {
 namespace {
 
@@ -18,16 +20,17 @@ TEST(CallFormTest, AgreesWithShapeOfAndGridBlocks) {
   int launched = 0, refused = 0;
   for (int i = 0; i < 20000; ++i) {
     Layer layer;
-    layer.kernel = {1 + below(5), 1 + below(5)};
-    layer.stride = {1 + below(4), 1 + below(4)};
-    layer.padding = {below(3), below(3)};
-    layer.dilation = {1 + below(3), 1 + below(3)};
+    set_axes(layer, &Axis::kernel, {1 + below(5), 1 + below(5)});
+    set_axes(layer, &Axis::stride, {1 + below(4), 1 + below(4)});
+    set_axes(layer, &Axis::padding, {below(3), below(3)});
+    set_axes(layer, &Axis::dilation, {1 + below(3), 1 + below(3)});
     layer.in_channels = layer.out_channels = 1 + below(64);
     if (below(2) == 0) {
-      layer.width = 1 + below(20);
+      layer.axes[kWidth].extent = 1 + below(20);
     }
     const auto size = [&] { return below(8) == 0 ? below(std::uint64_t{1} << (1 + below(62))) : below(40) - 2; };
-    const InputSizes sizes{size(), size(), layer.width && below(4) != 0 ? *layer.width : size()};
+    const InputSizes sizes{size(),
+                           {size(), layer.axes[kWidth].extent && below(4) != 0 ? *layer.axes[kWidth].extent : size()}};
     const Problem problem{layer, Direction::kForward, known_targets().front()};
     if (!check_limits(layer).empty()) {
       continue;

@@ -20,7 +20,7 @@
 namespace convtgen::jit {
 namespace {
 
-constexpr InputSizes kOne{1, 1, 1};
+constexpr InputSizes kOne{1, {1, 1}};
 
 void* address(std::uint64_t number) {
   return reinterpret_cast<void*>(number);
@@ -132,7 +132,7 @@ TEST_F(JitDeviceTest, APlanWithPackedWeightsHasTwoKernels) {
     EXPECT_EQ(facts.form.workspace_bytes(), bytes);
     EXPECT_NE(facts.plan_text.find("workspace of " + std::to_string(bytes) + " bytes"), std::string::npos)
         << facts.plan_text;
-    const InputSizes sizes{2, 32, 32};
+    const InputSizes sizes{2, {32, 32}};
     Pointers pointers{address(0x10000000), address(0x20000000), nullptr, address(0x40000000), address(0x70000000)};
     state_->launches.clear();
     ASSERT_TRUE((*prepared)->launch(pointers, sizes, nullptr));

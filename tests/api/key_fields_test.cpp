@@ -18,19 +18,22 @@ namespace {
 using convtgen::testing::Scratch;
 using convtgen::testing::Variable;
 
-auto fields_of(Pair& it) {
-  auto& [h, w] = it;
-  return std::tie(h, w);
+auto fields_of(Axis& it) {
+  auto& [kernel, stride, padding, output_padding, dilation, extent] = it;
+  return std::tie(kernel, stride, padding, output_padding, dilation, extent);
+}
+auto fields_of(std::array<Axis, kAxes>& it) {
+  return std::tie(it[kHeight], it[kWidth]);
 }
 auto fields_of(Activation& it) {
   auto& [kind, a, b] = it;
   return std::tie(kind, a, b);
 }
 auto fields_of(Layer& it) {
-  auto& [dimensions, in_channels, out_channels, kernel, stride, padding, output_padding, dilation, groups, batch,
-         height, width, bias, fuse, dtype, compute, layout, directions] = it;
-  return std::tie(dimensions, in_channels, out_channels, kernel, stride, padding, output_padding, dilation, groups,
-                  batch, height, width, bias, fuse, dtype, compute, layout, directions);
+  auto& [dimensions, in_channels, out_channels, axes, groups, batch, bias, fuse, dtype, compute, layout, directions] =
+      it;
+  return std::tie(dimensions, in_channels, out_channels, axes, groups, batch, bias, fuse, dtype, compute, layout,
+                  directions);
 }
 auto fields_of(Target& it) {
   auto& [architecture, capability, multiprocessors, max_shared_bytes, shared_bytes_per_sm, bytes_per_second, f32_flops,
@@ -85,15 +88,9 @@ std::vector<T> each_changed(const T& base, const T& other) {
 const Layer kLayer{.dimensions = 2,
                    .in_channels = 4,
                    .out_channels = 6,
-                   .kernel = {3, 4},
-                   .stride = {2, 2},
-                   .padding = {0, 1},
-                   .output_padding = {0, 0},
-                   .dilation = {1, 1},
+                   .axes = {kNoAxis, Axis{3, 2, 0, 0, 1, 5}, Axis{4, 2, 1, 0, 1, std::nullopt}},
                    .groups = 1,
                    .batch = std::nullopt,
-                   .height = 5,
-                   .width = std::nullopt,
                    .bias = false,
                    .fuse = {{ActivationKind::kHardtanh, -1.5, 1.5}},
                    .dtype = Dtype::kF32,
@@ -103,15 +100,9 @@ const Layer kLayer{.dimensions = 2,
 const Layer kOther{.dimensions = 1,
                    .in_channels = 8,
                    .out_channels = 2,
-                   .kernel = {4, 5},
-                   .stride = {3, 1},
-                   .padding = {1, 0},
-                   .output_padding = {1, 1},
-                   .dilation = {2, 3},
+                   .axes = {kNoAxis, Axis{4, 3, 1, 1, 2, 6}, Axis{5, 1, 0, 1, 3, 7}},
                    .groups = 2,
                    .batch = 1,
-                   .height = 6,
-                   .width = 7,
                    .bias = true,
                    .fuse = {{ActivationKind::kClamp, -2.5, 2.5}},
                    .dtype = Dtype::kF16,
@@ -122,9 +113,7 @@ const Layer kOther{.dimensions = 1,
 // What must go with a change for the layer to be legal.
 Layer legal(Layer layer) {
   if (layer.dimensions == 1) {
-    layer.kernel.h = layer.stride.h = layer.dilation.h = 1;
-    layer.padding.h = layer.output_padding.h = 0;
-    layer.height = 1;
+    layer.axes[kHeight] = kNoAxis;
   }
   if (std::ranges::find(computes_of(layer.dtype), layer.compute) == computes_of(layer.dtype).end()) {
     layer.compute = default_compute(layer.dtype);

@@ -19,7 +19,7 @@ std::int64_t record_packed_plan(const std::string& layer, const std::string& chi
                               .direction = problem.direction,
                               .chip = chip,
                               .architecture = problem.target.architecture,
-                              .sizes = {1, 1, 1},
+                              .sizes = {1, {1, 1}},
                               .version = "0.1.0",
                               .measured = {{plan_json(each), 1}}};
     Store(StoreOptions{.folder = folder}).insert(record_key(record), print_record(record));

@@ -28,7 +28,7 @@ void* address(std::uint64_t number) {
   return reinterpret_cast<void*>(number);
 }
 const Pointers kPointers{address(0x10000), address(0x20000), address(0x30000), address(0x40000), address(0x50000)};
-constexpr InputSizes kSizes{2, 3, 4};
+constexpr InputSizes kSizes{2, {3, 4}};
 
 KernelFacts facts_of(PackedLayer layer) {
   CallForm form = CallForm::make(layer.problem, layer.plan, layer.source).value();
@@ -59,7 +59,7 @@ TEST(PackedCallTest, WeightsDecideWhatIsLaunched) {
   ASSERT_TRUE(alone) << alone.error().message;
   EXPECT_EQ(alone->packing_blocks, 0);
   EXPECT_EQ(alone->slots, both->slots);
-  const auto empty = form.call({}, {0, 3, 4});
+  const auto empty = form.call({}, {0, {3, 4}});
   ASSERT_TRUE(empty) << empty.error().message;
   EXPECT_EQ(empty->blocks + empty->packing_blocks, 0);
 }
@@ -220,7 +220,7 @@ TEST_F(PackedOnGpu, PacksOnTheSameStreamBeforehand) {
   Pointers packed_before = kPointers;
   packed_before.weight = nullptr;
   ASSERT_TRUE(kernel->launch(packed_before, kSizes, address(0x78)));
-  ASSERT_TRUE(kernel->launch({}, {0, 3, 4}, nullptr));
+  ASSERT_TRUE(kernel->launch({}, {0, {3, 4}}, nullptr));
   ASSERT_EQ(state_->launches.size(), 3u);
   const fake::SeenLaunch& packing = state_->launches[0];
   EXPECT_EQ(packing.symbol, "pack_weights");

@@ -189,7 +189,7 @@ TEST_F(CacheTest, WhyGoesByTuningRecords) {
                               .direction = Direction::kForward,
                               .chip = chip,
                               .architecture = "sm_90a",
-                              .sizes = {1, 8, 8},
+                              .sizes = {1, {8, 8}},
                               .version = "0.1.0",
                               .measured = {{plan_json(plans[1]), 1}}};
     store->insert(record_key(record), print_record(record), record.layer);

@@ -153,7 +153,7 @@ TEST_F(TuneStoreTest, NothingIsCompiledTwice) {
                             .direction = Direction::kForward,
                             .chip = "GPU A",
                             .architecture = "sm_90a",
-                            .sizes = {1, 6, 5},
+                            .sizes = {1, {6, 5}},
                             .version = "0.1.0",
                             .measured = {{plan_json(plans[1]), 1}}};
   store->insert(record_key(record), print_record(record), record.layer);

@@ -57,7 +57,8 @@ TEST_P(Compiled, NothingLoopsOverTaps) {
 
 TEST_P(Compiled, SizesAreParametersOnlyWhereTheLayerLeavesThemOpen) {
   const KernelSource source = source_of(GetParam().layer);
-  for (const auto& [name, size] : {std::pair{"height", GetParam().layer.height}, {"width", GetParam().layer.width}}) {
+  for (const auto& [name, size] :
+       {std::pair{"height", GetParam().layer.axes[kHeight].extent}, {"width", GetParam().layer.axes[kWidth].extent}}) {
     const bool is_parameter = std::ranges::any_of(
         source.parameters, [&](const KernelParameter& parameter) { return parameter.name == name; });
     EXPECT_EQ(is_parameter, !size.has_value()) << name;

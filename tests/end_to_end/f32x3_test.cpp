@@ -67,7 +67,7 @@ class SplitFloats : public ::testing::TestWithParam<Case> {
     ASSERT_NE(found, plans.end());
     plan_ = *found;
     const Layer& layer = problem_.layer;
-    sizes_ = {*layer.batch, *layer.height, *layer.width};
+    sizes_ = known_sizes(layer).value();
     shape_ = shape_of(layer, sizes_).value();
   }
 
@@ -103,8 +103,8 @@ class SplitFloats : public ::testing::TestWithParam<Case> {
   /// image are multiplied too.
   void expect_close(const Results& results, double lost = 0, bool padded = false) {
     const Layer& layer = problem_.layer;
-    const std::int64_t inner_terms =
-        layer.in_channels * layer.kernel.h / layer.stride.h * layer.kernel.w / layer.stride.w;
+    const std::int64_t inner_terms = layer.in_channels * layer.axes[kHeight].kernel / layer.axes[kHeight].stride *
+                                     layer.axes[kWidth].kernel / layer.axes[kWidth].stride;
     std::int64_t wrong = 0;
     for (std::int64_t i = 0; i < results.got.size(); ++i) {
       const auto at = static_cast<std::size_t>(i);
@@ -129,22 +129,21 @@ class SplitFloats : public ::testing::TestWithParam<Case> {
   }
   [[nodiscard]] bool right_half(std::int64_t index) const {
     const std::int64_t inner = problem_.layer.layout == Layout::kNhwc ? problem_.layer.in_channels : 1;
-    return index / inner % shape_.in_width >= shape_.in_width / 2;
+    return index / inner % shape_.in[kWidth] >= shape_.in[kWidth] / 2;
   }
 
   /// The stage that an element of x comes in, and that of the input channel of a weight; the weight's output channel.
   [[nodiscard]] std::int64_t stage_of(std::int64_t index) const {
     const std::int64_t channels = problem_.layer.in_channels;
-    const std::int64_t inner = problem_.layer.layout == Layout::kNhwc ? 1 : shape_.in_height * shape_.in_width;
+    const std::int64_t inner = problem_.layer.layout == Layout::kNhwc ? 1 : shape_.in[kHeight] * shape_.in[kWidth];
     return index / inner % channels / std::get<std::int64_t>(plan_.parameters.at("chunk"));
   }
   [[nodiscard]] std::int64_t stage_of_weight(std::int64_t index) const {
     const Layer& layer = problem_.layer;
-    return index / (layer.kernel.h * layer.kernel.w * layer.out_channels) /
-           std::get<std::int64_t>(plan_.parameters.at("chunk"));
+    return index / (tap_count(layer) * layer.out_channels) / std::get<std::int64_t>(plan_.parameters.at("chunk"));
   }
   [[nodiscard]] std::int64_t channel_of_weight(std::int64_t index) const {
-    return index / (problem_.layer.kernel.h * problem_.layer.kernel.w) % problem_.layer.out_channels;
+    return index / (tap_count(problem_.layer)) % problem_.layer.out_channels;
   }
 
   std::unique_ptr<Device> device_;

@@ -75,17 +75,17 @@ std::int64_t tiles_of(const Setup& setup, bool flat, const Shape& shape) {
   const Layer& l = setup.problem.layer;
   const Plan& plan = setup.plan;
   if (plan.template_name == "halo_gemm") {
-    const auto positions = [](std::int64_t out, std::int64_t stride, std::int64_t padding) {
-      return (out - 1 + padding) / stride - padding / stride + 1;
+    const auto positions = [](std::int64_t out, const Axis& axis) {
+      return (out - 1 + axis.padding) / axis.stride - axis.padding / axis.stride + 1;
     };
-    return flat ? ceil_div(shape.batch * shape.out_height * shape.out_width, integer(plan, "tile_w"))
-                : shape.batch * ceil_div(positions(shape.out_height, l.stride.h, l.padding.h), tile_rows(plan)) *
-                      ceil_div(positions(shape.out_width, l.stride.w, l.padding.w), integer(plan, "tile_w"));
+    return flat ? ceil_div(shape.batch * shape.out[kHeight] * shape.out[kWidth], integer(plan, "tile_w"))
+                : shape.batch * ceil_div(positions(shape.out[kHeight], l.axes[kHeight]), tile_rows(plan)) *
+                      ceil_div(positions(shape.out[kWidth], l.axes[kWidth]), integer(plan, "tile_w"));
   }
   if (plan.template_name == "roll_gemm" && flat) {
     const std::int64_t unit = l.layout == Layout::kNhwc ? integer(plan, "run") : 16 / bytes_of(l.dtype);
-    const std::int64_t pitch = ceil_div(shape.out_width, unit) * unit;
-    return ceil_div(shape.batch * pitch, 64 * integer(plan, "run")) * ceil_div(shape.out_height, tile_rows(plan));
+    const std::int64_t pitch = ceil_div(shape.out[kWidth], unit) * unit;
+    return ceil_div(shape.batch * pitch, 64 * integer(plan, "run")) * ceil_div(shape.out[kHeight], tile_rows(plan));
   }
   Grid grid = grid_of(setup.problem, plan);
   grid.most_tiles = 0;
@@ -106,10 +106,10 @@ class FarLayer {
     small_ = {what.by_rows ? 1
               : what.flat  ? 96
                            : 3,
-              l.height.value_or(what.by_rows ? 3 * rows - 1 : 3), l.width.value_or(9)};
+              {l.axes[kHeight].extent.value_or(what.by_rows ? 3 * rows - 1 : 3), l.axes[kWidth].extent.value_or(9)}};
     far_ = small_;
     if (what.by_rows) {
-      far_.height += ceil_div(kFar, small_.width * rows) * rows;
+      far_.extents[kHeight] += ceil_div(kFar, small_.extents[kWidth] * rows) * rows;
       // The last image is the first of its tile.
       far_.batch += setup_.plan.template_name == "shift_gemm" ? integer(setup_.plan, "tile_n") : 1;
     } else {
@@ -150,8 +150,8 @@ class FarLayer {
     const std::unique_ptr<Buffer> x = device_->allocate(bytes(shape.input_elements)).value();
     const std::unique_ptr<Buffer> y = device_->allocate(bytes(shape.output_elements)).value();
     std::size_t from = 0;
-    for (const auto& [begin, count] :
-         ends(l.in_channels, small_.height, far_.height, small_.width, shape.input_elements)) {
+    for (const auto& [begin, count] : ends(l.in_channels, small_.extents[kHeight], far_.extents[kHeight],
+                                           small_.extents[kWidth], shape.input_elements)) {
       std::memcpy(memory_of(*x) + bytes(begin), inputs_.x.bytes.data() + from, bytes(count));
       // Whole pieces of 16 bytes are copied, also where a row ends within one.
       const std::int64_t behind = std::min(shape.input_elements, begin + count + 4);
@@ -162,7 +162,7 @@ class FarLayer {
     const Grid grid = grid_of(setup_.problem, setup_.plan);
     const std::int64_t tiles = tiles_of(setup_, case_.flat, shape);
     EXPECT_LT(tiles, kFar / 2) << "a block steps over all of them";
-    const std::int64_t of_rows = ceil_div(small.out_height, tile_rows(setup_.plan) * l.stride.h);
+    const std::int64_t of_rows = ceil_div(small.out[kHeight], tile_rows(setup_.plan) * l.axes[kHeight].stride);
     const std::int64_t across = tiles_of(setup_, case_.flat, small) / of_rows;
     const bool by_strips = setup_.plan.template_name == "roll_gemm";  // whose segments follow one another
     const std::int64_t last = case_.by_rows ? 2 * across
@@ -172,7 +172,7 @@ class FarLayer {
     set_argument(call.launch, far_source, "x", x->address());
     set_argument(call.launch, far_source, "y", y->address());
     set_argument(call.launch, far_source, "batch", static_cast<std::uint64_t>(far_.batch));
-    set_argument(call.launch, far_source, "height", static_cast<std::uint64_t>(far_.height));
+    set_argument(call.launch, far_source, "height", static_cast<std::uint64_t>(far_.extents[kHeight]));
     if (const Result<void> run = device_->run_from(*loaded->kernel, call.launch, (tiles - last) * grid.blocks_per_tile);
         !run) {
       return run.error().message;
@@ -212,16 +212,16 @@ class FarLayer {
     const auto size = static_cast<std::size_t>(bytes_of(l.dtype));
     const std::int64_t channels = l.out_channels;
     // Outputs of the tiles that were left out are not compared.
-    const std::int64_t rows = tile_rows(setup_.plan) * l.stride.h;
-    const std::int64_t first_row = case_.by_rows ? (ceil_div(small.out_height, rows) - 2) * rows : 0;
+    const std::int64_t rows = tile_rows(setup_.plan) * l.axes[kHeight].stride;
+    const std::int64_t first_row = case_.by_rows ? (ceil_div(small.out[kHeight], rows) - 2) * rows : 0;
     const std::int64_t first_image = case_.flat ? small.batch - 4 : 0;
     std::int64_t index = 0;
     for (const auto& [begin, count] :
-         ends(channels, small.out_height, shape.out_height, small.out_width, shape.output_elements)) {
+         ends(channels, small.out[kHeight], shape.out[kHeight], small.out[kWidth], shape.output_elements)) {
       for (std::int64_t i = 0; i < count; ++i, ++index) {
         const std::int64_t pixel = l.layout == Layout::kNhwc ? index / channels : index;
         const std::int64_t image = index / (small.output_elements / small.batch);
-        if (pixel / small.out_width % small.out_height >= first_row && image >= first_image &&
+        if (pixel / small.out[kWidth] % small.out[kHeight] >= first_row && image >= first_image &&
             std::memcmp(memory_of(y) + static_cast<std::size_t>(begin + i) * size,
                         want_->bytes.data() + static_cast<std::size_t>(index) * size, size) != 0) {
           return fmt::format("another output {} of {}", index, small.output_elements);

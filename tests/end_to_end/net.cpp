@@ -78,7 +78,7 @@ std::int64_t integer(const Plan& plan, std::string_view name) {
 
 std::string text_of(const NetLine& line) {
   return fmt::format("{}{}{}x{}x{}{}{}", canonical_form(line.drawn.layer), kSeparator, line.drawn.sizes.batch,
-                     line.drawn.sizes.height, line.drawn.sizes.width, kSeparator, line.plans);
+                     line.drawn.sizes.extents[kHeight], line.drawn.sizes.extents[kWidth], kSeparator, line.plans);
 }
 
 Result<NetLine> parse_net_line(std::string_view text) {
@@ -99,7 +99,7 @@ Result<NetLine> parse_net_line(std::string_view text) {
   if (sizes.size() != 3) {
     return fail(fmt::format("sizes '{}' are not BATCHxHEIGHTxWIDTH", parts[1]));
   }
-  line.drawn.sizes = {.batch = sizes[0], .height = sizes[1], .width = sizes[2]};
+  line.drawn.sizes = {sizes[0], {sizes[1], sizes[2]}};
   if (const auto shape = shape_of(line.drawn.layer, line.drawn.sizes); !shape) {
     return std::unexpected(shape.error());
   }
@@ -185,7 +185,8 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
   is(group_in % integer(plan, "chunk") != 0, "a k-block in part");
   if (plan.template_name == "direct") {
     is(group_out > integer(plan, "threads_z") * integer(plan, "channels_per_thread"), "several channel tiles");
-    is(integer(plan, "group_phases_h") < layer.stride.h || integer(plan, "group_phases_w") < layer.stride.w,
+    is(integer(plan, "group_phases_h") < layer.axes[kHeight].stride ||
+           integer(plan, "group_phases_w") < layer.axes[kWidth].stride,
        "several phase groups");
     kinds.push_back("offsets " + std::get<TypeName>(plan.parameters.at("Offset")).spelling);
     return kinds;
@@ -196,27 +197,29 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
   if (plan.template_name == "roll_gemm") {
     const std::int64_t pixel = layer.in_channels * bytes;
     kinds.push_back(fmt::format("run {}", integer(plan, "run")));
-    is(!layer.height || integer(plan, "rows") <
-                            output_extent(*layer.height, layer.kernel.h, 1, layer.padding.h, layer.output_padding.h, 1),
-       "several segments");
-    is(layer.height && *layer.height < layer.kernel.h, "fewer rows than the kernel's");
+    const Axis& rows = layer.axes[kHeight];
+    is(!rows.extent || integer(plan, "rows") < output_extent(rows, *rows.extent), "several segments");
+    is(layer.axes[kHeight].extent && *layer.axes[kHeight].extent < layer.axes[kHeight].kernel,
+       "fewer rows than the kernel's");
     if (layer.layout == Layout::kNhwc) {
-      is(layer.width && *layer.width % 2 == 1, "an odd width");
+      is(layer.axes[kWidth].extent && *layer.axes[kWidth].extent % 2 == 1, "an odd width");
       is((pixel + 31) / 32 % 2 == 1, "an odd number of steps");
       is(pixel % 128 == 64, "pixels crossed");
     }
     return kinds;
   }
-  is(integer(plan, "phase_rows") < layer.stride.h, "phase rows parted");
+  is(integer(plan, "phase_rows") < layer.axes[kHeight].stride, "phase rows parted");
   kinds.push_back(fmt::format("channel_run {}", integer(plan, "channel_run")));
   kinds.push_back(fmt::format("copies of {}", integer(plan, "copy_bytes")));
   kinds.push_back(fmt::format("k-blocks of {}", integer(plan, "chunk")));
   if (plan.template_name == "halo_gemm") {
-    const bool divides = layer.kernel.h % layer.stride.h == 0 && layer.kernel.w % layer.stride.w == 0;
+    const bool divides = layer.axes[kHeight].kernel % layer.axes[kHeight].stride == 0 &&
+                         layer.axes[kWidth].kernel % layer.axes[kWidth].stride == 0;
     const bool is_joined = std::get<bool>(plan.parameters.at("joined"));
     is(is_joined && !divides, "joined by weights of zero");
-    is(is_joined && layer.stride.h * layer.stride.w > 1, "phases joined");
-    is(std::get<bool>(plan.parameters.at("flat")) && layer.kernel.h > layer.stride.h, "flat with rows of taps");
+    is(is_joined && layer.axes[kHeight].stride * layer.axes[kWidth].stride > 1, "phases joined");
+    is(std::get<bool>(plan.parameters.at("flat")) && layer.axes[kHeight].kernel > layer.axes[kHeight].stride,
+       "flat with rows of taps");
     kinds.push_back(fmt::format("vector {}", integer(plan, "vector")));
     kinds.push_back(fmt::format("parts of {}", integer(plan, "part_w")));
     kinds.push_back(fmt::format("producers {}", integer(plan, "producers")));
@@ -227,13 +230,14 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
   kinds.push_back(fmt::format("clusters of {}", plan.cluster));
   is(integer(plan, "tile_n") > 1, "tiles of several images");
   is(is_bulk && plan.reason.contains("in one piece"), "images in one piece");
-  is(is_bulk && !(layer.width && *layer.width * bytes % 16 == 0), "rows that begin anywhere in 16 bytes");
+  is(is_bulk && !(layer.axes[kWidth].extent && *layer.axes[kWidth].extent * bytes % 16 == 0),
+     "rows that begin anywhere in 16 bytes");
   is(is_bulk && group_in > integer(plan, "chunk"), "several k-blocks by bulk copies");
   is(is_bulk && group_in % integer(plan, "chunk") != 0, "a k-block in part by bulk copies");
   is(std::get<bool>(plan.parameters.at("in_turn")) && group_in > integer(plan, "chunk") * integer(plan, "stages"),
      "more k-blocks than stages in turn");
   is(plan.cluster > 1 && is_bulk, "clusters with bulk copies");
-  is(plan.cluster > 1 && integer(plan, "phase_rows") < layer.stride.h, "clusters with phase rows parted");
+  is(plan.cluster > 1 && integer(plan, "phase_rows") < layer.axes[kHeight].stride, "clusters with phase rows parted");
   is(plan.cluster > 1 && group_out % integer(plan, "columns") != 0, "clusters with channels beyond");
   is(layer.groups > 1, "groups");
   is(layer.groups > 1 && is_bulk, "groups with bulk copies");

@@ -176,7 +176,7 @@ TEST_P(Scales, EachMattersForSomeInput) {
   add(Bound::kOfMode, {-140, kZeros, -126, -130});
   add(of_far, {0, 64, 0, -64});
   for (const bool weights : {false, true}) {
-    if (!weights || layer_.stride.h >= layer_.kernel.h) {
+    if (!weights || layer_.axes[kHeight].stride >= layer_.axes[kHeight].kernel) {
       all.push_back({weights ? "infinite weights" : "infinite x", random_inputs(layer_, shape_, 1)});
       // Few enough that most outputs stay finite.
       HostArray& array = weights ? all.back().inputs.weight : all.back().inputs.x;

@@ -72,7 +72,7 @@ constexpr Case kCases[] = {
      false,
      true,
      false,
-     {3, 4, 20}},
+     {3, {4, 20}}},
 };
 INSTANTIATE_TEST_SUITE_P(Layers, OutputPadding, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });

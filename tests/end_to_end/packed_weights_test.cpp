@@ -16,7 +16,7 @@
 namespace convtgen::testing {
 namespace {
 
-constexpr InputSizes kSizes{2, 3, 5};
+constexpr InputSizes kSizes{2, {3, 5}};
 
 class PackedByHand : public ::testing::Test {
  protected:
@@ -152,7 +152,7 @@ class PackedPlan : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(PackedPlan, WeightsStayInTheirWorkspaces) {
   const Problem problem{parse_layer(GetParam()).value(), Direction::kForward, target_named("sm_90a").value()};
-  const InputSizes sizes{1, 5, 8};
+  const InputSizes sizes{1, {5, 8}};
   const Shape shape = shape_of(problem.layer, sizes).value();
   const std::unique_ptr<HostDevice> device = open_host_device().value();
   const Plan chosen = first_packed(problem);

@@ -20,7 +20,7 @@ enum Index : std::size_t {
   kOutputPaddingH,
   kStrideOverKernelH,
   kKernelOverImageH,
-  kHeight,
+  kExtentH,
   kKernelW,
   kStrideW,
   kDilationW,
@@ -28,7 +28,7 @@ enum Index : std::size_t {
   kOutputPaddingW,
   kStrideOverKernelW,
   kKernelOverImageW,
-  kWidth,
+  kExtentW,
   kDimensions,
   kBatch,
   kGroups,
@@ -45,18 +45,11 @@ constexpr std::int64_t kMostMultiplyAdds = 4'000'000;
 constexpr std::int64_t kMostOutputs = 80'000;
 constexpr std::int64_t kMostWeights = 300'000;
 
-/// One axis of a layer and its size in a call.
-struct AxisValues {
-  std::int64_t kernel = 1, stride = 1, dilation = 1, padding = 0, output_padding = 0;
-  bool is_known = true;
-  std::int64_t size = 1;
-};
-
 int class_of_size(bool is_known, std::int64_t size, std::int64_t planned) {
   return is_known ? 0 : size <= planned ? 1 : 2;
 }
 
-std::array<int, kOfAnAxis> classes_of_axis(const AxisValues& a, std::int64_t planned) {
+std::array<int, kOfAnAxis> classes_of_axis(const Axis& a, std::int64_t size, std::int64_t planned) {
   const std::int64_t reach = a.dilation * (a.kernel - 1);
   return {a.kernel == 1   ? 0
           : a.kernel < 5  ? 1
@@ -74,8 +67,8 @@ std::array<int, kOfAnAxis> classes_of_axis(const AxisValues& a, std::int64_t pla
           : a.output_padding < a.stride ? 1
                                         : 2,
           a.stride > a.kernel ? 1 : 0,
-          a.kernel > a.size ? 1 : 0,
-          class_of_size(a.is_known, a.size, planned)};
+          a.kernel > size ? 1 : 0,
+          class_of_size(a.extent.has_value(), size, planned)};
 }
 
 int class_of_channels(std::int64_t channels) {
@@ -140,12 +133,10 @@ Classes classes_of(const RandomLayer& drawn) {
   const auto& [l, sizes] = drawn;
   const InputSizes planned = planned_for_open_sizes();
   Classes classes;
-  const AxisValues rows = {l.kernel.h,         l.stride.h,           l.dilation.h, l.padding.h,
-                           l.output_padding.h, l.height.has_value(), sizes.height};
-  const AxisValues columns = {l.kernel.w,         l.stride.w,          l.dilation.w, l.padding.w,
-                              l.output_padding.w, l.width.has_value(), sizes.width};
-  std::ranges::copy(classes_of_axis(rows, planned.height), std::back_inserter(classes));
-  std::ranges::copy(classes_of_axis(columns, planned.width), std::back_inserter(classes));
+  for (const std::size_t axis : {kHeight, kWidth}) {
+    std::ranges::copy(classes_of_axis(l.axes[axis], sizes.extents[axis], planned.extents[axis]),
+                      std::back_inserter(classes));
+  }
   const std::int64_t group_in = l.in_channels / l.groups;
   classes.insert(classes.end(), {l.dimensions - 1,
                                  sizes.batch == 0 ? 3 : class_of_size(l.batch.has_value(), sizes.batch, planned.batch),
@@ -156,8 +147,6 @@ Classes classes_of(const RandomLayer& drawn) {
                                  l.bias ? 1 : 0, static_cast<int>(std::min<std::size_t>(l.fuse.size(), 2))});
   return classes;
 }
-
-struct LayerSource::Axis : AxisValues {};
 
 std::int64_t LayerSource::between(std::int64_t least, std::int64_t most) {
   return least >= most ? least
@@ -180,11 +169,13 @@ std::size_t LayerSource::weighted(std::initializer_list<int> weights) {
   return index;
 }
 
-LayerSource::Axis LayerSource::draw_axis(const Wanted& wanted, bool is_rows) {
+void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer& drawn) {
+  const bool is_rows = axis == kHeight;
   constexpr int kAttempts = 300;
   const std::size_t first = is_rows ? kKernelH : kKernelW;
-  const std::int64_t planned = is_rows ? planned_for_open_sizes().height : planned_for_open_sizes().width;
-  Axis a;
+  const std::int64_t planned = planned_for_open_sizes().extents[axis];
+  Axis& a = drawn.layer.axes[axis];
+  std::int64_t& size = drawn.sizes.extents[axis];
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     a = {};
     const auto one_of = [&](std::size_t which, std::initializer_list<std::pair<std::int64_t, std::int64_t>> ranges) {
@@ -206,24 +197,23 @@ LayerSource::Axis LayerSource::draw_axis(const Wanted& wanted, bool is_rows) {
     a.output_padding = one_of(weighted({3, 2, 2}), {{0, 0}, {1, a.stride - 1}, {a.stride, a.dilation - 1}});
     // Small sizes come more often.
     const double most = random_() % 8 == 0 ? 150 : 30;
-    a.size = static_cast<std::int64_t>(std::pow(most, std::generate_canonical<double, 53>(random_)));
+    size = static_cast<std::int64_t>(std::pow(most, std::generate_canonical<double, 53>(random_)));
     const std::size_t kind = weighted({4, 2, 1});
-    a.is_known = kind == 0;
-    a.size = kind == 2 ? between(planned + 1, planned + 44) : a.size;
+    bool is_known = kind == 0;
+    size = kind == 2 ? between(planned + 1, planned + 44) : size;
     if (wanted.template_name == "roll_gemm" && !is_rows && wanted.layout != Layout::kNhwc) {
-      a.is_known = true;
-      a.size = (a.size + 7) / 8 * 8;
+      is_known = true;
+      size = (size + 7) / 8 * 8;
     }
-    const std::array<int, kOfAnAxis> classes = classes_of_axis(a, planned);
+    a.extent = is_known ? Size(size) : std::nullopt;
+    const std::array<int, kOfAnAxis> classes = classes_of_axis(a, size, planned);
     const bool is_wanted = std::ranges::all_of(wanted.classes, [&](const auto& each) {
       return each.first < first || each.first >= first + kOfAnAxis || classes[each.first - first] == each.second;
     });
-    if (is_wanted && a.output_padding < std::max(a.stride, a.dilation) &&
-        output_extent(a.size, a.kernel, a.stride, a.padding, a.output_padding, a.dilation) > 0) {
+    if (is_wanted && a.output_padding < std::max(a.stride, a.dilation) && output_extent(a, size) > 0) {
       break;
     }
   }
-  return a;
 }
 
 std::int64_t LayerSource::draw_channels(int kind, std::int64_t most) {
@@ -255,21 +245,16 @@ RandomLayer LayerSource::draw(const Wanted& wanted) {
   l.dtype = dtype_of(l.compute);
   l.layout = wanted.layout.value_or(random_() % 2 == 0 ? Layout::kNchw : Layout::kNhwc);
   l.dimensions = class_wanted(kDimensions, weighted({1, 5})) + 1;
-  const Axis rows = l.dimensions == 1 ? Axis() : draw_axis(wanted, true);
-  const Axis columns = draw_axis(wanted, false);
-  l.kernel = {rows.kernel, columns.kernel};
-  l.stride = {rows.stride, columns.stride};
-  l.dilation = {rows.dilation, columns.dilation};
-  l.padding = {rows.padding, columns.padding};
-  l.output_padding = {rows.output_padding, columns.output_padding};
-  l.height = rows.is_known ? Size(rows.size) : std::nullopt;
-  l.width = columns.is_known ? Size(columns.size) : std::nullopt;
+  if (l.dimensions == 1) {
+    l.axes[kHeight] = kNoAxis;
+  } else {
+    draw_axis(wanted, kHeight, result);
+  }
+  draw_axis(wanted, kWidth, result);
   const int batch = class_wanted(kBatch, weighted({8, 4, 2, 1}));
-  result.sizes = {.batch = batch == 3   ? 0
-                           : batch == 2 ? planned_for_open_sizes().batch + between(1, 4)
-                                        : between(1, random_() % 4 == 0 ? 9 : 3),
-                  .height = rows.size,
-                  .width = columns.size};
+  result.sizes.batch = batch == 3   ? 0
+                       : batch == 2 ? planned_for_open_sizes().batch + between(1, 4)
+                                    : between(1, random_() % 4 == 0 ? 9 : 3);
   l.batch = batch == 0 || (batch == 3 && random_() % 2 == 0) ? Size(result.sizes.batch) : std::nullopt;
 
   const bool one_group = wanted.template_name == "roll_gemm" || wanted.template_name == "halo_gemm";

@@ -50,10 +50,9 @@ class LayerSource {
   [[nodiscard]] std::optional<RandomLayer> next(const Wanted& wanted);
 
  private:
-  struct Axis;
   [[nodiscard]] std::int64_t between(std::int64_t least, std::int64_t most);
   [[nodiscard]] std::size_t weighted(std::initializer_list<int> weights);
-  [[nodiscard]] Axis draw_axis(const Wanted& wanted, bool is_rows);
+  void draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer& drawn);
   [[nodiscard]] std::int64_t draw_channels(int kind, std::int64_t most);
   [[nodiscard]] Activation draw_activation();
   [[nodiscard]] RandomLayer draw(const Wanted& wanted);

@@ -88,15 +88,15 @@ TEST_P(NanInTf32, ReachesItsOutputs) {
   for (std::size_t i = 0; i < kNans.size(); ++i) {
     const auto image = static_cast<std::int64_t>(i);
     const std::int64_t channel = image * 3 % layer.in_channels;
-    const std::int64_t row = image % sizes.height;
-    const std::int64_t column = (image * 5 + 1) % sizes.width;
+    const std::int64_t row = image % sizes.extents[kHeight];
+    const std::int64_t column = (image * 5 + 1) % sizes.extents[kWidth];
     set_bits(inputs.x, place(x_shape, image, channel, row, column), kNans[i]);
-    for (std::int64_t kh = 0; kh < layer.kernel.h; ++kh) {
-      for (std::int64_t kw = 0; kw < layer.kernel.w; ++kw) {
-        const std::int64_t oy = row * layer.stride.h - layer.padding.h + kh;
-        const std::int64_t ox = column * layer.stride.w - layer.padding.w + kw;
+    for (std::int64_t kh = 0; kh < layer.axes[kHeight].kernel; ++kh) {
+      for (std::int64_t kw = 0; kw < layer.axes[kWidth].kernel; ++kw) {
+        const std::int64_t oy = row * layer.axes[kHeight].stride - layer.axes[kHeight].padding + kh;
+        const std::int64_t ox = column * layer.axes[kWidth].stride - layer.axes[kWidth].padding + kw;
         for (std::int64_t co = 0; co < layer.out_channels; ++co) {
-          if (oy >= 0 && oy < shape.out_height && ox >= 0 && ox < shape.out_width) {
+          if (oy >= 0 && oy < shape.out[kHeight] && ox >= 0 && ox < shape.out[kWidth]) {
             want[static_cast<std::size_t>(place(y_shape, image, co, oy, ox))] = true;
           }
         }
@@ -111,7 +111,7 @@ TEST_P(NanInTf32, ReachesItsOutputs) {
 TEST_P(NanInTf32, OfAWeightReachesItsOutputs) {
   const Shape shape = shape_of(layer, sizes).value();
   const std::vector<std::int64_t> y_shape = output_shape(layer, shape);
-  const std::int64_t taps = layer.kernel.h * layer.kernel.w;
+  const std::int64_t taps = tap_count(layer);
   for (std::size_t i = 0; i < kNans.size(); ++i) {
     const auto co = static_cast<std::int64_t>(i);
     set_bits(inputs.weight, (co % layer.in_channels * layer.out_channels + co) * taps, kNans[i]);  // of tap (0, 0)
@@ -119,10 +119,10 @@ TEST_P(NanInTf32, OfAWeightReachesItsOutputs) {
   const std::vector<bool> got = nans_of_outputs();
   for (std::int64_t image = 0; image < sizes.batch; ++image) {
     for (std::int64_t co = 0; co < layer.out_channels; ++co) {
-      for (std::int64_t iy = 0; iy < sizes.height; ++iy) {
-        for (std::int64_t ix = 0; ix < sizes.width; ++ix) {
-          const std::int64_t oy = iy * layer.stride.h - layer.padding.h;
-          const std::int64_t ox = ix * layer.stride.w - layer.padding.w;
+      for (std::int64_t iy = 0; iy < sizes.extents[kHeight]; ++iy) {
+        for (std::int64_t ix = 0; ix < sizes.extents[kWidth]; ++ix) {
+          const std::int64_t oy = iy * layer.axes[kHeight].stride - layer.axes[kHeight].padding;
+          const std::int64_t ox = ix * layer.axes[kWidth].stride - layer.axes[kWidth].padding;
           if (oy >= 0 && ox >= 0) {
             const bool is_nan = got[static_cast<std::size_t>(place(y_shape, image, co, oy, ox))];
             EXPECT_EQ(is_nan, co < static_cast<std::int64_t>(kNans.size()))

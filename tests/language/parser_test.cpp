@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "generator/language/language.h"
+#include "generator/layer/shape.h"
+#include "tests/layer/set_axes.h"
 
 namespace convtgen {
 namespace {
@@ -44,12 +46,12 @@ layer up1 {
   Layer expected;
   expected.in_channels = 512;
   expected.out_channels = 256;
-  expected.kernel = {4, 4};
-  expected.stride = {2, 2};
-  expected.padding = {1, 1};
+  set_axes(expected, &Axis::kernel, {4, 4});
+  set_axes(expected, &Axis::stride, {2, 2});
+  set_axes(expected, &Axis::padding, {1, 1});
   expected.batch = 128;
-  expected.height = 4;
-  expected.width = 4;
+  expected.axes[kHeight].extent = 4;
+  expected.axes[kWidth].extent = 4;
   expected.bias = true;
   expected.fuse = {{ActivationKind::kRelu, 0, 0}};
   expected.dtype = Dtype::kF16;
@@ -62,30 +64,30 @@ layer up1 {
 TEST(Parser, OneNumberIsASquareAndPairsAreRowsFirst) {
   const Layer layer =
       layer_of("conv_transpose2d 1 -> 1; kernel 3; stride 2x3; padding 1x0; dilation 4; output_padding 3x1");
-  EXPECT_EQ(layer.kernel, (Pair{3, 3}));
-  EXPECT_EQ(layer.stride, (Pair{2, 3}));
-  EXPECT_EQ(layer.padding, (Pair{1, 0}));
-  EXPECT_EQ(layer.dilation, (Pair{4, 4}));
-  EXPECT_EQ(layer.output_padding, (Pair{3, 1}));
+  EXPECT_EQ(axes_text(layer, &Axis::kernel), "3x3");
+  EXPECT_EQ(axes_text(layer, &Axis::stride), "2x3");
+  EXPECT_EQ(axes_text(layer, &Axis::padding), "1x0");
+  EXPECT_EQ(axes_text(layer, &Axis::dilation), "4x4");
+  EXPECT_EQ(axes_text(layer, &Axis::output_padding), "3x1");
 }
 
 TEST(Parser, OneDimensionIsHeightOne) {
   const Layer layer = layer_of("conv_transpose1d 4 -> 8; kernel 5; stride 2; padding 1; input 3x?");
   EXPECT_EQ(layer.dimensions, 1);
-  EXPECT_EQ(layer.kernel, (Pair{1, 5}));
-  EXPECT_EQ(layer.stride, (Pair{1, 2}));
-  EXPECT_EQ(layer.padding, (Pair{0, 1}));
+  EXPECT_EQ(axes_text(layer, &Axis::kernel), "1x5");
+  EXPECT_EQ(axes_text(layer, &Axis::stride), "1x2");
+  EXPECT_EQ(axes_text(layer, &Axis::padding), "0x1");
   EXPECT_EQ(layer.batch, 3);
-  EXPECT_EQ(layer.height, 1);
-  EXPECT_EQ(layer.width, std::nullopt);
+  EXPECT_EQ(layer.axes[kHeight].extent, 1);
+  EXPECT_EQ(layer.axes[kWidth].extent, std::nullopt);
 }
 
 TEST(Parser, OpenSizes) {
   EXPECT_EQ(layer_of("conv_transpose2d 1 -> 1; kernel 1").batch, std::nullopt);
   const Layer layer = layer_of("conv_transpose2d 1 -> 1; kernel 1; input ?x7x?");
   EXPECT_EQ(layer.batch, std::nullopt);
-  EXPECT_EQ(layer.height, 7);
-  EXPECT_EQ(layer.width, std::nullopt);
+  EXPECT_EQ(layer.axes[kHeight].extent, 7);
+  EXPECT_EQ(layer.axes[kWidth].extent, std::nullopt);
   EXPECT_EQ(layer_of("conv_transpose2d 1 -> 1; kernel 1; input 0x1x1").batch, 0);
 }
 
@@ -136,9 +138,9 @@ TEST(Parser, OneDefaultServesBothDimensions) {
   const auto layers = layers_of(
       "defaults { kernel 3; padding 1 }\nlayer a { conv_transpose1d 1 -> 1 }\nlayer b { conv_transpose2d 1 -> 1 }");
   ASSERT_EQ(layers.size(), 2U);
-  EXPECT_EQ(layers[0].layer.kernel, (Pair{1, 3}));
-  EXPECT_EQ(layers[0].layer.padding, (Pair{0, 1}));
-  EXPECT_EQ(layers[1].layer.kernel, (Pair{3, 3}));
+  EXPECT_EQ(axes_text(layers[0].layer, &Axis::kernel), "1x3");
+  EXPECT_EQ(axes_text(layers[0].layer, &Axis::padding), "0x1");
+  EXPECT_EQ(axes_text(layers[1].layer, &Axis::kernel), "3x3");
 }
 
 TEST(Parser, LinesAndBlanksAreFree) {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "generator/layer/shape.h"
+#include "tests/layer/set_axes.h"
 
 namespace convtgen::testing_support {
 
@@ -21,25 +22,29 @@ class Maker {
     Layer layer;
     layer.dimensions = one_in(4) ? 1 : 2;
     types(layer);
-    layer.kernel = one_in(20) ? Pair{pick_(1, 64), pick_(1, 64)} : pair(1, 7);
-    layer.stride = spread_pair(1, 4);
-    layer.padding = spread_pair(0, 4);
-    layer.dilation = spread_pair(1, 4);
-    layer.output_padding = {pick_(0, std::min<std::int64_t>(5, std::max(layer.stride.h, layer.dilation.h) - 1)),
-                            pick_(0, std::min<std::int64_t>(5, std::max(layer.stride.w, layer.dilation.w) - 1))};
+    if (one_in(20)) {
+      set_axes(layer, &Axis::kernel, {pick_(1, 64), pick_(1, 64)});
+    } else {
+      pair(layer, &Axis::kernel, 1, 7);
+    }
+    spread_pair(layer, &Axis::stride, 1, 4);
+    spread_pair(layer, &Axis::padding, 0, 4);
+    spread_pair(layer, &Axis::dilation, 1, 4);
+    set_axes(
+        layer, &Axis::output_padding,
+        {pick_(0, std::min<std::int64_t>(5, std::max(layer.axes[kHeight].stride, layer.axes[kHeight].dilation) - 1)),
+         pick_(0, std::min<std::int64_t>(5, std::max(layer.axes[kWidth].stride, layer.axes[kWidth].dilation) - 1))});
     layer.groups = one_in(3) ? pick_(1, 16) : 1;
     layer.in_channels = layer.groups * spread(1, 64, 1 << 20);
     layer.out_channels = layer.groups * spread(1, 64, 1 << 20);
     layer.batch = size(0, 256);
-    layer.height = size(1, 600);
-    layer.width = size(1, 600);
+    layer.axes[kHeight].extent = size(1, 600);
+    layer.axes[kWidth].extent = size(1, 600);
     layer.bias = one_in(2);
     fuse(layer);
     directions(layer);
     if (layer.dimensions == 1) {
-      layer.kernel.h = layer.stride.h = layer.dilation.h = 1;
-      layer.padding.h = layer.output_padding.h = 0;
-      layer.height = 1;
+      layer.axes[kHeight] = kNoAxis;
     }
     make_legal(layer);
     return layer;
@@ -52,12 +57,12 @@ class Maker {
   std::int64_t spread(std::int64_t least, std::int64_t usual, std::int64_t most) {
     return one_in(12) ? pick_(least, most) : pick_(least, usual);
   }
-  Pair pair(std::int64_t least, std::int64_t most) {
+  void pair(Layer& layer, std::int64_t Axis::* property, std::int64_t least, std::int64_t most) {
     const std::int64_t h = pick_(least, most);
-    return {h, one_in(3) ? h : pick_(least, most)};
+    set_axes(layer, property, {h, one_in(3) ? h : pick_(least, most)});
   }
-  Pair spread_pair(std::int64_t least, std::int64_t usual) {
-    return one_in(12) ? pair(least, kMaxExtent) : pair(least, usual);
+  void spread_pair(Layer& layer, std::int64_t Axis::* property, std::int64_t least, std::int64_t usual) {
+    pair(layer, property, least, one_in(12) ? kMaxExtent : usual);
   }
   Size size(std::int64_t least, std::int64_t usual) {
     return one_in(3) ? Size() : Size(spread(least, usual, kMaxExtent));
@@ -110,9 +115,9 @@ class Maker {
   static void make_legal(Layer& layer) {
     if (!check_limits(layer).empty()) {
       layer.batch.reset();
-      layer.width.reset();
+      layer.axes[kWidth].extent.reset();
       if (layer.dimensions == 2) {
-        layer.height.reset();
+        layer.axes[kHeight].extent.reset();
       }
     }
   }

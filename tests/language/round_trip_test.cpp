@@ -1,6 +1,8 @@
 // parse(print(layer)) == layer, on random layers that reach every property.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -54,14 +56,17 @@ TEST(RoundTrip, TheLayersReachEveryProperty) {
   for (int seed = 0; seed < kLayers; ++seed) {
     const Layer layer = random_layer(seeded(static_cast<std::uint64_t>(seed)));
     ++seen["dimensions " + std::to_string(layer.dimensions)];
-    ++seen[layer.stride == Pair{1, 1} ? "stride 1" : "stride"];
-    ++seen[layer.padding == Pair{0, 0} ? "padding 0" : "padding"];
-    ++seen[layer.output_padding == Pair{0, 0} ? "output_padding 0" : "output_padding"];
-    ++seen[layer.dilation == Pair{1, 1} ? "dilation 1" : "dilation"];
+    for (const auto& [word, property] :
+         {std::pair{"stride", &Axis::stride}, std::pair{"padding", &Axis::padding},
+          std::pair{"output_padding", &Axis::output_padding}, std::pair{"dilation", &Axis::dilation}}) {
+      const bool is_usual =
+          std::ranges::all_of(layer.axes, [&](const Axis& axis) { return axis.*property == kNoAxis.*property; });
+      ++seen[fmt::format("{}{}", word, is_usual ? fmt::format(" {}", kNoAxis.*property) : "")];
+    }
     ++seen[layer.groups == 1 ? "groups 1" : "groups"];
     ++seen[layer.batch ? "batch" : "batch ?"];
-    ++seen[layer.height ? "height" : "height ?"];
-    ++seen[layer.width ? "width" : "width ?"];
+    ++seen[layer.axes[kHeight].extent ? "height" : "height ?"];
+    ++seen[layer.axes[kWidth].extent ? "width" : "width ?"];
     ++seen[layer.bias ? "bias" : "no bias"];
     ++seen[layer.fuse.empty() ? "no fuse" : "fuse"];
     for (const Activation& step : layer.fuse) {

@@ -68,7 +68,7 @@ TEST_P(LaunchedByDriverFromEveryCompiler, TheBinaryThatFitsIsLaunchedAsPlanned) 
     enter_context(major, minor);
     ASSERT_EQ(up(at<void>(0x77)), 0) << set_.last_error();
     const fake::SeenLaunch& launch = state_->launches.back();
-    const Planned planned = planned_up(architecture, {2, 9, 20});
+    const Planned planned = planned_up(architecture, {2, {9, 20}});
     EXPECT_THAT(launch.grid, testing::ElementsAre(planned.blocks, 1, 1));
     EXPECT_THAT(launch.block, testing::ElementsAre(planned.threads, 1, 1));
     EXPECT_THAT(launch.arguments, testing::ElementsAre(0x1000000, 0x2000000, 0x3000000, 0x4000000, 9, 20));

@@ -48,20 +48,23 @@ struct Arrays {
 };
 Arrays arrays_for(const Layer& layer) {
   Arrays made;
-  made.sizes = {layer.batch.value_or(2), layer.height.value_or(5), layer.width.value_or(7)};
+  made.sizes = {layer.batch.value_or(2),
+                {layer.axes[kHeight].extent.value_or(5), layer.axes[kWidth].extent.value_or(7)}};
   made.shape = shape_of(layer, made.sizes).value();
   const Shape& shape = made.shape;
   const bool nchw = layer.layout == Layout::kNchw;
   const auto image = [&](std::int64_t c, std::int64_t h, std::int64_t w) {
     return nchw ? std::vector{shape.batch, c, h, w} : std::vector{shape.batch, h, w, c};
   };
-  made.inputs.x = random_array(layer.dtype, image(layer.in_channels, shape.in_height, shape.in_width), 1, 1);
+  made.inputs.x = random_array(layer.dtype, image(layer.in_channels, shape.in[kHeight], shape.in[kWidth]), 1, 1);
   made.inputs.weight = random_array(
-      layer.dtype, {layer.in_channels, layer.out_channels / layer.groups, layer.kernel.h, layer.kernel.w}, 2, 1);
+      layer.dtype,
+      {layer.in_channels, layer.out_channels / layer.groups, layer.axes[kHeight].kernel, layer.axes[kWidth].kernel}, 2,
+      1);
   if (layer.bias) {
     made.inputs.bias = random_array(layer.dtype, {layer.out_channels}, 3, 1);
   }
-  made.y = make_array(layer.dtype, image(layer.out_channels, shape.out_height, shape.out_width));
+  made.y = make_array(layer.dtype, image(layer.out_channels, shape.out[kHeight], shape.out[kWidth]));
   return made;
 }
 
@@ -78,10 +81,10 @@ TEST_F(LaunchedOnHost, RightByTheDefinitionWithNoCompiler) {
   for (const auto* const* kernel = kernels(); *kernel != nullptr; ++kernel) {
     const Layer layer = parse_layer((*kernel)->text).value();
     Arrays arrays = arrays_for(layer);
-    ASSERT_EQ(
-        launch(*kernel, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
-               arrays.y.bytes.data(), nullptr, arrays.sizes.batch, arrays.sizes.height, arrays.sizes.width, nullptr),
-        0)
+    ASSERT_EQ(launch(*kernel, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
+                     arrays.y.bytes.data(), nullptr, arrays.sizes.batch, arrays.sizes.extents[kHeight],
+                     arrays.sizes.extents[kWidth], nullptr),
+              0)
         << set_.last_error();
     const Comparison comparison =
         compare(layer, arrays.shape, define_all(layer, arrays.shape, arrays.inputs), arrays.y);
@@ -98,18 +101,18 @@ TEST_F(LaunchedOnHost, SameBitsAndSourceAsTheJit) {
   for (const auto* const* kernel = kernels(); *kernel != nullptr; ++kernel) {
     const Layer layer = parse_layer((*kernel)->text).value();
     Arrays arrays = arrays_for(layer);
-    ASSERT_EQ(
-        launch(*kernel, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
-               arrays.y.bytes.data(), nullptr, arrays.sizes.batch, arrays.sizes.height, arrays.sizes.width, nullptr),
-        0);
+    ASSERT_EQ(launch(*kernel, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
+                     arrays.y.bytes.data(), nullptr, arrays.sizes.batch, arrays.sizes.extents[kHeight],
+                     arrays.sizes.extents[kWidth], nullptr),
+              0);
     HostArray twin = make_array(layer.dtype, arrays.y.shape);
     convtgen_layer* same = nullptr;
     convtgen_kernel* jit = nullptr;
     ASSERT_EQ(convtgen_layer_parse((*kernel)->text, nullptr, &same), CONVTGEN_OK);
     ASSERT_EQ(convtgen_prepare(device, same, &jit), CONVTGEN_OK) << convtgen_last_error();
     ASSERT_EQ(convtgen_launch(jit, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
-                              twin.bytes.data(), nullptr, arrays.sizes.batch, arrays.sizes.height, arrays.sizes.width,
-                              nullptr),
+                              twin.bytes.data(), nullptr, arrays.sizes.batch, arrays.sizes.extents[kHeight],
+                              arrays.sizes.extents[kWidth], nullptr),
               CONVTGEN_OK)
         << convtgen_last_error();
     EXPECT_EQ(twin.bytes, arrays.y.bytes) << (*kernel)->name;

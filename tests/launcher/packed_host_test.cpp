@@ -14,7 +14,7 @@
 namespace convtgen::test {
 namespace {
 
-constexpr InputSizes kSizes{2, 5, 7};
+constexpr InputSizes kSizes{2, {5, 7}};
 
 struct PackedKernel {
   std::string name;
@@ -87,7 +87,8 @@ class PackedOnHost : public testing::TestWithParam<PackedKernel> {
     void* aligned = workspace.data() + (kWorkspaceAlignment - begin % kWorkspaceAlignment) % kWorkspaceAlignment;
     EXPECT_EQ(set_.function<Launch>("kernel_launch")(kernel(), x != nullptr ? x : inputs.x.bytes.data(), weight,
                                                      inputs.bias ? inputs.bias->bytes.data() : nullptr, y.bytes.data(),
-                                                     aligned, kSizes.batch, kSizes.height, kSizes.width, nullptr),
+                                                     aligned, kSizes.batch, kSizes.extents[kHeight],
+                                                     kSizes.extents[kWidth], nullptr),
               0)
         << set_.last_error();
     return y;

@@ -194,7 +194,7 @@ TEST_F(OverFakeDriver, TilesOfSeveralImagesAreCountedAsThePlannerDoes) {
       << set_.last_error();
   ASSERT_EQ(state_->launches.size(), 2u);
   EXPECT_THAT(state_->launches[0].grid, ElementsAre(made.source.packing->blocks, 1, 1));
-  const Shape shape = shape_of(kernel.layer, {64, 8, 8}).value();
+  const Shape shape = shape_of(kernel.layer, {64, {8, 8}}).value();
   Grid single = grid_of(problem, made.plan);
   single.tile_images = 1;
   ASSERT_NE(single.blocks(shape), grid_blocks(problem, made.plan, shape).value());

@@ -9,8 +9,7 @@ TargetKernel with_packing(const Layer& layer, TargetKernel made) {
   PackingKernel packing;
   packing.symbol = source.symbol + "_pack";
   packing.threads = 32;
-  const std::int64_t elements =
-      layer.in_channels * (layer.out_channels / layer.groups) * layer.kernel.h * layer.kernel.w;
+  const std::int64_t elements = weight_elements(layer);
   packing.blocks = (elements + packing.threads - 1) / packing.threads;
   packing.bytes = elements * bytes_of(layer.dtype);
   std::string type;

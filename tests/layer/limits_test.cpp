@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "generator/layer/shape.h"
+#include "tests/layer/set_axes.h"
 
 namespace convtgen {
 namespace {
@@ -14,7 +15,7 @@ Layer legal_layer() {
   Layer layer;
   layer.in_channels = 32;
   layer.out_channels = 48;
-  layer.kernel = {3, 7};
+  set_axes(layer, &Axis::kernel, {3, 7});
   return layer;
 }
 
@@ -32,51 +33,54 @@ using Lines = std::vector<std::string>;
 TEST(Limits, LegalLayers) {
   EXPECT_EQ(broken([](Layer&) {}), Lines{});
   EXPECT_EQ(broken([](Layer& l) {
-              l.stride = {2, 3};
-              l.output_padding = {1, 2};
+              set_axes(l, &Axis::stride, {2, 3});
+              set_axes(l, &Axis::output_padding, {1, 2});
               l.groups = 16;
               l.batch = 0;
-              l.height = 1;
-              l.width = 1;
+              l.axes[kHeight].extent = 1;
+              l.axes[kWidth].extent = 1;
             }),
             Lines{});
   // output_padding may reach the stride where the dilation is larger.
   EXPECT_EQ(broken([](Layer& l) {
-              l.dilation = {4, 4};
-              l.output_padding = {3, 3};
+              set_axes(l, &Axis::dilation, {4, 4});
+              set_axes(l, &Axis::output_padding, {3, 3});
             }),
             Lines{});
-  EXPECT_EQ(broken([](Layer& l) { l.kernel = {64, 64}; }), Lines{});
+  EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::kernel, {64, 64}); }), Lines{});
   EXPECT_EQ(broken([](Layer& l) {
               l.dimensions = 1;
-              l.kernel = {1, 4096};
-              l.height = 1;
+              set_axes(l, &Axis::kernel, {1, 4096});
+              l.axes[kHeight].extent = 1;
             }),
             Lines{});
 }
 
 TEST(Limits, OfAnAxis) {
-  EXPECT_EQ(broken([](Layer& l) { l.kernel = {0, 3}; }), Lines{"kernel | kernel 0 must be at least 1 (height)"});
-  EXPECT_EQ(broken([](Layer& l) { l.stride = {1, 0}; }), Lines{"stride | stride 0 must be at least 1 (width)"});
-  EXPECT_EQ(broken([](Layer& l) { l.padding = {-1, -1}; }), Lines{"padding | padding -1 must be at least 0"});
-  EXPECT_EQ(broken([](Layer& l) { l.dilation = {-2, 0}; }),
+  EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::kernel, {0, 3}); }),
+            Lines{"kernel | kernel 0 must be at least 1 (height)"});
+  EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::stride, {1, 0}); }),
+            Lines{"stride | stride 0 must be at least 1 (width)"});
+  EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::padding, {-1, -1}); }),
+            Lines{"padding | padding -1 must be at least 0"});
+  EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::dilation, {-2, 0}); }),
             (Lines{"dilation | dilation -2 must be at least 1 (height)",
                    "dilation | dilation 0 must be at least 1 (width)"}));
-  EXPECT_EQ(broken([](Layer& l) { l.output_padding = {0, -1}; }),
+  EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::output_padding, {0, -1}); }),
             Lines{"output_padding | output_padding -1 must be at least 0 (width)"});
   EXPECT_EQ(broken([](Layer& l) {
-              l.stride = {2, 2};
-              l.output_padding = {2, 1};
+              set_axes(l, &Axis::stride, {2, 2});
+              set_axes(l, &Axis::output_padding, {2, 1});
             }),
             Lines{"output_padding | output_padding 2 must be smaller than stride 2 or dilation 1 (height)"});
   EXPECT_EQ(broken([](Layer& l) {
               l.dimensions = 1;
-              l.kernel.h = 1;
-              l.height = 1;
-              l.output_padding.w = 1;
+              l.axes[kHeight].kernel = 1;
+              l.axes[kHeight].extent = 1;
+              l.axes[kWidth].output_padding = 1;
             }),
             Lines{"output_padding | output_padding 1 must be smaller than stride 1 or dilation 1"});
-  EXPECT_EQ(broken([](Layer& l) { l.padding = {0, 1LL << 31}; }),
+  EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::padding, {0, 1LL << 31}); }),
             Lines{"padding | padding 2147483648 is too large: at most 2147483647 is supported (width)"});
 }
 
@@ -90,18 +94,18 @@ TEST(Limits, OfChannelsAndGroups) {
   EXPECT_EQ(broken([](Layer& l) { l.groups = 32; }), Lines{"groups | groups 32 must divide out_channels 48"});
   EXPECT_EQ(broken([](Layer& l) {
               l.in_channels = l.out_channels = 2147483647;
-              l.kernel = {64, 64};
+              set_axes(l, &Axis::kernel, {64, 64});
             }),
             Lines{"conv_transpose2d | the weights have more elements than 64 bits can count"});
 }
 
 TEST(Limits, OfTaps) {
-  EXPECT_EQ(broken([](Layer& l) { l.kernel = {128, 128}; }),
+  EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::kernel, {128, 128}); }),
             Lines{"kernel | kernel 128x128 has 16384 taps; at most 4096 are supported"});
   EXPECT_EQ(broken([](Layer& l) {
               l.dimensions = 1;
-              l.kernel = {1, 4097};
-              l.height = 1;
+              set_axes(l, &Axis::kernel, {1, 4097});
+              l.axes[kHeight].extent = 1;
             }),
             Lines{"kernel | kernel 4097 has 4097 taps; at most 4096 are supported"});
 }
@@ -109,34 +113,35 @@ TEST(Limits, OfTaps) {
 TEST(Limits, OfSizes) {
   EXPECT_EQ(broken([](Layer& l) { l.batch = -1; }), Lines{"input | batch -1 must be at least 0"});
   EXPECT_EQ(broken([](Layer& l) {
-              l.height = 0;
-              l.width = -3;
+              l.axes[kHeight].extent = 0;
+              l.axes[kWidth].extent = -3;
             }),
             (Lines{"input | height 0 must be at least 1", "input | width -3 must be at least 1"}));
   EXPECT_EQ(broken([](Layer& l) {
-              l.padding = {5, 0};
-              l.height = 8;
+              set_axes(l, &Axis::padding, {5, 0});
+              l.axes[kHeight].extent = 8;
             }),
             Lines{"padding | padding 5 makes the output height 0 for input height 8; it must be at least 1"});
-  EXPECT_EQ(broken([](Layer& l) { l.padding = {5, 0}; }), Lines{}) << "a height of '?' can't be judged";
+  EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::padding, {5, 0}); }), Lines{})
+      << "a height of '?' can't be judged";
   EXPECT_EQ(broken([](Layer& l) {
-              l.width = 2147483647;
-              l.stride.w = 2;
+              l.axes[kWidth].extent = 2147483647;
+              l.axes[kWidth].stride = 2;
             }),
             Lines{"input | output width 4294967299 is too large: at most 2147483647 is supported"});
   EXPECT_EQ(broken([](Layer& l) {
-              l.width = l.height = 2000000000;
+              l.axes[kWidth].extent = l.axes[kHeight].extent = 2000000000;
               l.batch = 100;
             }),
             Lines{"input | the input has more elements than 64 bits can count"});
   EXPECT_EQ(broken([](Layer& l) {
               l.in_channels = 1;
-              l.width = l.height = 2000000000;
+              l.axes[kWidth].extent = l.axes[kHeight].extent = 2000000000;
               l.batch = 2;
             }),
             Lines{"input | the output has more elements than 64 bits can count"});
   EXPECT_EQ(broken([](Layer& l) {
-              l.width = l.height = 2000000000;
+              l.axes[kWidth].extent = l.axes[kHeight].extent = 2000000000;
               l.batch = 0;
             }),
             Lines{});
@@ -148,15 +153,15 @@ TEST(Limits, OneDimensionalLayersHaveNeutralRows) {
       "that axis";
   Layer layer = legal_layer();
   layer.dimensions = 1;
-  layer.kernel = {1, 3};
-  layer.height = 1;
+  set_axes(layer, &Axis::kernel, {1, 3});
+  layer.axes[kHeight].extent = 1;
   EXPECT_EQ(broken([](Layer&) {}, layer), Lines{});
-  EXPECT_EQ(broken([](Layer& l) { l.kernel.h = 3; }, layer), Lines{message});
-  EXPECT_EQ(broken([](Layer& l) { l.stride.h = 2; }, layer), Lines{message});
-  EXPECT_EQ(broken([](Layer& l) { l.padding.h = 1; }, layer), Lines{message});
-  EXPECT_EQ(broken([](Layer& l) { l.output_padding.h = 1; }, layer), Lines{message});
-  EXPECT_EQ(broken([](Layer& l) { l.dilation.h = 2; }, layer), Lines{message});
-  EXPECT_EQ(broken([](Layer& l) { l.height.reset(); }, layer), Lines{message});
+  EXPECT_EQ(broken([](Layer& l) { l.axes[kHeight].kernel = 3; }, layer), Lines{message});
+  EXPECT_EQ(broken([](Layer& l) { l.axes[kHeight].stride = 2; }, layer), Lines{message});
+  EXPECT_EQ(broken([](Layer& l) { l.axes[kHeight].padding = 1; }, layer), Lines{message});
+  EXPECT_EQ(broken([](Layer& l) { l.axes[kHeight].output_padding = 1; }, layer), Lines{message});
+  EXPECT_EQ(broken([](Layer& l) { l.axes[kHeight].dilation = 2; }, layer), Lines{message});
+  EXPECT_EQ(broken([](Layer& l) { l.axes[kHeight].extent.reset(); }, layer), Lines{message});
   EXPECT_EQ(broken([](Layer& l) { l.dimensions = 3; }), Lines{"conv_transpose2d | dimensions 3 must be 1 or 2"});
 }
 
@@ -204,8 +209,8 @@ TEST(Limits, OfTypesAndDirections) {
 TEST(Limits, AllViolationsAreFound) {
   EXPECT_EQ(broken([](Layer& l) {
               l.in_channels = 0;
-              l.kernel = {0, 0};
-              l.stride = {0, 0};
+              set_axes(l, &Axis::kernel, {0, 0});
+              set_axes(l, &Axis::stride, {0, 0});
               l.groups = 0;
               l.batch = -1;
               l.directions.clear();
@@ -219,8 +224,8 @@ TEST(Limits, ExtremeNumbersAreJudgedWithoutOverflow) {
   for (const std::int64_t value : {kLeast, kMost}) {
     EXPECT_GE(broken([value](Layer& l) {
                 l.in_channels = l.out_channels = l.groups = value;
-                l.kernel = l.stride = l.padding = l.output_padding = l.dilation = {value, value};
-                l.batch = l.height = l.width = value;
+                l.axes[kHeight] = l.axes[kWidth] = {value, value, value, value, value, value};
+                l.batch = value;
               }).size(),
               5U);
   }

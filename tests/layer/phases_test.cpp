@@ -15,7 +15,7 @@ TEST(Phases, EveryAxisUpToSixAgreesWithTheDefinition) {
     for (std::int64_t stride = 1; stride <= 6; ++stride) {
       for (std::int64_t padding = 0; padding <= 7; ++padding) {
         for (std::int64_t dilation = 1; dilation <= 6; ++dilation) {
-          const Axis axis{kernel, stride, padding, dilation};
+          const Axis axis{.kernel = kernel, .stride = stride, .padding = padding, .dilation = dilation};
           std::int64_t least = std::numeric_limits<std::int64_t>::max();
           std::int64_t greatest = std::numeric_limits<std::int64_t>::min();
           for (std::int64_t k = 0; k < kernel; ++k) {
@@ -46,7 +46,7 @@ TEST(Phases, NoOtherOutputTakesTheTap) {
   for (std::int64_t stride = 1; stride <= 5; ++stride) {
     for (std::int64_t padding = 0; padding <= 5; ++padding) {
       for (std::int64_t dilation = 1; dilation <= 5; ++dilation) {
-        const Axis axis{4, stride, padding, dilation};
+        const Axis axis{.kernel = 4, .stride = stride, .padding = padding, .dilation = dilation};
         for (std::int64_t k = 0; k < axis.kernel; ++k) {
           for (std::int64_t o = 0; o < 20; ++o) {
             const bool exact = (o + padding - k * dilation) % stride == 0;

@@ -8,6 +8,7 @@
 #include "generator/planner/predict.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
+#include "tests/layer/set_axes.h"
 
 namespace convtgen {
 namespace {
@@ -16,10 +17,10 @@ TEST(Cost, CountsTermsThatLandAndTensorsOnce) {
   Problem problem;
   problem.layer.in_channels = 2;
   problem.layer.out_channels = 3;
-  problem.layer.kernel = {1, 2};
+  set_axes(problem.layer, &Axis::kernel, {1, 2});
   problem.layer.bias = true;
   problem.target = target_named("sm_90a").value();
-  const Shape shape = shape_of(problem.layer, {5, 4, 7}).value();
+  const Shape shape = shape_of(problem.layer, {5, {4, 7}}).value();
   const Cost cost = cost_of(problem, shape);
   // Without padding every (input, tap) pair lands: 5 * 2 * 3 * 4 * 7 inputs and channels, 2 taps, 2 flops.
   EXPECT_EQ(cost.flops, 2.0 * 5 * 2 * 3 * 4 * 7 * 2);
@@ -31,19 +32,19 @@ TEST(Cost, CountsTermsThatLandAndTensorsOnce) {
 TEST(Cost, TheReferenceLayerIsBoundByArithmetic) {
   Problem problem;
   problem.layer.in_channels = problem.layer.out_channels = 32;
-  problem.layer.kernel = {3, 7};
-  problem.layer.padding = {1, 3};
+  set_axes(problem.layer, &Axis::kernel, {3, 7});
+  set_axes(problem.layer, &Axis::padding, {1, 3});
   problem.target = target_named("sm_90a").value();
-  const Cost cost = cost_of(problem, shape_of(problem.layer, {8, 512, 1024}).value());
+  const Cost cost = cost_of(problem, shape_of(problem.layer, {8, {512, 1024}}).value());
   EXPECT_NEAR(cost.flops, 180e9, 1e9);  // less the terms that padding cuts off
   EXPECT_FALSE(cost.memory_bound);
   EXPECT_NEAR(cost.floor_seconds, 3.5e-3, 0.1e-3);
 
   // Where tensor cores form the products, by their rate.
   problem.layer.compute = Compute::kTf32;
-  EXPECT_NEAR(cost_of(problem, shape_of(problem.layer, {8, 512, 1024}).value()).floor_seconds, 0.5e-3, 0.01e-3);
+  EXPECT_NEAR(cost_of(problem, shape_of(problem.layer, {8, {512, 1024}}).value()).floor_seconds, 0.5e-3, 0.01e-3);
   problem.target = target_named("sm_80").value();
-  EXPECT_DOUBLE_EQ(cost_of(problem, shape_of(problem.layer, {8, 512, 1024}).value()).floor_seconds,
+  EXPECT_DOUBLE_EQ(cost_of(problem, shape_of(problem.layer, {8, {512, 1024}}).value()).floor_seconds,
                    cost.flops / problem.target.f32_flops);
 }
 
@@ -89,7 +90,7 @@ TEST(Predict, GoesByTheSizesThatAreGiven) {
     const Problem problem{parse_layer(fmt::format("conv_transpose2d {}", layer)).value(), Direction::kForward, target};
     const InputSizes planned = planned_sizes(problem.layer);
     InputSizes more = planned;
-    (problem.layer.batch ? more.height : more.batch) *= 8;
+    (problem.layer.batch ? more.extents[kHeight] : more.batch) *= 8;
     const std::vector<Plan> plans = plan(problem).value();
     for (const Plan& each : plans) {
       EXPECT_EQ(predict(problem, each, planned), each.predicted_seconds) << each.template_name << ", " << each.summary;

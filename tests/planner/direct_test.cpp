@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/end_to_end/random_layers.h"
+#include "tests/layer/set_axes.h"
 
 namespace convtgen {
 namespace {
@@ -14,11 +15,11 @@ Problem problem_of(const Layer& layer, std::string_view architecture = "sm_90a")
 Layer layer_a() {
   Layer layer;
   layer.in_channels = layer.out_channels = 32;
-  layer.kernel = {3, 7};
-  layer.padding = {1, 3};
+  set_axes(layer, &Axis::kernel, {3, 7});
+  set_axes(layer, &Axis::padding, {1, 3});
   layer.batch = 8;
-  layer.height = 512;
-  layer.width = 1024;
+  layer.axes[kHeight].extent = 512;
+  layer.axes[kWidth].extent = 1024;
   return layer;
 }
 
@@ -33,7 +34,9 @@ TEST(PlanDirect, TheReferenceLayerTakesTheBlockThatMeasuredFastest) {
   EXPECT_EQ(integer(plan, "channels_per_thread"), 8);
   EXPECT_EQ(integer(plan, "columns_per_thread") * integer(plan, "rows_per_thread"), 8);
   EXPECT_EQ(std::get<TypeName>(plan.parameters.at("Offset")).spelling, "int");
-  EXPECT_EQ(direct_blocks(layer_a(), direct_grid(layer_a(), plan), shape_of(layer_a(), {8, 512, 1024}).value()).value(), 8 * 64 * 16);
+  EXPECT_EQ(
+      direct_blocks(layer_a(), direct_grid(layer_a(), plan), shape_of(layer_a(), {8, {512, 1024}}).value()).value(),
+      8 * 64 * 16);
 }
 
 TEST(PlanDirect, EveryRandomLayerGetsALegalBlockOnEveryTarget) {
@@ -69,15 +72,15 @@ TEST(PlanDirect, CandidatesForTuningDifferAndTheFirstIsTheCostModels) {
     }
   }
   Layer tiny;  // 1 -> 1, kernel 1x1: little to choose from
-  tiny.batch = tiny.height = tiny.width = 1;
+  tiny.batch = tiny.axes[kHeight].extent = tiny.axes[kWidth].extent = 1;
   EXPECT_LT(plan(problem_of(tiny))->size(), plans.size());
 }
 
 TEST(PlanDirect, HaloLargerThanSharedMemoryIsReadUnstaged) {
   Layer layer = layer_a();
-  layer.kernel = {7, 7};
-  layer.dilation = {100, 100};
-  layer.padding = {0, 0};
+  set_axes(layer, &Axis::kernel, {7, 7});
+  set_axes(layer, &Axis::dilation, {100, 100});
+  set_axes(layer, &Axis::padding, {0, 0});
   const Plan plan = plan_direct(problem_of(layer)).value();
   EXPECT_FALSE(std::get<bool>(plan.parameters.at("staged")));
   EXPECT_EQ(plan.shared_bytes, 0);
@@ -85,9 +88,9 @@ TEST(PlanDirect, HaloLargerThanSharedMemoryIsReadUnstaged) {
 
 TEST(PlanDirect, HaloWhoseAreaOverflowsIsReadUnstagedToo) {
   Layer layer;
-  layer.kernel = {2, 2};
-  layer.dilation = {2000000000, 2000000000};
-  layer.padding = {1000000000, 1000000000};
+  set_axes(layer, &Axis::kernel, {2, 2});
+  set_axes(layer, &Axis::dilation, {2000000000, 2000000000});
+  set_axes(layer, &Axis::padding, {1000000000, 1000000000});
   const Plan plan = plan_direct(problem_of(layer)).value();
   EXPECT_FALSE(std::get<bool>(plan.parameters.at("staged")));
 }
@@ -100,25 +103,32 @@ TEST(PlanDirect, NumbersBeyondTheKernelsIntegersAreNamed) {
     const Result<Plan> planned = plan_direct(problem_of(layer));
     return planned ? std::string("a plan") : planned.error().message;
   };
-  EXPECT_EQ(message_of([](Layer& l) { l.kernel = {5, 1}, l.padding = {2147483646, 0}, l.dilation = {1073741824, 1}; }),
+  EXPECT_EQ(message_of([](Layer& l) {
+              l.axes[kHeight] = {.kernel = 5, .padding = 2147483646, .dilation = 1073741824};
+              l.axes[kWidth] = {};
+            }),
             "height: dilation * (kernel - 1) + output_padding + 1 is 4294967297; at most 2147418111 is supported");
-  EXPECT_EQ(message_of([](Layer& l) { l.padding.w = 1073741824, l.width.reset(); }),
+  EXPECT_EQ(message_of([](Layer& l) { l.axes[kWidth].padding = 1073741824, l.axes[kWidth].extent.reset(); }),
             "width: 2 * padding is 2147483648; at most 2147418111 is supported");
-  EXPECT_EQ(message_of([](Layer& l) { l.stride = {200, 200}; }),
+  EXPECT_EQ(message_of([](Layer& l) { set_axes(l, &Axis::stride, {200, 200}); }),
             "stride 200x200 has 40000 phases; at most 16384 are supported");
-  EXPECT_EQ(message_of([](Layer& l) { l.in_channels = 2147483647, l.batch = 1, l.height = l.width = 8; }),
+  EXPECT_EQ(message_of([](Layer& l) {
+              l.in_channels = 2147483647, l.batch = 1, l.axes[kHeight].extent = l.axes[kWidth].extent = 8;
+            }),
             "in_channels 2147483647 is too large: at most 2147418111 is supported");
-  EXPECT_EQ(message_of([](Layer& l) { l.stride.w = 2, l.padding.w = 1000, l.width = 1073742000; }),
+  EXPECT_EQ(message_of([](Layer& l) {
+              l.axes[kWidth].stride = 2, l.axes[kWidth].padding = 1000, l.axes[kWidth].extent = 1073742000;
+            }),
             "input width 1073742000 is too large for the kernel's 32-bit coordinates; at most 1073741760");
 }
 
 TEST(PlanDirect, OffsetsAre64BitWhereSizesAreOpenOrLarge) {
   Layer open = layer_a();
-  open.height.reset();
+  open.axes[kHeight].extent.reset();
   EXPECT_EQ(std::get<TypeName>(plan_direct(problem_of(open))->parameters.at("Offset")).spelling, "long long");
   EXPECT_EQ(integer(*plan_direct(problem_of(open)), "height"), -1);
   Layer large = layer_a();
-  large.height = large.width = 16384;  // 32 * 2^28 outputs an image
+  large.axes[kHeight].extent = large.axes[kWidth].extent = 16384;  // 32 * 2^28 outputs an image
   EXPECT_EQ(std::get<TypeName>(plan_direct(problem_of(large))->parameters.at("Offset")).spelling, "long long");
 }
 
@@ -142,10 +152,10 @@ TEST(Plan, AGridThatIsTooLargeNamesTheSizes) {
   Layer layer;  // 1 -> 1, kernel 1x1
   const Problem problem = problem_of(layer);
   const Plan best = plan(problem)->front();
-  const Result<std::int64_t> blocks = grid_blocks(problem, best, shape_of(layer, {2147483647, 1, 4000}).value());
+  const Result<std::int64_t> blocks = grid_blocks(problem, best, shape_of(layer, {2147483647, {1, 4000}}).value());
   ASSERT_FALSE(blocks);
   EXPECT_NE(blocks.error().message.find("a batch of 2147483647 with outputs of 1x4000"), std::string::npos);
-  const Result<std::int64_t> wide = grid_blocks(problem, best, shape_of(layer, {1, 1, 2147483647}).value());
+  const Result<std::int64_t> wide = grid_blocks(problem, best, shape_of(layer, {1, {1, 2147483647}}).value());
   ASSERT_FALSE(wide);
   EXPECT_NE(wide.error().message.find("output width 2147483647"), std::string::npos);
 }

@@ -106,7 +106,7 @@ TEST(PlanHaloGemm, LeavesWhatIntsDoNotCountToOthers) {
 
   // A block's next tile, or the one behind that, may lie beyond the last.
   const Grid grid{.most_tiles = 132};
-  Shape shape{.batch = 2147483647 - 2 * 132, .in_height = 1, .in_width = 1, .out_height = 1, .out_width = 1};
+  Shape shape{.batch = 2147483647 - 2 * 132, .in = {1, 1}, .out = {1, 1}};
   shape.output_elements = shape.batch;
   EXPECT_EQ(grid.blocks(shape), 132);
   ++shape.batch;

@@ -127,9 +127,9 @@ TEST(PlanRollGemm, PlansFitTheChipAndSayWhatTheyTake) {
         EXPECT_LE(plan.shared_bytes, problem.target.max_shared_bytes);
         EXPECT_EQ(plan.alignment, 16);
         EXPECT_EQ(plan.packed_bytes % 16, 0);
-        EXPECT_GE(plan.packed_bytes, bytes_of(problem.layer.dtype) * problem.layer.kernel.h * problem.layer.kernel.w *
+        EXPECT_GE(plan.packed_bytes, bytes_of(problem.layer.dtype) * tap_count(problem.layer) *
                                          problem.layer.in_channels * problem.layer.out_channels);
-        EXPECT_LE(problem.layer.kernel.h * integer(plan, "columns"), 256);
+        EXPECT_LE(problem.layer.axes[kHeight].kernel * integer(plan, "columns"), 256);
         EXPECT_GT(plan.predicted_seconds.value_or(0), 0);
         const Grid grid = roll_gemm_grid(problem, plan);
         EXPECT_LE(grid.blocks_per_tile * grid.most_tiles, 132);

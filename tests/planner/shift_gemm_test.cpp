@@ -50,8 +50,10 @@ TEST(PlanShiftGemm, SumsOfF32x3AreShort) {
     const std::vector<Plan> plans = plans_of(text);
     EXPECT_FALSE(plans.empty()) << text;
     for (const Plan& plan : plans) {
-      const std::int64_t rows = (parsed.kernel.h + parsed.stride.h - 1) / parsed.stride.h;
-      const std::int64_t row = (parsed.kernel.w + parsed.stride.w - 1) / parsed.stride.w;
+      const std::int64_t rows =
+          (parsed.axes[kHeight].kernel + parsed.axes[kHeight].stride - 1) / parsed.axes[kHeight].stride;
+      const std::int64_t row =
+          (parsed.axes[kWidth].kernel + parsed.axes[kWidth].stride - 1) / parsed.axes[kWidth].stride;
       const std::int64_t added = integer(plan, "add_rows");
       const std::int64_t terms = row * (added > 0 ? added : rows * integer(plan, "chunk") / 16);
       EXPECT_LE(terms, 16) << text << ": " << plan.reason;
@@ -70,8 +72,9 @@ TEST(PlanShiftGemm, PlansOfF32x3FitTheChip) {
     for (const Plan& plan : plans) {
       EXPECT_LE(plan.shared_bytes, problem.target.max_shared_bytes);
       EXPECT_EQ(plan.packed_bytes % 16, 0);
-      EXPECT_GT(plan.packed_bytes, problem.layer.in_channels * problem.layer.out_channels * problem.layer.kernel.h *
-                                       problem.layer.kernel.w * 4);  // and scales
+      EXPECT_GT(plan.packed_bytes, problem.layer.in_channels * problem.layer.out_channels *
+                                       problem.layer.axes[kHeight].kernel * problem.layer.axes[kWidth].kernel *
+                                       4);  // and scales
       EXPECT_NE(plan.reason.find("three f16"), std::string::npos) << plan.reason;
       EXPECT_GT(plan.predicted_seconds.value_or(0), 0);
     }

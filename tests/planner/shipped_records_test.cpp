@@ -27,7 +27,7 @@ TuningRecord record_of(const Problem& problem, std::size_t place, double millise
           .direction = problem.direction,
           .chip = "A chip",
           .architecture = problem.target.architecture,
-          .sizes = {1, 64, 64},
+          .sizes = {1, {64, 64}},
           .version = "0.1.0",
           .measured = {{plan_json(plan(problem).value().at(place)), milliseconds}}};
 }

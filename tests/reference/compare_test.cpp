@@ -10,6 +10,7 @@
 #include "runtime/reference/fuse.h"
 #include "runtime/reference/numbers.h"
 #include "runtime/reference/telling_inputs.h"
+#include "tests/layer/set_axes.h"
 
 namespace convtgen {
 namespace {
@@ -26,13 +27,13 @@ Case make_case(Dtype dtype, std::vector<Activation> fuse = {}, Compute compute =
   Case c;
   c.layer.in_channels = 4;
   c.layer.out_channels = 3;
-  c.layer.kernel = {3, 3};
-  c.layer.stride = {2, 1};
+  set_axes(c.layer, &Axis::kernel, {3, 3});
+  set_axes(c.layer, &Axis::stride, {2, 1});
   c.layer.bias = true;
   c.layer.fuse = std::move(fuse);
   c.layer.dtype = dtype;
   c.layer.compute = dtype == Dtype::kF32 ? compute : default_compute(dtype);
-  c.shape = *shape_of(c.layer, {2, 9, 11});
+  c.shape = *shape_of(c.layer, {2, {9, 11}});
   c.inputs = random_inputs(c.layer, c.shape, 11);
   c.definition = define_all(c.layer, c.shape, c.inputs);
   std::vector<double> values = c.definition.sum;
@@ -178,7 +179,7 @@ TEST(Compare, TruncatedOperandsOfTf32AreWrongAndRoundedOnesAreNot) {
     layer.in_channels = channels;
     layer.out_channels = 4;
     layer.compute = Compute::kTf32;
-    const Shape shape = *shape_of(layer, {2, 3, 5});
+    const Shape shape = *shape_of(layer, {2, {3, 5}});
     for (const Truncated operand : {Truncated::kX, Truncated::kWeight}) {
       const LayerInputs inputs = truncation_inputs(layer, shape, 7, operand);
       const Definition definition = define_all(layer, shape, inputs);
@@ -198,7 +199,7 @@ TEST(Compare, CancellationIsNotAnError) {
   // A single output near zero: one rounding of the sum is large against it.
   Layer layer;
   layer.in_channels = 3;
-  const Shape shape = *shape_of(layer, {1, 1, 1});
+  const Shape shape = *shape_of(layer, {1, {1, 1}});
   const LayerInputs inputs{make_array(Dtype::kF32, {1, 3, 1, 1}, {1, 1, 1}),
                            make_array(Dtype::kF32, {3, 1, 1, 1}, {1.0, 0x1p-24 + 0x1p-40, -1.0}), std::nullopt};
   const Definition definition = define_all(layer, shape, inputs);
@@ -213,10 +214,10 @@ TEST(Compare, FewSmallResultsOfLargeSumsAreJudgedByTheSums) {
   Layer layer;
   layer.in_channels = 16;
   layer.out_channels = 4;
-  layer.kernel = {3, 3};
+  set_axes(layer, &Axis::kernel, {3, 3});
   layer.compute = Compute::kTf32;
   layer.fuse = {{ActivationKind::kHardtanh, 0, 0.05}};
-  const Shape shape = *shape_of(layer, {1, 5, 7});
+  const Shape shape = *shape_of(layer, {1, {5, 7}});
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const LayerInputs inputs = random_inputs(layer, shape, seed);
     HostArray y = results_in_tf32(layer, shape, inputs, 0x1000, 0x1000);
@@ -233,8 +234,8 @@ TEST(Compare, LongSumsAreAsAccurateAsFp32Adds) {
   Case c;
   c.layer.in_channels = 40'000;
   c.layer.out_channels = 2;
-  c.layer.kernel = {1, 1};
-  c.shape = *shape_of(c.layer, {1, 4, 8});
+  set_axes(c.layer, &Axis::kernel, {1, 1});
+  c.shape = *shape_of(c.layer, {1, {4, 8}});
   c.inputs = random_inputs(c.layer, c.shape, 5);
   c.definition = define_all(c.layer, c.shape, c.inputs);
   const std::int64_t pixels = 32;
@@ -259,7 +260,7 @@ TEST(Compare, LongSumsAreAsAccurateAsFp32Adds) {
 
 TEST(Compare, NothingToCheckPasses) {
   Layer layer;
-  const Shape shape = *shape_of(layer, {0, 4, 4});
+  const Shape shape = *shape_of(layer, {0, {4, 4}});
   const LayerInputs inputs = random_inputs(layer, shape, 1);
   const Definition definition = define_all(layer, shape, inputs);
   const Comparison result = convtgen::compare(layer, shape, definition, make_array(Dtype::kF32, {0, 1, 4, 4}));

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <random>
 
+#include "tests/layer/set_axes.h"
+
 namespace convtgen {
 namespace {
 
@@ -18,18 +20,18 @@ Layer random_layer(std::mt19937& random) {
     layer.groups = draw(1, 3);
     layer.in_channels = layer.groups * draw(1, 3);
     layer.out_channels = layer.groups * draw(1, 3);
-    layer.kernel = {draw(1, 4), draw(1, 5)};
-    layer.stride = {draw(1, 3), draw(1, 4)};
-    layer.padding = {draw(0, 3), draw(0, 3)};
-    layer.dilation = {draw(1, 3), draw(1, 3)};
-    layer.output_padding = {draw(0, 2), draw(0, 2)};
+    set_axes(layer, &Axis::kernel, {draw(1, 4), draw(1, 5)});
+    set_axes(layer, &Axis::stride, {draw(1, 3), draw(1, 4)});
+    set_axes(layer, &Axis::padding, {draw(0, 3), draw(0, 3)});
+    set_axes(layer, &Axis::dilation, {draw(1, 3), draw(1, 3)});
+    set_axes(layer, &Axis::output_padding, {draw(0, 2), draw(0, 2)});
     layer.bias = draw(0, 1) == 1;
     layer.layout = draw(0, 1) == 1 ? Layout::kNhwc : Layout::kNchw;
     layer.dtype = static_cast<Dtype>(draw(0, 3));
     layer.compute = default_compute(layer.dtype);
     layer.batch = draw(0, 3);
-    layer.height = draw(1, 5);
-    layer.width = draw(1, 6);
+    layer.axes[kHeight].extent = draw(1, 5);
+    layer.axes[kWidth].extent = draw(1, 6);
     if (check_limits(layer).empty()) {
       return layer;
     }
@@ -68,13 +70,13 @@ TEST(Definition, AWorkedExample) {
   // x = [1 2], kernel 3, stride 2, padding 1, output_padding 1: y[o] gathers x[i] w[k] with o = 2 i - 1 + k.
   Layer layer;
   layer.dimensions = 1;
-  layer.height = 1;
-  layer.kernel = {1, 3};
-  layer.stride = {1, 2};
-  layer.padding = {0, 1};
-  layer.output_padding = {0, 1};
+  layer.axes[kHeight].extent = 1;
+  set_axes(layer, &Axis::kernel, {1, 3});
+  set_axes(layer, &Axis::stride, {1, 2});
+  set_axes(layer, &Axis::padding, {0, 1});
+  set_axes(layer, &Axis::output_padding, {0, 1});
   layer.bias = true;
-  const Shape shape = *shape_of(layer, {1, 1, 2});
+  const Shape shape = *shape_of(layer, {1, {1, 2}});
   const LayerInputs inputs{make_array(Dtype::kF32, {1, 1, 1, 2}, {1, 2}),
                            make_array(Dtype::kF32, {1, 1, 1, 3}, {10, 200, -3000}),
                            make_array(Dtype::kF32, {1}, {0.5})};
@@ -94,8 +96,8 @@ TEST(Definition, PositionsAndOffsetsAreInverse) {
       ASSERT_EQ(output_offset(layer, shape, at), offset);
       ASSERT_LT(at.n, shape.batch);
       ASSERT_LT(at.c, shape.out_channels);
-      ASSERT_LT(at.y, shape.out_height);
-      ASSERT_LT(at.x, shape.out_width);
+      ASSERT_LT(at.y, shape.out[kHeight]);
+      ASSERT_LT(at.x, shape.out[kWidth]);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "runtime/reference/numbers.h"
+#include "tests/layer/set_axes.h"
 
 namespace convtgen {
 namespace {
@@ -50,12 +51,12 @@ TEST(HostArray, InputsHaveTheLayersShapes) {
   layer.in_channels = 6;
   layer.out_channels = 4;
   layer.groups = 2;
-  layer.kernel = {3, 7};
+  set_axes(layer, &Axis::kernel, {3, 7});
   layer.bias = true;
   layer.dtype = Dtype::kBf16;
   layer.compute = Compute::kBf16;
   layer.layout = Layout::kNhwc;
-  const Shape shape = *shape_of(layer, {2, 5, 8});
+  const Shape shape = *shape_of(layer, {2, {5, 8}});
   LayerInputs inputs = random_inputs(layer, shape, 1);
   EXPECT_EQ(inputs.x.shape, (std::vector<std::int64_t>{2, 5, 8, 6}));
   EXPECT_EQ(inputs.weight.shape, (std::vector<std::int64_t>{6, 2, 3, 7}));

@@ -125,13 +125,13 @@ constexpr const char* kDynamic = "conv_transpose2d 4 -> 6; kernel 3x2; stride 2;
 TEST(RunLayer, ArgumentsAreBoundByName) {
   for (const char* text : {kStatic, kDynamic}) {
     MemoryDevice device;
-    const Setting s = setting_of(text, {2, 9, 11});
+    const Setting s = setting_of(text, {2, {9, 11}});
     device.kernel = [&](const Launch& launch) {
       EXPECT_EQ(launch.threads, s.plan.threads);
       EXPECT_EQ(launch.shared_bytes, s.plan.shared_bytes);
       EXPECT_GT(launch.blocks, 0);
       EXPECT_EQ(launch.arguments.size(), device.source.parameters.size());
-      if (!s.problem.layer.height) {
+      if (!s.problem.layer.axes[kHeight].extent) {
         EXPECT_EQ(device.argument(launch, "height"), 9U);
         EXPECT_EQ(device.argument(launch, "width"), 11U);
       }
@@ -148,7 +148,7 @@ TEST(RunLayer, ArgumentsAreBoundByName) {
 
 TEST(RunLayer, OutputsThatNobodyWritesAreFound) {
   MemoryDevice device;
-  const Setting s = setting_of(kStatic, {2, 9, 11});
+  const Setting s = setting_of(kStatic, {2, {9, 11}});
   const auto nothing = run_layer(device, s.problem, s.plan, s.sizes, s.inputs);
   ASSERT_TRUE(nothing);
   EXPECT_EQ(nothing->verification.comparison.wrong, s.shape.output_elements);
@@ -168,7 +168,7 @@ TEST(RunLayer, OutputsThatNobodyWritesAreFound) {
 
 TEST(RunLayer, LargeLayersAreSampled) {
   MemoryDevice device;
-  const Setting s = setting_of(kStatic, {2, 9, 11});
+  const Setting s = setting_of(kStatic, {2, {9, 11}});
   bool border_is_wrong = false;
   device.kernel = [&](const Launch& launch) {
     compute(device, s, launch);
@@ -198,7 +198,7 @@ TEST(RunLayer, LargeLayersAreSampled) {
 TEST(RunLayer, CallsMayShareInputsAndAReference) {
   for (const std::int64_t most_for_all : {std::int64_t{1} << 30, std::int64_t{100}}) {
     MemoryDevice device;
-    const Setting s = setting_of(kStatic, {2, 9, 11});
+    const Setting s = setting_of(kStatic, {2, {9, 11}});
     const Layer& layer = s.problem.layer;
     auto loaded = load_layer(device, s.problem, s.plan);
     ASSERT_TRUE(loaded);
@@ -229,7 +229,7 @@ TEST(RunLayer, CallsMayShareInputsAndAReference) {
 
 TEST(RunLayer, SamplesAreReadInPieces) {
   MemoryDevice device;
-  const Setting s = setting_of(kStatic, {2, 9, 11});
+  const Setting s = setting_of(kStatic, {2, {9, 11}});
   device.kernel = [&](const Launch& launch) { compute(device, s, launch); };
   const auto run = run_layer(device, s.problem, s.plan, s.sizes, s.inputs);
   ASSERT_TRUE(run);
@@ -244,7 +244,7 @@ TEST(RunLayer, SamplesAreReadInPieces) {
 
 TEST(RunLayer, AnEmptyBatchLaunchesNothing) {
   MemoryDevice device;
-  const Setting s = setting_of(kDynamic, {0, 9, 11});
+  const Setting s = setting_of(kDynamic, {0, {9, 11}});
   const auto run = run_layer(device, s.problem, s.plan, s.sizes, s.inputs);
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_EQ(device.launches, 0);
@@ -253,13 +253,13 @@ TEST(RunLayer, AnEmptyBatchLaunchesNothing) {
 
 TEST(RunLayer, ErrorsNameWhatIsWrong) {
   MemoryDevice device;
-  const Setting s = setting_of(kStatic, {2, 9, 11});
+  const Setting s = setting_of(kStatic, {2, {9, 11}});
   LayerInputs no_bias = s.inputs;
   no_bias.bias.reset();
   const auto missing = run_layer(device, s.problem, s.plan, s.sizes, no_bias);
   ASSERT_FALSE(missing);
   EXPECT_NE(missing.error().message.find("bias"), std::string::npos);
-  const auto sizes = run_layer(device, s.problem, s.plan, {2, 9, 12}, s.inputs);
+  const auto sizes = run_layer(device, s.problem, s.plan, {2, {9, 12}}, s.inputs);
   ASSERT_FALSE(sizes);
   EXPECT_NE(sizes.error().message.find("width"), std::string::npos) << sizes.error().message;
   device.memory = 4000;

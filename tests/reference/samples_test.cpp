@@ -11,12 +11,12 @@ namespace convtgen {
 namespace {
 
 bool on_border(const Shape& shape, const OutputPosition& at) {
-  return at.y == 0 || at.x == 0 || at.y == shape.out_height - 1 || at.x == shape.out_width - 1;
+  return at.y == 0 || at.x == 0 || at.y == shape.out[kHeight] - 1 || at.x == shape.out[kWidth] - 1;
 }
 
 TEST(Samples, EveryBorderOutputIsAmongThem) {
   for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
-    for (const InputSizes sizes : {InputSizes{2, 20, 30}, {1, 1, 30}, {3, 20, 1}, {2, 1, 1}, {1, 2, 2}}) {
+    for (const InputSizes sizes : {InputSizes{2, {20, 30}}, {1, {1, 30}}, {3, {20, 1}}, {2, {1, 1}}, {1, {2, 2}}}) {
       Layer layer;
       layer.out_channels = 3;
       layer.layout = layout;
@@ -43,7 +43,7 @@ TEST(Samples, EveryBorderOutputIsAmongThem) {
 TEST(Samples, AboveTheCapBordersAreSampledAndItSaysSo) {
   Layer layer;
   layer.out_channels = 64;
-  const Shape shape = *shape_of(layer, {8, 50, 70});
+  const Shape shape = *shape_of(layer, {8, {50, 70}});
   const Samples samples = choose_samples(layer, shape, {.random = 1000, .most_borders = 8000, .seed = 2});
   EXPECT_FALSE(samples.all_borders);
   EXPECT_EQ(samples.border_outputs, 8 * 64 * (2 * 70 + 2 * 48));
@@ -67,7 +67,7 @@ TEST(Samples, AboveTheCapBordersAreSampledAndItSaysSo) {
 
 TEST(Samples, SeedsAreReplayable) {
   Layer layer;
-  const Shape shape = *shape_of(layer, {4, 100, 100});
+  const Shape shape = *shape_of(layer, {4, {100, 100}});
   EXPECT_EQ(choose_samples(layer, shape, {.seed = 9}).outputs, choose_samples(layer, shape, {.seed = 9}).outputs);
   EXPECT_NE(choose_samples(layer, shape, {.random = 50, .seed = 9}).outputs,
             choose_samples(layer, shape, {.random = 50, .seed = 10}).outputs);
@@ -75,7 +75,7 @@ TEST(Samples, SeedsAreReplayable) {
 
 TEST(Samples, NothingOfNothing) {
   Layer layer;
-  EXPECT_TRUE(choose_samples(layer, *shape_of(layer, {0, 4, 4})).outputs.empty());
+  EXPECT_TRUE(choose_samples(layer, *shape_of(layer, {0, {4, 4}})).outputs.empty());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "runtime/reference/definition.h"
+#include "tests/layer/set_axes.h"
 
 namespace convtgen {
 namespace {
@@ -16,7 +17,7 @@ Layer layer_of(Layout layout, std::int64_t groups = 1) {
   layer.in_channels = 20 * groups;
   layer.out_channels = 6 * groups;
   layer.groups = groups;
-  layer.kernel = {2, 3};
+  set_axes(layer, &Axis::kernel, {2, 3});
   layer.layout = layout;
   layer.bias = true;
   layer.compute = Compute::kF32x3;
@@ -26,7 +27,7 @@ Layer layer_of(Layout layout, std::int64_t groups = 1) {
 // An element of x by its place, whatever the layout.
 double x_at(const Layer& layer, const Shape& shape, const LayerInputs& inputs, std::int64_t image, std::int64_t channel,
             std::int64_t pixel) {
-  const std::int64_t plane = shape.in_height * shape.in_width;
+  const std::int64_t plane = shape.in[kHeight] * shape.in[kWidth];
   return inputs.x.at(layer.layout == Layout::kNhwc ? (image * plane + pixel) * layer.in_channels + channel
                                                    : (image * layer.in_channels + channel) * plane + pixel);
 }
@@ -35,7 +36,7 @@ TEST(TellingInputs, BlocksOfChannelsHaveTheirMagnitudes) {
   for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
     for (const std::int64_t groups : {1, 3}) {
       const Layer layer = layer_of(layout, groups);
-      const Shape shape = *shape_of(layer, {2, 9, 7});
+      const Shape shape = *shape_of(layer, {2, {9, 7}});
       const ChannelMagnitudes magnitudes{8, {0, 39, std::nullopt, -39}};
       const LayerInputs staged = staged_inputs(layer, shape, 1, magnitudes);
       const LayerInputs exact = exact_inputs(layer, shape, 1, magnitudes);
@@ -66,7 +67,7 @@ TEST(TellingInputs, BlocksOfChannelsHaveTheirMagnitudes) {
 
 TEST(TellingInputs, OutputsOfExactInputsAreElementsOfX) {
   const Layer layer = layer_of(Layout::kNchw);
-  const Shape shape = *shape_of(layer, {2, 9, 7});
+  const Shape shape = *shape_of(layer, {2, {9, 7}});
   const LayerInputs inputs = exact_inputs(layer, shape, 5, {8, {0, 3}});
   std::set<double> mantissas{0};
   for (std::int64_t i = 0; i < inputs.x.size(); ++i) {
@@ -84,7 +85,7 @@ TEST(TellingInputs, OutputsOfExactInputsAreElementsOfX) {
 
 TEST(TellingInputs, AnOutputChannelHasWeightsOfBlocksOfOneMagnitude) {
   const Layer layer = layer_of(Layout::kNchw);
-  const Shape shape = *shape_of(layer, {1, 2, 2});
+  const Shape shape = *shape_of(layer, {1, {2, 2}});
   const LayerInputs inputs = staged_inputs(layer, shape, 1, {8, {0, 1, 2}});
   for (std::int64_t i = 0; i < inputs.weight.size(); ++i) {
     const std::int64_t channel = i / 36, output = i / 6 % 6;
@@ -95,7 +96,7 @@ TEST(TellingInputs, AnOutputChannelHasWeightsOfBlocksOfOneMagnitude) {
 TEST(TellingInputs, TruncationChangesOneOperandAndRoundingTheOther) {
   Layer layer = layer_of(Layout::kNchw);
   layer.compute = Compute::kTf32;
-  const Shape shape = *shape_of(layer, {1, 5, 4});
+  const Shape shape = *shape_of(layer, {1, {5, 4}});
   const auto low_bits = [](const HostArray& array) {
     std::set<std::uint32_t> bits;
     for (std::int64_t i = 0; i < array.size(); ++i) {

@@ -104,8 +104,8 @@ TEST_P(Direct, StandsAlone) {
 TEST_P(Direct, WritesOutEveryTap) {
   const Layer layer = *parse_layer(GetParam().layer);
   const std::string text = source_of(GetParam().layer, GetParam().architecture).text;
-  for (int kh = 0; kh < layer.kernel.h; ++kh) {
-    for (int kw = 0; kw < layer.kernel.w; ++kw) {
+  for (int kh = 0; kh < layer.axes[kHeight].kernel; ++kh) {
+    for (int kw = 0; kw < layer.axes[kWidth].kernel; ++kw) {
       const std::string tap = fmt::format("// tap ({}, {})\n", kh, kw);
       const std::size_t found = text.find(tap);
       EXPECT_NE(found, std::string::npos) << tap;

@@ -46,17 +46,15 @@ Layer tensor_core_layer(const Pick& pick) {
                     : mode == 2 ? Compute::kF16
                                 : Compute::kBf16;
     layer.layout = one_in(2) ? Layout::kNhwc : Layout::kNchw;
-    const auto axis = [&](std::int64_t& kernel, std::int64_t& stride, std::int64_t& dilation, std::int64_t& padding,
-                          std::int64_t& output_padding) {
-      kernel = one_in(4) ? pick(1, 33) : pick(1, 7);
-      stride = one_in(2) ? 1 : one_in(4) ? pick(1, 20) : pick(1, 4);
-      dilation = one_in(2) ? 1 : one_in(3) ? pick(1, 12) : pick(1, 3);
-      const std::int64_t reach = dilation * (kernel - 1);
-      padding = one_in(3) ? 0 : one_in(4) ? pick(0, reach + 2) : pick(0, std::max<std::int64_t>(1, reach / 2));
-      output_padding = one_in(2) ? 0 : pick(0, std::max(stride, dilation) - 1);
-    };
-    axis(layer.kernel.h, layer.stride.h, layer.dilation.h, layer.padding.h, layer.output_padding.h);
-    axis(layer.kernel.w, layer.stride.w, layer.dilation.w, layer.padding.w, layer.output_padding.w);
+    for (const std::size_t index : {kHeight, kWidth}) {
+      Axis& axis = layer.axes[index];
+      axis.kernel = one_in(4) ? pick(1, 33) : pick(1, 7);
+      axis.stride = one_in(2) ? 1 : one_in(4) ? pick(1, 20) : pick(1, 4);
+      axis.dilation = one_in(2) ? 1 : one_in(3) ? pick(1, 12) : pick(1, 3);
+      const std::int64_t reach = axis.dilation * (axis.kernel - 1);
+      axis.padding = one_in(3) ? 0 : one_in(4) ? pick(0, reach + 2) : pick(0, std::max<std::int64_t>(1, reach / 2));
+      axis.output_padding = one_in(2) ? 0 : pick(0, std::max(axis.stride, axis.dilation) - 1);
+    }
     layer.groups = one_in(6) ? pick(1, 8) : 1;
     const auto channels = [&] { return one_in(3) ? pick(1, 300) : 8 * skewed(pick, 1, 64); };
     layer.in_channels = layer.groups * channels();
@@ -65,16 +63,14 @@ Layer tensor_core_layer(const Pick& pick) {
       return one_in(6) ? Size() : Size(one_in(2) ? 8 * skewed(pick, 1, most / 8) : skewed(pick, 1, most));
     };
     layer.batch = size(64);
-    layer.height = size(512);
-    layer.width = size(512);
+    layer.axes[kHeight].extent = size(512);
+    layer.axes[kWidth].extent = size(512);
     layer.bias = one_in(2);
     if (one_in(4)) {
       layer.fuse = {{.kind = ActivationKind::kRelu}};
     }
     if (layer.dimensions == 1) {
-      layer.kernel.h = layer.stride.h = layer.dilation.h = 1;
-      layer.padding.h = layer.output_padding.h = 0;
-      layer.height = 1;
+      layer.axes[kHeight] = kNoAxis;
     }
     if (check_limits(layer).empty()) {
       return layer;

@@ -64,30 +64,23 @@ std::int64_t number_in(const std::string& call, const char* pattern) {
   return found[1].matched ? std::stoll(found[1]) : 0;
 }
 
-struct Axes {
-  Axis rows, columns;
-};
-Axes axes_of(const Layer& l) {
-  return {{l.kernel.h, l.stride.h, l.padding.h, l.dilation.h}, {l.kernel.w, l.stride.w, l.padding.w, l.dilation.w}};
-}
-
 std::int64_t integer(const Plan& plan, const char* name) {
   return std::get<std::int64_t>(plan.parameters.at(name));
 }
 
 /// Each tap must be named so many times.
-void expect_all_taps(const Axes& axes, const std::vector<Named>& named, int times) {
+void expect_all_taps(const Layer& layer, const std::vector<Named>& named, int times) {
   std::map<std::pair<std::int64_t, std::int64_t>, int> count;
   for (const Named& each : named) {
     for (std::int64_t kw = each.first; kw <= each.last; ++kw) {
-      for (std::int64_t r = 0; r < (each.behind_r ? axes.rows.stride : 1); ++r) {
+      for (std::int64_t r = 0; r < (each.behind_r ? layer.axes[kHeight].stride : 1); ++r) {
         ++count[{each.row + r, kw}];
       }
     }
   }
-  EXPECT_EQ(count.size(), static_cast<std::size_t>(axes.rows.kernel * axes.columns.kernel));
+  EXPECT_EQ(count.size(), static_cast<std::size_t>(layer.axes[kHeight].kernel * layer.axes[kWidth].kernel));
   for (const auto& [tap, found] : count) {
-    EXPECT_TRUE(tap.first < axes.rows.kernel && tap.second < axes.columns.kernel && found == times)
+    EXPECT_TRUE(tap.first < layer.axes[kHeight].kernel && tap.second < layer.axes[kWidth].kernel && found == times)
         << fmt::format("tap ({}, {}) is named {} times", tap.first, tap.second, found);
   }
 }
@@ -95,13 +88,13 @@ void expect_all_taps(const Axes& axes, const std::vector<Named>& named, int time
 /// A product of `shift_gemm`: it adds to the sums of its taps' phase, moves the run by their offset, and takes their
 /// weights, which lie tap by tap.
 void expect_shifted(const Layer& layer, const Plan& plan, const KernelSource& source) {
-  const Axes axes = axes_of(layer);
   const std::vector<Named> named = named_in(source.text);
-  const bool parted = integer(plan, "phase_rows") < layer.stride.h;
+  const bool parted = integer(plan, "phase_rows") < layer.axes[kHeight].stride;
   const bool split = std::get<bool>(plan.parameters.at("split"));
   ASSERT_EQ(source.text.contains(fmt::format("The block's kernel rows are r, r + {} and so on, r = (its phase "
                                              "row + {}) % {}.",
-                                             layer.stride.h, layer.padding.h, layer.stride.h)),
+                                             layer.axes[kHeight].stride, layer.axes[kHeight].padding,
+                                             layer.axes[kHeight].stride)),
             parted);
   std::optional<std::int64_t> shift, merged, tap_bytes;
   for (const Named& each : named) {
@@ -110,19 +103,20 @@ void expect_shifted(const Layer& layer, const Plan& plan, const KernelSource& so
     EXPECT_EQ(merged.value_or(width), width);
     merged = width;
     const std::int64_t moved =
-        number_in(each.call, R"(runs?(?:\[\w+\])?, (\d+),)") - offset_of_tap(axes.columns, each.first);
+        number_in(each.call, R"(runs?(?:\[\w+\])?, (\d+),)") - offset_of_tap(layer.axes[kWidth], each.first);
     EXPECT_EQ(shift.value_or(moved), moved);
     shift = moved;
     const std::int64_t part = number_in(each.call, R"(\(sums, (\d+),)");
-    const std::int64_t phase = phase_of_tap(axes.columns, each.first);
+    const std::int64_t phase = phase_of_tap(layer.axes[kWidth], each.first);
     if (split) {
-      EXPECT_EQ(part % (layer.stride.w / width), phase / width);
+      EXPECT_EQ(part % (layer.axes[kWidth].stride / width), phase / width);
       continue;
     }
     EXPECT_EQ(each.behind_r, parted);
-    const std::int64_t phase_row = parted ? 0 : phase_of_tap(axes.rows, each.row);
-    EXPECT_EQ(part, (phase_row * layer.stride.w + phase) / width);
-    const std::int64_t place = (each.row / (parted ? layer.stride.h : 1) * layer.kernel.w + each.first) / width;
+    const std::int64_t phase_row = parted ? 0 : phase_of_tap(layer.axes[kHeight], each.row);
+    EXPECT_EQ(part, (phase_row * layer.axes[kWidth].stride + phase) / width);
+    const std::int64_t place =
+        (each.row / (parted ? layer.axes[kHeight].stride : 1) * layer.axes[kWidth].kernel + each.first) / width;
     const std::int64_t at = number_in(each.call, R"(step_weights(?: \+ (\d+))?)");
     if (place > 0) {
       EXPECT_EQ(tap_bytes.value_or(at / place) * place, at);
@@ -132,7 +126,7 @@ void expect_shifted(const Layer& layer, const Plan& plan, const KernelSource& so
     }
   }
   if (!split) {
-    expect_all_taps(axes, named, 1);
+    expect_all_taps(layer, named, 1);
   }
 }
 
@@ -167,7 +161,7 @@ TEST(NamedTaps, AreThoseOfShiftedProducts) {
       SCOPED_TRACE(canonical_form(problem.layer));
       for (const auto& [plan, source] : sources_of(problem, "shift_gemm", 4)) {
         expect_shifted(problem.layer, plan, source);
-        (integer(plan, "phase_rows") < problem.layer.stride.h ? parted : whole) += 1;
+        (integer(plan, "phase_rows") < problem.layer.axes[kHeight].stride ? parted : whole) += 1;
         merged += source.text.contains(" to ") && source.text.contains("// taps") ? 1 : 0;
         split += source.text.contains("of a row") ? 1 : 0;
       }
@@ -183,18 +177,19 @@ TEST(NamedTaps, AreThoseOfDirectlyAddedProducts) {
                             "kernel 3x3; dilation 2x2; padding 1x0", "kernel 2x3; dilation 200x200; padding 100x200"}) {
     const Problem problem = problem_of(fmt::format("conv_transpose2d 6 -> 5; {}; input 2x29x31", shape));
     SCOPED_TRACE(canonical_form(problem.layer));
-    const Axes axes = axes_of(problem.layer);
+    const Layer& layer = problem.layer;
     for (const auto& [plan, source] : sources_of(problem, "direct", 2)) {
       const std::vector<Named> named = named_in(source.text);
-      expect_all_taps(axes, named, 1);
+      expect_all_taps(layer, named, 1);
       for (const Named& each : named) {
         const char* place =
             each.call.contains("unstaged") ? R"(\) \* \d+(?: \+ (\d+))?,?)" : R"(weights\[c\]\[(\d+)\])";
-        EXPECT_EQ(number_in(each.call, place), each.row * problem.layer.kernel.w + each.first) << each.call;
+        EXPECT_EQ(number_in(each.call, place), each.row * problem.layer.axes[kWidth].kernel + each.first) << each.call;
       }
-      for (std::int64_t kh = 0; kh < problem.layer.kernel.h; ++kh) {
+      for (std::int64_t kh = 0; kh < problem.layer.axes[kHeight].kernel; ++kh) {
         EXPECT_TRUE(source.text.contains(fmt::format("Kernel row {}: output rows of phase {}, input offset {}.", kh,
-                                                     phase_of_tap(axes.rows, kh), offset_of_tap(axes.rows, kh))));
+                                                     phase_of_tap(layer.axes[kHeight], kh),
+                                                     offset_of_tap(layer.axes[kHeight], kh))));
       }
       parted += source.text.contains("if (phase_group == 1)") ? 1 : 0;
     }
@@ -208,7 +203,7 @@ TEST(NamedTaps, AreTheColumnsOfRollingRows) {
         "conv_transpose2d 32 -> 24; kernel 2x3; dilation 1x3; input 2x32x65; dtype f16; layout nhwc"}) {
     const Problem problem = problem_of(text);
     SCOPED_TRACE(text);
-    const Axes axes = axes_of(problem.layer);
+    const Layer& layer = problem.layer;
     for (const auto& [plan, source] : sources_of(problem, "roll_gemm", 4)) {
       std::map<std::int64_t, std::int64_t> count;
       std::optional<std::int64_t> shift;
@@ -216,12 +211,12 @@ TEST(NamedTaps, AreTheColumnsOfRollingRows) {
         SCOPED_TRACE(each.call);
         ++count[each.first];
         const std::int64_t tile = number_in(each.call, R"(sums\[(\d+)\])");
-        const std::int64_t moved =
-            number_in(each.call, R"(runs?(?:\[\w+\])*\[(\d+)\],)") - 2 * tile - offset_of_tap(axes.columns, each.first);
+        const std::int64_t moved = number_in(each.call, R"(runs?(?:\[\w+\])*\[(\d+)\],)") - 2 * tile -
+                                   offset_of_tap(layer.axes[kWidth], each.first);
         EXPECT_EQ(shift.value_or(moved), moved);
         shift = moved;
       }
-      EXPECT_EQ(count.size(), static_cast<std::size_t>(axes.columns.kernel));
+      EXPECT_EQ(count.size(), static_cast<std::size_t>(layer.axes[kWidth].kernel));
       for (const auto& [kw, times] : count) {
         EXPECT_EQ(times, integer(plan, "run") / 2);
       }

@@ -109,7 +109,7 @@ TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
   const Layer layer = parse_layer(GetParam().layer).value();
   // No channel and no tap is padded; f32x3 has a scale of each output channel besides, and what eight warps found for
   // it.
-  const std::int64_t weights = layer.in_channels * layer.out_channels * layer.kernel.h * layer.kernel.w;
+  const std::int64_t weights = layer.in_channels * layer.out_channels * tap_count(layer);
   const std::int64_t scales = layer.compute == Compute::kF32x3 ? layer.out_channels * 36 : 0;
   EXPECT_EQ(source.packing->bytes, weights * bytes_of(layer.dtype) + scales);
   const std::int64_t rows = plan_of(GetParam().template_name, GetParam().layer).packed_rows;

@@ -150,7 +150,7 @@ TEST(OtherBits, ComeOfOtherParameters) {
   // The same outputs and the same block, but every input one column further.
   other["padding_w"] = std::int64_t{0};
   other["output_padding_w"] = std::int64_t{-2};
-  const Result<Outputs> outputs = outputs_of(*layer, {.batch = 2, .height = 6, .width = 7}, *plan, other);
+  const Result<Outputs> outputs = outputs_of(*layer, {2, {6, 7}}, *plan, other);
   ASSERT_TRUE(outputs) << outputs.error().message;
   EXPECT_NE(outputs->as_it_stands.bytes, outputs->residual.bytes);
 }

@@ -23,7 +23,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-constexpr InputSizes kSizes{1, 6, 9};
+constexpr InputSizes kSizes{1, {6, 9}};
 
 Problem tiny() {
   return {parse_layer("conv_transpose2d 8 -> 16; kernel 3x2; stride 2; bias; input 1x6x9").value(), Direction::kForward,
@@ -145,7 +145,7 @@ TEST_F(TuneTest, PackingTheWeightsIsPartOfAPlansTime) {
                         Direction::kForward, target_named("sm_90a").value()};
   FakeGpu gpu(problem);
   Store store = open();
-  const auto tuned = tune_on(gpu, store, problem, {1, 4, 8}, {.candidates = 3});
+  const auto tuned = tune_on(gpu, store, problem, {1, {4, 8}}, {.candidates = 3});
   ASSERT_TRUE(tuned) << tuned.error().message;
   std::vector<std::size_t> launches;
   for (const Candidate& each : tuned->candidates) {
@@ -190,7 +190,7 @@ TEST_F(TuneTest, ARunThatWasStoppedGoesOn) {
   Problem open_sizes = tiny();
   open_sizes.layer.batch.reset();
   ASSERT_TRUE(tune_on(gpu, store, open_sizes, kSizes, {.candidates = 1}));
-  ASSERT_TRUE(tune_on(gpu, store, open_sizes, {2, 6, 9}, {.candidates = 1}));
+  ASSERT_TRUE(tune_on(gpu, store, open_sizes, {2, {6, 9}}, {.candidates = 1}));
   EXPECT_EQ(gpu.compiled, 8);
 }
 
@@ -230,8 +230,8 @@ TEST_F(TuneTest, WhatCanNotBeMeasured) {
   EXPECT_FALSE(stored("Fake GPU"));
   Problem open_sizes = tiny();
   open_sizes.layer.batch.reset();
-  EXPECT_THAT(tune_on(gpu, store, open_sizes, {0, 6, 9}).error().message, HasSubstr("nothing to measure"));
-  EXPECT_FALSE(tune_on(gpu, store, tiny(), {1, 7, 9}));
+  EXPECT_THAT(tune_on(gpu, store, open_sizes, {0, {6, 9}}).error().message, HasSubstr("nothing to measure"));
+  EXPECT_FALSE(tune_on(gpu, store, tiny(), {1, {7, 9}}));
   Problem backward = tiny();
   backward.direction = Direction::kGradInput;
   EXPECT_FALSE(tune_on(gpu, store, backward, kSizes));
