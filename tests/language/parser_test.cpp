@@ -74,11 +74,11 @@ TEST(Parser, OneNumberIsASquareAndPairsAreRowsFirst) {
 TEST(Parser, OneDimensionIsHeightOne) {
   const Layer layer = layer_of("conv_transpose1d 4 -> 8; kernel 5; stride 2; padding 1; input 3x?");
   EXPECT_EQ(layer.dimensions, 1);
-  EXPECT_EQ(axes_text(layer, &Axis::kernel), "1x5");
-  EXPECT_EQ(axes_text(layer, &Axis::stride), "1x2");
-  EXPECT_EQ(axes_text(layer, &Axis::padding), "0x1");
+  EXPECT_EQ(axes_text(layer, &Axis::kernel), "5");
+  EXPECT_EQ(axes_text(layer, &Axis::stride), "2");
+  EXPECT_EQ(axes_text(layer, &Axis::padding), "1");
   EXPECT_EQ(layer.batch, 3);
-  EXPECT_EQ(layer.axes[kHeight].extent, 1);
+  EXPECT_EQ(layer.axes[kHeight], kNoAxis);
   EXPECT_EQ(layer.axes[kWidth].extent, std::nullopt);
 }
 
@@ -138,8 +138,8 @@ TEST(Parser, OneDefaultServesBothDimensions) {
   const auto layers = layers_of(
       "defaults { kernel 3; padding 1 }\nlayer a { conv_transpose1d 1 -> 1 }\nlayer b { conv_transpose2d 1 -> 1 }");
   ASSERT_EQ(layers.size(), 2U);
-  EXPECT_EQ(axes_text(layers[0].layer, &Axis::kernel), "1x3");
-  EXPECT_EQ(axes_text(layers[0].layer, &Axis::padding), "0x1");
+  EXPECT_EQ(axes_text(layers[0].layer, &Axis::kernel), "3");
+  EXPECT_EQ(axes_text(layers[0].layer, &Axis::padding), "1");
   EXPECT_EQ(axes_text(layers[1].layer, &Axis::kernel), "3x3");
 }
 
