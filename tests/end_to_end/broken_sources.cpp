@@ -65,49 +65,42 @@ std::vector<Check> bound_checks(const std::string& text) {
 std::vector<Mutant> without_bound_checks(const std::string& text) {
   std::vector<Mutant> mutants;
   for (const auto& [begin, end, missing] : bound_checks(text)) {
-    mutants.push_back({fmt::format("line {}: {}", line_of(text, begin), text.substr(begin, end - begin)),
-                       text.substr(0, begin) + missing + text.substr(end)});
+    mutants.push_back(
+        {fmt::format("line {}: {}", line_of(text, begin), text.substr(begin, end - begin)), begin, end, missing, false});
   }
   return mutants;
 }
 
-std::vector<Mutant> broken(const std::string& text, bool bound_checks) {
+Broken broken(const std::string& text, bool bound_checks, const volatile int* chosen) {
   // The guarded block's primitives have conditions of their own, which are no bound checks.
   const std::size_t guard = text.find("#endif");
-  const std::size_t kernels = guard == std::string::npos ? 0 : guard;
+  const std::size_t kernels = guard == std::string::npos ? 0 : text.find('\n', guard) + 1;
   const std::string body = text.substr(kernels);
   std::vector<Mutant> mutants = mutants_of(body);
   if (bound_checks) {
     std::ranges::move(without_bound_checks(body), std::back_inserter(mutants));
   }
-  for (Mutant& one : mutants) {
-    one.body.insert(0, text, 0, kernels);
-  }
-  return mutants;
+  return {text.substr(0, kernels) + choosing_function(chosen) + "\n" + switched(body, mutants), std::move(mutants)};
 }
 
-std::string judge(HostDevice& device, const Problem& problem, const Plan& plan, const KernelSource& source,
-                  const InputSizes& sizes, const LayerInputs& inputs, std::uint64_t seeds, std::int64_t blocks) {
-  Result<LoadedLayer> loaded = load_source(device, problem, plan, source);
-  if (!loaded) {
-    return "DOES NOT COMPILE: " + loaded.error().message;
-  }
+std::string judge(HostDevice& device, const Layer& layer, LoadedLayer& loaded, const InputSizes& sizes,
+                  const LayerInputs& inputs, std::uint64_t seeds, std::int64_t blocks) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     device.set_seed(seed);
-    Result<LayerCall> call = make_call(device, *loaded, sizes, inputs);
+    Result<LayerCall> call = make_call(device, loaded, sizes, inputs);
     if (!call) {
       return "NO CALL: " + call.error().message;
     }
     call->launch.blocks = blocks > 0 ? blocks : call->launch.blocks;
-    if (const Result<void> run = run_call(device, *loaded, *call); !run) {
+    if (const Result<void> run = run_call(device, loaded, *call); !run) {
       return fmt::format("seed {}: {}", seed, run.error().message);
     }
-    const Result<Verification> verified = verify_call(device, problem.layer, *call, inputs);
+    const Result<Verification> verified = verify_call(device, layer, *call, inputs);
     if (!verified) {
       return "NOT VERIFIED: " + verified.error().message;
     }
     if (!verified->comparison.passed()) {
-      return fmt::format("seed {}: {}", seed, describe(verified->comparison, problem.layer));
+      return fmt::format("seed {}: {}", seed, describe(verified->comparison, layer));
     }
   }
   return "";

@@ -14,13 +14,18 @@ namespace convtgen::testing {
 /// where it is one of several that are joined by || with "false".
 [[nodiscard]] std::vector<Mutant> without_bound_checks(const std::string& text);
 
-/// The mutants of mutants_of(), and the same if `bound_checks`, below the device primitives.
-[[nodiscard]] std::vector<Mutant> broken(const std::string& text, bool bound_checks = true);
+/// A source together with mutants of it: while *chosen is i + 1 it is mutant i, while it is 0 the source as it was.
+struct Broken {
+  std::string text;
+  std::vector<Mutant> mutants;
+};
+/// With the mutants of mutants_of(), and the same if `bound_checks`, below the device primitives; lines are counted from
+/// there. `*chosen` outlives the kernel.
+[[nodiscard]] Broken broken(const std::string& text, bool bound_checks, const volatile int* chosen);
 
-/// Runs a source of the plan for each of the seeds; empty where its results are right, else what was wrong. `blocks` is
-/// how many are launched, of a kernel that goes on to other tiles; 0: as many as the plan wants.
-[[nodiscard]] std::string judge(HostDevice& device, const Problem& problem, const Plan& plan,
-                                const KernelSource& source, const InputSizes& sizes, const LayerInputs& inputs,
-                                std::uint64_t seeds, std::int64_t blocks = 0);
+/// Runs a kernel for each of the seeds; empty where its results are right, else what was wrong. `blocks` is how many are
+/// launched, of a kernel that goes on to other tiles; 0: as many as the plan wants.
+[[nodiscard]] std::string judge(HostDevice& device, const Layer& layer, LoadedLayer& loaded, const InputSizes& sizes,
+                                const LayerInputs& inputs, std::uint64_t seeds, std::int64_t blocks = 0);
 
 }  // namespace convtgen::testing

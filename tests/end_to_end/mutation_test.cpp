@@ -5,11 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "generator/language/language.h"
@@ -19,6 +17,7 @@ namespace convtgen::testing {
 namespace {
 
 constexpr std::uint64_t kSeeds = 20;
+volatile int chosen = 0;  // which mutant runs
 
 struct Case {
   const char* name;
@@ -67,36 +66,26 @@ TEST_P(Mutation, EveryBarrierAndBoundCheckIsNeeded) {
   const LayerInputs inputs = random_inputs(layer, shape_of(layer, sizes).value(), 3);
   const KernelSource source = specialize(problem, plan).value();
   const std::int64_t blocks = GetParam().few_blocks ? grid_of(problem, plan).blocks_per_tile : 0;
-  const auto verdict_on = [&](const std::string& text) {
-    const std::unique_ptr<HostDevice> device = open_host_device(HostOptions{.workers = 1, .cache = false}).value();
-    KernelSource mutated = source;
-    mutated.text = text;
-    return judge(*device, problem, plan, mutated, sizes, inputs, kSeeds, blocks);
-  };
+  const Broken all = broken(source.text, GetParam().bound_checks, &chosen);
+  EXPECT_GE(all.mutants.size(), GetParam().least_mutants);
+  KernelSource with_all = source;
+  with_all.text = all.text;
+  const std::unique_ptr<HostDevice> device = open_host_device(HostOptions{.workers = 1, .cache = false}).value();
+  Result<LoadedLayer> loaded = load_source(*device, problem, plan, with_all);
+  ASSERT_TRUE(loaded) << loaded.error().message;
 
-  ASSERT_EQ(verdict_on(source.text), "") << "the source as it is";
-  const std::vector<Mutant> mutants = broken(source.text, GetParam().bound_checks);
-  EXPECT_GE(mutants.size(), GetParam().least_mutants);
-  std::vector<std::string> verdicts(mutants.size());
-  std::atomic<std::size_t> next{0};
-  {
-    std::vector<std::jthread> workers;
-    for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) {
-      workers.emplace_back([&] {
-        for (std::size_t at = next++; at < mutants.size(); at = next++) {
-          verdicts[at] = verdict_on(mutants[at].body);
-        }
-      });
-    }
-  }
+  chosen = 0;
+  ASSERT_EQ(judge(*device, layer, *loaded, sizes, inputs, kSeeds, blocks), "") << "the source as it is";
   int unseen = 0;
-  for (std::size_t i = 0; i < mutants.size(); ++i) {
-    const std::string& verdict = verdicts[i];
-    fmt::print("{}\n    {}\n", mutants[i].name, verdict.empty() ? "SURVIVED" : verdict.substr(0, verdict.find('\n')));
+  for (std::size_t i = 0; i < all.mutants.size(); ++i) {
+    chosen = static_cast<int>(i) + 1;
+    const std::string verdict = judge(*device, layer, *loaded, sizes, inputs, kSeeds, blocks);
+    fmt::print("{}\n    {}\n", all.mutants[i].name,
+               verdict.empty() ? "SURVIVED" : verdict.substr(0, verdict.find('\n')));
     unseen += verdict.empty() ? 1 : 0;
     if (unseen > GetParam().unseen || !verdict.empty()) {
       EXPECT_TRUE(verdict.starts_with("seed "))
-          << mutants[i].name << ": " << verdict << " within " << kSeeds << " seeds";
+          << all.mutants[i].name << ": " << verdict << " within " << kSeeds << " seeds";
     }
   }
 }

@@ -1,11 +1,13 @@
 // Plans for tensor cores and those that records ship, as ptxas sees them: it tells what it makes slow, registers that
 // it keeps in memory and products that it runs one by one. What it does not tell is looked for in the machine code.
+// A run compiles a sample of them (tests/sample/sample.h).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 
@@ -14,6 +16,7 @@
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
 #include "tests/end_to_end/machine_code.h"
+#include "tests/sample/sample.h"
 
 namespace convtgen {
 namespace {
@@ -37,11 +40,6 @@ struct Case {
   Problem problem;
   Plan plan;
 };
-
-void PrintTo(const Case& one, std::ostream* out) {
-  *out << one.name << ": " << canonical_form(one.problem.layer) << "; " << one.plan.template_name << ", "
-       << one.plan.reason;
-}
 
 /// Every plan that a record ships.
 std::vector<Case> shipped_cases() {
@@ -137,12 +135,12 @@ TEST(Disassembler, IsThere) {
   }
 }
 
-class PlanForPtxas : public ::testing::TestWithParam<Case> {};
-
-TEST_P(PlanForPtxas, BecomesSoundMachineCode) {
-  const Result<KernelSource> source = specialize(GetParam().problem, GetParam().plan);
+void expect_sound_machine_code(const Case& one) {
+  SCOPED_TRACE(fmt::format("{}: {}; {}, {}\nreplay: CONVTGEN_TEST_ONLY='{}' tensor_core_compile_test", one.name,
+                           canonical_form(one.problem.layer), one.plan.template_name, one.plan.reason, one.name));
+  const Result<KernelSource> source = specialize(one.problem, one.plan);
   ASSERT_TRUE(source) << source.error().message;
-  const Result<Binary> binary = compile_with_nvrtc(*source, GetParam().problem.target.architecture, BinaryKind::kCubin);
+  const Result<Binary> binary = compile_with_nvrtc(*source, one.problem.target.architecture, BinaryKind::kCubin);
   ASSERT_TRUE(binary) << binary.error().message;
   const std::optional<ResourceUsage> usage = resource_usage(*binary);
   ASSERT_TRUE(usage);
@@ -164,72 +162,86 @@ TEST_P(PlanForPtxas, BecomesSoundMachineCode) {
   }
 }
 
-const auto kName = [](const ::testing::TestParamInfo<Case>& info) { return info.param.name; };
-INSTANTIATE_TEST_SUITE_P(Shipped, PlanForPtxas, ::testing::ValuesIn(shipped_cases()), kName);
-// Without biases: halo_gemm reads those from shared memory that is never given back, which early_arrivals() can't know.
-INSTANTIATE_TEST_SUITE_P(ChannelsLast, PlanForPtxas,
-                         ::testing::ValuesIn(cases("halo_gemm", {"f16", Dtype::kF16, Compute::kF16, Layout::kNhwc},
-                                                   {"kb57", "kb78", "dcgan4"}, 1, true)),
-                         kName);
-INSTANTIATE_TEST_SUITE_P(ThroughRegisters, PlanForPtxas,
-                         ::testing::ValuesIn(cases("halo_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
-                                                   {"kb65", "kb78", "dcgan4"}, 1, true)),
-                         kName);
-INSTANTIATE_TEST_SUITE_P(FromRegisters, PlanForPtxas,
-                         ::testing::ValuesIn(cases("shift_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
-                                                   {"kb57", "kb65", "kb78", "unet4", "dcgan4", "hifi1", "pose1"}, 1,
-                                                   true)),
-                         kName);
-// Of many chunks, whose loops go back with products in flight.
-INSTANTIATE_TEST_SUITE_P(SeveralChunks, PlanForPtxas,
-                         ::testing::ValuesIn(cases("shift_gemm", {"f16", Dtype::kF16, Compute::kF16, Layout::kNchw},
-                                                   {"kb64", "unet1"}, 1, true)),
-                         kName);
-const std::vector<std::string> kOutside = {"k5x5",     "k5x5s2n1", "k2x3",     "k2x3n1", "k4x4s2",
-                                           "k4x4s2n1", "k3x3s2",   "k3x3s2n1", "k3x3s3", "k3x3s3n1"};
-INSTANTIATE_TEST_SUITE_P(OddWidths, PlanForPtxas,
-                         ::testing::ValuesIn(cases("shift_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
-                                                   kOutside)),
-                         kName);
+constexpr Mode kF16 = {"f16", Dtype::kF16, Compute::kF16, Layout::kNchw};
 constexpr Mode kF16Nhwc = {"f16_nhwc", Dtype::kF16, Compute::kF16, Layout::kNhwc};
-INSTANTIATE_TEST_SUITE_P(
-    Pieces, PlanForPtxas,
-    ::testing::ValuesIn(cases_of_kind("pieces", kF16Nhwc, {"kb64", "kb57", "kb69", "unet4", "pose1", "dcgan2", "pose3"},
-                                      takes_pieces)),
-    kName);
-INSTANTIATE_TEST_SUITE_P(Clusters, PlanForPtxas,
-                         ::testing::ValuesIn(cases_of_kind("clusters", kF16Nhwc, {"pose1", "dcgan2"}, is_of_clusters)),
-                         kName);
-INSTANTIATE_TEST_SUITE_P(ClustersOfTf32, PlanForPtxas,
-                         ::testing::ValuesIn(cases_of_kind("clusters",
-                                                           {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
-                                                           {"pose1", "dcgan2"}, is_of_clusters)),
-                         kName);
-const std::vector<std::string> kRolling = {"kb57", "kb65", "kb69", "kb71", "kb78"};
-INSTANTIATE_TEST_SUITE_P(RollingTf32, PlanForPtxas,
-                         ::testing::ValuesIn(cases("roll_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw},
-                                                   kRolling, 1, true)),
-                         kName);
-INSTANTIATE_TEST_SUITE_P(RollingF16, PlanForPtxas,
-                         ::testing::ValuesIn(cases("roll_gemm", {"f16", Dtype::kF16, Compute::kF16, Layout::kNchw},
-                                                   kRolling, 1, true)),
-                         kName);
-INSTANTIATE_TEST_SUITE_P(RollingPixels, PlanForPtxas,
-                         ::testing::ValuesIn(cases("roll_gemm", {"f16", Dtype::kF16, Compute::kF16, Layout::kNhwc},
-                                                   {"kb57", "kb64", "kb65", "kb69", "kb71", "kb74", "kb78"}, 3, true)),
-                         kName);
-INSTANTIATE_TEST_SUITE_P(RollingPixelsTf32, PlanForPtxas,
-                         ::testing::ValuesIn(cases("roll_gemm", {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNhwc},
-                                                   kRolling, 1, true)),
-                         kName);
-INSTANTIATE_TEST_SUITE_P(OfHalves, PlanForPtxas,
-                         ::testing::ValuesIn(cases("shift_gemm", {"f32x3", Dtype::kF32, Compute::kF32x3, Layout::kNchw},
-                                                   kOutside)),
-                         kName);
-INSTANTIATE_TEST_SUITE_P(OfHalvesChannelsLast, PlanForPtxas,
-                         ::testing::ValuesIn(cases("shift_gemm", {"f32x3", Dtype::kF32, Compute::kF32x3, Layout::kNhwc},
-                                                   kOutside)),
-                         kName);
+constexpr Mode kTf32 = {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw};
+constexpr Mode kTf32Nhwc = {"tf32_nhwc", Dtype::kF32, Compute::kTf32, Layout::kNhwc};
+constexpr Mode kF32x3 = {"f32x3", Dtype::kF32, Compute::kF32x3, Layout::kNchw};
+constexpr Mode kF32x3Nhwc = {"f32x3_nhwc", Dtype::kF32, Compute::kF32x3, Layout::kNhwc};
+
+std::map<std::string, std::vector<Case>> groups() {
+  const std::vector<std::string> outside = {"k5x5",     "k5x5s2n1", "k2x3",     "k2x3n1", "k4x4s2",
+                                            "k4x4s2n1", "k3x3s2",   "k3x3s2n1", "k3x3s3", "k3x3s3n1"};
+  const std::vector<std::string> rolling = {"kb57", "kb65", "kb69", "kb71", "kb78"};
+  return {
+      {"shipped", shipped_cases()},
+      // Without biases: halo_gemm reads those from shared memory that is never given back, which early_arrivals() can't
+      // know.
+      {"channels_last", cases("halo_gemm", kF16Nhwc, {"kb57", "kb78", "dcgan4"}, 1, true)},
+      {"through_registers", cases("halo_gemm", kTf32, {"kb65", "kb78", "dcgan4"}, 1, true)},
+      {"from_registers",
+       cases("shift_gemm", kTf32, {"kb57", "kb65", "kb78", "unet4", "dcgan4", "hifi1", "pose1"}, 1, true)},
+      // Of many chunks, whose loops go back with products in flight.
+      {"several_chunks", cases("shift_gemm", kF16, {"kb64", "unet1"}, 1, true)},
+      {"odd_widths", cases("shift_gemm", kTf32, outside)},
+      {"pieces", cases_of_kind("pieces", kF16Nhwc, {"kb64", "kb57", "kb69", "unet4", "pose1", "dcgan2", "pose3"},
+                               takes_pieces)},
+      {"clusters", cases_of_kind("clusters", kF16Nhwc, {"pose1", "dcgan2"}, is_of_clusters)},
+      {"clusters_of_tf32", cases_of_kind("clusters", kTf32, {"pose1", "dcgan2"}, is_of_clusters)},
+      {"rolling_tf32", cases("roll_gemm", kTf32, rolling, 1, true)},
+      {"rolling_f16", cases("roll_gemm", kF16, rolling, 1, true)},
+      {"rolling_pixels",
+       cases("roll_gemm", kF16Nhwc, {"kb57", "kb64", "kb65", "kb69", "kb71", "kb74", "kb78"}, 3, true)},
+      {"rolling_pixels_tf32", cases("roll_gemm", kTf32Nhwc, rolling, 1, true)},
+      {"of_halves", cases("shift_gemm", kF32x3, outside)},
+      {"of_halves_channels_last", cases("shift_gemm", kF32x3Nhwc, outside)},
+  };
+}
+
+/// All cases, each with its group's name before its own.
+std::vector<Case> all_cases() {
+  std::vector<Case> all;
+  for (auto& [group, cases] : groups()) {
+    EXPECT_FALSE(cases.empty()) << group;
+    for (Case& one : cases) {
+      one.name = fmt::format("{}/{}", group, one.name);
+      all.push_back(std::move(one));
+    }
+  }
+  return all;
+}
+
+std::vector<testing::Candidate> candidates_of(const std::vector<Case>& all) {
+  std::vector<testing::Candidate> candidates;
+  for (const Case& one : all) {
+    const Layer& layer = one.problem.layer;
+    candidates.push_back({one.name,
+                          {one.name.substr(0, one.name.find('/')), one.problem.target.architecture,
+                           fmt::format("{} {} {}", one.plan.template_name, name_of(layer.compute),
+                                       name_of(layer.layout))}});
+  }
+  return candidates;
+}
+
+constexpr std::size_t kSample = 48;
+constexpr std::size_t kParts = 12;  // tests that share the sample, so that they run side by side
+
+class PlansForPtxas : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(PlansForPtxas, BecomeSoundMachineCode) {
+  const std::vector<Case> all = all_cases();
+  const std::vector<std::size_t> drawn =
+      testing::part_of(testing::sample(candidates_of(all), kSample), GetParam(), kParts);
+  if (drawn.empty()) {
+    GTEST_SKIP() << "no plan for this part";
+  }
+  for (const std::size_t i : drawn) {
+    fmt::print("{}\n", all[i].name);
+    expect_sound_machine_code(all[i]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Part, PlansForPtxas, ::testing::Range(std::size_t{0}, kParts));
 
 }  // namespace
 }  // namespace convtgen

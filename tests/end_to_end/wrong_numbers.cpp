@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
 #include <regex>
 #include <span>
+
+#include "tests/primitives/mutants.h"
 
 namespace convtgen::testing {
 namespace {
@@ -95,13 +96,7 @@ Switched switched(const std::string& text, std::span<const Change> changes, cons
       body = std::regex_replace(mutated, std::regex("MUTANT"), fmt::format("is_mutant({})", result.names.size()));
     }
   }
-  // The checks of the host device don't know that memory.
-  result.text = text.substr(0, begin) +
-                fmt::format(
-                    "__attribute__((noinline, no_sanitize(\"thread\"))) static bool is_mutant(int number) {{\n"
-                    "  return *reinterpret_cast<const volatile int*>({}ull) == number;\n}}\n",
-                    reinterpret_cast<std::uintptr_t>(chosen)) +
-                body;
+  result.text = text.substr(0, begin) + choosing_function(chosen) + "\n" + body;
   return result;
 }
 

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
+#include <span>
 #include <string_view>
+#include <utility>
 
 #include "tests/primitives/emitted.h"
 
@@ -86,6 +89,34 @@ std::string stuck(std::string parity) {
   return at == std::string::npos ? "" : parity.replace(at, 3, "& 0");
 }
 
+struct Numbered {
+  const Mutant* mutant;
+  std::size_t number;
+};
+
+// The part [begin, end) of the text with the mutants that lie in it.
+std::string switched(const std::string& text, std::size_t begin, std::size_t end, std::span<const Numbered> mutants) {
+  std::string result;
+  while (!mutants.empty()) {
+    const Mutant first = *mutants.front().mutant;
+    const auto same = std::ranges::find_if(
+        mutants, [&](const Numbered& one) { return one.mutant->begin != first.begin || one.mutant->end != first.end; });
+    const auto inside = std::ranges::find_if(
+        same, mutants.end(), [&](const Numbered& one) { return one.mutant->begin >= first.end; });
+    result += text.substr(begin, first.begin - begin);
+    result += first.is_statement ? "{ " : "(";
+    for (const auto& [mutant, number] : std::span(mutants.begin(), same)) {
+      result += fmt::format(fmt::runtime(first.is_statement ? "if (is_mutant({})) {{ {} }} else " : "is_mutant({}) ? ({}) : "),
+                            number, mutant->by);
+    }
+    const std::string as_it_is = switched(text, first.begin, first.end, std::span(same, inside));
+    result += first.is_statement ? as_it_is + " }" : "(" + as_it_is + "))";
+    begin = first.end;
+    mutants = std::span(inside, mutants.end());
+  }
+  return result + text.substr(begin, end - begin);
+}
+
 }  // namespace
 
 std::vector<Mutant> mutants_of(const std::string& body) {
@@ -93,8 +124,8 @@ std::vector<Mutant> mutants_of(const std::string& body) {
   for (const Call& call : calls_in(body)) {
     const auto line = 1 + std::count(body.begin(), body.begin() + static_cast<std::ptrdiff_t>(call.begin), '\n');
     const auto replace = [&](std::size_t begin, std::size_t end, const std::string& by, const std::string& what) {
-      mutants.push_back({fmt::format("line {}: {} {}", line, body.substr(call.begin, call.end - call.begin), what),
-                         body.substr(0, begin) + by + body.substr(end)});
+      mutants.push_back({fmt::format("line {}: {} {}", line, body.substr(call.begin, call.end - call.begin), what), begin,
+                         end, by, begin == call.begin});
     };
     // What is left may be the body of an if.
     replace(call.begin, call.end, ";", "deleted");
@@ -113,6 +144,30 @@ std::vector<Mutant> mutants_of(const std::string& body) {
     }
   }
   return mutants;
+}
+
+std::string changed(const std::string& text, const Mutant& mutant) {
+  return text.substr(0, mutant.begin) + mutant.by + text.substr(mutant.end);
+}
+
+std::string switched(const std::string& text, const std::vector<Mutant>& mutants) {
+  std::vector<Numbered> numbered;
+  for (const Mutant& one : mutants) {
+    numbered.push_back({&one, numbered.size() + 1});
+  }
+  // What holds others stands before them.
+  std::ranges::stable_sort(numbered, {}, [](const Numbered& one) {
+    return std::pair(one.mutant->begin, std::string::npos - one.mutant->end);
+  });
+  return switched(text, 0, text.size(), numbered);
+}
+
+std::string choosing_function(const volatile int* chosen) {
+  // The checks of the host device don't know that memory.
+  return fmt::format(
+      "__attribute__((noinline, no_sanitize(\"thread\"))) static bool is_mutant(int number) {{ "
+      "return *reinterpret_cast<const volatile int*>({}ull) == number; }}",
+      reinterpret_cast<std::uintptr_t>(chosen));
 }
 
 }  // namespace convtgen::testing

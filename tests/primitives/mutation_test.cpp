@@ -57,9 +57,10 @@ TEST(Mutants, AreThoseOfEachStatement) {
 )";
   std::string text;
   for (const Mutant& one : mutants_of(body)) {
-    const auto [left, right] = std::ranges::mismatch(body, one.body);
-    const auto at = static_cast<std::size_t>(right - one.body.begin());
-    text += one.name + " -> " + one.body.substr(at, one.body.find('\n', at) - at) + "\n";
+    const std::string with = changed(body, one);
+    const auto [left, right] = std::ranges::mismatch(body, with);
+    const auto at = static_cast<std::size_t>(right - with.begin());
+    text += one.name + " -> " + with.substr(at, with.find('\n', at) - at) + "\n";
   }
   EXPECT_EQ(text, R"(line 2: mbarrier_init(&full[i], 1); deleted -> ; }
 line 3: mbarrier_arrive_expect(&full[f(i, 2)], bytes); deleted -> ;
@@ -75,30 +76,44 @@ line 10: __syncthreads(); deleted -> ;
 )");
 }
 
+TEST(Mutants, StandInOneTextWithItsLines) {
+  const std::string body = R"(  if (a) mbarrier_wait(&full[i],
+                       i & 1);
+  mbarrier_arrive_expect(&full, 4);
+)";
+  EXPECT_EQ(switched(body, mutants_of(body)),
+            R"(  if (a) { if (is_mutant(1)) { ; } else mbarrier_wait(&full[i],
+                       (is_mutant(2) ? ((i & 1) ^ 1) : is_mutant(3) ? (i & 0) : (i & 1))); }
+  { if (is_mutant(4)) { ; } else if (is_mutant(5)) { mbarrier_arrive(&full); } else mbarrier_arrive_expect(&full, 4); }
+)");
+}
+
+volatile int chosen = 0;  // which mutant runs
+
 class Mutation : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Mutation, EverySynchronisationIsNeeded) {
   const Case whole = pipeline(GetParam());
   const std::vector<Mutant> mutants = mutants_of(whole.body);
   EXPECT_GE(mutants.size(), whole.maps.empty() ? 4 : 17);
-  std::vector<std::string> verdicts(mutants.size());
-  side_by_side(mutants.size(), [&](std::size_t i) {
-    Case broken = whole;
-    broken.body = mutants[i].body;
-    Result<CaseOnHost> on_host = CaseOnHost::make(broken);
-    if (!on_host) {
-      verdicts[i] = "DOES NOT COMPILE: " + on_host.error().message;
-    }
-    for (std::uint64_t seed = 0; verdicts[i].empty() && seed < kSeeds; ++seed) {
+  Case with_all = whole;
+  with_all.body = choosing_function(&chosen) + "\n" + switched(whole.body, mutants);
+  Result<CaseOnHost> on_host = CaseOnHost::make(with_all);
+  ASSERT_TRUE(on_host) << on_host.error().message;
+  for (std::size_t i = 0; i <= mutants.size(); ++i) {
+    chosen = static_cast<int>(i);
+    std::string verdict;
+    for (std::uint64_t seed = 0; verdict.empty() && seed < kSeeds; ++seed) {
       if (const std::string wrong = on_host->run(seed); !wrong.empty()) {
-        verdicts[i] = fmt::format("seed {}: {}", seed, first_line(wrong));
+        verdict = fmt::format("seed {}: {}", seed, first_line(wrong));
       }
     }
-  });
-  for (std::size_t i = 0; i < mutants.size(); ++i) {
-    fmt::print("{}\n    {}\n", mutants[i].name, verdicts[i].empty() ? "SURVIVED" : verdicts[i]);
-    EXPECT_TRUE(verdicts[i].starts_with("seed "))
-        << mutants[i].name << ": " << verdicts[i] << " within " << kSeeds << " seeds";
+    if (i == 0) {
+      ASSERT_EQ(verdict, "") << "the kernel as it is";
+      continue;
+    }
+    fmt::print("{}\n    {}\n", mutants[i - 1].name, verdict.empty() ? "SURVIVED" : verdict);
+    EXPECT_NE(verdict, "") << mutants[i - 1].name << " within " << kSeeds << " seeds";
   }
 }
 
