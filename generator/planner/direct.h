@@ -1,4 +1,4 @@
-// Plans for the template `direct` (templates/direct.cu): which rectangle of outputs a thread and a block make.
+// Plans for the template `direct` (templates/direct/): which rectangle of outputs a thread and a block make.
 #pragma once
 
 #include "generator/planner/plan.h"

@@ -1,4 +1,4 @@
-// Plans for the template `roll_gemm` (templates/roll_gemm.cu): blocks of tensor-core products that walk down the image.
+// Plans for the template `roll_gemm` (templates/roll_gemm/): blocks of tensor-core products that walk down the image.
 #pragma once
 
 #include <optional>

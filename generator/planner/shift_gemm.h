@@ -1,4 +1,4 @@
-// Plans for the template `shift_gemm` (templates/shift_gemm.cu): what a block of tensor-core products makes.
+// Plans for the template `shift_gemm` (templates/shift_gemm/): what a block of tensor-core products makes.
 #pragma once
 
 #include "generator/layer/shape.h"

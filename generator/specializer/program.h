@@ -148,7 +148,7 @@ struct Statement {
 
 /// What all items have: where they stand, and the comment lines above them.
 struct Place {
-  std::string file;  // relative to templates/
+  std::string file;  // relative to its template's folder or, what templates share, to templates/
   int line = 0;
   bool operator==(const Place&) const = default;
 };

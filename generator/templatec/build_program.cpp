@@ -7,6 +7,7 @@
 #include "generator/specializer/program.h"
 #include "generator/templatec/context.h"
 #include "generator/templatec/declarations.h"
+#include "generator/templatec/digest.h"
 #include "generator/templatec/expressions.h"
 
 namespace convtgen::templatec {
@@ -14,15 +15,15 @@ namespace {
 
 class ProgramBuilder {
  public:
-  ProgramBuilder(clang::ASTContext& ast, const SourceText& text) : context_(ast, text) {}
+  ProgramBuilder(clang::ASTContext& ast, const SourceText& text, std::string_view shared)
+      : context_(ast, text, shared) {}
 
   Program build() {
     program_.name = context_.template_name;
     scope(*context_.ast.getTranslationUnitDecl());
     if (!has_parameters_) {
-      context_.error(
-          context_.sources.getLocForStartOfFile(context_.sources.getMainFileID()),
-          fmt::format("a template includes \"{}\", which defines struct Parameters", context_.parameters_file));
+      context_.error(context_.sources.getLocForStartOfFile(context_.sources.getMainFileID()),
+                     fmt::format("a template includes \"{}\", which defines struct Parameters", kParametersFile));
     }
     if (kernels_ == 0) {
       context_.error(context_.sources.getLocForStartOfFile(context_.sources.getMainFileID()),
@@ -39,7 +40,7 @@ class ProgramBuilder {
       }
       if (const auto* linkage = llvm::dyn_cast<clang::LinkageSpecDecl>(declaration)) {
         this->scope(*linkage);
-      } else if (context_.file_of(declaration->getLocation()) == context_.parameters_file) {
+      } else if (context_.file_of(declaration->getLocation()) == kParametersFile) {
         parameters(*declaration);
       } else {
         item(*declaration);
@@ -115,8 +116,8 @@ class ProgramBuilder {
 
 }  // namespace
 
-Program build_program(clang::ASTContext& ast, const SourceText& text) {
-  return ProgramBuilder(ast, text).build();
+Program build_program(clang::ASTContext& ast, const SourceText& text, std::string_view shared) {
+  return ProgramBuilder(ast, text, shared).build();
 }
 
 }  // namespace convtgen::templatec

@@ -3,12 +3,15 @@
 
 #include <clang/AST/ASTContext.h>
 
+#include <string_view>
+
 #include "generator/specializer/program.h"
 #include "generator/templatec/source_text.h"
 
 namespace convtgen::templatec {
 
-/// Where errors were reported, the program is not whole. The digest is left empty.
-[[nodiscard]] Program build_program(clang::ASTContext& ast, const SourceText& text);
+/// `shared` is the folder of what templates share; empty where there is none. Where errors were reported, the program
+/// is not whole. The digest is left empty.
+[[nodiscard]] Program build_program(clang::ASTContext& ast, const SourceText& text, std::string_view shared);
 
 }  // namespace convtgen::templatec

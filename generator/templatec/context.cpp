@@ -5,18 +5,22 @@
 #include <filesystem>
 
 #include "generator/templatec/diagnose.h"
+#include "generator/templatec/digest.h"
 
 namespace convtgen::templatec {
 
 namespace fs = std::filesystem;
 
-Context::Context(clang::ASTContext& context, const SourceText& source_text)
-    : ast(context), sources(context.getSourceManager()), text(source_text), layout(context, source_text) {
+Context::Context(clang::ASTContext& context, const SourceText& source_text, std::string_view shared)
+    : ast(context),
+      sources(context.getSourceManager()),
+      text(source_text),
+      layout(context, source_text),
+      shared_folder(shared.empty() ? "" : fs::path(shared).lexically_normal().string()) {
   const auto file = sources.getFileEntryRefForID(sources.getMainFileID());
   const fs::path path = fs::path(file->getName().str()).lexically_normal();
   folder = path.parent_path().string();
   template_name = path.stem().string();
-  parameters_file = template_name + ".parameters.h";
 }
 
 void Context::error(clang::SourceLocation location, std::string_view message) const {
@@ -29,7 +33,9 @@ std::string Context::file_of(clang::SourceLocation location) const {
     return "";
   }
   const fs::path path = fs::path(file->getName().str()).lexically_normal();
-  return folder.empty() ? path.string() : path.lexically_relative(folder).string();
+  const fs::path own = folder.empty() ? path : path.lexically_relative(folder);
+  const bool is_own = own.empty() || *own.begin() != "..";
+  return is_own || shared_folder.empty() ? own.string() : path.lexically_relative(shared_folder).string();
 }
 
 int Context::line_of(clang::SourceLocation location) const {
@@ -47,7 +53,7 @@ bool Context::is_parameter(const clang::Decl& declaration) const {
     return record->getName() == "Parameters";
   }
   return declaration.getDeclContext()->getRedeclContext()->isFileContext() &&
-         file_of(declaration.getLocation()) == parameters_file;
+         file_of(declaration.getLocation()) == kParametersFile;
 }
 
 bool Context::in_primitives_header(const clang::Decl& declaration) const {

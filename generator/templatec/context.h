@@ -13,12 +13,14 @@
 namespace convtgen::templatec {
 
 struct Context {
-  Context(clang::ASTContext& ast, const SourceText& text);
+  /// `shared` is the folder of what templates share; empty where there is none.
+  Context(clang::ASTContext& ast, const SourceText& text, std::string_view shared);
 
   /// Reports an error of the template at its place.
   void error(clang::SourceLocation location, std::string_view message) const;
 
-  /// The file of a declaration, relative to the template's folder; empty where it is our prelude's.
+  /// The file of a declaration, relative to the template's folder or else to the one of what templates share; empty
+  /// where it is our prelude's.
   [[nodiscard]] std::string file_of(clang::SourceLocation location) const;
   [[nodiscard]] int line_of(clang::SourceLocation location) const;
   /// The text from the first to past the last token of a range, as it stands in its file.
@@ -39,9 +41,9 @@ struct Context {
   const SourceText& text;
   Layout layout;
   BindingTimes times;
-  std::string folder;           // of the template
-  std::string template_name;    // its file without ".cu"
-  std::string parameters_file;  // "<template>.parameters.h"
+  std::string folder;  // of the template
+  std::string shared_folder;
+  std::string template_name;  // its file without ".cu"
 };
 
 }  // namespace convtgen::templatec

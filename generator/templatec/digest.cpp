@@ -36,7 +36,7 @@ std::vector<std::string> includes_of(std::string_view text) {
 
 SourceFiles sources_of(const std::string& name, const ReadSource& read) {
   SourceFiles files;
-  std::vector<std::string> wanted = {name + ".cu", name + ".parameters.h"};
+  std::vector<std::string> wanted = {name + ".cu", std::string(kParametersFile)};
   while (!wanted.empty()) {
     const std::string file = std::move(wanted.back());
     wanted.pop_back();

@@ -28,10 +28,10 @@ constexpr const char* kPreludePath = "/convtgen/prelude.cuh";
 /// Parses one template and builds its program where there was no error.
 class Action : public clang::ASTFrontendAction {
  public:
-  explicit Action(std::optional<Program>& program) : program_(program) {}
+  Action(const Input& input, std::optional<Program>& program) : input_(input), program_(program) {}
 
   std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler, llvm::StringRef) override {
-    comment_handler_ = record_source_text(compiler, text_);
+    comment_handler_ = record_source_text(compiler, text_, input_.shared);
     return std::make_unique<Consumer>(*this, compiler);
   }
 
@@ -44,7 +44,7 @@ class Action : public clang::ASTFrontendAction {
         return;
       }
       find_unrolled_loops(compiler_, action_.text_);
-      Program program = build_program(context, action_.text_);
+      Program program = build_program(context, action_.text_, action_.input_.shared);
       if (!compiler_.getDiagnostics().hasErrorOccurred()) {
         action_.program_ = std::move(program);
       }
@@ -55,6 +55,7 @@ class Action : public clang::ASTFrontendAction {
     clang::CompilerInstance& compiler_;
   };
 
+  const Input& input_;
   SourceText text_;
   std::unique_ptr<clang::CommentHandler> comment_handler_;
   std::optional<Program>& program_;
@@ -63,7 +64,7 @@ class Action : public clang::ASTFrontendAction {
 /// Runs the action as Clang's tools do, but says nothing beside the diagnostics.
 class Runner : public clang::tooling::ToolAction {
  public:
-  explicit Runner(std::optional<Program>& program) : action_(program) {}
+  Runner(const Input& input, std::optional<Program>& program) : action_(input, program) {}
 
   bool runInvocation(std::shared_ptr<clang::CompilerInvocation> invocation, clang::FileManager* files,
                      std::shared_ptr<clang::PCHContainerOperations> containers,
@@ -83,24 +84,28 @@ class Runner : public clang::tooling::ToolAction {
   Action action_;
 };
 
-std::vector<std::string> arguments(const std::string& path) {
-  return {"templatec",
-          "-x",
-          "cuda",
-          "--cuda-device-only",
-          "--cuda-gpu-arch=sm_80",
-          "-nocudainc",
-          "-nocudalib",
-          "-nostdinc",
-          "-std=c++17",
-          "-fsyntax-only",
-          "-Wno-unknown-cuda-version",
-          "-DCONVTGEN_TEMPLATEC",
-          "-include",
-          kPreludePath,
-          "-I",
-          fs::path(path).parent_path().empty() ? "." : fs::path(path).parent_path().string(),
-          path};
+std::vector<std::string> arguments(const Input& input) {
+  std::vector<std::string> out = {"templatec",
+                                  "-x",
+                                  "cuda",
+                                  "--cuda-device-only",
+                                  "--cuda-gpu-arch=sm_80",
+                                  "-nocudainc",
+                                  "-nocudalib",
+                                  "-nostdinc",
+                                  "-std=c++17",
+                                  "-fsyntax-only",
+                                  "-Wno-unknown-cuda-version",
+                                  "-DCONVTGEN_TEMPLATEC",
+                                  "-include",
+                                  kPreludePath};
+  const std::string folder = fs::path(input.path).parent_path().string();
+  out.push_back("-I" + (folder.empty() ? "." : folder));
+  if (!input.shared.empty()) {
+    out.push_back("-I" + input.shared);
+  }
+  out.push_back(input.path);
+  return out;
 }
 
 }  // namespace
@@ -121,16 +126,19 @@ Output compile_template(const Input& input) {
   auto options = llvm::makeIntrusiveRefCnt<clang::DiagnosticOptions>();
   clang::TextDiagnosticPrinter printer(stream, options.get());
   std::optional<Program> program;
-  Runner runner(program);
-  clang::tooling::ToolInvocation invocation(arguments(input.path), &runner, files.get(),
+  Runner runner(input, program);
+  clang::tooling::ToolInvocation invocation(arguments(input), &runner, files.get(),
                                             std::make_shared<clang::PCHContainerOperations>());
   invocation.setDiagnosticConsumer(&printer);
   output.ok = invocation.run() && program.has_value();
   if (output.ok) {
-    const fs::path folder = fs::path(input.path).parent_path();
     program->digest = digest_of(sources_of(program->name, [&](const std::string& name) -> std::optional<std::string> {
-      const auto buffer = overlay->getBufferForFile((folder / name).string());
-      return buffer ? std::optional((*buffer)->getBuffer().str()) : std::nullopt;
+      for (const fs::path& folder : {fs::path(input.path).parent_path(), fs::path(input.shared)}) {
+        if (const auto buffer = overlay->getBufferForFile((folder / name).string())) {
+          return (*buffer)->getBuffer().str();
+        }
+      }
+      return std::nullopt;
     }));
     output.program = write_program(*program);
   }

@@ -81,12 +81,20 @@ class ConvtgenPragma : public clang::PragmaHandler {
   SourceText& text_;
 };
 
+/// A folder's path in one form: "." for the one that we are in.
+std::filesystem::path normal(const std::filesystem::path& folder) {
+  return (folder / ".").lexically_normal();
+}
+
 class DirectiveRecorder : public clang::PPCallbacks {
  public:
-  DirectiveRecorder(clang::CompilerInstance& compiler, SourceText& text)
-      : diagnostics_(compiler.getDiagnostics()), sources_(compiler.getSourceManager()), text_(text) {}
+  DirectiveRecorder(clang::CompilerInstance& compiler, SourceText& text, const std::string& shared)
+      : diagnostics_(compiler.getDiagnostics()),
+        sources_(compiler.getSourceManager()),
+        text_(text),
+        shared_(shared.empty() ? std::filesystem::path() : normal(shared)) {}
 
-  /// One name for each file, from the template's folder, so that the digest finds them all.
+  /// One name for each file, from the template's folder or the shared one, so that the digest finds them all.
   void InclusionDirective(SourceLocation hash, const clang::Token&, llvm::StringRef name, bool angled,
                           clang::CharSourceRange range, clang::OptionalFileEntryRef, llvm::StringRef found_in,
                           llvm::StringRef, const clang::Module*, bool, clang::SrcMgr::CharacteristicKind) override {
@@ -94,11 +102,11 @@ class DirectiveRecorder : public clang::PPCallbacks {
       return;
     }
     const auto main_file = sources_.getFileEntryRefForID(sources_.getMainFileID());
-    const auto folder = std::filesystem::path(main_file->getName().str()).parent_path().lexically_normal();
-    const auto where = std::filesystem::path(found_in.str()).lexically_normal();
-    if (angled || (where != folder && !(folder.empty() && where == "."))) {
+    const std::filesystem::path folder = normal(std::filesystem::path(main_file->getName().str()).parent_path());
+    const std::filesystem::path where = normal(found_in.str());
+    if (angled || (where != folder && (shared_.empty() || where != shared_))) {
       error_at(diagnostics_, sources_.getExpansionLoc(range.getBegin()),
-               "include \"" + name.str() + "\" by its name from the template's folder, in quotes");
+               "include \"" + name.str() + "\" by its name from the template's folder or the shared one, in quotes");
     }
   }
 
@@ -131,6 +139,7 @@ class DirectiveRecorder : public clang::PPCallbacks {
   clang::DiagnosticsEngine& diagnostics_;
   const SourceManager& sources_;
   SourceText& text_;
+  const std::filesystem::path shared_;
 };
 
 }  // namespace
@@ -140,12 +149,13 @@ Position position_of(const SourceManager& sources, SourceLocation location) {
   return {file, offset};
 }
 
-std::unique_ptr<clang::CommentHandler> record_source_text(clang::CompilerInstance& compiler, SourceText& text) {
+std::unique_ptr<clang::CommentHandler> record_source_text(clang::CompilerInstance& compiler, SourceText& text,
+                                                          const std::string& shared) {
   clang::Preprocessor& preprocessor = compiler.getPreprocessor();
   auto recorder = std::make_unique<CommentRecorder>(text);
   preprocessor.addCommentHandler(recorder.get());
   preprocessor.AddPragmaHandler(new ConvtgenPragma(text));
-  preprocessor.addPPCallbacks(std::make_unique<DirectiveRecorder>(compiler, text));
+  preprocessor.addPPCallbacks(std::make_unique<DirectiveRecorder>(compiler, text, shared));
   return recorder;
 }
 

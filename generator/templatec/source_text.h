@@ -41,10 +41,11 @@ struct SourceText {
 /// The position of a location, expansions followed to where they stand in the file.
 [[nodiscard]] Position position_of(const clang::SourceManager& sources, clang::SourceLocation location);
 
-/// Records into `text` what the preprocessor of `compiler` meets; call before parsing starts.
+/// Records into `text` what the preprocessor of `compiler` meets; call before parsing starts. `shared` is the folder of
+/// what templates share; empty where there is none.
 /// Returns what must live as long as the preprocessor, which owns its other listeners but not this one.
 [[nodiscard]] std::unique_ptr<clang::CommentHandler> record_source_text(clang::CompilerInstance& compiler,
-                                                                        SourceText& text);
+                                                                        SourceText& text, const std::string& shared);
 
 /// Finds the loop behind every `#pragma convtgen unroll`; reports those that don't stand directly before a `for`.
 void find_unrolled_loops(clang::CompilerInstance& compiler, SourceText& text);

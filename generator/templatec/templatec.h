@@ -7,8 +7,9 @@
 namespace convtgen::templatec {
 
 struct Input {
-  std::string path;                          // of the template; its folder is searched for what it includes
-  std::map<std::string, std::string> files;  // texts that stand before files of the same path on disk
+  std::string path;    // of the template; its folder is searched for what it includes
+  std::string shared;  // the folder that is searched next, for what templates share; empty: none
+  std::map<std::string, std::string> files = {};  // texts that stand before files of the same path on disk
 };
 
 struct Output {

@@ -41,7 +41,7 @@ class Flattener {
 
   Result<std::string> flatten() {
     include(program_.name + ".cu");
-    return missing_.empty() ? Result<std::string>(text_) : fail("no file '" + missing_ + "' in the templates' folder");
+    return missing_.empty() ? Result<std::string>(text_) : fail("no file '" + missing_ + "' of the template");
   }
 
  private:

@@ -26,9 +26,17 @@ std::optional<std::string> read_file(const fs::path& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
+/// The files of a template by their names from its folder or from the one of what templates share.
+SourceFiles sources_of_template(const std::string& name) {
+  return sources_of(name, [&](const std::string& file) {
+    std::optional<std::string> own = read_file(kTemplates / name / file);
+    return own ? own : read_file(kTemplates / file);
+  });
+}
+
 std::vector<std::string> names_in(const fs::path& folder, const std::string& extension) {
   std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.path().extension() == extension) {
       names.push_back(entry.path().stem());
     }
@@ -47,22 +55,21 @@ TEST(CommittedPrograms, AreMadeFromTheTemplatesAsTheyStand) {
     const Result<Program> program = read_program(read_file(kPrograms / (name + ".sexp")).value());
     ASSERT_TRUE(program) << program.error().message;
     EXPECT_EQ(program->name, name);
-    const SourceFiles files = sources_of(name, [](const std::string& file) { return read_file(kTemplates / file); });
-    EXPECT_EQ(program->digest, digest_of(files))
-        << "templates/" << name << ".cu or a file that it includes was changed; build with -DCONVTGEN_REGENERATE=ON "
+    EXPECT_EQ(program->digest, digest_of(sources_of_template(name)))
+        << "templates/" << name << " or a file that it includes was changed; build with -DCONVTGEN_REGENERATE=ON "
         << "and take over the new program with the target convtgen_update_programs";
   }
 }
 
 TEST(CommittedPrograms, TheSourcesOfDirectAreAllOfItsFiles) {
-  const SourceFiles files = sources_of("direct", [](const std::string& file) { return read_file(kTemplates / file); });
+  const SourceFiles files = sources_of_template("direct");
   std::vector<std::string> names;
   for (const auto& [name, text] : files) {
     names.push_back(name);
     EXPECT_FALSE(text.empty()) << name;
   }
   EXPECT_EQ(names, (std::vector<std::string>{"device/activation.h", "device/convert.h", "device/memory.h",
-                                             "device/template.h", "direct.cu", "direct.parameters.h"}));
+                                             "device/template.h", "direct.cu", "parameters.h"}));
 }
 
 TEST(Digest, IsSha256OverLengthPrefixedFields) {

@@ -26,16 +26,9 @@ std::string read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// As if the template lay where the shipped ones do, beside device/.
 const Output& compiled() {
-  static const Output output = [] {
-    const std::string folder = std::string(CONVTGEN_SOURCE_DIR) + "/templates/";
-    Input input{.path = folder + "pipeline.cu", .files = {}};
-    for (const std::string name : {"pipeline.cu", "pipeline.parameters.h"}) {
-      input.files[folder + name] = read_file(kFolder / name);
-    }
-    return compile_template(input);
-  }();
+  static const Output output = compile_template(
+      {.path = (kFolder / "pipeline.cu").string(), .shared = std::string(CONVTGEN_SOURCE_DIR) + "/templates"});
   return output;
 }
 

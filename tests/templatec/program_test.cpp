@@ -306,29 +306,25 @@ TEST(TemplateProgram, FollowsAChangeOfTheTemplateAndOfWhatItIncludes) {
   EXPECT_NE(before.program, parameters.program) << "the digest is of all files";
 }
 
+Output compile_shipped(const std::string& name) {
+  const fs::path templates = fs::path(CONVTGEN_SOURCE_DIR) / "templates";
+  return compile_template({.path = (templates / name / (name + ".cu")).string(), .shared = templates.string()});
+}
+
 TEST(TemplateProgram, IsReadBack) {
-  for (const std::string name : {"direct"}) {
-    const Output output =
-        compile_template({.path = std::string(CONVTGEN_SOURCE_DIR) + "/templates/" + name + ".cu", .files = {}});
-    ASSERT_TRUE(output.ok) << output.diagnostics;
-    const Result<Program> program = read_program(output.program);
-    ASSERT_TRUE(program) << program.error().message;
-    EXPECT_EQ(write_program(*program), output.program);
-  }
+  const Output output = compile_shipped("direct");
+  ASSERT_TRUE(output.ok) << output.diagnostics;
+  const Result<Program> program = read_program(output.program);
+  ASSERT_TRUE(program) << program.error().message;
+  EXPECT_EQ(write_program(*program), output.program);
 }
 
 TEST(CommittedPrograms, AreWhatTheTemplatesGiveByteForByte) {
-  const fs::path root = CONVTGEN_SOURCE_DIR;
   int compared = 0;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root / "templates")) {
-    if (entry.path().extension() != ".cu") {
-      continue;
-    }
-    const Output output = compile_template({.path = entry.path().string(), .files = {}});
+  for (const auto& entry : fs::directory_iterator(fs::path(CONVTGEN_SOURCE_DIR) / "generator/specializer/programs")) {
+    const Output output = compile_shipped(entry.path().stem().string());
     ASSERT_TRUE(output.ok) << output.diagnostics;
-    const fs::path committed =
-        root / "generator/specializer/programs" / entry.path().filename().replace_extension(".sexp");
-    EXPECT_EQ(read_file(committed), output.program)
+    EXPECT_EQ(read_file(entry.path()), output.program)
         << "take over the new program with the target convtgen_update_programs";
     ++compared;
   }

@@ -44,8 +44,10 @@ Result<KernelSource> kernel_of_template(const Layer& layer, const Plan& plan) {
   if (!program) {
     return std::unexpected(program.error());
   }
-  Result<std::string> text = template_as_it_stands(*program, plan.parameters, [](const std::string& name) {
-    return read_file(fs::path(CONVTGEN_SOURCE_DIR) / "templates" / name);
+  Result<std::string> text = template_as_it_stands(*program, plan.parameters, [&](const std::string& name) {
+    const fs::path templates = fs::path(CONVTGEN_SOURCE_DIR) / "templates";
+    std::optional<std::string> own = read_file(templates / plan.template_name / name);
+    return own ? own : read_file(templates / name);
   });
   if (!text) {
     return std::unexpected(text.error());

@@ -22,7 +22,7 @@ inline constexpr std::string_view kSmallMark = R"(#pragma once
 )";
 
 /// The head of every small template; what follows begins on line 4.
-inline constexpr std::string_view kSmallHead = R"(#include "small.parameters.h"
+inline constexpr std::string_view kSmallHead = R"(#include "parameters.h"
 #include "mark.h"
 using P = Parameters;
 )";
@@ -30,8 +30,9 @@ using P = Parameters;
 inline Output compile_small(std::string_view body, const std::string& folder = "/templates",
                             std::string_view parameters = kSmallParameters) {
   return compile_template({.path = folder + "/small.cu",
+                           .shared = "",
                            .files = {{folder + "/small.cu", std::string(kSmallHead) + std::string(body)},
-                                     {folder + "/small.parameters.h", std::string(parameters)},
+                                     {folder + "/parameters.h", std::string(parameters)},
                                      {folder + "/mark.h", std::string(kSmallMark)},
                                      {folder + "/primitives.h",
                                       "// Device primitives of a test.\n"

@@ -438,8 +438,7 @@ __global__ void small(float* y, int n) {
 TEST(WrongTemplates, ParametersMustBeConstexpr) {
   const Output output = compile_small("", "/templates", "struct Parameters {\n  int taps;\n};\n");
   EXPECT_FALSE(output.ok);
-  EXPECT_NE(output.diagnostics.find("/templates/small.parameters.h:2:7: error: a static parameter is"),
-            std::string::npos)
+  EXPECT_NE(output.diagnostics.find("/templates/parameters.h:2:7: error: a static parameter is"), std::string::npos)
       << output.diagnostics;
 }
 
@@ -451,19 +450,23 @@ TEST(WrongTemplates, ATemplateHasAKernel) {
       << output.diagnostics;
 }
 
-TEST(WrongTemplates, FilesAreIncludedByTheirNameFromTheTemplatesFolder) {
-  const Output output = compile_template({.path = "/templates/small.cu",
-                                          .files = {{"/templates/small.cu", "#include \"device/a.h\"\n"},
-                                                    {"/templates/device/a.h", "#pragma once\n#include \"b.h\"\n"},
-                                                    {"/templates/device/b.h", "#pragma once\n"}}});
+TEST(WrongTemplates, FilesAreIncludedByTheirNameFromTheTemplatesFolderOrTheSharedOne) {
+  const Output output =
+      compile_template({.path = "/templates/small/small.cu",
+                        .shared = "/templates",
+                        .files = {{"/templates/small/small.cu", "#include \"device/a.h\"\n#include \"parameters.h\"\n"},
+                                  {"/templates/small/parameters.h", "#pragma once\n"},
+                                  {"/templates/device/a.h", "#pragma once\n#include \"b.h\"\n"},
+                                  {"/templates/device/b.h", "#pragma once\n"}}});
   EXPECT_FALSE(output.ok);
   EXPECT_NE(output.diagnostics.find("/templates/device/a.h:2:10: error: include \"b.h\" by its name"),
             std::string::npos)
       << output.diagnostics;
+  EXPECT_EQ(output.diagnostics.find("by its name"), output.diagnostics.rfind("by its name")) << output.diagnostics;
 }
 
 TEST(WrongTemplates, AMissingFileIsAnError) {
-  const Output output = compile_template({.path = "/templates/nowhere.cu", .files = {}});
+  const Output output = compile_template({.path = "/templates/nowhere.cu", .shared = ""});
   EXPECT_FALSE(output.ok);
   EXPECT_NE(output.diagnostics.find("nowhere.cu"), std::string::npos) << output.diagnostics;
 }

@@ -1,5 +1,5 @@
 (program direct
-  (digest "8229d03b259fdc926c3f094dc375c90172f48eb87f9d0c603850e13908e5ddd2")
+  (digest "cdbd2aa7edf81f738942b59656936d6aefae9a7ce6ae4de6979796920bea4690")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

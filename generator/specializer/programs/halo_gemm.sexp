@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "0c276b3364b82c5b877df9d04229e700a295b2240fe5d2e2a628b2e1e682360c")
+  (digest "90381657c15466f5d3d23816086e7802bfdb00e8003e75b3b55ee7ad8b367314")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -509,7 +509,7 @@
         (do @7 (-= (. tile m_y) kHaloH))
         (do @8 (-= (. tile m_x) (+ kHaloW kSkew)))))
     (return @10 tile))
-  (file "halo_gemm.staging.h")
+  (file "staging.h")
   (function @5 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")

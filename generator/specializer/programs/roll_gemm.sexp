@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "3853b5ba6c1ca718145f461a3981f56e9035d1b4c6dd8374938333ae9df53486")
+  (digest "d006aae7e2fa896fda89947460cadd8d878825fb825b59316f80710974963cd5")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -379,7 +379,7 @@
   (alias @106 Sums (array float (/ kColumns 2)))
   (alias @109 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
-  (file "roll_gemm.channels.h")
+  (file "channels.h")
   (function @7 device int in_channel_at
     (comment "The input channel at a place of a step's depth: a half, a word of its 16 bytes, and a part of that. A thread reads 16")
     (comment "bytes of a pixel, for two steps; 8 for the last one of an odd number.")
@@ -471,7 +471,7 @@
     (argument (reference (const Tile)) tile)
     (argument (const int) out_h)
     (return @1 (+ (call min (+ (. tile row) P::rows) out_h) P::padding_h)))
-  (file "roll_gemm.staging.h")
+  (file "staging.h")
   (function @6 device int image_column
     (comment "Staged columns that hold a row of the tile's image of this number: from `first_of` to before `last_of`, which is not")
     (comment "above it where there are none.")
@@ -583,7 +583,7 @@
         (then
           (declare @19 (const "long long") pixel (+ (* (* image (static_cast "long long" in_h)) in_w) (- first (call image_column tile image))))
           (do @20 (call bulk_load (+ to (* first P::in_channels)) (+ x (* pixel P::in_channels)) (* count kPixelBytes) full))))))
-  (file "roll_gemm.words.h")
+  (file "words.h")
   (function @6 constexpr bool is_operand
     (comment "Whether some kernel column takes the operand of a run whose first position is this one.")
     (argument int place)
@@ -785,7 +785,7 @@
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (= (at (at sums tile) i) (? (< (+ i kRowSums) (/ kColumns 2)) (at (at sums tile) (+ i kRowSums)) 0))))))
-  (file "roll_gemm.store.h")
+  (file "store.h")
   (function @5 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")

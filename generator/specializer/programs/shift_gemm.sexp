@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "cdece4e58a7171e53e7a18b010d6427a4ec3349af36ff3977f3ae768327311ef")
+  (digest "b345f87554cf4ad0986c150ed0ec9aeaa8b85be74fbc7d3c7f87d41821f7d8fa")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -521,7 +521,7 @@
   (alias @201 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
   (alias @202 Words (array (array "unsigned int" kRun) 2))
-  (file "shift_gemm.taps.h")
+  (file "taps.h")
   (function @6 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and of how many offsets before it that is so.")
     (argument int offset)
@@ -629,7 +629,7 @@
     (argument "unsigned long long" descriptor)
     (argument int bytes)
     (return @1 (+ descriptor (/ bytes 16))))
-  (file "shift_gemm.weights.h")
+  (file "weights.h")
   (function @5 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a product: a thread's columns are adjacent channels.")
     (attributes "__forceinline__")
@@ -787,7 +787,7 @@
                       (do @64 (= (at pairs word) (call split_pair (at values i) (at values (+ i 1)) (call power_of_two exponent) true))))
                     (do @66 (= (at row (* half kProductColumns)) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
                     (do @67 (= (at row (* (+ half 2) kProductColumns)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low)))))))))))))
-  (file "shift_gemm.staging.h")
+  (file "staging.h")
   (function @6 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "inline")
@@ -876,7 +876,7 @@
         (for @16 plain (declare @16 int pixel (/ thread kCopies)) (< pixel kPlane) (+= pixel kAtOnce)
           (declare @17 (const "long long") place (call find_pixel pixel first_row first_column images in_h in_w))
           (do @18 (call copy (+ (+ to (* pixel kPixelPitch)) own) (? (&& (>= place 0) (> left 0)) (+ (+ (+ x (* place kInChannels)) first_channel) own) x) (? (&& (>= place 0) (> left 0)) (* left kBytes) 0)))))))
-  (file "shift_gemm.pixels.h")
+  (file "pixels.h")
   (constant @6 int kPiecePixels (? (== P::chunk kInChannels) P::run 1))
   (constant @7 int kPieceCount (/ kPlane kPiecePixels))
   (constant @8 int kPixelPieceBytes (* (* kPiecePixels P::chunk) kBytes))
@@ -934,7 +934,7 @@
     (if @43 (== (% thread 32) 0)
       (then
         (do @44 (call mbarrier_arrive full)))))
-  (file "shift_gemm.rows.h")
+  (file "rows.h")
   (constant @7 bool kByRows (&& P::bulk (! P::channels_last)))
   (constant @8 int kPiece (/ 16 kBytes))
   (function @11 device int place_in_piece
@@ -1068,7 +1068,7 @@
       (then
         (do @20 (call __syncwarp)
           (trail "one lane arrives for all")))))
-  (file "shift_gemm.operands.h")
+  (file "operands.h")
   (record @6 Place
     (comment "Where a thread reads in rows that begin anywhere.")
     (field int piece (trail "the tile's first staged column in its piece, in the first row that the thread reads"))
@@ -1151,7 +1151,7 @@
       (if @3 (call is_operand i)
         (then
           (do @4 (call wgmma_keep_operand (at run i) zero))))))
-  (file "shift_gemm.products.h")
+  (file "products.h")
   (constant @5 int kTileSums (/ (* kTiles kProductColumns) 2))
   (function @7 device (reference float) sum_at
     (comment "The i-th of a thread's sums.")
@@ -1251,7 +1251,7 @@
     (argument (reference "unsigned int") parity)
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
-  (file "shift_gemm.store.h")
+  (file "store.h")
   (constant @6 bool kShifts (&& P::has_bias (! (&& P::split kAllHaveTaps))))
   (function @9 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
@@ -1393,7 +1393,7 @@
                 (if @22 (&& (&& (&& (|| (>= (* kChannels kPieces) 32) (< own kChannels)) (|| (== (% P::out_channels P::columns) 0) (< (+ (+ (+ co first) channel) own) P::out_channels))) (|| (|| (== (% kWarpOutputs (* 32 P::store)) 0) (> kChannels 1)) (< (+ place further) kWarpOutputs))) (< (+ ox further) out_w))
                   (then
                     (do @26 (call store_piece (+ (+ (+ y (* (+ (* (static_cast "long long" (+ (+ (+ co first) channel) own)) out_h) oy) out_w)) ox) further) (+ (+ (+ exchange (* (+ channel own) kOutPitch)) place) further))))))))))))
-  (file "shift_gemm.scales.h")
+  (file "scales.h")
   (constant @5 int kProducerWarps (/ kProducers 32))
   (constant @6 bool kByImages (>= P::tile_n kProducerWarps))
   (function @9 device float largest_of
@@ -1414,7 +1414,7 @@
     (argument bool begins)
     (declare @1 (const int) wanted (call min 126 (- 141 (/ (+ (call __float_as_int largest) 4096) (<< 1 23)))))
     (return @2 (? (&& (! begins) (|| (== largest 0) (&& (>= kept (- wanted 1)) (<= kept (+ wanted 1))))) kept wanted)))
-  (file "shift_gemm.totals.h")
+  (file "totals.h")
   (function @12 device void arrange
     (comment "Puts a run's words where products take them from, before the fence: each in two places, in one with `zero` added: of")
     (comment "copies that are known to be equal more are made. Where the run `is_read` until now, words depend on what they were.")
@@ -1776,7 +1776,7 @@
     (if @64 (&& (! P::resident) kAllDone)
       (then
         (do @65 (call release empty true)))))
-  (file "shift_gemm.read_split.h")
+  (file "read_split.h")
   (alias @5 Values (array (array float kRun) 4))
   (function @9 device void load_values
     (comment "Takes a thread's run to registers, for one step: two adjacent channels of each half of a product's depth, with")
@@ -1863,7 +1863,7 @@
       (do @30 (call wgmma_commit))
       (do @31 (call wgmma_wait 1))
       (do @32 (= operands (call moved operands kProductBytes)))))
-  (file "shift_gemm.split.h")
+  (file "split.h")
   (constant @10 int kSplitters (? kByImages 32 kProducers))
   (constant @11 int kSplitImages (? kByImages (/ P::tile_n (/ kProducers 32)) P::tile_n))
   (constant @12 int kLines (? P::channels_last kImagePlane (/ P::chunk 2)))
@@ -2046,7 +2046,7 @@
     (do @41 (call next_stage (. asked oldest) (. asked parity)))
     (do @42 (= (. asked chunk) (? (== (. asked chunk) (- kChunks 1)) 0 (+ (. asked chunk) 1))))
     (do @43 (-- (. asked stages))))
-  (file "shift_gemm.cluster.h")
+  (file "cluster.h")
   (constant @6 int kShareQuads (/ (* (* kPhases kTiles) kStoredColumns) 8))
   (function @9 device void meet
     (comment "Waits for all threads of the cluster, and sees what they wrote.")

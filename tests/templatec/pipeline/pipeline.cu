@@ -1,7 +1,7 @@
 // The matrix product out = a * transpose of b by tensor cores, pipelined: TMA into a ring of stages, a producer
 // warpgroup and two of consumers. No shipped template: what templates can use of the device primitives.
 #ifndef CONVTGEN_PARAMETERS
-#define CONVTGEN_PARAMETERS "pipeline.parameters.h"
+#define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
 #include "device/barrier.h"

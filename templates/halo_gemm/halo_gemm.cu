@@ -7,7 +7,7 @@
 // pixel has 16 bytes in each unit of channels, so that a tap moves the address of the products' A operand by whole
 // pixels. The weights were packed by another kernel as B operands lie, and come in whole pieces.
 #ifndef CONVTGEN_PARAMETERS
-#define CONVTGEN_PARAMETERS "halo_gemm.parameters.h"
+#define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
 #include "device/activation.h"
@@ -219,7 +219,7 @@ __device__ __forceinline__ Tile staged_tile(int index, const int tiles_y, const 
   return tile;
 }
 
-#include "halo_gemm.staging.h"
+#include "staging.h"
 
 // Keeps the compiler from moving sums across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[kParts][kSumArrays]) {

@@ -4,7 +4,7 @@
 // phase group. Each tap serves exactly one phase and reads the input at a constant offset from m, so no tap is tested
 // and none multiplies in vain.
 #ifndef CONVTGEN_PARAMETERS
-#define CONVTGEN_PARAMETERS "direct.parameters.h"
+#define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
 #include "device/activation.h"

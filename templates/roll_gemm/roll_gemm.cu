@@ -9,7 +9,7 @@
 // bring it. The consumers take it into registers, as A operands. A thread's positions are adjacent, so all kernel
 // columns take the same words.
 #ifndef CONVTGEN_PARAMETERS
-#define CONVTGEN_PARAMETERS "roll_gemm.parameters.h"
+#define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
 #include "device/activation.h"
@@ -108,7 +108,7 @@ using Sums = float[kColumns / 2];
 // The registers of a run: the A operands of products whose first position is each of the run's.
 using Run = unsigned int[kRun - 1][4];
 
-#include "roll_gemm.channels.h"
+#include "channels.h"
 
 // Sets of these registers: two, so that one is made while products read the other, where a thread has as many.
 constexpr int kShifts = P::run - 1 + kReach < kTiles * P::kernel_w ? P::run - 1 + kReach : kTiles * P::kernel_w;
@@ -186,8 +186,8 @@ __device__ __forceinline__ int last_input_row(const Tile& tile, const int out_h)
   return min(tile.row + P::rows, out_h) + P::padding_h;
 }
 
-#include "roll_gemm.staging.h"
-#include "roll_gemm.words.h"
+#include "staging.h"
+#include "words.h"
 
 // Keeps the compiler from moving the sums across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Sums (&sums)[kTiles]) {
@@ -264,7 +264,7 @@ __device__ __forceinline__ void roll(Sums (&sums)[kTiles]) {
   }
 }
 
-#include "roll_gemm.store.h"
+#include "store.h"
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     roll_gemm(const Element* __restrict__ x, const unsigned char* packed, const Element* __restrict__ bias,

@@ -13,7 +13,7 @@
 // in a stage, which the producers look for before they split what they staged, in its place: where a stage needs
 // another one than those before it, and where sums have terms enough, they are added to totals in fp32 and begun anew.
 #ifndef CONVTGEN_PARAMETERS
-#define CONVTGEN_PARAMETERS "shift_gemm.parameters.h"
+#define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
 #include "device/activation.h"
@@ -75,7 +75,7 @@ constexpr bool kFlat = P::bulk && !P::channels_last && (P::split || P::width * k
                        kLeastOffsetH == 0 && kMostOffsetH == 0 && kLeastOffsetW == 0 && kMostOffsetW == 0 &&
                        P::dilation_h*(P::kernel_h - 1) + P::output_padding_h + 1 ==
                            P::stride_h&& P::dilation_w*(P::kernel_w - 1) + P::output_padding_w + 1 == P::stride_w;
-// Bulk copies are whole pieces of 16 bytes. Rows of other widths begin anywhere in one: shift_gemm.rows.h.
+// Bulk copies are whole pieces of 16 bytes. Rows of other widths begin anywhere in one: rows.h.
 constexpr bool kSkewed = P::bulk && !P::channels_last && !kFlat && (P::width < 0 || P::width * kBytes % 16 != 0);
 constexpr int kVector = P::channels_last        ? 1
                         : kSkewed               ? (P::width >= 0 && P::width % 2 == 0 ? 2 : 1)
@@ -201,27 +201,27 @@ constexpr int kSums = kParts * kPhaseSums;
 using Run = unsigned int[kRun - 1][4];
 using Words = unsigned int[2][kRun];  // for the halves of a product's depth
 
-#include "shift_gemm.taps.h"
-#include "shift_gemm.weights.h"
+#include "taps.h"
+#include "weights.h"
 
-#include "shift_gemm.staging.h"
+#include "staging.h"
 
-#include "shift_gemm.pixels.h"
-#include "shift_gemm.rows.h"
+#include "pixels.h"
+#include "rows.h"
 
-#include "shift_gemm.operands.h"
+#include "operands.h"
 
-#include "shift_gemm.products.h"
+#include "products.h"
 
-#include "shift_gemm.store.h"
+#include "store.h"
 
-#include "shift_gemm.scales.h"
-#include "shift_gemm.totals.h"
+#include "scales.h"
+#include "totals.h"
 
-#include "shift_gemm.read_split.h"
-#include "shift_gemm.split.h"
+#include "read_split.h"
+#include "split.h"
 
-#include "shift_gemm.cluster.h"
+#include "cluster.h"
 
 // A tile's place: its first image, and its first position there.
 struct Tile {
