@@ -36,7 +36,7 @@ struct CompileOptions {
 std::string usage_text(const Binary& binary) {
   const auto usage = resource_usage(binary);
   return usage ? fmt::format("; {} registers, {} bytes spilled, {} shared", usage->registers, usage->spill_bytes,
-                             bytes_text(static_cast<double>(binary.shared_bytes + usage->static_shared)))
+                             bytes_text(static_cast<double>(main_kernel(binary).shared_bytes + usage->static_shared)))
                : "";
 }
 

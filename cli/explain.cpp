@@ -161,6 +161,16 @@ Exit print_cost(const PlannedLayer& planned, const Result<SizedLayer>& sized) {
   return Exit::kOk;
 }
 
+/// "26 KiB", "4 KiB for each position of all output images".
+std::string amount_text(const Amount& bytes) {
+  std::string text = bytes.constant > 0 || bytes.factor == 0 ? bytes_text(static_cast<double>(bytes.constant)) : "";
+  if (bytes.factor > 0) {
+    text += fmt::format("{}{} times {}", text.empty() ? "" : " and ", bytes_text(static_cast<double>(bytes.factor)),
+                        words_of(bytes.per));
+  }
+  return text;
+}
+
 Exit explain(const ExplainOptions& options) {
   Exit exit = Exit::kOk;
   auto layers = load_layers(options.source, exit);
@@ -202,10 +212,9 @@ Exit explain(const ExplainOptions& options) {
     const Result<SizedLayer> sized = apply_input(layer.problem.layer, options.input);
     print_candidates(layer.problem, sized, records);
     print_row("registers", registers_text(maker, layer, options.no_compile));
-    print_row("shared", fmt::format("{} a block", bytes_text(static_cast<double>(layer.source.shared_bytes))));
-    if (layer.plan.packed_bytes > 0) {
-      print_row("workspace", fmt::format("{} for a packed copy of the weights",
-                                         bytes_text(static_cast<double>(layer.plan.packed_bytes))));
+    print_row("shared", fmt::format("{} a block", bytes_text(static_cast<double>(layer.source.main().shared_bytes))));
+    for (const Region& region : layer.source.recipe.regions) {
+      print_row("workspace", fmt::format("{} for {}", amount_text(region.bytes), region.what));
     }
     print_row("source",
               fmt::format("{} lines, kernel {}", std::ranges::count(layer.source.text, '\n'), layer.source.symbol));

@@ -1,7 +1,7 @@
 #include "cli/manifest.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "generator/language/language.h"
 #include "runtime/store/digest.h"
@@ -27,50 +27,114 @@ Json plan_object(const Plan& plan) {
   return {{"template", plan.template_name}, {"summary", plan.summary}, {"parameters", std::move(parameters)}};
 }
 
-Json arguments_json(const std::vector<KernelParameter>& parameters) {
-  Json arguments = Json::array();
-  for (const KernelParameter& parameter : parameters) {
-    arguments.push_back({{"name", parameter.name}, {"type", parameter.type}});
+/// A number, or what it grows with.
+Json amount_json(const Amount& amount) {
+  if (amount.factor == 0) {
+    return amount.constant;
   }
-  return arguments;
+  return {{"constant", amount.constant}, {"factor", amount.factor}, {"per", name_of(amount.per)}};
 }
 
-/// The kernel that fills the workspace; null where there is none.
-Json packing_json(const std::optional<PackingKernel>& packing) {
-  if (!packing) {
-    return nullptr;
+/// What a launch gives for a parameter: its kind, and which one.
+Json value_json(const Recipe& recipe, const KernelArgument& argument) {
+  switch (argument.kind) {
+    case KernelArgument::Kind::kTensor:
+      return {{"tensor", name_of(static_cast<Role>(argument.index))}};
+    case KernelArgument::Kind::kRegion:
+      return {{"region", recipe.regions[argument.index].name}};
+    case KernelArgument::Kind::kQuantity:
+      return {{"size", name_of(static_cast<Quantity>(argument.index))}};
+    case KernelArgument::Kind::kConstant:
+      return {{"constant", argument.value}};
+    case KernelArgument::Kind::kMap:
+      return {{"map", recipe.maps[argument.index].name}};
   }
-  return {{"symbol", packing->symbol},
-          {"threads", packing->threads},
-          {"blocks", packing->blocks},
-          {"overlaps", packing->overlaps},
-          {"arguments", arguments_json(packing->parameters)}};
+  return nullptr;
+}
+
+Json grid_json(const Grid& grid) {
+  Json axes = Json::array(), bounds = Json::array();
+  for (const Grid::Axis& axis : grid.axes) {
+    axes.push_back({{"extent", amount_json(axis.extent)}, {"tile", axis.tile}});
+  }
+  for (const Grid::Bound& bound : grid.bounds) {
+    bounds.push_back({{"extent", name_of(bound.extent)}, {"most", bound.most}});
+  }
+  return {{"axes", std::move(axes)},
+          {"blocks_per_tile", grid.blocks_per_tile},
+          {"most_tiles", grid.most_tiles},
+          {"bounds", std::move(bounds)}};
+}
+
+/// `quantities` are those of the layer's own sizes, where all are known.
+Json kernel_json(const Recipe& recipe, const RecipeKernel& kernel, const std::optional<Quantities>& quantities) {
+  Json arguments = Json::array();
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+    arguments.push_back({{"name", kernel.parameters[i].name},
+                         {"type", kernel.parameters[i].type},
+                         {"value", value_json(recipe, kernel.arguments[i])}});
+  }
+  Json json = {{"symbol", kernel.symbol},
+               {"threads", kernel.threads},
+               {"cluster", kernel.cluster},
+               {"shared_bytes", kernel.shared_bytes},
+               {"waits", kernel.waits},
+               {"once", kernel.once},
+               {"grid", grid_json(kernel.grid)},
+               {"arguments", std::move(arguments)}};
+  if (const auto blocks = quantities ? kernel.grid.blocks(*quantities) : std::nullopt) {
+    json["blocks"] = *blocks;
+  }
+  return json;
+}
+
+Json map_json(const Recipe& recipe, const MapRecipe& map) {
+  Json dimensions = Json::array();
+  for (std::size_t d = 0; d < static_cast<std::size_t>(map.form.rank); ++d) {
+    dimensions.push_back({{"size", amount_json(map.sizes[d])},
+                          {"pitch", amount_json(map.pitches[d])},
+                          {"box", map.form.box[d]},
+                          {"step", map.form.steps[d]}});
+  }
+  return {{"name", map.name},
+          {map.of_region ? "region" : "tensor",
+           map.of_region ? Json(recipe.regions[map.region].name) : Json(name_of(map.role))},
+          {"element_bytes", element_bytes(map.form.element)},
+          {"swizzle", swizzle_bytes(map.form.swizzle)},
+          {"dimensions", std::move(dimensions)}};
 }
 
 Json launch_json(const Product& product) {
-  const Grid grid = grid_of(product.problem, product.plan);
-  const std::optional<PackingKernel>& packing = product.source.packing;
-  Json json = {{"threads", product.source.threads},
-               {"shared_bytes", product.source.shared_bytes},
-               {"grid",
-                {{"tile_images", grid.tile_images},
-                 {"tile_rows", grid.tile_rows},
-                 {"tile_columns", grid.tile_columns},
-                 {"blocks_per_tile", grid.blocks_per_tile},
-                 {"most_tiles", grid.most_tiles}}},
-               {"alignment", std::max<std::int64_t>(product.plan.alignment, bytes_of(product.problem.layer.dtype))},
-               {"workspace_bytes", packing ? packing->bytes : 0},
-               {"workspace_alignment", kWorkspaceAlignment},
-               {"packing", packing_json(packing)},
-               {"arguments", arguments_json(product.source.parameters)}};
+  const Recipe& recipe = product.source.recipe;
+  std::optional<Quantities> quantities;
   if (const auto sizes = known_sizes(product.problem.layer)) {
     if (const auto shape = shape_of(product.problem.layer, *sizes)) {
-      if (const auto blocks = grid.blocks(*shape)) {
-        json["blocks"] = *blocks;
-      }
+      quantities = quantities_of(*shape);
     }
   }
-  return json;
+  Json kernels = Json::array(), regions = Json::array(), tensors = Json::array(), maps = Json::array();
+  for (const RecipeKernel& kernel : recipe.kernels) {
+    kernels.push_back(kernel_json(recipe, kernel, quantities));
+  }
+  for (const Region& region : recipe.regions) {
+    regions.push_back({{"name", region.name},
+                       {"what", region.what},
+                       {"bytes", amount_json(region.bytes)},
+                       {"kept", region.kept}});
+  }
+  for (const Tensor& tensor : recipe.tensors) {
+    tensors.push_back({{"role", name_of(tensor.role)},
+                       {"elements", amount_json(tensor.elements)},
+                       {"alignment", tensor.alignment},
+                       {"written", tensor.written}});
+  }
+  for (const MapRecipe& map : recipe.maps) {
+    maps.push_back(map_json(recipe, map));
+  }
+  return {{"kernels", std::move(kernels)},
+          {"workspace", {{"alignment", kWorkspaceAlignment}, {"regions", std::move(regions)}}},
+          {"tensors", std::move(tensors)},
+          {"maps", std::move(maps)}};
 }
 
 std::string hex_digest(const std::string& bytes) {
@@ -102,7 +166,7 @@ std::string manifest_text(const std::vector<Product>& products) {
   for (const Product& product : products) {
     kernels.push_back(product_json(product));
   }
-  return Json{{"format", 1}, {"kernels", std::move(kernels)}}.dump(2) + "\n";
+  return Json{{"format", 2}, {"kernels", std::move(kernels)}}.dump(2) + "\n";
 }
 
 }  // namespace convtgen::cli

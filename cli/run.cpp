@@ -47,7 +47,7 @@ RunOutcome wrong(const Error& error, Exit exit = Exit::kWrong) {
 
 /// Milliseconds of one call.
 Result<double> measure(Device& device, LoadedLayer& layer, const LayerCall& call, int repeats, double first_run_ms) {
-  if (call.launch.blocks == 0 || device.kind() == DeviceKind::kHost || repeats == 0) {
+  if (call.shape.output_elements == 0 || device.kind() == DeviceKind::kHost || repeats == 0) {
     return first_run_ms;
   }
   return time_call(device, layer, call, repeats);
@@ -141,14 +141,14 @@ RunOutcome run_one(const RunOptions& options, Device& device, KernelMaker& maker
     fmt::print("  checked  random outputs and {} of every image and channel\n",
                verification->all_borders ? "all border rows and columns" : "samples of the border rows and columns");
   }
-  if (call->launch.blocks == 0) {
+  if (call->shape.output_elements == 0) {
     fmt::print("  time     none: there is nothing to compute\n");
   } else {
     fmt::print("  time     {}, {:.4g} GFLOP/s{}\n", seconds_text(*milliseconds / 1e3),
                2 * multiplies / (*milliseconds * 1e6),
                device.kind() == DeviceKind::kHost ? " (the host device is made to find faults, not to be fast)"
                                                   : fmt::format(" (median of {} runs{})", options.repeats,
-                                                                call->packing ? ", each packing the weights" : ""));
+                                                                layer->form.recipe().may_omit_weight() ? ", each packing the weights" : ""));
   }
   if (!options.out.empty()) {
     fmt::print("  output   {}\n", options.out);

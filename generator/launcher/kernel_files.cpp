@@ -53,29 +53,37 @@ std::string architecture_names(const Writer& writer) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-Result<std::string> arguments_text(const Writer& writer, const std::vector<KernelParameter>& parameters,
-                                   bool has_packed) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kKnown = {{
-      {"x", "X"},
-      {"weight", "WEIGHT"},
-      {"packed", "PACKED"},
-      {"bias", "BIAS"},
-      {"y", "Y"},
-      {"batch", "BATCH"},
-      {"height", "HEIGHT"},
-      {"width", "WIDTH"},
-  }};
+/// The launch code knows a kernel that makes tiles of the output, and one before it that packs its weights.
+struct Parts {
+  const RecipeKernel* packing = nullptr;  // or null
+  const RecipeKernel* main = nullptr;
+};
+
+Result<Parts> parts_of(const Recipe& recipe) {
+  const std::vector<RecipeKernel>& kernels = recipe.kernels;
+  const bool packs = kernels.size() == 2 && kernels[0].once && recipe.regions.size() == 1 && recipe.regions[0].kept;
+  if (!(packs || (kernels.size() == 1 && recipe.regions.empty())) || !recipe.maps.empty() ||
+      kernels.back().grid.axes.size() != 3) {
+    return fail("the kernel is launched in a way that launch code can't do yet");
+  }
+  return Parts{packs ? &kernels[0] : nullptr, &kernels.back()};
+}
+
+Result<std::string> arguments_text(const Writer& writer, const RecipeKernel& kernel) {
   std::vector<std::string> arguments;
-  for (const KernelParameter& parameter : parameters) {
-    const auto* found = std::ranges::find(kKnown, parameter.name, [](const auto& known) { return known.first; });
-    if (found == kKnown.end() || parameter.is_tensor_map()) {
+  for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
+    const KernelArgument& argument = kernel.arguments[i];
+    const KernelParameter& parameter = kernel.parameters[i];
+    const std::optional<std::string_view> name =
+        argument.kind == KernelArgument::Kind::kTensor     ? std::optional(name_of(static_cast<Role>(argument.index)))
+        : argument.kind == KernelArgument::Kind::kRegion   ? std::optional<std::string_view>("packed")
+        : argument.kind == KernelArgument::Kind::kQuantity ? std::optional<std::string_view>(parameter.name)
+                                                           : std::nullopt;
+    if (!name) {
       return fail(fmt::format("the kernel has a parameter '{} {}' that launch code can't give yet", parameter.type,
                               parameter.name));
     }
-    if (parameter.name == "packed" && !has_packed) {
-      return fail("the kernel reads packed weights, and its source has no kernel that packs them");
-    }
-    arguments.push_back(fmt::format("{}_{}", writer.large, found->second));
+    arguments.push_back(fmt::format("{}_{}", writer.large, capitals(std::string(*name))));
   }
   return fmt::format("{}, {{{}}}", arguments.size(), fmt::join(arguments, ", "));
 }
@@ -86,45 +94,48 @@ struct Functions {
 };
 
 /// The initialisers of the two NS_parts of a binary.
-Result<std::string> parts_text(const Writer& writer, const KernelSource& source, const Functions& functions) {
-  const auto main = arguments_text(writer, source.parameters, source.packing.has_value());
+Result<std::string> parts_text(const Writer& writer, const Parts& parts, const Functions& functions) {
+  const auto main = arguments_text(writer, *parts.main);
   if (!main) {
     return std::unexpected(main.error());
   }
   std::string packing = "{NULL, NULL, 0, 0, 0, {0}}";
-  if (source.packing) {
-    const auto arguments = arguments_text(writer, source.packing->parameters, true);
+  if (parts.packing != nullptr) {
+    const auto arguments = arguments_text(writer, *parts.packing);
     if (!arguments) {
       return std::unexpected(arguments.error());
     }
     packing = fmt::format("{{{}, \"{}\", /* threads */ {}, 0,\n       /* arguments */ {}}}", functions.packing,
-                          source.packing->symbol, source.packing->threads, *arguments);
+                          parts.packing->symbol, parts.packing->threads, *arguments);
   }
   return fmt::format(
       "{{{},\n"
       "      {{{}, \"{}\", /* threads */ {}, /* shared bytes */ {},\n       /* arguments */ {}}}}}",
-      packing, functions.main, source.symbol, source.threads, source.shared_bytes, *main);
+      packing, functions.main, parts.main->symbol, parts.main->threads, parts.main->shared_bytes, *main);
 }
 
 /// The initialiser of an NS_binary; the image is what the driver loads.
 Result<std::string> binary_text(const Writer& writer, const TargetKernel& made, const std::string& image,
                                 const Functions& functions) {
-  const auto parts = parts_text(writer, made.source, functions);
+  const Recipe& recipe = made.source.recipe;
+  const auto known = parts_of(recipe);
+  const auto parts = known ? parts_text(writer, *known, functions) : std::unexpected(known.error());
   if (!parts) {
     return std::unexpected(parts.error());
   }
-  const Problem problem{writer.kernel.layer, writer.kernel.direction, made.code.target};
-  const Grid grid = grid_of(problem, made.plan);
+  const Grid& grid = known->main->grid;
+  const RecipeKernel* const packing = known->packing;
   const bool only_there = !made.code.is_ptx && !is_portable(made.code.target);
-  const PackingKernel packing = made.source.packing.value_or(PackingKernel{});
   return fmt::format(
       "{{\"{}\", {}, /* only there */ {}, /* PTX */ {}, {},\n"
       "     /* tile */ {}, {}, {}, /* blocks a tile */ {}, /* most tiles */ {},\n"
       "     /* packing: blocks, bytes, overlaps */ {}, {}, {},\n"
       "     {}}}",
       name_of(made.code), made.code.target.capability, only_there ? 1 : 0, made.code.is_ptx ? 1 : 0, image,
-      grid.tile_images, grid.tile_rows, grid.tile_columns, grid.blocks_per_tile, grid.most_tiles, packing.blocks,
-      packing.bytes, packing.overlaps ? 1 : 0, *parts);
+      grid.axes[2].tile, grid.axes[0].tile, grid.axes[1].tile, grid.blocks_per_tile, grid.most_tiles,
+      packing != nullptr ? packing->grid.blocks({}).value_or(0) : 0,
+      packing != nullptr ? recipe.regions[0].bytes.constant : 0, packing != nullptr && known->main->waits ? 1 : 0,
+      *parts);
 }
 
 std::string incbin_text(const Writer& writer, const std::string& symbol, const std::string& file, bool with_end) {
@@ -170,7 +181,9 @@ std::int64_t alignment_of(const Writer& writer) {
 std::int64_t workspace_of(const Writer& writer) {
   std::int64_t bytes = 0;
   for (const TargetKernel& made : writer.made) {
-    bytes = std::max(bytes, made.source.packing ? made.source.packing->bytes : 0);
+    for (const Region& region : made.source.recipe.regions) {
+      bytes = std::max(bytes, region.bytes.constant);
+    }
   }
   return bytes;
 }
@@ -295,10 +308,9 @@ std::string sources_text(const Writer& writer, const std::vector<const TargetKer
       rename(symbol, name);
       empties += wrapped(fmt::format("extern \"C\" __global__ void {}", name), types) + " {}\n";
     };
-    if (const auto& packing = source->source.packing) {
-      add(packing->symbol, space + "_packing", packing->parameters);
+    for (const RecipeKernel& kernel : source->source.recipe.kernels) {
+      add(kernel.symbol, space + (kernel.once ? "_packing" : "_kernel"), kernel.parameters);
     }
-    add(source->source.symbol, space + "_kernel", source->source.parameters);
     rename(source->source.symbol + std::string(kNamespaceSuffix), space);
     text += fmt::format(
         "\n"

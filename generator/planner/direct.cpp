@@ -359,7 +359,7 @@ Result<Plan> plan_direct(const Problem& problem) {
   return std::move(plans->front());
 }
 
-Grid direct_grid(const Layer& layer, const Plan& plan) {
+TileGrid direct_grid(const Layer& layer, const Plan& plan) {
   const std::int64_t tile_channels = integer_of(plan, "threads_z") * integer_of(plan, "channels_per_thread");
   const std::int64_t channel_tiles = layer.groups * ceil_div(layer.out_channels / layer.groups, tile_channels);
   const std::int64_t phase_groups = ceil_div(layer.axes[kHeight].stride, integer_of(plan, "group_phases_h")) *
@@ -370,25 +370,6 @@ Grid direct_grid(const Layer& layer, const Plan& plan) {
           .tile_columns =
               layer.axes[kWidth].stride * integer_of(plan, "threads_x") * integer_of(plan, "columns_per_thread"),
           .blocks_per_tile = channel_tiles * phase_groups};
-}
-
-Result<std::int64_t> direct_blocks(const Layer& layer, const Grid& grid, const Shape& shape) {
-  if (auto rows =
-          check_extents("height", shape.in[kHeight], shape.out[kHeight], layer.axes[kHeight].stride, grid.tile_rows);
-      !rows) {
-    return std::unexpected(rows.error());
-  }
-  if (auto columns =
-          check_extents("width", shape.in[kWidth], shape.out[kWidth], layer.axes[kWidth].stride, grid.tile_columns);
-      !columns) {
-    return std::unexpected(columns.error());
-  }
-  const std::optional<std::int64_t> blocks = grid.blocks(shape);
-  if (!blocks) {
-    return fail(fmt::format("a batch of {} with outputs of {}x{} needs more blocks than a grid can have (2^31 - 1)",
-                            shape.batch, shape.out[kHeight], shape.out[kWidth]));
-  }
-  return *blocks;
 }
 
 }  // namespace convtgen

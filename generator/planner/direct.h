@@ -12,10 +12,6 @@ namespace convtgen {
 /// The first of them.
 [[nodiscard]] Result<Plan> plan_direct(const Problem& problem);
 
-/// Blocks of a launch with that grid; shape is not empty.
-[[nodiscard]] Result<std::int64_t> direct_blocks(const Layer& layer, const Grid& grid, const Shape& shape);
-
-/// The numbers of that computation.
-[[nodiscard]] Grid direct_grid(const Layer& layer, const Plan& plan);
+[[nodiscard]] TileGrid direct_grid(const Layer& layer, const Plan& plan);
 
 }  // namespace convtgen

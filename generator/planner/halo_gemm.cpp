@@ -481,7 +481,7 @@ double halo_gemm_seconds(const Problem& problem, const Plan& plan, const InputSi
   return predicted(facts_of(problem, sizes), block_of(plan));
 }
 
-Grid halo_gemm_grid(const Problem& problem, const Plan& plan) {
+TileGrid halo_gemm_grid(const Problem& problem, const Plan& plan) {
   const Layer& layer = problem.layer;
   const std::int64_t columns = ceil_div(layer.out_channels, integer_of(plan, "columns")) *
                                (layer.axes[kHeight].stride / integer_of(plan, "phase_rows"));

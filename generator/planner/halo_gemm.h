@@ -14,7 +14,7 @@ namespace convtgen {
 
 /// What the launch of such a plan is computed from. It may say more blocks than there are tiles: those that
 /// find none left end at once.
-[[nodiscard]] Grid halo_gemm_grid(const Problem& problem, const Plan& plan);
+[[nodiscard]] TileGrid halo_gemm_grid(const Problem& problem, const Plan& plan);
 
 /// About the seconds of a call of that plan at these sizes.
 [[nodiscard]] double halo_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes);

@@ -35,7 +35,7 @@ double direct_seconds(const Problem& problem, const Plan& direct) {
   }
   const Target& target = problem.target;
   const Cost cost = cost_of(problem, *shape);
-  const Grid grid = grid_of(problem, direct);
+  const TileGrid grid = tile_grid_of(problem, direct);
   // A block takes as long where parts of its tile lie outside of the output, and the last blocks as long as all.
   const auto whole = static_cast<double>(ceil_div(*blocks, target.multiprocessors) * target.multiprocessors);
   const double tile = static_cast<double>(grid.tile_rows) * static_cast<double>(grid.tile_columns) *
@@ -48,7 +48,7 @@ double direct_seconds(const Problem& problem, const Plan& direct) {
 
 /// Whether ints count what the kernels address of the packed weights.
 bool ints_count_weights(const Problem& problem, const Plan& plan) {
-  const std::int64_t columns = grid_of(problem, plan).blocks_per_tile / plan.cluster;
+  const std::int64_t columns = tile_grid_of(problem, plan).blocks_per_tile / plan.cluster;
   return plan.packed_bytes <= kMostPackedBytes && plan.packed_bytes / columns <= kMostBlockBytes;
 }
 
@@ -100,37 +100,29 @@ Result<std::int64_t> grid_blocks(const Problem& problem, const Plan& plan, const
   if (shape.output_elements == 0) {
     return 0;
   }
-  return direct_blocks(problem.layer, grid_of(problem, plan), shape);
+  return tile_grid_of(problem, plan).grid().checked_blocks(quantities_of(shape));
 }
 
-Grid grid_of(const Problem& problem, const Plan& plan) {
+TileGrid tile_grid_of(const Problem& problem, const Plan& plan) {
   return plan.template_name == "halo_gemm"    ? halo_gemm_grid(problem, plan)
          : plan.template_name == "roll_gemm"  ? roll_gemm_grid(problem, plan)
          : plan.template_name == "shift_gemm" ? shift_gemm_grid(problem, plan)
                                               : direct_grid(problem.layer, plan);
 }
 
-std::optional<std::int64_t> Grid::blocks(const Shape& shape) const {
+Grid TileGrid::grid() const {
+  // The kernel's coordinates go on to the end of the last tile, also where the padding takes it away again.
   constexpr std::int64_t kIntMax = std::numeric_limits<std::int32_t>::max();
-  if (shape.output_elements == 0) {
-    return 0;
-  }
-  if (shape.out[kHeight] > kIntMax - tile_rows || shape.out[kWidth] > kIntMax - tile_columns ||
-      shape.in[kHeight] - 1 > (kIntMax - tile_rows) / stride_h ||
-      shape.in[kWidth] - 1 > (kIntMax - tile_columns) / stride_w) {
-    return std::nullopt;
-  }
-  const std::int64_t most = (kIntMax - 2 * most_tiles) / blocks_per_tile;  // a block steps beyond the last tile, by two
-  std::int64_t tiles = 1;
-  for (const std::int64_t factor :
-       {(shape.out[kHeight] + tile_rows - 1) / tile_rows, (shape.out[kWidth] + tile_columns - 1) / tile_columns,
-        (shape.batch + tile_images - 1) / tile_images}) {
-    if (tiles > most / factor) {
-      return std::nullopt;
-    }
-    tiles *= factor;
-  }
-  return blocks_per_tile * (most_tiles == 0 ? tiles : std::min(tiles, most_tiles));
+  const auto per = [](Quantity quantity) { return Amount{.factor = 1, .per = quantity}; };
+  return {.axes = {{per(Quantity::kOutHeight), tile_rows},
+                   {per(Quantity::kOutWidth), tile_columns},
+                   {per(Quantity::kBatch), tile_images}},
+          .blocks_per_tile = blocks_per_tile,
+          .most_tiles = most_tiles,
+          .bounds = {{Quantity::kOutHeight, kIntMax - tile_rows},
+                     {Quantity::kInHeight, (kIntMax - tile_rows) / stride_h + 1},
+                     {Quantity::kOutWidth, kIntMax - tile_columns},
+                     {Quantity::kInWidth, (kIntMax - tile_columns) / stride_w + 1}}};
 }
 
 }  // namespace convtgen

@@ -12,6 +12,7 @@
 #include "generator/layer/layer.h"
 #include "generator/layer/shape.h"
 #include "generator/planner/target.h"
+#include "generator/recipe/recipe.h"
 #include "generator/support/error.h"
 
 namespace convtgen {
@@ -68,16 +69,16 @@ struct Plan {
 /// Errors: more blocks than a grid can have, or an extent the kernel's 32-bit coordinates can't hold.
 [[nodiscard]] Result<std::int64_t> grid_blocks(const Problem& problem, const Plan& plan, const Shape& shape);
 
-/// What grid_blocks() computes with: plain numbers, for launches that look nothing up by name.
-struct Grid {
+/// What the planner knows of the main kernel's grid.
+struct TileGrid {
   std::int64_t stride_h = 1, stride_w = 1;       // the layer's
   std::int64_t tile_rows = 1, tile_columns = 1;  // outputs that a block makes
   std::int64_t tile_images = 1;                  // whose outputs of that rectangle it makes
   std::int64_t blocks_per_tile = 1;              // for all channels and phases of a tile of one image
   std::int64_t most_tiles = 0;                   // that have blocks at a time, which go on to others; 0: all have
-  /// As grid_blocks(); nothing where that is an error.
-  [[nodiscard]] std::optional<std::int64_t> blocks(const Shape& shape) const;
+  /// For launches.
+  [[nodiscard]] Grid grid() const;
 };
-[[nodiscard]] Grid grid_of(const Problem& problem, const Plan& plan);
+[[nodiscard]] TileGrid tile_grid_of(const Problem& problem, const Plan& plan);
 
 }  // namespace convtgen

@@ -432,9 +432,9 @@ std::optional<double> roll_gemm_seconds(const Problem& problem, const Plan& plan
   return facts ? std::optional(predicted_seconds(*facts, block_of(plan))) : std::nullopt;
 }
 
-Grid roll_gemm_grid(const Problem& problem, const Plan& plan) {
+TileGrid roll_gemm_grid(const Problem& problem, const Plan& plan) {
   const std::int64_t columns = ceil_div(problem.layer.out_channels, integer_of(plan, "columns"));
-  Grid grid{.tile_rows = integer_of(plan, "rows"),
+  TileGrid grid{.tile_rows = integer_of(plan, "rows"),
             .tile_columns = 64 * integer_of(plan, "run"),
             .blocks_per_tile = columns,
             .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};

@@ -12,7 +12,7 @@ namespace convtgen {
 [[nodiscard]] std::vector<Plan> plans_roll_gemm(const Problem& problem);
 
 /// The numbers of a launch of that plan.
-[[nodiscard]] Grid roll_gemm_grid(const Problem& problem, const Plan& plan);
+[[nodiscard]] TileGrid roll_gemm_grid(const Problem& problem, const Plan& plan);
 
 /// About the seconds of a call of that plan at these sizes; nothing where there are no outputs.
 [[nodiscard]] std::optional<double> roll_gemm_seconds(const Problem& problem, const Plan& plan,

@@ -143,7 +143,7 @@ double shift_gemm_seconds(const Problem& problem, const Plan& plan, const InputS
   return predicted_seconds(shift_gemm::facts_of(problem, sizes), block_of(plan));
 }
 
-Grid shift_gemm_grid(const Problem& problem, const Plan& plan) {
+TileGrid shift_gemm_grid(const Problem& problem, const Plan& plan) {
   const Layer& layer = problem.layer;
   const std::int64_t columns = layer.groups * ceil_div(layer.out_channels / layer.groups, integer_of(plan, "columns")) *
                                (layer.axes[kHeight].stride / integer_of(plan, "phase_rows"));

@@ -10,7 +10,7 @@ namespace convtgen {
 [[nodiscard]] std::vector<Plan> plans_shift_gemm(const Problem& problem);
 
 /// The numbers of a launch of that plan.
-[[nodiscard]] Grid shift_gemm_grid(const Problem& problem, const Plan& plan);
+[[nodiscard]] TileGrid shift_gemm_grid(const Problem& problem, const Plan& plan);
 
 /// About the seconds of a call of that plan at these sizes.
 [[nodiscard]] double shift_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "generator/specializer/fold.h"
 #include "generator/specializer/primitives.h"
@@ -24,34 +25,42 @@ std::size_t order_of(const Program& program, const Function& function) {
 
 }  // namespace
 
-Result<Output> evaluate_program(const Globals& globals, const std::string& symbol, std::string_view architecture) {
-  return Evaluator(globals, architecture).run(symbol);
+Result<Output> evaluate_program(const Globals& globals, std::span<const WantedKernel> kernels,
+                                std::string_view architecture) {
+  return Evaluator(globals, architecture).run(kernels);
 }
 
-Result<Output> Evaluator::run(const std::string& symbol) {
-  const Function* kernel = nullptr;
-  const Function* packing = nullptr;
-  for (const Item& item : globals_.program().items) {
-    if (const auto* function = std::get_if<Function>(&item);
-        function != nullptr && function->kind == Function::Kind::kKernel) {
-      (function->name == kPackingKernel ? packing : kernel) = function;
+bool reaches(const Output& output, const Version& from, std::string_view name) {
+  std::set<std::string> reached = names_used(from);
+  std::vector<std::string> open(reached.begin(), reached.end());
+  while (!open.empty()) {
+    const std::string called = std::move(open.back());
+    open.pop_back();
+    for (const Version& version : output.versions) {
+      if (version.name == called) {
+        for (const std::string& next : names_used(version)) {
+          if (reached.insert(next).second) {
+            open.push_back(next);
+          }
+        }
+      }
     }
   }
-  if (kernel == nullptr) {
-    return fail(fmt::format("the template {} has no kernel", globals_.program().name));
-  }
-  std::set<std::string> kernels = {symbol};
-  const Version& made = specialise_kernel(*kernel, symbol);
-  const bool reads_packed = std::ranges::count(made.arguments, "packed", &ResidualArgument::name) > 0;
-  if (packing != nullptr && reads_packed && !error_) {
-    kernels.insert(specialise_kernel(*packing, symbol + std::string(kPackingSuffix)).name);
-  }
-  if (error_) {
-    return std::unexpected(*error_);
+  return reached.contains(std::string(name));
+}
+
+Result<Output> Evaluator::run(std::span<const WantedKernel> kernels) {
+  std::set<std::string> symbols;
+  for (const WantedKernel& wanted : kernels | std::views::reverse) {
+    specialise_kernel(wanted);
+    if (error_) {
+      return std::unexpected(*error_);
+    }
+    symbols.insert(wanted.symbol);
   }
   Output output;
   output.globals = &globals_;
-  collect(output, std::move(kernels));
+  collect(output, std::move(symbols));
   check_architecture(output);
   if (error_) {
     return std::unexpected(*error_);
@@ -65,21 +74,30 @@ Result<Output> Evaluator::run(const std::string& symbol) {
 }
 
 /// A kernel, with nothing known of its arguments.
-const Version& Evaluator::specialise_kernel(const Function& kernel, const std::string& symbol) {
+void Evaluator::specialise_kernel(const WantedKernel& wanted) {
+  const Function* kernel = nullptr;
+  for (const Item& item : globals_.program().items) {
+    const auto* function = std::get_if<Function>(&item);
+    if (function != nullptr && function->kind == Function::Kind::kKernel && function->name == wanted.function) {
+      kernel = function;
+    }
+  }
+  if (kernel == nullptr) {
+    error_ = Error{fmt::format("the template {} has no kernel '{}'", globals_.program().name, wanted.function)};
+    return;
+  }
   std::vector<Term> arguments;
-  for (const Argument& argument : kernel.arguments) {
+  for (const Argument& argument : kernel->arguments) {
     Term dynamic;
     dynamic.kind = Expression::Kind::kName;
     dynamic.text = argument.name;
     arguments.push_back(dynamic);
   }
-  static const Version kNone;
-  const std::size_t made = specialise(kernel, arguments);
-  if (error_) {
-    return kNone;
+  const std::size_t made = specialise(*kernel, arguments);
+  if (!error_) {
+    versions_[made].name = wanted.symbol;
+    versions_[made].cluster = wanted.cluster;
   }
-  versions_[made].name = symbol;
-  return versions_[made];
 }
 
 namespace {

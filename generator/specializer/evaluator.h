@@ -16,7 +16,7 @@ class Evaluator {
  public:
   Evaluator(const Globals& globals, std::string_view architecture) : globals_(globals), architecture_(architecture) {}
 
-  [[nodiscard]] Result<Output> run(const std::string& symbol);
+  [[nodiscard]] Result<Output> run(std::span<const WantedKernel> kernels);
 
  private:
   /// What a local name means.
@@ -47,7 +47,7 @@ class Evaluator {
   std::size_t specialise(const Function& function, const std::vector<Term>& arguments);
   int line_here() const;
   Place place_here() const;
-  const Version& specialise_kernel(const Function& kernel, const std::string& symbol);
+  void specialise_kernel(const WantedKernel& wanted);
   void collect(Output& output, std::set<std::string> reached);
   void check_architecture(const Output& output);
   ResidualType spell_item(const Item& item, std::size_t order);

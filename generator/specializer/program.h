@@ -240,11 +240,6 @@ struct Argument {
   bool operator==(const Argument&) const = default;
 };
 
-/// The kernel of a template that makes the packed copy of the weights. It is in the output where the other kernel reads
-/// `packed`, under that one's symbol and this suffix.
-inline constexpr std::string_view kPackingKernel = "pack_weights";
-inline constexpr std::string_view kPackingSuffix = "_pack";
-
 struct Function {
   enum class Kind { kConstexpr, kDevice, kKernel };
   Place place;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,13 +85,24 @@ struct Output {
   const Globals* globals = nullptr;
   std::vector<Primitive> primitives;  // in the program's order, behind them printed ones in the order of their names
   std::vector<ResidualType> types;
-  std::vector<Version> versions;  // callees before callers; the kernel is the last, below the packing kernel
+  std::vector<Version> versions;  // callees before callers
 };
 
-/// Evaluates the program's kernel and all that it calls, for an architecture ("sm_90a"). Errors name the template's
-/// line; one is a primitive that the architecture lacks.
-[[nodiscard]] Result<Output> evaluate_program(const Globals& globals, const std::string& symbol,
+/// A kernel of the program that the output is to have.
+struct WantedKernel {
+  std::string function;
+  std::string symbol;
+  int cluster = 1;  // blocks of its clusters
+};
+
+/// Evaluates these kernels, at least one, and all that they call, for an architecture ("sm_90a"). Names of functions
+/// are given from the last kernel on. Errors name the template's line; one is a primitive that the architecture lacks,
+/// another a kernel that the program has not.
+[[nodiscard]] Result<Output> evaluate_program(const Globals& globals, std::span<const WantedKernel> kernels,
                                               std::string_view architecture);
+
+/// Whether a function that the output calls so is reached from this one.
+[[nodiscard]] bool reaches(const Output& output, const Version& from, std::string_view name);
 
 /// How often each local variable is changed, or might be: assigned to, its address taken, bound to a reference.
 using Changes = std::map<int, int>;

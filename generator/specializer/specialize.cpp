@@ -70,6 +70,65 @@ std::vector<KernelParameter> parameters_of(const Version& kernel) {
   return parameters;
 }
 
+/// The name of the program's last kernel; empty where there is none.
+std::string last_kernel(const Program& program) {
+  std::string name;
+  for (const Item& item : program.items) {
+    const auto* function = std::get_if<Function>(&item);
+    if (function != nullptr && function->kind == Function::Kind::kKernel) {
+      name = function->name;
+    }
+  }
+  return name;
+}
+
+/// The grid in blocks of a kernel whose grid may be in threads.
+Grid grid_of(const KernelPlan& planned, int threads) {
+  Grid grid = planned.grid;
+  if (planned.per_thread) {
+    grid.axes.front().tile *= threads;
+  }
+  return grid;
+}
+
+/// The source and the recipe, whose arguments are not bound yet.
+Result<KernelSource> specialized(const Program& program, const Parameters& parameters, std::string_view head,
+                                 std::string_view symbol, std::string_view architecture, const LaunchPlan& launch) {
+  const Result<Globals> globals = Globals::make(program, parameters);
+  if (!globals) {
+    return std::unexpected(globals.error());
+  }
+  std::vector<WantedKernel> wanted;
+  for (const KernelPlan& planned : launch.kernels) {
+    wanted.push_back({planned.function, std::string(symbol) + planned.suffix, planned.cluster});
+  }
+  const Result<Output> output = evaluate_program(*globals, wanted, architecture);
+  if (!output) {
+    return std::unexpected(output.error());
+  }
+  Text text = print(*output, std::string(head));
+  KernelSource out;
+  out.text = std::move(text.text);
+  out.template_lines = std::move(text.lines);
+  out.symbol = symbol;
+  out.recipe = {.kernels = {}, .regions = launch.regions, .tensors = launch.tensors, .maps = launch.maps};
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const KernelPlan& planned = launch.kernels[i];
+    const Version& version = *std::ranges::find(output->versions, wanted[i].symbol, &Version::name);
+    const int threads = planned.threads > 0 ? planned.threads : version.threads;
+    out.recipe.kernels.push_back({.symbol = version.name,
+                                  .threads = threads,
+                                  .cluster = planned.cluster,
+                                  .shared_bytes = planned.shared_bytes,
+                                  .parameters = parameters_of(version),
+                                  .arguments = {},
+                                  .grid = grid_of(planned, threads),
+                                  .waits = reaches(*output, version, "grid_dependency_wait"),
+                                  .once = planned.once});
+  }
+  return out;
+}
+
 /// A committed program, read once in a process.
 template <std::string_view (*text)()>
 const Result<Program>& program_of() {
@@ -108,30 +167,27 @@ Result<std::string_view> program_text_named(std::string_view template_name) {
   return known->text();
 }
 
+const RecipeKernel& KernelSource::main() const {
+  return *std::ranges::find(recipe.kernels, symbol, &RecipeKernel::symbol);
+}
+
 Result<KernelSource> specialize_program(const Program& program, const Parameters& parameters, std::string_view head,
-                                        std::string_view symbol, std::string_view architecture, int cluster) {
-  const Result<Globals> globals = Globals::make(program, parameters);
-  if (!globals) {
-    return std::unexpected(globals.error());
-  }
-  Result<Output> output = evaluate_program(*globals, std::string(symbol), architecture);
-  if (!output) {
-    return std::unexpected(output.error());
-  }
-  output->versions.back().cluster = cluster;
-  Text text = print(*output, std::string(head));
-  KernelSource out;
-  out.text = std::move(text.text);
-  out.template_lines = std::move(text.lines);
-  out.symbol = symbol;
-  out.cluster = cluster;
-  out.parameters = parameters_of(output->versions.back());
-  const auto packing = std::ranges::find(output->versions, out.symbol + std::string(kPackingSuffix), &Version::name);
-  if (packing != output->versions.end()) {
-    out.packing =
-        PackingKernel{.symbol = packing->name, .parameters = parameters_of(*packing), .threads = packing->threads};
+                                        std::string_view symbol, std::string_view architecture,
+                                        const LaunchPlan& launch) {
+  auto out = specialized(program, parameters, head, symbol, architecture, launch);
+  if (out) {
+    if (auto bound = bind_arguments(out->recipe, launch.constants); !bound) {
+      return std::unexpected(bound.error());
+    }
   }
   return out;
+}
+
+Result<KernelSource> specialize_program(const Program& program, const Parameters& parameters, std::string_view head,
+                                        std::string_view symbol, std::string_view architecture) {
+  LaunchPlan launch;
+  launch.kernels.push_back({.function = last_kernel(program), .suffix = ""});
+  return specialized(program, parameters, head, symbol, architecture, launch);
 }
 
 Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
@@ -156,23 +212,8 @@ Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
       "// {}\n// {} for {}. Template {}: {}.\n// Launch: {} threads and {} bytes of dynamic shared memory a block{}.",
       layer, direction, problem.target.architecture, plan.template_name, plan.summary, plan.threads, plan.shared_bytes,
       plan.cluster > 1 ? fmt::format(", in clusters of {} blocks", plan.cluster) : "");
-  Result<KernelSource> out =
-      specialize_program(*program, plan.parameters, head, symbol, problem.target.architecture, plan.cluster);
-  if (out) {
-    out->threads = plan.threads;
-    out->shared_bytes = plan.shared_bytes;
-    if (out->packing.has_value() != (plan.packed_bytes > 0)) {
-      return fail(fmt::format("the template {} {} packed weights, and the plan has {} bytes of them",
-                              plan.template_name, out->packing ? "wants" : "wants no", plan.packed_bytes));
-    }
-    if (out->packing) {
-      const std::int64_t bytes = 16 * plan.packed_rows * out->packing->threads;  // of a block
-      out->packing->bytes = plan.packed_bytes;
-      out->packing->blocks = (plan.packed_bytes + bytes - 1) / bytes;
-      out->packing->overlaps = out->text.contains("grid_dependency_wait();");
-    }
-  }
-  return out;
+  return specialize_program(*program, plan.parameters, head, symbol, problem.target.architecture,
+                            launch_plan_of(problem, plan));
 }
 
 }  // namespace convtgen

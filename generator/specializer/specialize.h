@@ -4,17 +4,23 @@
 #include <string>
 #include <string_view>
 
+#include "generator/planner/launch_plan.h"
 #include "generator/specializer/kernel_source.h"
 #include "generator/specializer/program.h"
 
 namespace convtgen {
 
-/// The residual source of a program below the comment `head`, its kernel called `symbol`, for an architecture
-/// ("sm_90a"), launched in clusters of `cluster` blocks. Other launch sizes are the caller's. Errors name the
-/// template's file and line, or the parameter; one is a primitive that the architecture lacks.
+/// The residual source of a program below the comment `head`, its kernels called `symbol` and their suffixes, for an
+/// architecture ("sm_90a"). Errors name the template's file and line, or the parameter; others are a primitive that the
+/// architecture lacks, a kernel that the program has not, a parameter of a kernel that the launch plan has nothing for.
 [[nodiscard]] Result<KernelSource> specialize_program(const Program& program, const Parameters& parameters,
                                                       std::string_view head, std::string_view symbol,
-                                                      std::string_view architecture, int cluster = 1);
+                                                      std::string_view architecture, const LaunchPlan& launch);
+
+/// The same for the program's last kernel alone, whose arguments are left unbound.
+[[nodiscard]] Result<KernelSource> specialize_program(const Program& program, const Parameters& parameters,
+                                                      std::string_view head, std::string_view symbol,
+                                                      std::string_view architecture);
 
 /// The committed program of a template as text. Errors: there is none of that name; the message lists them.
 [[nodiscard]] Result<std::string_view> program_text_named(std::string_view template_name);

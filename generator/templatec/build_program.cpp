@@ -93,16 +93,6 @@ class ProgramBuilder {
 
   void item(const clang::Decl& declaration) {
     if (std::optional<Item> item = build_item(context_, declaration)) {
-      const auto* function = std::get_if<Function>(&*item);
-      if (function != nullptr && function->kind == Function::Kind::kKernel) {
-        const bool packs = function->name == kPackingKernel;
-        if (++(packs ? packing_kernels_ : kernels_) > 1) {
-          context_.error(declaration.getLocation(), "a template has one kernel; this is another");
-        }
-        if (packs && kernels_ > 0) {
-          context_.error(declaration.getLocation(), "pack_weights stands before the kernel");
-        }
-      }
       program_.items.push_back(std::move(*item));
     }
   }
@@ -110,8 +100,6 @@ class ProgramBuilder {
   Context context_;
   Program program_;
   bool has_parameters_ = false;
-  int kernels_ = 0;
-  int packing_kernels_ = 0;
 };
 
 }  // namespace

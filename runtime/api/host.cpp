@@ -89,11 +89,9 @@ Outcome<LoadedKernel*> load(HostKernels& kernels, const convtgen_host_launch_fie
   binary.kind = BinaryKind::kHostLibrary;
   binary.symbol = launch.symbol;
   binary.bytes.assign(static_cast<const char*>(launch.library), launch.library_bytes);
-  binary.threads = launch.threads;
-  binary.shared_bytes = launch.shared_bytes;
-  auto& kernel = kernels.loaded[digest_of(binary.bytes) + fmt::format("{} {}", binary.threads, binary.symbol)];
+  auto& kernel = kernels.loaded[digest_of(binary.bytes) + fmt::format("{} {}", launch.threads, binary.symbol)];
   if (!kernel) {
-    auto loaded = kernels.device->load(binary);
+    auto loaded = kernels.device->load(binary, {binary.symbol, launch.threads, launch.shared_bytes});
     if (!loaded) {
       return fail_with(Status::kUnsupported, loaded.error());
     }

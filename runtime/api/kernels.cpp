@@ -124,7 +124,7 @@ convtgen_status convtgen_launch(convtgen_kernel* kernel, const void* x, const vo
     if (own == nullptr) [[unlikely]] {
       return check_handle(kernel, "kernel");
     }
-    return (*own)->launch({x, weight, bias, y, workspace},
+    return (*own)->launch(forward_arrays(x, weight, bias, y, workspace),
                           sizes_given((*own)->facts().form.layer(), batch, height, width), stream);
   });
 }
@@ -138,7 +138,7 @@ convtgen_status convtgen_run(convtgen_device* device, const convtgen_layer* laye
     }
     const jit::LayerKey& own = *find(layer);
     return (*find(device))
-        ->run(own, {x, weight, bias, y, workspace}, sizes_given(own.layer(), batch, height, width), stream);
+        ->run(own, forward_arrays(x, weight, bias, y, workspace), sizes_given(own.layer(), batch, height, width), stream);
   });
 }
 
@@ -148,11 +148,13 @@ convtgen_status convtgen_kernel_workspace(const convtgen_kernel* kernel, int64_t
     if (auto checked = first_failure(clear_output(bytes, "bytes"), check_handle(kernel, "kernel")); !checked) {
       return checked;
     }
-    const jit::CallForm& form = (*find(kernel))->facts().form;
-    if (auto shape = form.shape(sizes_given(form.layer(), batch, height, width)); !shape) {
-      return std::unexpected(std::move(shape.error()));
+    const CallForm& form = (*find(kernel))->facts().form;
+    const auto shape = form.shape(sizes_given(form.layer(), batch, height, width));
+    const auto needed = shape ? form.workspace_bytes(*shape) : std::unexpected(shape.error());
+    if (!needed) {
+      return fail_with(Status::kInvalidArgument, needed.error());
     }
-    *bytes = static_cast<size_t>(form.workspace_bytes());
+    *bytes = static_cast<size_t>(*needed);
     return {};
   });
 }

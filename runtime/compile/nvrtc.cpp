@@ -206,9 +206,7 @@ Compiled<Binary> compile_with_nvrtc(const Nvrtc& nvrtc, const KernelSource& sour
                 .symbol = source.symbol,
                 .bytes = std::move(*bytes),
                 .log = without_times(*log),
-                .threads = source.threads,
-                .shared_bytes = source.shared_bytes,
-                .packing = source.packing};
+                .kernels = kernels_in(source)};
 }
 
 Compiled<Binary> compile_with_nvrtc(const KernelSource& source, const std::string& architecture, BinaryKind kind) {

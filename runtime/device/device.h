@@ -11,7 +11,7 @@
 #include "generator/specializer/kernel_source.h"
 #include "generator/support/error.h"
 #include "runtime/compile/binary.h"
-#include "runtime/device/tensor_map.h"
+#include "generator/recipe/tensor_map.h"
 
 namespace convtgen {
 
@@ -41,7 +41,7 @@ struct Launch {
   std::int64_t blocks = 0;  // a 1-D grid
   int threads = 0;
   std::int64_t shared_bytes = 0;
-  /// One 8-byte slot for each kernel parameter, in the order of KernelSource::parameters: a device address, or an
+  /// One 8-byte slot for each kernel parameter, in their order: a device address, or an
   /// integer whose low bytes are the parameter's (little-endian).
   std::vector<std::uint64_t> arguments;
   int cluster = 1;  // blocks of a cluster, 1 to 8; a divisor of `blocks`. 1 of a kernel that says it itself
@@ -69,8 +69,13 @@ class Device {
   [[nodiscard]] virtual Result<void> find_compiler() = 0;
   /// Turns source into what load() takes. `architecture` is exact ("sm_90a"); the host device ignores it.
   [[nodiscard]] virtual Compiled<Binary> compile(const KernelSource& source, const std::string& architecture) = 0;
-  /// For the kernel that the binary's symbol names.
-  [[nodiscard]] virtual Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary) = 0;
+  /// One of the binary's kernels.
+  [[nodiscard]] virtual Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary,
+                                                                   const BinaryKernel& kernel) = 0;
+  /// The main one.
+  [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary) {
+    return load(binary, main_kernel(binary));
+  }
 
   [[nodiscard]] virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
   [[nodiscard]] virtual Result<void> upload(Buffer& to, std::span<const std::byte> from) = 0;

@@ -224,9 +224,9 @@ Outcome<KernelPointer> JitDevice::make_on_gpu(const LayerKey& layer, std::stop_t
   if (stop.stop_requested()) {
     return std::unexpected(cancelled());
   }
-  auto form = CallForm::make(made->problem, made->plan, made->source);
+  auto form = CallForm::make(made->problem.layer, made->source.recipe);
   if (!form) {
-    return std::unexpected(std::move(form.error()));
+    return fail_with(Status::kInternal, form.error());
   }
   const std::string symbol = made->source.symbol;
   KernelFacts facts{.problem = std::move(made->problem),
@@ -260,9 +260,9 @@ Outcome<KernelPointer> JitDevice::make_on_host(const LayerKey& layer, std::stop_
     return std::unexpected(std::move(made.error()));
   }
   dump(made->source);
-  auto form = CallForm::make(made->problem, made->plan, made->source);
+  auto form = CallForm::make(made->problem.layer, made->source.recipe);
   if (!form) {
-    return std::unexpected(std::move(form.error()));
+    return fail_with(Status::kInternal, form.error());
   }
   log(LogLevel::kInfo, fmt::format("prepared {} for the host device in {:.1f} ms", made->source.symbol,
                                    made->generate_ms + made->compile_ms));
@@ -324,7 +324,7 @@ std::vector<Outcome<KernelPointer>> JitDevice::prepare_all(std::span<const Layer
   return results;
 }
 
-Outcome<void> JitDevice::run(const LayerKey& layer, const Pointers& pointers, const InputSizes& sizes, void* stream) {
+Outcome<void> JitDevice::run(const LayerKey& layer, const Arrays& arrays, const InputSizes& sizes, void* stream) {
   KernelPointer kernel = find(layer);
   if (!kernel) {
     if (gpu_) {
@@ -345,7 +345,7 @@ Outcome<void> JitDevice::run(const LayerKey& layer, const Pointers& pointers, co
   if (!kernel->pinned.load(std::memory_order_relaxed) && kernel->capturing(stream)) {
     kernel->pinned = true;
   }
-  return kernel->launch(pointers, sizes, stream);
+  return kernel->launch(arrays, sizes, stream);
 }
 
 }  // namespace convtgen::jit

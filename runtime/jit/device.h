@@ -80,7 +80,7 @@ class JitDevice {
   [[nodiscard]] std::vector<Outcome<KernelPointer>> prepare_all(std::span<const LayerKey* const> layers,
                                                                 const PrepareAllOptions& options = {});
   /// Prepares and launches in one call. In a capture the kernel must be ready (kNotPrepared), and is then never let go.
-  [[nodiscard]] Outcome<void> run(const LayerKey& layer, const Pointers& pointers, const InputSizes& sizes,
+  [[nodiscard]] Outcome<void> run(const LayerKey& layer, const Arrays& arrays, const InputSizes& sizes,
                                   void* stream);
 
   /// Kernels that are ready.

@@ -3,8 +3,9 @@
 
 #include <array>
 #include <mutex>
-#include <span>
 
+#include "runtime/device/cuda/cuda_launch.h"
+#include "runtime/device/cuda/cuda_tensor_map.h"
 #include "runtime/jit/fork.h"
 #include "runtime/jit/gpu.h"
 #include "runtime/support/counters.h"
@@ -32,8 +33,7 @@ struct LoadedModule {
   cuda::ContextHandle context = nullptr;
   unsigned long long context_id = 0;
   cuda::ModuleHandle module = nullptr;
-  cuda::FunctionHandle function = nullptr;
-  cuda::FunctionHandle packing = nullptr;  // null where the kernel takes the weights as they are
+  std::array<cuda::FunctionHandle, kMostKernels> functions{};  // in the recipe's order
   std::unique_ptr<LoadedModule> next = nullptr;
 };
 
@@ -46,7 +46,7 @@ class GpuKernel final : public PreparedKernel {
         compiled_by_(std::move(compiled_by)) {}
   ~GpuKernel() override;
 
-  [[nodiscard]] Outcome<void> launch(const Pointers& pointers, const InputSizes& sizes, void* stream) override;
+  [[nodiscard]] Outcome<void> launch(const Arrays& arrays, const InputSizes& sizes, void* stream) override;
   [[nodiscard]] Outcome<void> ready_here() override;
   [[nodiscard]] bool capturing(void* stream) const override {
     const ContextScope scope(*gpu_, gpu_->context_here());
@@ -57,21 +57,10 @@ class GpuKernel final : public PreparedKernel {
   [[nodiscard]] const LoadedModule* find(cuda::ContextHandle context) const;
   [[nodiscard]] Outcome<const LoadedModule*> find_or_load(cuda::ContextHandle context);
   [[nodiscard]] Outcome<void> find_functions(LoadedModule& module) const;
-  [[nodiscard]] Outcome<void> allow_shared(cuda::FunctionHandle function) const;
+  [[nodiscard]] Outcome<void> allow_shared(cuda::FunctionHandle function, const RecipeKernel& kernel) const;
   [[nodiscard]] Failure load_failure(cuda::Status status, const char* log) const;
-  /// A launch of one of the module's functions.
-  struct Work {
-    cuda::FunctionHandle function;
-    const std::string& symbol;
-    std::int64_t blocks;
-    int threads;
-    std::int64_t shared_bytes;
-    std::span<std::uint64_t> slots;
-    bool overlaps = false;  // with the launch before, which it waits for itself
-  };
-  [[nodiscard]] Outcome<void> enqueue(const Work& work, void* stream) const;
-  [[nodiscard]] Outcome<void> enqueue(const LoadedModule& where, Call& call, void* stream) const;
-  [[nodiscard]] Outcome<void> launch_elsewhere(Call& call, void* stream);
+  [[nodiscard]] Outcome<void> enqueue(const LoadedModule& where, const Arrays& arrays, Call& call, void* stream) const;
+  [[nodiscard]] Outcome<void> launch_elsewhere(const Arrays& arrays, Call& call, void* stream);
 
   std::shared_ptr<Gpu> gpu_;
   Binary binary_;
@@ -125,19 +114,19 @@ Failure GpuKernel::load_failure(cuda::Status status, const char* log) const {
   return {status == cuda::kErrorOutOfMemory ? Status::kOutOfMemory : Status::kDriver, std::move(message)};
 }
 
-Outcome<void> GpuKernel::allow_shared(cuda::FunctionHandle function) const {
-  const std::int64_t bytes = facts().source.shared_bytes;
+Outcome<void> GpuKernel::allow_shared(cuda::FunctionHandle function, const RecipeKernel& kernel) const {
+  const std::int64_t bytes = kernel.shared_bytes;
   if (bytes <= kSharedWithoutAsking) {
     return {};
   }
   if (bytes > gpu_->info().max_shared_bytes) {
     return fail_with(Status::kUnsupported,
-                     fmt::format("{} needs {} bytes of shared memory a block; {} has {}", binary_.symbol, bytes,
+                     fmt::format("{} needs {} bytes of shared memory a block; {} has {}", kernel.symbol, bytes,
                                  gpu_->info().name, gpu_->info().max_shared_bytes));
   }
   const auto set = gpu_->driver().check(
       gpu_->api().func_set_attribute(function, cuda::kMaxDynamicSharedSizeBytes, static_cast<int>(bytes)),
-      fmt::format("asking for {} bytes of shared memory for {}", bytes, binary_.symbol));
+      fmt::format("asking for {} bytes of shared memory for {}", bytes, kernel.symbol));
   if (!set) {
     return fail_with(Status::kDriver, set.error());
   }
@@ -145,15 +134,19 @@ Outcome<void> GpuKernel::allow_shared(cuda::FunctionHandle function) const {
 }
 
 Outcome<void> GpuKernel::find_functions(LoadedModule& module) const {
-  const auto find = [&](cuda::FunctionHandle& function, const std::string& symbol) {
-    return gpu_->driver().check(gpu_->api().module_get_function(&function, module.module, symbol.c_str()),
-                                fmt::format("finding the kernel {}", symbol));
-  };
-  Result<void> found = find(module.function, binary_.symbol);
-  if (found && facts().source.packing) {
-    found = find(module.packing, facts().source.packing->symbol);
+  const std::vector<RecipeKernel>& kernels = facts().form.recipe().kernels;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const auto found = gpu_->driver().check(
+        gpu_->api().module_get_function(&module.functions[i], module.module, kernels[i].symbol.c_str()),
+        fmt::format("finding the kernel {}", kernels[i].symbol));
+    if (!found) {
+      return fail_with(Status::kDriver, found.error());
+    }
+    if (auto allowed = allow_shared(module.functions[i], kernels[i]); !allowed) {
+      return allowed;
+    }
   }
-  return found ? Outcome<void>() : fail_with(Status::kDriver, found.error());
+  return {};
 }
 
 // The context must be current.
@@ -175,11 +168,7 @@ Outcome<const LoadedModule*> GpuKernel::find_or_load(cuda::ContextHandle context
   count(counters().loads);
   loaded->context = context;
   loaded->context_id = gpu_->id_of(context);
-  Outcome<void> found = find_functions(*loaded);
-  if (found) {
-    found = allow_shared(loaded->function);
-  }
-  if (!found) {
+  if (Outcome<void> found = find_functions(*loaded); !found) {
     (void)gpu_->api().module_unload(loaded->module);
     count(counters().unloads);
     return std::unexpected(std::move(found.error()));
@@ -208,85 +197,70 @@ Outcome<void> GpuKernel::ready_here() {
   return {};
 }
 
-Outcome<void> GpuKernel::enqueue(const Work& work, void* stream) const {
-  std::array<void*, kMostParameters> parameters{};
-  for (std::size_t i = 0; i < work.slots.size(); ++i) {
-    parameters[i] = &work.slots[i];  // the driver reads as many bytes as the parameter has, lowest first
-  }
-  const auto blocks = static_cast<unsigned int>(work.blocks);
-  const auto threads = static_cast<unsigned int>(work.threads);
-  const auto shared_bytes = static_cast<unsigned int>(work.shared_bytes);
-  const auto in = static_cast<cuda::StreamHandle>(stream);
-  cuda::Status status = cuda::kSuccess;
-  if (work.overlaps && gpu_->driver().launches_overlap(gpu_->info().capability)) {
-    cuda::LaunchAttribute overlap = cuda::kMayOverlap;
-    const cuda::LaunchConfig config{.grid = {blocks, 1, 1},
-                                    .block = {threads, 1, 1},
-                                    .shared_bytes = shared_bytes,
-                                    .stream = in,
-                                    .attributes = &overlap,
-                                    .attribute_count = 1};
-    status = gpu_->api().launch_kernel_ex(&config, work.function, parameters.data(), nullptr);
-  } else {
-    status = gpu_->api().launch_kernel(work.function, blocks, 1, 1, threads, 1, 1, shared_bytes, in, parameters.data(),
-                                       nullptr);
-  }
-  if (status != cuda::kSuccess) [[unlikely]] {
-    return fail_with(Status::kDriver, gpu_->driver()
-                                          .check(status, fmt::format("launching {} ({} blocks of {} threads)",
-                                                                     work.symbol, work.blocks, work.threads))
-                                          .error());
+Outcome<void> GpuKernel::enqueue(const LoadedModule& where, const Arrays& arrays, Call& call, void* stream) const {
+  const Recipe& recipe = facts().form.recipe();
+  for (std::size_t k = 0; k < recipe.kernels.size(); ++k) {
+    const RecipeKernel& kernel = recipe.kernels[k];
+    KernelCall& own = call.kernels[k];
+    if (own.blocks == 0) {
+      continue;
+    }
+    std::array<void*, kMostArguments> parameters;
+    std::array<cuda::EncodedTensorMap, kMostMaps> maps;  // for as long as the driver takes to copy them
+    std::size_t map_count = 0;
+    for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
+      parameters[i] = &own.slots[i];  // the driver reads as many bytes as the parameter has, lowest first
+      if (kernel.arguments[i].kind == KernelArgument::Kind::kMap) [[unlikely]] {
+        const auto map = facts().form.map(kernel.arguments[i].index, arrays, call);
+        const auto encoded = map ? encode_tensor_map(gpu_->driver(), *map) : std::unexpected(map.error());
+        if (!encoded) {
+          return fail_with(map ? Status::kDriver : Status::kInvalidArgument,
+                           fmt::format("{}: {}", kernel.symbol, encoded.error().message));
+        }
+        maps[map_count] = *encoded;
+        parameters[i] = &maps[map_count++];
+      }
+    }
+    const CudaLaunch launch{.function = where.functions[k],
+                            .blocks = own.blocks,
+                            .threads = kernel.threads,
+                            .shared_bytes = kernel.shared_bytes,
+                            .overlaps = own.waits,
+                            .stream = static_cast<cuda::StreamHandle>(stream)};
+    const cuda::Status status =
+        convtgen::enqueue(gpu_->driver(), gpu_->info().capability, launch, parameters.data());
+    if (status != cuda::kSuccess) [[unlikely]] {
+      return fail_with(Status::kDriver, gpu_->driver()
+                                            .check(status, fmt::format("launching {} ({} blocks of {} threads)",
+                                                                       kernel.symbol, launch.blocks, launch.threads))
+                                            .error());
+    }
   }
   return {};
 }
 
-Outcome<void> GpuKernel::enqueue(const LoadedModule& where, Call& call, void* stream) const {
-  const KernelSource& source = facts().source;
-  if (call.packing_blocks > 0) {
-    const PackingKernel& packing = *source.packing;
-    if (auto packed = enqueue(Work{.function = where.packing,
-                                   .symbol = packing.symbol,
-                                   .blocks = call.packing_blocks,
-                                   .threads = packing.threads,
-                                   .shared_bytes = 0,
-                                   .slots = call.packing_slots},
-                              stream);
-        !packed) [[unlikely]] {
-      return packed;
-    }
-  }
-  return enqueue(Work{.function = where.function,
-                      .symbol = source.symbol,
-                      .blocks = call.blocks,
-                      .threads = source.threads,
-                      .shared_bytes = source.shared_bytes,
-                      .slots = call.slots,
-                      .overlaps = call.packing_blocks > 0 && source.packing->overlaps},
-                 stream);
-}
-
-Outcome<void> GpuKernel::launch(const Pointers& pointers, const InputSizes& sizes, void* stream) {
+Outcome<void> GpuKernel::launch(const Arrays& arrays, const InputSizes& sizes, void* stream) {
   if (cuda_lost_in_fork()) [[unlikely]] {
     return std::unexpected(forked_failure());
   }
-  auto call = facts().form.call(pointers, sizes);
+  auto call = facts().form.call(arrays, sizes);
   if (!call) [[unlikely]] {
-    return std::unexpected(std::move(call.error()));
+    return fail_with(Status::kInvalidArgument, call.error());
   }
-  if (call->blocks == 0) {
+  if (call->is_empty()) {
     return {};
   }
   cuda::ContextHandle current = nullptr;
   if (gpu_->api().ctx_get_current(&current) == cuda::kSuccess && current != nullptr) [[likely]] {
     if (const LoadedModule* module = find(current)) [[likely]] {
-      return enqueue(*module, *call, stream);
+      return enqueue(*module, arrays, *call, stream);
     }
   }
-  return launch_elsewhere(*call, stream);
+  return launch_elsewhere(arrays, *call, stream);
 }
 
 // The thread has no context, one of another GPU, or one that the kernel has not met.
-Outcome<void> GpuKernel::launch_elsewhere(Call& call, void* stream) {
+Outcome<void> GpuKernel::launch_elsewhere(const Arrays& arrays, Call& call, void* stream) {
   const cuda::ContextHandle context = gpu_->context_here();
   const ContextScope scope(*gpu_, context);
   if (const auto entered = gpu_->driver().check(scope.status(), "making a context current"); !entered) {
@@ -306,7 +280,7 @@ Outcome<void> GpuKernel::launch_elsewhere(Call& call, void* stream) {
     }
     module = *loaded;
   }
-  return enqueue(*module, call, stream);
+  return enqueue(*module, arrays, call, stream);
 }
 
 }  // namespace

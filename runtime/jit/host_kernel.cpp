@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <utility>
-#include <vector>
 
+#include "runtime/device/recipe_launch.h"
 #include "runtime/support/counters.h"
 
 namespace convtgen::jit {
@@ -18,54 +19,51 @@ using Owned = std::unique_ptr<Buffer>;
 
 class HostKernel final : public PreparedKernel {
  public:
-  /// `packing` is null where the kernel takes the weights as they are.
-  HostKernel(std::shared_ptr<Device> device, KernelFacts facts, std::unique_ptr<LoadedKernel> kernel,
-             std::unique_ptr<LoadedKernel> packing)
-      : PreparedKernel(std::move(facts)),
-        device_(std::move(device)),
-        kernel_(std::move(kernel)),
-        packing_(std::move(packing)) {}
+  HostKernel(std::shared_ptr<Device> device, KernelFacts facts, LoadedKernels kernels)
+      : PreparedKernel(std::move(facts)), device_(std::move(device)), kernels_(std::move(kernels)) {}
   ~HostKernel() override { count(counters().unloads); }
 
-  [[nodiscard]] Outcome<void> launch(const Pointers& pointers, const InputSizes& sizes, void* stream) override;
+  [[nodiscard]] Outcome<void> launch(const Arrays& arrays, const InputSizes& sizes, void* stream) override;
 
  private:
-  /// The arrays of a call in the device's memory; null where the call has none.
+  /// The arrays of a call in the device's memory, by their roles; null where the call has none.
   struct Copies {
-    Owned x, weight, bias, y, workspace;
-    [[nodiscard]] Pointers pointers() const;
+    std::array<Owned, kRoles> tensors;
+    Owned workspace;
+    [[nodiscard]] Arrays arrays() const;
   };
-  [[nodiscard]] Outcome<Copies> copy_in(const Pointers& pointers, const Shape& shape) const;
-  /// `workspace` is where the packed weights are, in the device's memory; 0 where there are none.
-  [[nodiscard]] Outcome<void> run(const Call& call, std::uint64_t workspace);
-  [[nodiscard]] Outcome<void> copy_out(const char* name, void* to, std::int64_t bytes, const Owned& from) const;
-  [[nodiscard]] std::int64_t bytes_of_elements(std::int64_t elements) const {
-    return elements * bytes_of(facts().problem.layer.dtype);
+  [[nodiscard]] Outcome<Copies> copy_in(const Arrays& arrays, const Call& call) const;
+  [[nodiscard]] Outcome<void> copy_out(const Arrays& arrays, const Copies& copies, const Call& call) const;
+  [[nodiscard]] std::int64_t bytes_of_tensor(const Tensor& tensor, const Call& call) const {
+    return tensor.elements.in(call.quantities).value_or(0) * bytes_of(facts().problem.layer.dtype);
   }
 
   std::shared_ptr<Device> device_;
-  std::unique_ptr<LoadedKernel> kernel_, packing_;
+  LoadedKernels kernels_;
 };
 
-Pointers HostKernel::Copies::pointers() const {
+Arrays HostKernel::Copies::arrays() const {
   const auto address = [](const Owned& buffer) {
     return buffer != nullptr ? reinterpret_cast<void*>(buffer->address()) : nullptr;
   };
-  return {address(x), address(weight), address(bias), address(y), address(workspace)};
+  Arrays arrays;
+  for (std::size_t role = 0; role < kRoles; ++role) {
+    arrays.tensors[role] = address(tensors[role]);
+  }
+  arrays.workspace = address(workspace);
+  return arrays;
 }
 
 // A buffer of its own for every array: so an index that leaves it meets no other. What the kernels write first is
 // poisoned.
-Outcome<HostKernel::Copies> HostKernel::copy_in(const Pointers& pointers, const Shape& shape) const {
+Outcome<HostKernel::Copies> HostKernel::copy_in(const Arrays& arrays, const Call& call) const {
   Outcome<void> done;
-  const auto make = [&](const char* name, const void* from, std::int64_t bytes) -> Owned {
+  const auto make = [&](std::string_view name, const void* from, std::int64_t read, std::int64_t bytes) -> Owned {
     auto buffer = device_->allocate(static_cast<std::size_t>(bytes));
-    Result<void> filled = buffer ? Result<void>() : std::unexpected(buffer.error());
-    if (buffer && from != nullptr) {
+    Result<void> filled = buffer ? device_->poison(**buffer, kPoison) : std::unexpected(buffer.error());
+    if (filled && read > 0) {
       filled =
-          device_->upload(**buffer, std::span(static_cast<const std::byte*>(from), static_cast<std::size_t>(bytes)));
-    } else if (buffer) {
-      filled = device_->poison(**buffer, kPoison);
+          device_->upload(**buffer, std::span(static_cast<const std::byte*>(from), static_cast<std::size_t>(read)));
     }
     if (!filled) {
       done = fail_with(Status::kOutOfMemory, fmt::format("{}: {}", name, filled.error().message));
@@ -73,102 +71,88 @@ Outcome<HostKernel::Copies> HostKernel::copy_in(const Pointers& pointers, const 
     }
     return *std::move(buffer);
   };
+  const CallForm& form = facts().form;
   Copies copies;
-  copies.x = make("x", pointers.x, bytes_of_elements(shape.input_elements));
-  copies.y = make("y", nullptr, bytes_of_elements(shape.output_elements));
-  if (pointers.weight != nullptr) {
-    copies.weight = make("weight", pointers.weight, bytes_of_elements(shape.weight_elements));
+  for (const Tensor& tensor : form.recipe().tensors) {
+    if (const void* const array = arrays.of(tensor.role); array != nullptr) {
+      const std::int64_t bytes = bytes_of_tensor(tensor, call);
+      copies.tensors[static_cast<std::size_t>(tensor.role)] =
+          make(name_of(tensor.role), array, tensor.written ? 0 : bytes, bytes);
+    }
   }
-  if (pointers.bias != nullptr) {
-    copies.bias = make("bias", pointers.bias, bytes_of_elements(shape.out_channels));
-  }
-  if (const std::int64_t bytes = facts().form.workspace_bytes(); bytes > 0) {
-    copies.workspace = make("workspace", pointers.weight == nullptr ? pointers.workspace : nullptr, bytes);
+  const auto workspace = form.workspace_bytes(call.shape);
+  if (workspace && *workspace > 0) {
+    const bool packed_before = form.recipe().may_omit_weight() && arrays.of(Role::kWeight) == nullptr;
+    copies.workspace = make("workspace", arrays.workspace, packed_before ? form.kept_bytes() : 0, *workspace);
   }
   return done ? Outcome<Copies>(std::move(copies)) : std::unexpected(std::move(done.error()));
 }
 
-Outcome<void> HostKernel::run(const Call& call, std::uint64_t workspace) {
-  const KernelSource& source = facts().source;
-  const auto arguments = [](std::span<const std::uint64_t> slots) {
-    return std::vector<std::uint64_t>(slots.begin(), slots.end());
+Outcome<void> HostKernel::copy_out(const Arrays& arrays, const Copies& copies, const Call& call) const {
+  Outcome<void> done;
+  const auto copy = [&](std::string_view name, void* to, const Owned& from, std::int64_t bytes) {
+    if (!done || bytes == 0) {
+      return;
+    }
+    const auto copied =
+        device_->download(std::span(static_cast<std::byte*>(to), static_cast<std::size_t>(bytes)), *from);
+    if (!copied) {
+      done = fail_with(Status::kInternal, fmt::format("{}: {}", name, copied.error().message));
+    }
   };
-  if (call.packing_blocks > 0) {
-    Launch packing;
-    packing.blocks = call.packing_blocks;
-    packing.threads = source.packing->threads;
-    packing.arguments = arguments(std::span(call.packing_slots).first(facts().form.packing_parameter_count()));
-    if (const auto ran = device_->run(*packing_, packing); !ran) {
-      return fail_with(Status::kKernelFault, ran.error());
+  const CallForm& form = facts().form;
+  if (arrays.of(Role::kWeight) != nullptr) {
+    copy("workspace", arrays.workspace, copies.workspace, form.kept_bytes());
+  }
+  for (const Tensor& tensor : form.recipe().tensors) {
+    if (tensor.written) {
+      copy(name_of(tensor.role), arrays.of(tensor.role), copies.tensors[static_cast<std::size_t>(tensor.role)],
+           bytes_of_tensor(tensor, call));
     }
   }
-  Launch launch;
-  launch.blocks = call.blocks;
-  launch.threads = source.threads;
-  launch.shared_bytes = source.shared_bytes;
-  launch.awaited = call.packing_blocks > 0 && source.packing->overlaps ? workspace : 0;
-  launch.arguments = arguments(std::span(call.slots).first(facts().form.parameter_count()));
-  if (const auto ran = device_->run(*kernel_, launch); !ran) {
-    return fail_with(Status::kKernelFault, ran.error());
-  }
-  return {};
+  return done;
 }
 
-Outcome<void> HostKernel::copy_out(const char* name, void* to, std::int64_t bytes, const Owned& from) const {
-  const auto copied = device_->download(std::span(static_cast<std::byte*>(to), static_cast<std::size_t>(bytes)), *from);
-  return copied ? Outcome<void>() : fail_with(Status::kInternal, fmt::format("{}: {}", name, copied.error().message));
-}
-
-Outcome<void> HostKernel::launch(const Pointers& pointers, const InputSizes& sizes, void* stream) {
+Outcome<void> HostKernel::launch(const Arrays& arrays, const InputSizes& sizes, void* stream) {
   if (stream != nullptr) {
     return fail_with(Status::kInvalidArgument, "stream must be null on the host device, which has none");
   }
   const CallForm& form = facts().form;
-  auto checked = form.call(pointers, sizes);
+  const auto checked = form.call(arrays, sizes);
   if (!checked) {
-    return std::unexpected(std::move(checked.error()));
+    return fail_with(Status::kInvalidArgument, checked.error());
   }
-  const Shape& shape = checked->shape;
-  if (checked->blocks == 0) {
+  if (checked->is_empty()) {
     return {};
   }
-  auto copies = copy_in(pointers, shape);
+  const auto copies = copy_in(arrays, *checked);
   if (!copies) {
-    return std::unexpected(std::move(copies.error()));
+    return std::unexpected(copies.error());
   }
-  auto call = form.call(copies->pointers(), sizes);
+  const auto call = form.call(copies->arrays(), sizes);
   if (!call) {
-    return std::unexpected(std::move(call.error()));
+    return fail_with(Status::kInvalidArgument, call.error());
   }
-  if (auto ran = run(*call, copies->workspace ? copies->workspace->address() : 0); !ran) {
-    return ran;
+  const auto launches = launches_of(form, copies->arrays(), *call);
+  if (!launches) {
+    return fail_with(Status::kInvalidArgument, launches.error());
   }
-  if (call->packing_blocks > 0) {
-    if (auto copied = copy_out("workspace", pointers.workspace, form.workspace_bytes(), copies->workspace); !copied) {
-      return copied;
-    }
+  if (const auto ran = run_launches(*device_, kernels_, *launches); !ran) {
+    return fail_with(Status::kKernelFault, ran.error());
   }
-  return copy_out("y", pointers.y, bytes_of_elements(shape.output_elements), copies->y);
+  return copy_out(arrays, *copies, *call);
 }
 
 }  // namespace
 
 Outcome<std::shared_ptr<PreparedKernel>> load_on_host(std::shared_ptr<Device> device, KernelFacts facts,
                                                       const Binary& binary) {
-  auto kernel = device->load(binary);
-  if (!kernel) {
-    return fail_with(Status::kInternal, kernel.error());
-  }
-  std::unique_ptr<LoadedKernel> packing;
-  if (binary.packing) {
-    auto loaded = device->load(for_packing(binary));
-    if (!loaded) {
-      return fail_with(Status::kInternal, loaded.error());
-    }
-    packing = *std::move(loaded);
+  auto kernels = load_kernels(*device, facts.form.recipe(), binary);
+  if (!kernels) {
+    return fail_with(Status::kInternal, kernels.error());
   }
   count(counters().loads);
-  return std::make_shared<HostKernel>(std::move(device), std::move(facts), *std::move(kernel), std::move(packing));
+  return std::make_shared<HostKernel>(std::move(device), std::move(facts), *std::move(kernels));
 }
 
 }  // namespace convtgen::jit

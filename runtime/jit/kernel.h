@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <string>
 
+#include "generator/recipe/call_form.h"
 #include "runtime/compile/binary.h"
-#include "runtime/jit/call_form.h"
+#include "runtime/support/failure.h"
 
 namespace convtgen::jit {
 
@@ -37,7 +38,7 @@ class PreparedKernel {
   /// On a GPU: no lock, no allocation and no text unless something is wrong or the calling thread's context is one
   /// that the kernel has not met.
   /// Errors: those of CallForm::call(); kNotPrepared in a capture in such a context; the driver's.
-  [[nodiscard]] virtual Outcome<void> launch(const Pointers& pointers, const InputSizes& sizes, void* stream) = 0;
+  [[nodiscard]] virtual Outcome<void> launch(const Arrays& arrays, const InputSizes& sizes, void* stream) = 0;
 
   /// Makes launches in the calling thread's context free of loading. Errors: the driver's.
   [[nodiscard]] virtual Outcome<void> ready_here() { return {}; }

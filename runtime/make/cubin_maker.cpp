@@ -147,8 +147,7 @@ bool CubinMaker::take(MadeKernel& made, const Wanted& wanted, const Key& key, st
   }
   const std::string code = code_name(found.problem.target, stored->binary.kind);
   if (stored->binary.architecture != code || stored->binary.symbol != found.source.symbol ||
-      stored->binary.threads != found.source.threads || stored->binary.shared_bytes != found.source.shared_bytes ||
-      stored->binary.packing != found.source.packing) {
+      stored->binary.kernels != kernels_in(found.source)) {
     return false;
   }
   made = std::move(found);

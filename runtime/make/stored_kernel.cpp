@@ -8,7 +8,7 @@
 namespace convtgen {
 namespace {
 
-constexpr std::string_view kMagic = "convtgen kernel 3\n";
+constexpr std::string_view kMagic = "convtgen kernel 4\n";
 
 std::string field(std::string_view text) {
   return fmt::format("{}:{}", text.size(), text);
@@ -44,35 +44,21 @@ bool take_text(std::string_view& bytes, std::string& text) {
   return field.has_value();
 }
 
-// Empty where there is none.
-std::string encode_packing(const std::optional<PackingKernel>& packing) {
-  if (!packing) {
-    return {};
-  }
-  std::string bytes = field(packing->symbol) + field(fmt::format("{}", packing->threads)) +
-                      field(fmt::format("{}", packing->blocks)) + field(fmt::format("{}", packing->bytes)) +
-                      field(packing->overlaps ? "1" : "0");
-  for (const KernelParameter& parameter : packing->parameters) {
-    bytes += field(parameter.name) + field(parameter.type);
+std::string encode_kernels(const std::vector<BinaryKernel>& kernels) {
+  std::string bytes;
+  for (const BinaryKernel& kernel : kernels) {
+    bytes += field(kernel.symbol) + field(fmt::format("{}", kernel.threads)) +
+             field(fmt::format("{}", kernel.shared_bytes));
   }
   return bytes;
 }
 
-// False where the bytes are none of encode_packing's.
-bool decode_packing(std::string_view bytes, std::optional<PackingKernel>& packing) {
-  if (bytes.empty()) {
-    return true;
-  }
-  packing.emplace();
-  int overlaps = 0;
-  if (!take_text(bytes, packing->symbol) || !take_number(bytes, packing->threads) ||
-      !take_number(bytes, packing->blocks) || !take_number(bytes, packing->bytes) || !take_number(bytes, overlaps)) {
-    return false;
-  }
-  packing->overlaps = overlaps != 0;
+// False where the bytes are none of encode_kernels'.
+bool decode_kernels(std::string_view bytes, std::vector<BinaryKernel>& kernels) {
   while (!bytes.empty()) {
-    KernelParameter& parameter = packing->parameters.emplace_back();
-    if (!take_text(bytes, parameter.name) || !take_text(bytes, parameter.type)) {
+    BinaryKernel& kernel = kernels.emplace_back();
+    if (!take_text(bytes, kernel.symbol) || !take_number(bytes, kernel.threads) ||
+        !take_number(bytes, kernel.shared_bytes)) {
       return false;
     }
   }
@@ -83,9 +69,8 @@ bool decode_packing(std::string_view bytes, std::optional<PackingKernel>& packin
 
 std::string encode_kernel(const StoredKernel& kernel) {
   const Binary& binary = kernel.binary;
-  return fmt::format("{}{}{}{}{}{}{}{}{}{}", kMagic, field(binary.kind == BinaryKind::kPtx ? "ptx" : "cubin"),
-                     field(binary.architecture), field(binary.symbol), field(fmt::format("{}", binary.threads)),
-                     field(fmt::format("{}", binary.shared_bytes)), field(encode_packing(binary.packing)),
+  return fmt::format("{}{}{}{}{}{}{}{}", kMagic, field(binary.kind == BinaryKind::kPtx ? "ptx" : "cubin"),
+                     field(binary.architecture), field(binary.symbol), field(encode_kernels(binary.kernels)),
                      field(kernel.compiled_by), field(binary.log), field(binary.bytes));
 }
 
@@ -96,11 +81,10 @@ std::optional<StoredKernel> decode_kernel(std::string_view bytes) {
   bytes.remove_prefix(kMagic.size());
   StoredKernel kernel;
   Binary& binary = kernel.binary;
-  std::string kind, packing;
+  std::string kind, kernels;
   if (!take_text(bytes, kind) || (kind != "ptx" && kind != "cubin") || !take_text(bytes, binary.architecture) ||
-      !take_text(bytes, binary.symbol) || !take_number(bytes, binary.threads) ||
-      !take_number(bytes, binary.shared_bytes) || !take_text(bytes, packing) ||
-      !decode_packing(packing, binary.packing) || !take_text(bytes, kernel.compiled_by) ||
+      !take_text(bytes, binary.symbol) || !take_text(bytes, kernels) || !decode_kernels(kernels, binary.kernels) ||
+      !take_text(bytes, kernel.compiled_by) ||
       !take_text(bytes, binary.log) || !take_text(bytes, binary.bytes) || !bytes.empty()) {
     return std::nullopt;
   }

@@ -35,61 +35,6 @@ Result<std::unique_ptr<Buffer>> upload_array(Device& device, const char* name, c
   return buffer;
 }
 
-/// The slot of one kernel parameter, by its name.
-Result<std::uint64_t> bind(const KernelParameter& parameter, const LayerCall& call) {
-  const auto address = [&](const Buffer* buffer) -> Result<std::uint64_t> {
-    if (buffer == nullptr) {
-      return fail(fmt::format("the kernel reads '{}', and the layer has none", parameter.name));
-    }
-    return buffer->address();
-  };
-  const auto integer = [&](std::int64_t value) -> Result<std::uint64_t> {
-    if (parameter.type == "int" && value > std::numeric_limits<int>::max()) {
-      return fail(fmt::format("{}: {} does not fit the kernel's int; at most {} is legal", parameter.name, value,
-                              std::numeric_limits<int>::max()));
-    }
-    return static_cast<std::uint64_t>(value);
-  };
-  if (parameter.name == "x") {
-    return address(call.x.get());
-  }
-  if (parameter.name == "weight") {
-    return address(call.weight.get());
-  }
-  if (parameter.name == "packed") {
-    return address(call.workspace.get());
-  }
-  if (parameter.name == "bias") {
-    return address(call.bias.get());
-  }
-  if (parameter.name == "y") {
-    return address(call.y.get());
-  }
-  if (parameter.name == "batch") {
-    return integer(call.sizes.batch);
-  }
-  if (parameter.name == "height") {
-    return integer(call.sizes.extents[kHeight]);
-  }
-  if (parameter.name == "width") {
-    return integer(call.sizes.extents[kWidth]);
-  }
-  return fail(fmt::format("the kernel has a parameter '{} {}' that no caller knows", parameter.type, parameter.name));
-}
-
-/// The launch of a kernel with these parameters.
-Result<Launch> bind_all(const std::vector<KernelParameter>& parameters, const LayerCall& call) {
-  Launch launch;
-  for (const KernelParameter& parameter : parameters) {
-    const Result<std::uint64_t> slot = bind(parameter, call);
-    if (!slot) {
-      return std::unexpected(slot.error());
-    }
-    launch.arguments.push_back(*slot);
-  }
-  return launch;
-}
-
 Result<std::unique_ptr<Buffer>> poisoned_array(Device& device, const char* name, std::int64_t bytes) {
   auto buffer = allocate_for(device, name, bytes);
   if (!buffer) {
@@ -99,18 +44,6 @@ Result<std::unique_ptr<Buffer>> poisoned_array(Device& device, const char* name,
     return std::unexpected(poisoned.error());
   }
   return buffer;
-}
-
-/// In the order in which they run.
-std::vector<KernelLaunch> launches_of(LoadedLayer& layer, const LayerCall& call) {
-  std::vector<KernelLaunch> launches;
-  if (call.launch.blocks > 0 && call.packing) {
-    launches.push_back({*layer.packing, *call.packing});
-  }
-  if (call.launch.blocks > 0) {
-    launches.push_back({*layer.kernel, call.launch});
-  }
-  return launches;
 }
 
 void append(Definition& to, const Definition& part) {
@@ -139,20 +72,16 @@ Result<LoadedLayer> load_source(Device& device, const Problem& problem, const Pl
 
 Result<LoadedLayer> load_binary(Device& device, const Problem& problem, const Plan& plan, KernelSource source,
                                 Binary binary) {
-  LoadedLayer layer{problem, plan, std::move(source), std::move(binary), nullptr};
-  auto kernel = device.load(layer.binary);
-  if (!kernel) {
-    return std::unexpected(kernel.error());
+  auto form = CallForm::make(problem.layer, source.recipe);
+  if (!form) {
+    return std::unexpected(form.error());
   }
-  layer.kernel = *std::move(kernel);
-  if (layer.source.packing) {
-    auto packing = device.load(for_packing(layer.binary));
-    if (!packing) {
-      return std::unexpected(packing.error());
-    }
-    layer.packing = *std::move(packing);
+  auto kernels = load_kernels(device, source.recipe, binary);
+  if (!kernels) {
+    return std::unexpected(kernels.error());
   }
-  return layer;
+  return LoadedLayer{problem,           plan, std::move(source), std::move(binary), *std::move(form),
+                     *std::move(kernels)};
 }
 
 Result<UploadedInputs> upload_inputs(Device& device, const Layer& layer, const InputSizes& sizes,
@@ -197,57 +126,46 @@ Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, const Inpu
 }
 
 Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedInputs inputs) {
-  LayerCall call{std::move(inputs), nullptr, nullptr, std::nullopt, {}};
-  std::int64_t blocks = 0;
-  if (call.shape.output_elements > 0) {
-    auto counted = grid_blocks(layer.problem, layer.plan, call.shape);
-    if (!counted) {
-      return std::unexpected(counted.error());
-    }
-    blocks = *counted;
-  }
+  LayerCall call{std::move(inputs), nullptr, nullptr, {}};
   auto y = poisoned_array(device, "y", call.shape.output_elements * bytes_of(layer.problem.layer.dtype));
   if (!y) {
     return std::unexpected(y.error());
   }
   call.y = *std::move(y);
-  if (const auto& packing = layer.source.packing) {
-    auto workspace = poisoned_array(device, "workspace", packing->bytes);
+  const auto workspace_bytes = layer.form.workspace_bytes(call.shape);
+  if (!workspace_bytes) {
+    return std::unexpected(workspace_bytes.error());
+  }
+  if (*workspace_bytes > 0) {
+    auto workspace = poisoned_array(device, "workspace", *workspace_bytes);
     if (!workspace) {
       return std::unexpected(workspace.error());
     }
     call.workspace = *std::move(workspace);
-    auto launch = bind_all(packing->parameters, call);
-    if (!launch) {
-      return std::unexpected(launch.error());
-    }
-    call.packing = *std::move(launch);
-    call.packing->blocks = packing->blocks;
-    call.packing->threads = packing->threads;
   }
-  auto launch = bind_all(layer.source.parameters, call);
-  if (!launch) {
-    return std::unexpected(launch.error());
+  const auto array = [](const auto& buffer) {
+    return buffer ? reinterpret_cast<void*>(buffer->address()) : nullptr;
+  };
+  const Arrays arrays =
+      forward_arrays(array(call.x), array(call.weight), array(call.bias), array(call.y), array(call.workspace));
+  const auto checked = layer.form.call(arrays, call.sizes);
+  if (!checked) {
+    return std::unexpected(checked.error());
   }
-  call.launch = *std::move(launch);
-  call.launch.blocks = blocks;
-  call.launch.threads = layer.source.threads;
-  call.launch.shared_bytes = layer.source.shared_bytes;
-  call.launch.awaited = layer.source.packing && layer.source.packing->overlaps ? call.workspace->address() : 0;
+  auto launches = launches_of(layer.form, arrays, *checked);
+  if (!launches) {
+    return std::unexpected(launches.error());
+  }
+  call.launches = *std::move(launches);
   return call;
 }
 
 Result<void> run_call(Device& device, LoadedLayer& layer, const LayerCall& call) {
-  for (const auto& [kernel, launch] : launches_of(layer, call)) {
-    if (auto ran = device.run(kernel, launch); !ran) {
-      return ran;
-    }
-  }
-  return {};
+  return run_launches(device, layer.kernels, call.launches);
 }
 
 Result<double> time_call(Device& device, LoadedLayer& layer, const LayerCall& call, int repeats) {
-  return device.time(launches_of(layer, call), repeats);
+  return time_launches(device, layer.kernels, call.launches, repeats);
 }
 
 Result<HostArray> read_output(Device& device, const Layer& layer, const LayerCall& call) {

@@ -7,10 +7,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "generator/planner/plan.h"
 #include "generator/specializer/kernel_source.h"
-#include "runtime/device/device.h"
+#include "runtime/device/recipe_launch.h"
 #include "runtime/reference/compare.h"
 #include "runtime/reference/definition.h"
 #include "runtime/reference/host_array.h"
@@ -24,8 +25,8 @@ struct LoadedLayer {
   Plan plan;
   KernelSource source;
   Binary binary;
-  std::unique_ptr<LoadedKernel> kernel;
-  std::unique_ptr<LoadedKernel> packing = nullptr;  // of source.packing; null where there is none
+  CallForm form;
+  LoadedKernels kernels = {};
 };
 
 /// Specializes, compiles and loads. Errors: those of these steps.
@@ -51,14 +52,13 @@ struct UploadedInputs {
 /// One call of a layer: its arrays on the device and the launches that bind them. It must not outlive the device.
 struct LayerCall : UploadedInputs {
   std::unique_ptr<Buffer> y;
-  std::unique_ptr<Buffer> workspace;  // for the packed weights; null where the kernel reads them as they are
-  std::optional<Launch> packing;      // that packs them; runs first
-  Launch launch;                      // zero blocks where there is nothing to compute
+  std::unique_ptr<Buffer> workspace;  // null where the recipe needs none
+  std::vector<Launch> launches;       // one a kernel of the recipe; of zero blocks where there is nothing to compute
 };
 
 /// A call with inputs of this layer. Its y and workspace are its own, and poisoned, so that an output which is never
 /// written is NaN.
-/// Errors: memory, or a kernel parameter that nobody knows how to bind.
+/// Errors: memory, or a size that the kernels can't have.
 [[nodiscard]] Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedInputs inputs);
 /// With inputs of its own. Errors: also those of uploading them.
 [[nodiscard]] Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, const InputSizes& sizes,
@@ -67,7 +67,7 @@ struct LayerCall : UploadedInputs {
 /// Runs the call to its end; nothing is launched where there is nothing to compute.
 [[nodiscard]] Result<void> run_call(Device& device, LoadedLayer& layer, const LayerCall& call);
 
-/// Milliseconds of the call, packing the weights included, as Device::time() measures; 0 where there is nothing to
+/// Milliseconds of all the call's launches, as Device::time() measures; 0 where there is nothing to
 /// compute.
 [[nodiscard]] Result<double> time_call(Device& device, LoadedLayer& layer, const LayerCall& call, int repeats);
 

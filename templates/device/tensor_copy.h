@@ -16,7 +16,7 @@
 
 #include "device/memory.h"
 
-// The chip's form of a tensor map (runtime/device/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
+// The chip's form of a tensor map (generator/recipe/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
 struct __align__(64) TensorMap {
   unsigned long long words[16];
 };

@@ -83,7 +83,7 @@ TEST(DamagedEntriesTest, AreCompiledAnewByTheHostsCompiler) {
     const auto device = JitDevice::open("host", {.store_folder = store.string()}).value();
     const float x[] = {1, 10}, weight[] = {2, 3};
     std::vector<float> y(4);
-    const auto ran = device->run(layer, {x, weight, nullptr, y.data()}, {1, {1, 2}}, nullptr);
+    const auto ran = device->run(layer, forward_arrays(x, weight, nullptr, y.data()), {1, {1, 2}}, nullptr);
     EXPECT_TRUE(ran) << ran.error().message;
     return y;
   };

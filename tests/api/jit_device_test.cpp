@@ -25,7 +25,7 @@ constexpr InputSizes kOne{1, {1, 1}};
 void* address(std::uint64_t number) {
   return reinterpret_cast<void*>(number);
 }
-const Pointers kPointers{address(0x1000), address(0x2000), nullptr, address(0x8000)};
+const Arrays kArrays = forward_arrays(address(0x1000), address(0x2000), nullptr, address(0x8000));
 
 class JitDeviceTest : public testing::Test {
  protected:
@@ -58,7 +58,7 @@ class JitDeviceTest : public testing::Test {
 TEST_F(JitDeviceTest, KeepsABoundedNumberOfKernelsAndUnloadsTheRest) {
   const auto device = open(4);
   const auto run = [&](int channels, void* stream = nullptr) {
-    const auto ran = device->run(numbered(channels), kPointers, kOne, stream);
+    const auto ran = device->run(numbered(channels), kArrays, kOne, stream);
     ASSERT_TRUE(ran) << ran.error().message;
   };
   const KernelPointer held = device->prepare(numbered(1)).value();
@@ -80,7 +80,7 @@ TEST_F(JitDeviceTest, KeepsABoundedNumberOfKernelsAndUnloadsTheRest) {
   const auto compiles = counters().compiles.load();
   run(4);  // gone from here, but the store has it
   EXPECT_EQ(counters().compiles, compiles);
-  EXPECT_TRUE(held->launch(kPointers, kOne, nullptr));
+  EXPECT_TRUE(held->launch(kArrays, kOne, nullptr));
   EXPECT_EQ(state_->wrong_contexts, 0);
 }
 
@@ -128,24 +128,26 @@ TEST_F(JitDeviceTest, APlanWithPackedWeightsHasTwoKernels) {
     const auto prepared = device->prepare(layer);
     ASSERT_TRUE(prepared) << prepared.error().message;
     const KernelFacts& facts = (*prepared)->facts();
-    ASSERT_TRUE(facts.source.packing);
-    EXPECT_EQ(facts.form.workspace_bytes(), bytes);
+    ASSERT_EQ(facts.source.recipe.kernels.size(), 2u);
+    const RecipeKernel& packing = facts.source.recipe.kernels[0];
+    EXPECT_EQ(facts.form.workspace_bytes(Shape{}).value(), bytes);
     EXPECT_NE(facts.plan_text.find("workspace of " + std::to_string(bytes) + " bytes"), std::string::npos)
         << facts.plan_text;
     const InputSizes sizes{2, {32, 32}};
-    Pointers pointers{address(0x10000000), address(0x20000000), nullptr, address(0x40000000), address(0x70000000)};
+    Arrays arrays = forward_arrays(address(0x10000000), address(0x20000000), nullptr, address(0x40000000),
+                                   address(0x70000000));
     state_->launches.clear();
-    ASSERT_TRUE((*prepared)->launch(pointers, sizes, nullptr));
-    pointers.weight = nullptr;
-    ASSERT_TRUE(device->run(layer, pointers, sizes, nullptr));
+    ASSERT_TRUE((*prepared)->launch(arrays, sizes, nullptr));
+    arrays.set(Role::kWeight, nullptr);
+    ASSERT_TRUE(device->run(layer, arrays, sizes, nullptr));
     ASSERT_EQ(state_->launches.size(), 3u);
-    EXPECT_EQ(state_->launches[0].symbol, facts.source.packing->symbol);
-    EXPECT_EQ(state_->launches[0].grid[0], facts.source.packing->blocks);
+    EXPECT_EQ(state_->launches[0].symbol, packing.symbol);
+    EXPECT_EQ(state_->launches[0].grid[0], packing.grid.blocks({}).value());
     EXPECT_EQ(state_->launches[0].arguments, (std::vector<std::uint64_t>{0x20000000, 0x70000000}));
     EXPECT_EQ(state_->launches[1].symbol, facts.source.symbol);
     EXPECT_EQ(state_->launches[1].arguments, state_->launches[2].arguments);
-    pointers.workspace = nullptr;
-    const auto refused = device->run(layer, pointers, sizes, nullptr);
+    arrays.workspace = nullptr;
+    const auto refused = device->run(layer, arrays, sizes, nullptr);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().status, Status::kInvalidArgument);
     EXPECT_NE(refused.error().message.find(std::to_string(bytes) + " bytes"), std::string::npos);

@@ -18,13 +18,7 @@ TEST(StoredKernelTest, GivesBackWhatWasStoredAndNothingElse) {
                    .symbol = "convtgen_direct",
                    .bytes = std::string("\0\1:2:\n", 6),
                    .log = "a log\n",
-                   .threads = 256,
-                   .shared_bytes = 26720,
-                   .packing = PackingKernel{.symbol = "convtgen_pack",
-                                            .parameters = {{"weight", "const float*"}, {"packed", "float*"}},
-                                            .threads = 128,
-                                            .blocks = std::int64_t{1} << 40,
-                                            .bytes = 4096}};
+                   .kernels = {{"convtgen_pack", 128, 0}, {"convtgen_direct", 256, std::int64_t{1} << 40}}};
   kernel.compiled_by = "NVRTC 13.0";
   const std::string stored = encode_kernel(kernel);
   const auto back = decode_kernel(stored);
@@ -34,17 +28,15 @@ TEST(StoredKernelTest, GivesBackWhatWasStoredAndNothingElse) {
   EXPECT_EQ(back->binary.symbol, kernel.binary.symbol);
   EXPECT_EQ(back->binary.bytes, kernel.binary.bytes);
   EXPECT_EQ(back->binary.log, kernel.binary.log);
-  EXPECT_EQ(back->binary.threads, 256);
-  EXPECT_EQ(back->binary.shared_bytes, 26720);
-  EXPECT_EQ(back->binary.packing, kernel.binary.packing);
+  EXPECT_EQ(back->binary.kernels, kernel.binary.kernels);
   EXPECT_EQ(back->compiled_by, "NVRTC 13.0");
   for (std::size_t length = 0; length < stored.size(); ++length) {
     EXPECT_FALSE(decode_kernel(std::string_view(stored).substr(0, length))) << length;
   }
   EXPECT_FALSE(decode_kernel(stored + "x"));
-  EXPECT_FALSE(decode_kernel("convtgen kernel 2\n99999999999999999999:"));
-  kernel.binary.packing.reset();
-  EXPECT_EQ(decode_kernel(encode_kernel(kernel))->binary.packing, std::nullopt);
+  EXPECT_FALSE(decode_kernel("convtgen kernel 3\n99999999999999999999:"));
+  kernel.binary.kernels.clear();
+  EXPECT_TRUE(decode_kernel(encode_kernel(kernel))->binary.kernels.empty());
 }
 
 TEST(LogTest, LevelsDecideWhatIsHeard) {

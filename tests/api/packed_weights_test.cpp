@@ -27,11 +27,12 @@ using convtgen::testing::PackedLayer;
 void* address(std::uint64_t number) {
   return reinterpret_cast<void*>(number);
 }
-const Pointers kPointers{address(0x10000), address(0x20000), address(0x30000), address(0x40000), address(0x50000)};
+const Arrays kArrays =
+    forward_arrays(address(0x10000), address(0x20000), address(0x30000), address(0x40000), address(0x50000));
 constexpr InputSizes kSizes{2, {3, 4}};
 
 KernelFacts facts_of(PackedLayer layer) {
-  CallForm form = CallForm::make(layer.problem, layer.plan, layer.source).value();
+  CallForm form = CallForm::make(layer.problem.layer, layer.source.recipe).value();
   return {.problem = std::move(layer.problem),
           .plan = std::move(layer.plan),
           .source = std::move(layer.source),
@@ -44,34 +45,35 @@ KernelFacts facts_of(PackedLayer layer) {
 
 TEST(PackedCallTest, WeightsDecideWhatIsLaunched) {
   const CallForm form = facts_of(packed_layer()).form;
-  EXPECT_EQ(form.workspace_bytes(), 80);
-  EXPECT_EQ(form.parameter_count(), 7u);
-  EXPECT_EQ(form.packing_parameter_count(), 2u);
-  const auto both = form.call(kPointers, kSizes);
+  EXPECT_EQ(form.workspace_bytes(form.shape(kSizes).value()).value(), 80);
+  EXPECT_EQ(form.kept_bytes(), 80);
+  const auto both = form.call(kArrays, kSizes);
   ASSERT_TRUE(both) << both.error().message;
-  EXPECT_EQ(both->packing_blocks, 2);
-  EXPECT_EQ(both->packing_slots, (std::array<std::uint64_t, 2>{0x20000, 0x50000}));
-  EXPECT_GT(both->blocks, 0);
-  EXPECT_EQ(both->slots, (std::array<std::uint64_t, 8>{0x10000, 0x50000, 0x30000, 0x40000, 2, 3, 4, 0}));
-  Pointers packed_before = kPointers;
-  packed_before.weight = nullptr;
+  const auto slots = [](const KernelCall& call, std::size_t count) {
+    return std::vector<std::uint64_t>(call.slots.begin(), call.slots.begin() + static_cast<std::ptrdiff_t>(count));
+  };
+  EXPECT_EQ(both->kernels[0].blocks, 2);
+  EXPECT_EQ(slots(both->kernels[0], 2), (std::vector<std::uint64_t>{0x20000, 0x50000}));
+  EXPECT_GT(both->kernels[1].blocks, 0);
+  EXPECT_EQ(slots(both->kernels[1], 7), (std::vector<std::uint64_t>{0x10000, 0x50000, 0x30000, 0x40000, 2, 3, 4}));
+  Arrays packed_before = kArrays;
+  packed_before.set(Role::kWeight, nullptr);
   const auto alone = form.call(packed_before, kSizes);
   ASSERT_TRUE(alone) << alone.error().message;
-  EXPECT_EQ(alone->packing_blocks, 0);
-  EXPECT_EQ(alone->slots, both->slots);
+  EXPECT_EQ(alone->kernels[0].blocks, 0);
+  EXPECT_EQ(slots(alone->kernels[1], 7), slots(both->kernels[1], 7));
   const auto empty = form.call({}, {0, {3, 4}});
   ASSERT_TRUE(empty) << empty.error().message;
-  EXPECT_EQ(empty->blocks + empty->packing_blocks, 0);
+  EXPECT_EQ(empty->kernels[0].blocks + empty->kernels[1].blocks, 0);
 }
 
 TEST(PackedCallTest, WrongWorkspacesAreNamedWithTheirBytes) {
   const CallForm form = facts_of(packed_layer()).form;
   const auto refusal = [&](void* workspace, bool with_weight = true) {
-    Pointers pointers = kPointers;
-    pointers.workspace = workspace;
-    pointers.weight = with_weight ? pointers.weight : nullptr;
-    const auto call = form.call(pointers, kSizes);
-    EXPECT_TRUE(call || call.error().status == Status::kInvalidArgument);
+    Arrays arrays = kArrays;
+    arrays.workspace = workspace;
+    arrays.set(Role::kWeight, with_weight ? arrays.of(Role::kWeight) : nullptr);
+    const auto call = form.call(arrays, kSizes);
     return call ? std::string() : call.error().message;
   };
   constexpr const char* kNull = "workspace is null: the kernel needs 80 bytes there, for a packed copy of the weights";
@@ -79,7 +81,7 @@ TEST(PackedCallTest, WrongWorkspacesAreNamedWithTheirBytes) {
   EXPECT_EQ(refusal(nullptr, false), kNull);
   EXPECT_EQ(refusal(address(0x50040)),
             "workspace (0x50040) is misaligned: its 80 bytes must begin at a multiple of 128");
-  EXPECT_EQ(refusal(kPointers.y), "workspace (80 bytes) overlaps y");
+  EXPECT_EQ(refusal(kArrays.of(Role::kY)), "workspace (80 bytes) overlaps y");
   EXPECT_EQ(refusal(address(0x10080)), "workspace (80 bytes) overlaps x");  // 288 bytes
   EXPECT_EQ(refusal(address(0x20000)), "workspace (80 bytes) overlaps weight");
   EXPECT_EQ(refusal(address(0x20000), false), "");
@@ -89,11 +91,13 @@ TEST(PackedCallTest, WrongWorkspacesAreNamedWithTheirBytes) {
 
 TEST(PackedCallTest, WeightsThatTheOtherKernelReadsTooAreNeverLeftOut) {
   PackedLayer layer = packed_layer();
-  layer.source.parameters.insert(layer.source.parameters.begin(), {"weight", "const float*"});
+  std::vector<KernelParameter>& parameters = layer.source.recipe.kernels[1].parameters;
+  parameters.insert(parameters.begin(), {"weight", "const float*"});
+  ASSERT_TRUE(bind_arguments(layer.source.recipe));
   const CallForm form = facts_of(layer).form;
-  EXPECT_TRUE(form.call(kPointers, kSizes));
-  Pointers without = kPointers;
-  without.weight = nullptr;
+  EXPECT_TRUE(form.call(kArrays, kSizes));
+  Arrays without = kArrays;
+  without.set(Role::kWeight, nullptr);
   const auto call = form.call(without, kSizes);
   ASSERT_FALSE(call);
   EXPECT_EQ(call.error().message, "weight is null");
@@ -101,14 +105,17 @@ TEST(PackedCallTest, WeightsThatTheOtherKernelReadsTooAreNeverLeftOut) {
 
 TEST(PackedCallTest, SourcesThatDoNotGoTogetherAreRefused) {
   PackedLayer layer = packed_layer();
-  layer.source.packing->parameters.push_back({"scale", "float"});
-  const auto unknown = CallForm::make(layer.problem, layer.plan, layer.source);
+  Recipe& recipe = layer.source.recipe;
+  recipe.kernels[0].parameters.push_back({"scale", "float"});
+  const auto unknown = bind_arguments(recipe);
   ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().message, "the kernel has a parameter 'float scale' that no caller knows");
-  layer.source.packing.reset();
-  const auto nobody = CallForm::make(layer.problem, layer.plan, layer.source);
-  ASSERT_FALSE(nobody);
-  EXPECT_EQ(nobody.error().message, "the kernel reads packed weights, and nothing packs them");
+  EXPECT_EQ(unknown.error().message,
+            "the kernel pack_weights has a parameter 'float scale' that no caller knows");
+  recipe.kernels[0].parameters.pop_back();
+  recipe.regions.clear();
+  const auto nowhere = bind_arguments(recipe);
+  ASSERT_FALSE(nowhere);
+  EXPECT_EQ(nowhere.error().message, "the kernel pack_weights has a parameter 'float* packed' that no caller knows");
 }
 
 // A workspace as callers have it, in the host's memory.
@@ -124,7 +131,7 @@ class PackedOnHost : public ::testing::Test {
     std::shared_ptr<Device> device = open_host_device().value();
     const auto binary = device->compile(layer.source, "");
     ASSERT_TRUE(binary) << binary.error().message;
-    EXPECT_EQ(binary->packing, layer.source.packing);
+    EXPECT_EQ(binary->kernels, kernels_in(layer.source));
     auto kernel = load_on_host(device, facts_of(std::move(layer)), *binary);
     ASSERT_TRUE(kernel) << kernel.error().message;
     kernel_ = *std::move(kernel);
@@ -154,7 +161,8 @@ class PackedOnHost : public ::testing::Test {
   [[nodiscard]] std::vector<float> launched(const float* weight, Workspace& workspace) const {
     std::vector<float> y(2 * 5 * 12);
     const auto done =
-        kernel_->launch({x_.data(), weight, bias_.data(), y.data(), workspace.floats.data()}, kSizes, nullptr);
+        kernel_->launch(forward_arrays(x_.data(), weight, bias_.data(), y.data(), workspace.floats.data()), kSizes,
+                        nullptr);
     EXPECT_TRUE(done) << done.error().message;
     return y;
   }
@@ -196,12 +204,11 @@ class PackedOnGpu : public ::testing::Test {
   void TearDown() override { unsetenv("CONVTGEN_CUDA_DRIVER"); }
   [[nodiscard]] Outcome<std::shared_ptr<PreparedKernel>> load(const std::string& image) const {
     PackedLayer layer = packed_layer();
-    layer.source.packing->overlaps = waits_;
+    layer.source.recipe.kernels[1].waits = waits_;
     Binary binary;
     binary.symbol = layer.source.symbol;
     binary.bytes = image;
-    binary.threads = layer.source.threads;
-    binary.packing = layer.source.packing;
+    binary.kernels = kernels_in(layer.source);
     return gpu_->load(facts_of(std::move(layer)), std::move(binary), "a test");
   }
 
@@ -216,9 +223,9 @@ TEST_F(PackedOnGpu, PacksOnTheSameStreamBeforehand) {
   const auto kernel = load(kImage).value();
   EXPECT_EQ(state_->live_modules, 1);
   state_->calls.clear();
-  ASSERT_TRUE(kernel->launch(kPointers, kSizes, address(0x77)));
-  Pointers packed_before = kPointers;
-  packed_before.weight = nullptr;
+  ASSERT_TRUE(kernel->launch(kArrays, kSizes, address(0x77)));
+  Arrays packed_before = kArrays;
+  packed_before.set(Role::kWeight, nullptr);
   ASSERT_TRUE(kernel->launch(packed_before, kSizes, address(0x78)));
   ASSERT_TRUE(kernel->launch({}, {0, {3, 4}}, nullptr));
   ASSERT_EQ(state_->launches.size(), 3u);
@@ -245,7 +252,7 @@ TEST_F(PackedOnGpu, PacksOnTheSameStreamBeforehand) {
 TEST_F(PackedOnGpu, OverlapsWhereKernelDriverAndChipCan) {
   const auto overlaps = [&] {
     gpu_ = Gpu::open(0).value();
-    EXPECT_TRUE(load(kImage).value()->launch(kPointers, kSizes, nullptr));
+    EXPECT_TRUE(load(kImage).value()->launch(kArrays, kSizes, nullptr));
     EXPECT_EQ(state_->launches.back().symbol, "convolve");
     return state_->launches.back().overlaps;
   };
@@ -273,7 +280,7 @@ TEST_F(PackedOnGpu, ABinaryWithoutItsPackingKernelIsRefused) {
 TEST_F(PackedOnGpu, WhatTheDriverSaysOfPackingIsTold) {
   const auto kernel = load(kImage).value();
   state_->failures["cuLaunchKernel"] = 700;
-  const auto launched = kernel->launch(kPointers, kSizes, nullptr);
+  const auto launched = kernel->launch(kArrays, kSizes, nullptr);
   ASSERT_FALSE(launched);
   EXPECT_NE(launched.error().message.find("launching pack_weights (2 blocks of 16 threads)"), std::string::npos)
       << launched.error().message;

@@ -7,6 +7,7 @@
 #include "cli/layers.h"
 #include "cli/manifest.h"
 #include "generator/language/language.h"
+#include "generator/planner/launch_plan.h"
 #include "generator/planner/tuning_record.h"
 #include "tests/cli/process.h"
 
@@ -145,9 +146,8 @@ TEST(Emit, DepfileAndManifest) {
   EXPECT_EQ(kernel.at("plan").at("template"), "direct");
   EXPECT_EQ(kernel.at("file").at("name"), "up_forward.sm_90a.cu");
   EXPECT_EQ(kernel.at("source_sha256"), kernel.at("file").at("sha256"));
-  EXPECT_EQ(kernel.at("launch").at("blocks"), 1);
-  EXPECT_EQ(kernel.at("launch").at("workspace_bytes"), 0);
-  EXPECT_TRUE(kernel.at("launch").at("packing").is_null());
+  EXPECT_EQ(kernel.at("launch").at("kernels").at(0).at("blocks"), 1);
+  EXPECT_TRUE(kernel.at("launch").at("workspace").at("regions").empty());
   EXPECT_THAT(read(folder / "out/up_forward.sm_90a.cu"), HasSubstr(kernel.at("symbol").get<std::string>()));
   EXPECT_THAT(convtgen({"emit", "a b$#/x.convt", "--depfile", "y.d"}, here).err, HasSubstr("--depfile is for files"));
 }
@@ -203,15 +203,34 @@ TEST(Emit, ManifestOfAKernelThatPacksItsWeights) {
   product.problem = {parse_layer("conv_transpose2d 4 -> 2; kernel 3").value(), Direction::kForward,
                      target_named("sm_90a").value()};
   product.plan = plan(product.problem).value().front();
-  product.source.packing = PackingKernel{"pack_it", {{"weight", "const float*"}, {"packed", "float*"}}, 96, 5, 4096};
+  Recipe& recipe = product.source.recipe;
+  recipe.tensors = tensors_of(product.problem.layer, Direction::kForward, 16);
+  recipe.regions = {{.name = "packed", .what = "packed weights", .bytes = {.constant = 4096}, .kept = true},
+                    {.name = "partial", .what = "sums", .bytes = {.constant = 8, .factor = 4, .per = Quantity::kBatch}}};
+  recipe.kernels = {{.symbol = "pack_it",
+                     .threads = 96,
+                     .parameters = {{"weight", "const float*"}, {"packed", "float*"}, {"height", "int"}},
+                     .grid = {.axes = {{{.constant = 4096}, 1000}}},
+                     .once = true}};
+  ASSERT_TRUE(bind_arguments(recipe));
   const auto launch = nlohmann::json::parse(cli::manifest_text({product})).at("kernels").at(0).at("launch");
-  EXPECT_EQ(launch.at("workspace_bytes"), 4096);
-  EXPECT_EQ(launch.at("workspace_alignment"), 128);
-  EXPECT_EQ(launch.at("packing").at("symbol"), "pack_it");
-  EXPECT_EQ(launch.at("packing").at("threads"), 96);
-  EXPECT_EQ(launch.at("packing").at("blocks"), 5);
-  EXPECT_EQ(launch.at("packing").at("overlaps"), false);
-  EXPECT_EQ(launch.at("packing").at("arguments").at(1).at("name"), "packed");
+  const auto& workspace = launch.at("workspace");
+  EXPECT_EQ(workspace.at("alignment"), 128);
+  EXPECT_EQ(workspace.at("regions").at(0).at("bytes"), 4096);
+  EXPECT_EQ(workspace.at("regions").at(0).at("kept"), true);
+  EXPECT_EQ(workspace.at("regions").at(1).at("bytes").at("per"), "batch");
+  EXPECT_EQ(launch.at("tensors").at(0).at("role"), "y");
+  EXPECT_EQ(launch.at("tensors").at(0).at("written"), true);
+  EXPECT_EQ(launch.at("tensors").at(0).at("alignment"), 16);
+  const auto& kernel = launch.at("kernels").at(0);
+  EXPECT_EQ(kernel.at("symbol"), "pack_it");
+  EXPECT_EQ(kernel.at("threads"), 96);
+  EXPECT_EQ(kernel.at("once"), true);
+  EXPECT_EQ(kernel.at("waits"), false);
+  EXPECT_EQ(kernel.at("grid").at("axes").at(0).at("tile"), 1000);
+  EXPECT_EQ(kernel.at("arguments").at(0).at("value").at("tensor"), "weight");
+  EXPECT_EQ(kernel.at("arguments").at(1).at("value").at("region"), "packed");
+  EXPECT_EQ(kernel.at("arguments").at(2).at("value").at("size"), "in_height");
 }
 
 TEST(Emit, NothingIsWrittenUnlessAllSucceed) {

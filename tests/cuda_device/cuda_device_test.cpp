@@ -26,8 +26,7 @@ Binary binary_of(std::string image, std::int64_t shared_bytes = 0) {
   binary.architecture = "sm_90a";
   binary.symbol = image.substr(0, image.find(' '));
   binary.bytes = std::move(image);
-  binary.threads = 64;
-  binary.shared_bytes = shared_bytes;
+  binary.kernels = {{binary.symbol, 64, shared_bytes}};
   return binary;
 }
 
@@ -348,8 +347,7 @@ TEST_F(CudaDeviceTest, TimesLaunchesThatMakeACallTogether) {
     Binary binary = binary_of("conv 8\npack 8 8");
     const auto kernel = device->load(binary);
     ASSERT_TRUE(kernel) << kernel.error().message;
-    binary.packing = PackingKernel{.symbol = "pack", .parameters = {}, .threads = 64, .blocks = 3, .bytes = 80};
-    const auto packing = device->load(for_packing(binary));
+    const auto packing = device->load(binary, {"pack", 64, 0});
     ASSERT_TRUE(packing) << packing.error().message;
     const Launch first{.blocks = 3, .threads = 64, .shared_bytes = 0, .arguments = {1, 2}};
     const Launch second{.blocks = 4, .threads = 32, .shared_bytes = 0, .arguments = {2}};

@@ -31,8 +31,7 @@ std::vector<int> gpus() {
 KernelSource staged_kernel() {
   KernelSource source;
   source.symbol = "staged_kernel";
-  source.threads = 256;
-  source.shared_bytes = 100 * 1024;
+  source.recipe.kernels = {{.symbol = source.symbol, .threads = 256, .shared_bytes = 100 * 1024}};
   source.text =
       "extern __shared__ float staged[];\n"
       "extern \"C\" __global__ void __launch_bounds__(256)\n"

@@ -61,8 +61,7 @@ bool contains(std::string_view text, std::string_view words) {
 KernelSource small_kernel() {
   KernelSource source;
   source.symbol = "small_kernel";
-  source.threads = 128;
-  source.shared_bytes = 4096;
+  source.recipe.kernels = {{.symbol = source.symbol, .threads = 128, .shared_bytes = 4096}};
   source.text =
       "extern \"C\" __global__ void __launch_bounds__(128) small_kernel(const float* __restrict__ x, float* "
       "__restrict__ y, int n) {\n"
@@ -120,8 +119,7 @@ TEST_P(NvrtcTest, MakesCubinsForEveryTarget) {
     EXPECT_EQ(binary->kind, BinaryKind::kCubin);
     EXPECT_EQ(binary->architecture, architecture);
     EXPECT_EQ(binary->symbol, "small_kernel");
-    EXPECT_EQ(binary->threads, 128);
-    EXPECT_EQ(binary->shared_bytes, 4096);
+    EXPECT_EQ(binary->kernels, (std::vector<BinaryKernel>{{"small_kernel", 128, 4096}}));
     EXPECT_TRUE(binary->bytes.starts_with("\177ELF")) << architecture;
     EXPECT_TRUE(contains(binary->bytes, "small_kernel"));
 

@@ -91,7 +91,9 @@ std::string judge(HostDevice& device, const Layer& layer, LoadedLayer& loaded, c
     if (!call) {
       return "NO CALL: " + call.error().message;
     }
-    call->launch.blocks = blocks > 0 ? blocks : call->launch.blocks;
+    if (blocks > 0) {
+      call->launches.back().blocks = blocks;
+    }
     if (const Result<void> run = run_call(device, loaded, *call); !run) {
       return fmt::format("seed {}: {}", seed, run.error().message);
     }

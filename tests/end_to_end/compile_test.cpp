@@ -60,7 +60,7 @@ TEST_P(Compiled, SizesAreParametersOnlyWhereTheLayerLeavesThemOpen) {
   for (const auto& [name, size] :
        {std::pair{"height", GetParam().layer.axes[kHeight].extent}, {"width", GetParam().layer.axes[kWidth].extent}}) {
     const bool is_parameter = std::ranges::any_of(
-        source.parameters, [&](const KernelParameter& parameter) { return parameter.name == name; });
+        source.main().parameters, [&](const KernelParameter& parameter) { return parameter.name == name; });
     EXPECT_EQ(is_parameter, !size.has_value()) << name;
   }
 }

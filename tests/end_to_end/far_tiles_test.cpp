@@ -87,9 +87,9 @@ std::int64_t tiles_of(const Setup& setup, bool flat, const Shape& shape) {
     const std::int64_t pitch = ceil_div(shape.out[kWidth], unit) * unit;
     return ceil_div(shape.batch * pitch, 64 * integer(plan, "run")) * ceil_div(shape.out[kHeight], tile_rows(plan));
   }
-  Grid grid = grid_of(setup.problem, plan);
+  TileGrid grid = tile_grid_of(setup.problem, plan);
   grid.most_tiles = 0;
-  return grid.blocks(shape).value() / grid.blocks_per_tile;
+  return grid.grid().blocks(quantities_of(shape)).value() / grid.blocks_per_tile;
 }
 
 std::byte* memory_of(const Buffer& buffer) {
@@ -140,8 +140,9 @@ class FarLayer {
       return "DOES NOT COMPILE: " + loaded.error().message;
     }
     LayerCall call = make_call(*device_, *loaded, small_, inputs_).value();
-    if (call.packing) {
-      if (const Result<void> packed = device_->run(*loaded->packing, *call.packing); !packed) {
+    Launch& launch = call.launches.back();
+    for (std::size_t i = 0; i + 1 < call.launches.size(); ++i) {
+      if (const Result<void> packed = device_->run(*loaded->kernels[i], call.launches[i]); !packed) {
         return packed.error().message;
       }
     }
@@ -159,7 +160,7 @@ class FarLayer {
       from += bytes(count);
     }
     const Shape small = shape_of(l, small_).value();
-    const Grid grid = grid_of(setup_.problem, setup_.plan);
+    const TileGrid grid = tile_grid_of(setup_.problem, setup_.plan);
     const std::int64_t tiles = tiles_of(setup_, case_.flat, shape);
     EXPECT_LT(tiles, kFar / 2) << "a block steps over all of them";
     const std::int64_t of_rows = ceil_div(small.out[kHeight], tile_rows(setup_.plan) * l.axes[kHeight].stride);
@@ -168,12 +169,12 @@ class FarLayer {
     const std::int64_t last = case_.by_rows ? 2 * across
                               : case_.flat  ? (by_strips ? 2 * of_rows : 2)
                                             : across * of_rows;
-    call.launch.blocks = tiles * grid.blocks_per_tile;
-    set_argument(call.launch, far_source, "x", x->address());
-    set_argument(call.launch, far_source, "y", y->address());
-    set_argument(call.launch, far_source, "batch", static_cast<std::uint64_t>(far_.batch));
-    set_argument(call.launch, far_source, "height", static_cast<std::uint64_t>(far_.extents[kHeight]));
-    if (const Result<void> run = device_->run_from(*loaded->kernel, call.launch, (tiles - last) * grid.blocks_per_tile);
+    launch.blocks = tiles * grid.blocks_per_tile;
+    set_argument(launch, far_source, "x", x->address());
+    set_argument(launch, far_source, "y", y->address());
+    set_argument(launch, far_source, "batch", static_cast<std::uint64_t>(far_.batch));
+    set_argument(launch, far_source, "height", static_cast<std::uint64_t>(far_.extents[kHeight]));
+    if (const Result<void> run = device_->run_from(*loaded->kernels.back(), launch, (tiles - last) * grid.blocks_per_tile);
         !run) {
       return run.error().message;
     }
@@ -200,8 +201,8 @@ class FarLayer {
   }
 
   static void set_argument(Launch& launch, const KernelSource& source, std::string_view name, std::uint64_t value) {
-    for (std::size_t i = 0; i < source.parameters.size(); ++i) {
-      if (source.parameters[i].name == name) {
+    for (std::size_t i = 0; i < source.main().parameters.size(); ++i) {
+      if (source.main().parameters[i].name == name) {
         launch.arguments[i] = value;
       }
     }
@@ -277,8 +278,9 @@ std::vector<Narrowed> narrowed(const KernelSource& source, std::size_t begin) {
 
 /// Where the kernel begins that multiplies: behind the one that packs the weights.
 std::size_t behind_packing(const KernelSource& source) {
-  const std::size_t packs = source.packing ? source.text.find("extern \"C\" __global__") : 0;
-  return source.packing ? source.text.find("\n}\n", packs) : 0;
+  const bool has_packing = source.recipe.kernels.size() > 1;
+  const std::size_t packs = has_packing ? source.text.find("extern \"C\" __global__") : 0;
+  return has_packing ? source.text.find("\n}\n", packs) : 0;
 }
 
 class FarTiles : public ::testing::TestWithParam<Case> {};

@@ -65,7 +65,7 @@ TEST_P(Mutation, EveryBarrierAndBoundCheckIsNeeded) {
   const Plan plan = plan_of(problem, GetParam());
   const LayerInputs inputs = random_inputs(layer, shape_of(layer, sizes).value(), 3);
   const KernelSource source = specialize(problem, plan).value();
-  const std::int64_t blocks = GetParam().few_blocks ? grid_of(problem, plan).blocks_per_tile : 0;
+  const std::int64_t blocks = GetParam().few_blocks ? tile_grid_of(problem, plan).blocks_per_tile : 0;
   const Broken all = broken(source.text, GetParam().bound_checks, &chosen);
   EXPECT_GE(all.mutants.size(), GetParam().least_mutants);
   KernelSource with_all = source;

@@ -107,7 +107,7 @@ class NumberMutation : public ::testing::TestWithParam<Kind> {
     /// Empty where the results are right.
     const auto judge = [&](std::size_t which) -> std::string {
       auto call = make_call(*device, *loaded, sizes_, all[which].inputs).value();
-      call.launch.blocks = grid_of(problem_, plan_).blocks_per_tile;
+      call.launches.back().blocks = tile_grid_of(problem_, plan_).blocks_per_tile;
       if (const auto ran = run_call(*device, *loaded, call); !ran) {
         return fmt::format("{}: {}", all[which].name, ran.error().message);
       }

@@ -57,10 +57,10 @@ TEST_F(PackedByHand, IsVerifiedAndTimed) {
 TEST_F(PackedByHand, EveryKernelOfABinaryIsFoundByItsName) {
   const auto binary = device_->compile(layer_.source, "");
   ASSERT_TRUE(binary) << binary.error().message;
-  const Binary packing = for_packing(*binary);
-  EXPECT_EQ(packing.symbol, "pack_weights");
-  EXPECT_EQ(packing.threads, 16);
-  EXPECT_TRUE(device_->load(packing));
+  EXPECT_EQ(binary->kernels, (std::vector<BinaryKernel>{{"pack_weights", 16, 0}, {"convolve", 64, 0}}));
+  for (const BinaryKernel& kernel : binary->kernels) {
+    EXPECT_TRUE(device_->load(*binary, kernel));
+  }
   Binary misnamed = *binary;
   misnamed.symbol = "another";
   const auto missing = device_->load(misnamed);
@@ -73,7 +73,7 @@ TEST_F(PackedByHand, WeightsThatAreNotPackedAreFound) {
   ASSERT_TRUE(loaded) << loaded.error().message;
   auto call = make_call(*device_, *loaded, kSizes, inputs(1));
   ASSERT_TRUE(call);
-  call->packing.reset();
+  call->launches[0].blocks = 0;
   const auto ran = run_call(*device_, *loaded, *call);
   ASSERT_FALSE(ran);
   EXPECT_NE(ran.error().message.find("global buffer 'packed'"), std::string::npos) << ran.error().message;
@@ -158,8 +158,8 @@ TEST_P(PackedPlan, WeightsStayInTheirWorkspaces) {
   const Plan chosen = first_packed(problem);
   auto loaded = load_layer(*device, problem, chosen);
   ASSERT_TRUE(loaded) << loaded.error().message;
-  ASSERT_TRUE(loaded->source.packing);
-  EXPECT_EQ(loaded->source.packing->bytes, chosen.packed_bytes);
+  ASSERT_EQ(loaded->kernels.size(), 2u);
+  EXPECT_EQ(loaded->form.kept_bytes(), chosen.packed_bytes);
   const LayerInputs inputs[] = {random_inputs(problem.layer, shape, 1), random_inputs(problem.layer, shape, 2)};
   LayerCall calls[] = {make_call(*device, *loaded, sizes, inputs[0]).value(),
                        make_call(*device, *loaded, sizes, inputs[1]).value()};
@@ -177,7 +177,7 @@ TEST_P(PackedPlan, WeightsStayInTheirWorkspaces) {
   }
   run(1);
   for (LayerCall& call : calls) {
-    call.packing.reset();  // as a call without weights
+    call.launches[0].blocks = 0;  // as a call without weights
     EXPECT_TRUE(device->poison(*call.weight, std::byte{0xff}));
   }
   run(0);

@@ -23,8 +23,10 @@ inline KernelSource source_of(const std::string& text, const std::vector<std::st
   KernelSource source;
   source.text = text;
   source.symbol = "kernel";
+  RecipeKernel& kernel = source.recipe.kernels.emplace_back();
+  kernel.symbol = source.symbol;
   for (const std::string& name : names) {
-    source.parameters.push_back({.name = name, .type = ""});
+    kernel.parameters.push_back({.name = name, .type = ""});
   }
   return source;
 }

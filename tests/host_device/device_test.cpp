@@ -56,7 +56,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) kernel(unsigned int* y) {
   y[blockIdx.x] = 10 * cluster_size() + cluster_rank();
 }
 )");
-  source.cluster = 4;
+  source.recipe.kernels[0].cluster = 4;
   const auto kernel = build(*device, source);
   ASSERT_TRUE(kernel) << kernel.error().message;
   Array<unsigned int> y(*device, 8);
@@ -75,7 +75,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) kernel(unsigned int* y) {
 TEST(HostDevice, RefusesWrongLaunches) {
   const auto device = open_host();
   auto source = source_of(kAdd);
-  source.threads = 64;
+  source.recipe.kernels[0].threads = 64;
   const auto kernel = build(*device, source);
   ASSERT_TRUE(kernel) << kernel.error().message;
   Array<int> y(*device, 128);

@@ -28,9 +28,9 @@ std::string image_of(const KernelSource& source) {
     }
     return text;
   };
-  std::string image = line(source.symbol, source.parameters);
-  if (source.packing) {
-    image += "\n" + line(source.packing->symbol, source.packing->parameters);
+  std::string image;
+  for (const RecipeKernel& kernel : source.recipe.kernels) {
+    image += (image.empty() ? "" : "\n") + line(kernel.symbol, kernel.parameters);
   }
   return image + '\0';
 }
@@ -49,7 +49,7 @@ class PackedWeights : public OverFakeDriver {
       made_.push_back({code, best, specialize(problem, best).value()});
     }
     made_[1] = with_packing(kernel.layer, made_[1]);
-    made_[1].source.packing->overlaps = true;
+    made_[1].source.recipe.kernels[1].waits = true;
     set_.write_launch_code(set, kernel, made_);
     for (const TargetKernel& made : made_) {
       write(set_.folder() / ("out/" + code_file("up_forward", made.code)), image_of(made.source));
@@ -79,7 +79,7 @@ TEST_F(PackedWeights, ArePackedBeforeTheKernelUnlessTheCallGivesNone) {
   ASSERT_EQ(state_->launches.size(), 2u);
   const KernelSource& source = made_[1].source;
   const fake::SeenLaunch packing = state_->launches[0], main = state_->launches[1];
-  EXPECT_EQ(packing.symbol, source.packing->symbol);
+  EXPECT_EQ(packing.symbol, source.recipe.kernels[0].symbol);
   EXPECT_THAT(packing.grid, ElementsAre(8 * 6 * 4 * 4 / 32, 1, 1));
   EXPECT_THAT(packing.block, ElementsAre(32, 1, 1));
   EXPECT_EQ(packing.shared_bytes, 0u);
@@ -162,7 +162,7 @@ TEST_F(PackedWeights, WrongWorkspaces) {
 
 TEST_F(PackedWeights, AModuleWithoutTheirKernelIsUnloadedAgain) {
   KernelSource half = made_[1].source;
-  half.packing.reset();
+  half.recipe.kernels.erase(half.recipe.kernels.begin());
   write(set_.folder() / "out/up_forward.sm_90a.cubin", image_of(half));
   set_.build(strict_compilers().front());
   enter_context(9, 0);
@@ -180,7 +180,7 @@ TEST_F(OverFakeDriver, TilesOfSeveralImagesAreCountedAsThePlannerDoes) {
   const Problem problem{kernel.layer, kernel.direction, code.target};
   const std::vector<Plan> plans = plan(problem).value();
   const auto found = std::ranges::find_if(
-      plans, [&](const Plan& each) { return each.packed_bytes > 0 && grid_of(problem, each).tile_images > 1; });
+      plans, [&](const Plan& each) { return each.packed_bytes > 0 && tile_grid_of(problem, each).tile_images > 1; });
   ASSERT_NE(found, plans.end());
   const TargetKernel made{code, *found, specialize(problem, *found).value()};
   set_.write_launch_code({"net", "net.h", LaunchFormat::kCubin, false, {code}}, kernel, {made});
@@ -193,11 +193,11 @@ TEST_F(OverFakeDriver, TilesOfSeveralImagesAreCountedAsThePlannerDoes) {
             0)
       << set_.last_error();
   ASSERT_EQ(state_->launches.size(), 2u);
-  EXPECT_THAT(state_->launches[0].grid, ElementsAre(made.source.packing->blocks, 1, 1));
+  EXPECT_THAT(state_->launches[0].grid, ElementsAre(made.source.recipe.kernels[0].grid.blocks({}).value(), 1, 1));
   const Shape shape = shape_of(kernel.layer, {64, {8, 8}}).value();
-  Grid single = grid_of(problem, made.plan);
+  TileGrid single = tile_grid_of(problem, made.plan);
   single.tile_images = 1;
-  ASSERT_NE(single.blocks(shape), grid_blocks(problem, made.plan, shape).value());
+  ASSERT_NE(single.grid().blocks(quantities_of(shape)), grid_blocks(problem, made.plan, shape).value());
   EXPECT_THAT(state_->launches[1].grid, ElementsAre(grid_blocks(problem, made.plan, shape).value(), 1, 1));
 }
 

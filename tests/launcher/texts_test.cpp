@@ -122,7 +122,7 @@ TEST(LauncherTexts, BothKernelsOfASourceAreNamed) {
     const SetKernel one = kernel("up", "conv_transpose2d 4 -> 2; kernel 3");
     std::vector<TargetKernel> kernels = made(set, one);
     kernels[1] = test::with_packing(one.layer, kernels[1]);
-    kernels[1].source.packing->overlaps = true;
+    kernels[1].source.recipe.kernels[1].waits = true;
     const KernelSource& packed = kernels[1].source;
     const bool is_source = format == LaunchFormat::kSource;
     const std::string text =
@@ -135,14 +135,14 @@ TEST(LauncherTexts, BothKernelsOfASourceAreNamed) {
                                       "     {{{{{}, \"{}\", /* threads */ 32, 0,\n"
                                       "       /* arguments */ 2, {{NET_WEIGHT, NET_PACKED}}}},\n"
                                       "      {{{}, \"{}\"",
-                                      function("packing"), packed.packing->symbol, function("kernel"), packed.symbol)));
+                                      function("packing"), packed.recipe.kernels[0].symbol, function("kernel"), packed.symbol)));
     EXPECT_THAT(text, HasSubstr("{NET_X, NET_PACKED, NET_Y, NET_HEIGHT, NET_WIDTH}"));
     EXPECT_THAT(text, HasSubstr("/* bytes of the workspace, its alignment */ 288, 128"));
     EXPECT_THAT(text, HasSubstr("/* packing: blocks, bytes, overlaps */ 0, 0, 0,\n     {{NULL, NULL, 0, 0, 0, {0}},"));
     if (is_source) {
       EXPECT_THAT(text, HasSubstr(fmt::format("#define {} net_up_forward_sm_90a_packing\n"
                                               "#define {} net_up_forward_sm_90a_kernel\n",
-                                              packed.packing->symbol, packed.symbol)));
+                                              packed.recipe.kernels[0].symbol, packed.symbol)));
       EXPECT_THAT(text, HasSubstr("void net_up_forward_sm_90a_packing(const float*, float*) {}\n"));
     }
   }
@@ -164,15 +164,10 @@ TEST(LauncherTexts, WrongSets) {
   EXPECT_THAT(shared_files(some_set(), {kernels[0], kernels[0]}).error().message,
               HasSubstr("layer 'up' is in the set twice"));
   auto unknown = made(some_set(), kernels[0]);
-  unknown[1].source.parameters.push_back({"scratch", "float*"});
-  EXPECT_THAT(kernel_files(some_set(), kernels[0], unknown).error().message, HasSubstr("'float* scratch'"));
-  auto unpacked = made(some_set(), kernels[0]);
-  unpacked[1] = test::with_packing(kernels[0].layer, unpacked[1]);
-  unpacked[1].source.packing->parameters.push_back({"table", "int*"});
-  EXPECT_THAT(kernel_files(some_set(), kernels[0], unpacked).error().message, HasSubstr("'int* table'"));
-  unpacked[1].source.packing.reset();
-  EXPECT_THAT(kernel_files(some_set(), kernels[0], unpacked).error().message,
-              HasSubstr("reads packed weights, and its source has no kernel that packs them"));
+  RecipeKernel& kernel = unknown[1].source.recipe.kernels[0];
+  kernel.parameters.push_back({"scratch", "int"});
+  kernel.arguments.push_back({.kind = KernelArgument::Kind::kConstant, .value = 3});
+  EXPECT_THAT(kernel_files(some_set(), kernels[0], unknown).error().message, HasSubstr("'int scratch'"));
 }
 
 }  // namespace

@@ -1,25 +1,31 @@
 #include "tests/launcher/with_packing.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 namespace convtgen::test {
 
 TargetKernel with_packing(const Layer& layer, TargetKernel made) {
   KernelSource& source = made.source;
-  PackingKernel packing;
-  packing.symbol = source.symbol + "_pack";
-  packing.threads = 32;
+  Recipe& recipe = source.recipe;
   const std::int64_t elements = weight_elements(layer);
-  packing.blocks = (elements + packing.threads - 1) / packing.threads;
-  packing.bytes = elements * bytes_of(layer.dtype);
+  made.plan.packed_bytes = elements * bytes_of(layer.dtype);
+  recipe.regions = {{.name = "packed",
+                     .what = "a packed copy of the weights",
+                     .bytes = {.constant = made.plan.packed_bytes},
+                     .kept = true}};
+  RecipeKernel packing{.symbol = source.symbol + "_pack", .threads = 32, .once = true};
+  packing.grid.axes = {{{.constant = elements}, packing.threads}};
   std::string type;
-  for (KernelParameter& parameter : source.parameters) {
+  for (KernelParameter& parameter : recipe.kernels[0].parameters) {
     if (parameter.name == "weight") {
       type = parameter.type.substr(std::string_view("const ").size());
       packing.parameters = {parameter, {"packed", type}};
       parameter.name = "packed";  // to the launch code: its name in the source matters to nobody
     }
   }
+  recipe.kernels.insert(recipe.kernels.begin(), packing);
+  EXPECT_TRUE(bind_arguments(recipe));
   const std::string name_space = source.symbol + std::string(kNamespaceSuffix);
   source.text += fmt::format(
       "\nnamespace {} {{\n"
@@ -32,8 +38,6 @@ TargetKernel with_packing(const Layer& layer, TargetKernel made) {
       "}}\n"
       "using {}::{};\n",
       name_space, packing.symbol, type, type, elements, name_space, packing.symbol);
-  made.plan.packed_bytes = packing.bytes;
-  source.packing = std::move(packing);
   return made;
 }
 

@@ -82,7 +82,7 @@ TEST(PlanHaloGemm, PlansFitTheChipAndSayWhatTheyTake) {
         EXPECT_EQ(plan.packed_bytes % 16, 0);
         EXPECT_GE(integer(plan, "stages"), integer(plan, "ahead") + 2);
         EXPECT_GT(plan.predicted_seconds.value_or(0), 0);
-        const Grid grid = halo_gemm_grid(problem, plan);
+        const TileGrid grid = halo_gemm_grid(problem, plan);
         EXPECT_LE(grid.blocks_per_tile * grid.most_tiles, std::max<std::int64_t>(132, grid.blocks_per_tile));
       }
     }
@@ -105,12 +105,11 @@ TEST(PlanHaloGemm, LeavesWhatIntsDoNotCountToOthers) {
   EXPECT_TRUE(std::ranges::all_of(plans, [](const Plan& each) { return each.template_name == "direct"; }));
 
   // A block's next tile, or the one behind that, may lie beyond the last.
-  const Grid grid{.most_tiles = 132};
+  const Grid grid = TileGrid{.most_tiles = 132}.grid();
   Shape shape{.batch = 2147483647 - 2 * 132, .in = {1, 1}, .out = {1, 1}};
-  shape.output_elements = shape.batch;
-  EXPECT_EQ(grid.blocks(shape), 132);
+  EXPECT_EQ(grid.blocks(quantities_of(shape)), 132);
   ++shape.batch;
-  EXPECT_EQ(grid.blocks(shape), std::nullopt);
+  EXPECT_EQ(grid.blocks(quantities_of(shape)), std::nullopt);
 }
 
 }  // namespace

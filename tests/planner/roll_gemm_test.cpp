@@ -131,7 +131,7 @@ TEST(PlanRollGemm, PlansFitTheChipAndSayWhatTheyTake) {
                                          problem.layer.in_channels * problem.layer.out_channels);
         EXPECT_LE(problem.layer.axes[kHeight].kernel * integer(plan, "columns"), 256);
         EXPECT_GT(plan.predicted_seconds.value_or(0), 0);
-        const Grid grid = roll_gemm_grid(problem, plan);
+        const TileGrid grid = roll_gemm_grid(problem, plan);
         EXPECT_LE(grid.blocks_per_tile * grid.most_tiles, 132);
       }
     }

@@ -92,9 +92,9 @@ TEST(PlanShiftGemm, PartsChannelsOverClustersWhereTilesAreFew) {
       EXPECT_TRUE(plan.cluster == 1 || !flag(plan, "resident"));
       EXPECT_EQ(integer(plan, "in_channels") / integer(plan, "chunk") % plan.cluster, 0);
       EXPECT_LE(plan.shared_bytes, problem.target.max_shared_bytes);
-      const Grid grid = shift_gemm_grid(problem, plan);
+      const TileGrid grid = shift_gemm_grid(problem, plan);
       const Shape shape = shape_of(problem.layer, known_sizes(problem.layer).value()).value();
-      EXPECT_EQ(grid.blocks(shape).value() % plan.cluster, 0);
+      EXPECT_EQ(grid.grid().blocks(quantities_of(shape)).value() % plan.cluster, 0);
       EXPECT_TRUE(plan.cluster == 1 || grid.most_tiles == 0) << "a cluster makes one tile";
     }
     EXPECT_GT(found, 0) << mode;

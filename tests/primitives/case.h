@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/device/tensor_map.h"
+#include "generator/recipe/tensor_map.h"
 
 namespace convtgen::testing {
 

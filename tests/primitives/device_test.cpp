@@ -62,8 +62,7 @@ Result<Binary> binary_of(Device& device, const Case& one, const Emitted& emitted
   binary.architecture = device.architecture();
   binary.symbol = emitted.source.symbol;
   binary.bytes.assign(std::istreambuf_iterator<char>(in), {});
-  binary.threads = one.threads;
-  binary.shared_bytes = one.shared_bytes;
+  binary.kernels = kernels_in(emitted.source);
   return binary;
 }
 

@@ -128,8 +128,7 @@ Emitted emitted(const std::string& body, int threads, int shared_bytes) {
   }
   result.source.text = "#ifndef CONVTGEN_HOST_DEVICE\n" + block + "#endif\n\n" + body;
   result.source.symbol = "kernel";
-  result.source.threads = threads;
-  result.source.shared_bytes = shared_bytes;
+  result.source.recipe.kernels = {{.symbol = "kernel", .threads = threads, .shared_bytes = shared_bytes}};
   return result;
 }
 

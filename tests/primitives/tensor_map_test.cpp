@@ -1,5 +1,5 @@
 // The limits of tensor maps.
-#include "runtime/device/tensor_map.h"
+#include "generator/recipe/tensor_map.h"
 
 #include <gtest/gtest.h>
 

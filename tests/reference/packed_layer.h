@@ -1,8 +1,10 @@
 // A layer whose kernel reads packed weights, with both kernels written by hand: small enough to be followed by eye.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include "generator/language/language.h"
-#include "generator/planner/plan.h"
+#include "generator/planner/launch_plan.h"
 #include "generator/specializer/kernel_source.h"
 
 namespace convtgen::testing {
@@ -42,15 +44,26 @@ extern "C" __global__ void __launch_bounds__(64) convolve(const float* __restric
 }
 )";
   layer.source.symbol = "convolve";
-  layer.source.parameters = {{"x", "const float*"}, {"packed", "const float*"}, {"bias", "const float*"},
-                             {"y", "float*"},       {"batch", "int"},           {"height", "int"},
-                             {"width", "int"}};
-  layer.source.threads = 64;
-  layer.source.packing = PackingKernel{.symbol = "pack_weights",
-                                       .parameters = {{"weight", "const float*"}, {"packed", "float*"}},
-                                       .threads = 16,
-                                       .blocks = 2,
-                                       .bytes = 80};
+  Recipe& recipe = layer.source.recipe;
+  recipe.tensors = tensors_of(layer.problem.layer, Direction::kForward, 0);
+  recipe.regions = {
+      {.name = "packed", .what = "a packed copy of the weights", .bytes = {.constant = 80}, .kept = true}};
+  recipe.kernels = {{.symbol = "pack_weights",
+                     .threads = 16,
+                     .parameters = {{"weight", "const float*"}, {"packed", "float*"}},
+                     .grid = {.axes = {{{.constant = 20}, 16}}},
+                     .once = true},
+                    {.symbol = "convolve",
+                     .threads = 64,
+                     .parameters = {{"x", "const float*"},
+                                    {"packed", "const float*"},
+                                    {"bias", "const float*"},
+                                    {"y", "float*"},
+                                    {"batch", "int"},
+                                    {"height", "int"},
+                                    {"width", "int"}},
+                     .grid = tile_grid_of(layer.problem, layer.plan).grid()}};
+  EXPECT_TRUE(bind_arguments(recipe));
   return layer;
 }
 

@@ -35,9 +35,11 @@ class MemoryDevice : public Device {
   Result<void> find_compiler() override { return {}; }
   Compiled<Binary> compile(const KernelSource& text, const std::string&) override {
     source = text;
-    return Binary{};
+    Binary binary;
+    binary.kernels = kernels_in(text);
+    return binary;
   }
-  Result<std::unique_ptr<LoadedKernel>> load(const Binary&) override { return std::make_unique<LoadedKernel>(); }
+  Result<std::unique_ptr<LoadedKernel>> load(const Binary&, const BinaryKernel&) override { return std::make_unique<LoadedKernel>(); }
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
     if (bytes > memory) {
       return fail("out of memory");
@@ -69,8 +71,8 @@ class MemoryDevice : public Device {
 
   /// The argument of the kernel parameter of this name.
   [[nodiscard]] std::uint64_t argument(const Launch& launch, std::string_view parameter) const {
-    for (std::size_t i = 0; i < source.parameters.size(); ++i) {
-      if (source.parameters[i].name == parameter) {
+    for (std::size_t i = 0; i < source.main().parameters.size(); ++i) {
+      if (source.main().parameters[i].name == parameter) {
         return launch.arguments.at(i);
       }
     }
@@ -130,7 +132,7 @@ TEST(RunLayer, ArgumentsAreBoundByName) {
       EXPECT_EQ(launch.threads, s.plan.threads);
       EXPECT_EQ(launch.shared_bytes, s.plan.shared_bytes);
       EXPECT_GT(launch.blocks, 0);
-      EXPECT_EQ(launch.arguments.size(), device.source.parameters.size());
+      EXPECT_EQ(launch.arguments.size(), device.source.main().parameters.size());
       if (!s.problem.layer.axes[kHeight].extent) {
         EXPECT_EQ(device.argument(launch, "height"), 9U);
         EXPECT_EQ(device.argument(launch, "width"), 11U);

@@ -46,7 +46,7 @@ KernelSource source_of(std::string_view layer, std::string_view architecture) {
   EXPECT_TRUE(plan) << plan.error().message;
   Result<KernelSource> source = specialize(problem, *plan);
   EXPECT_TRUE(source) << source.error().message;
-  EXPECT_EQ(source->threads, plan->threads);
+  EXPECT_EQ(source->main().threads, plan->threads);
   return source.value_or(KernelSource{});
 }
 
@@ -150,14 +150,14 @@ TEST(DirectSymbol, TellsLayersPlansAndArchitecturesApart) {
 }
 
 TEST(DirectSymbol, LaunchersBindParametersByName) {
-  EXPECT_EQ(source_of("conv_transpose2d 8 -> 8; kernel 3x3; dtype f16; bias", "sm_80").parameters,
+  EXPECT_EQ(source_of("conv_transpose2d 8 -> 8; kernel 3x3; dtype f16; bias", "sm_80").main().parameters,
             (std::vector<KernelParameter>{{"x", "const unsigned short*"},
                                           {"weight", "const unsigned short*"},
                                           {"bias", "const unsigned short*"},
                                           {"y", "unsigned short*"},
                                           {"height", "int"},
                                           {"width", "int"}}));
-  EXPECT_EQ(source_of("conv_transpose2d 8 -> 8; kernel 3x3; input ?x4x4", "sm_80").parameters,
+  EXPECT_EQ(source_of("conv_transpose2d 8 -> 8; kernel 3x3; input ?x4x4", "sm_80").main().parameters,
             (std::vector<KernelParameter>{{"x", "const float*"}, {"weight", "const float*"}, {"y", "float*"}}));
 }
 

@@ -18,11 +18,13 @@ TEST(Residual, StaticConstantsVanish) {
 }
 
 TEST(Residual, AKernelSaysItsCluster) {
-  const Result<KernelSource> alone = specialised("", ""), four = specialised("", "", "sm_90a", 4);
+  LaunchPlan clusters;
+  clusters.kernels = {{.function = "t", .suffix = "", .cluster = 4}};
+  const Result<KernelSource> alone = specialised("", ""), four = specialised("", "", "sm_90a", clusters);
   ASSERT_TRUE(alone && four);
-  EXPECT_EQ(alone->cluster, 1);
+  EXPECT_EQ(alone->main().cluster, 1);
   EXPECT_EQ(alone->text.find("__cluster_dims__"), std::string::npos) << alone->text;
-  EXPECT_EQ(four->cluster, 4);
+  EXPECT_EQ(four->main().cluster, 4);
   EXPECT_NE(four->text.find("__launch_bounds__(96) __cluster_dims__(4, 1, 1)"), std::string::npos) << four->text;
 }
 
@@ -227,7 +229,7 @@ extern "C" __global__ void __launch_bounds__(96) kernel(float* __restrict__ y) {
 }  // namespace kernel_source
 using kernel_source::kernel;
 )sexp");
-  EXPECT_EQ(source->parameters, (std::vector<KernelParameter>{{"y", "float*"}}));
+  EXPECT_EQ(source->main().parameters, (std::vector<KernelParameter>{{"y", "float*"}}));
 }
 
 constexpr std::string_view kPrimitives = R"sexp(
@@ -364,8 +366,8 @@ extern "C" __global__ void kernel(__grid_constant__ const TensorMap map) {
 }  // namespace kernel_source
 using kernel_source::kernel;
 )");
-  EXPECT_EQ(source->parameters, (std::vector<KernelParameter>{{"map", "TensorMap"}}));
-  EXPECT_TRUE(source->parameters[0].is_tensor_map());
+  EXPECT_EQ(source->main().parameters, (std::vector<KernelParameter>{{"map", "TensorMap"}}));
+  EXPECT_TRUE(source->main().parameters[0].is_tensor_map());
   EXPECT_FALSE((KernelParameter{"x", "const float*"}).is_tensor_map());
 
   EXPECT_EQ(specialize_program(*program, {}, "// head", "kernel", "sm_80").error().message,
@@ -380,18 +382,45 @@ constexpr std::string_view kPacking = R"sexp(
     (do @91 (= (at packed 0) (at weight 1))))
 )sexp";
 
-TEST(Residual, WeightsArePackedWhereTheKernelReadsThem) {
+/// A kernel that packs the weights, and the one that reads them so.
+LaunchPlan packing_launch() {
+  LaunchPlan launch;
+  launch.tensors = tensors_of(Layer{}, Direction::kForward, 0);
+  launch.regions = {{.name = "packed", .what = "packed weights", .bytes = {.constant = 4096}, .kept = true}};
+  launch.kernels = {{.function = "pack_weights",
+                     .suffix = "_pack",
+                     .grid = {.axes = {{{.constant = 4096}, 16}}},
+                     .per_thread = true,
+                     .once = true},
+                    {.function = "t", .suffix = "", .threads = 64, .shared_bytes = 1024}};
+  return launch;
+}
+
+TEST(Residual, AllKernelsOfTheLaunchPlanAreInTheSource) {
+  const LaunchPlan launch = packing_launch();
   const Result<KernelSource> with = specialised(kPacking, R"sexp(
     (argument (restrict (pointer (const P::Element))) packed)
     (do @101 (= (at y 0) (at packed 0)))
-)sexp");
+)sexp",
+                                                "sm_90a", launch);
   ASSERT_TRUE(with) << with.error().message;
-  ASSERT_TRUE(with->packing);
-  EXPECT_EQ(with->packing->symbol, "kernel_pack");
-  EXPECT_EQ(with->packing->threads, 192);
-  EXPECT_EQ(with->packing->parameters,
-            (std::vector<KernelParameter>{{"weight", "const float*"}, {"packed", "float*"}}));
-  EXPECT_EQ(with->parameters, (std::vector<KernelParameter>{{"y", "float*"}, {"packed", "const float*"}}));
+  EXPECT_EQ(with->recipe.regions, launch.regions);
+  EXPECT_EQ(with->recipe.tensors, launch.tensors);
+  ASSERT_EQ(with->recipe.kernels.size(), 2u);
+  const RecipeKernel& packs = with->recipe.kernels[0];
+  EXPECT_EQ(packs.symbol, "kernel_pack");
+  EXPECT_EQ(packs.threads, 192) << "its launch bounds";
+  EXPECT_EQ(packs.parameters, (std::vector<KernelParameter>{{"weight", "const float*"}, {"packed", "float*"}}));
+  EXPECT_EQ(packs.grid.blocks({}), 2) << "16 bytes a thread";
+  EXPECT_TRUE(packs.once);
+  using enum KernelArgument::Kind;
+  EXPECT_EQ(packs.arguments, (std::vector<KernelArgument>{
+                                 {.kind = kTensor, .index = static_cast<std::uint8_t>(Role::kWeight)},
+                                 {.kind = kRegion, .index = 0}}));
+  EXPECT_EQ(&with->main(), &with->recipe.kernels[1]);
+  EXPECT_EQ(with->main().threads, 64);
+  EXPECT_EQ(with->main().shared_bytes, 1024);
+  EXPECT_EQ(with->main().parameters, (std::vector<KernelParameter>{{"y", "float*"}, {"packed", "const float*"}}));
   const std::size_t packing = with->text.find("__launch_bounds__(192)");
   const std::size_t kernel = with->text.find("__launch_bounds__(96)");
   EXPECT_NE(with->text.find("kernel_pack(const float* __restrict__ weight, float* packed)", packing), std::string::npos)
@@ -404,8 +433,19 @@ TEST(Residual, WeightsArePackedWhereTheKernelReadsThem) {
 
   const Result<KernelSource> without = specialised(kPacking, "(do @101 (= (at y 0) (at x 0)))");
   ASSERT_TRUE(without) << without.error().message;
-  EXPECT_FALSE(without->packing);
+  EXPECT_EQ(without->recipe.kernels.size(), 1u);
   EXPECT_EQ(without->text.find("kernel_pack"), std::string::npos) << without->text;
+}
+
+TEST(Residual, WrongLaunchPlansAreRefused) {
+  LaunchPlan none = packing_launch();
+  none.kernels[0].function = "fold_weights";
+  EXPECT_EQ(specialised(kPacking, "(do @101 (= (at y 0) (at x 0)))", "sm_90a", none).error().message,
+            "the template t has no kernel 'fold_weights'");
+  LaunchPlan nowhere = packing_launch();
+  nowhere.regions.clear();
+  EXPECT_EQ(specialised(kPacking, "(do @101 (= (at y 0) (at x 0)))", "sm_90a", nowhere).error().message,
+            "the kernel kernel_pack has a parameter 'float* packed' that no caller knows");
 }
 
 TEST(ResidualErrors, PrimitivesThatTheArchitectureLacks) {

@@ -8,9 +8,10 @@
 
 namespace convtgen {
 
-/// Items and a kernel's body around it, specialised; the parameters are fixed.
+/// Items and a kernel's body around it, specialised; the parameters are fixed. Of the kernels of the launch plan, or
+/// without one of the last kernel, which is called `t`.
 inline Result<KernelSource> specialised(std::string_view items, std::string_view body,
-                                        std::string_view architecture = "sm_90a", int cluster = 1) {
+                                        std::string_view architecture = "sm_90a", const LaunchPlan& launch = {}) {
   const std::string text = std::string(R"sexp((program t
   (parameter int n 1)
   (parameter bool flag true)
@@ -43,7 +44,9 @@ inline Result<KernelSource> specialised(std::string_view items, std::string_view
                               {"flag", false},
                               {"list", std::vector<std::int64_t>{5, 7}},
                               {"Element", TypeName{"float"}}};
-  return specialize_program(*program, parameters, "// head", "kernel", architecture, cluster);
+  return launch.kernels.empty()
+             ? specialize_program(*program, parameters, "// head", "kernel", architecture)
+             : specialize_program(*program, parameters, "// head", "kernel", architecture, launch);
 }
 
 /// The text between the braces of the kernel.

@@ -105,18 +105,21 @@ TEST_P(TensorCoreSource, StandsAloneAndIsOfReadableLength) {
 
 TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
   const KernelSource source = source_of(GetParam().template_name, GetParam().layer);
-  ASSERT_TRUE(source.packing);
+  ASSERT_EQ(source.recipe.kernels.size(), 2u);
+  const RecipeKernel& packing = source.recipe.kernels[0];
+  const std::int64_t blocks = packing.grid.blocks({}).value();
   const Layer layer = parse_layer(GetParam().layer).value();
   // No channel and no tap is padded; f32x3 has a scale of each output channel besides, and what eight warps found for
   // it.
   const std::int64_t weights = layer.in_channels * layer.out_channels * tap_count(layer);
   const std::int64_t scales = layer.compute == Compute::kF32x3 ? layer.out_channels * 36 : 0;
-  EXPECT_EQ(source.packing->bytes, weights * bytes_of(layer.dtype) + scales);
+  const std::int64_t bytes = source.recipe.regions.at(0).bytes.constant;
+  EXPECT_EQ(bytes, weights * bytes_of(layer.dtype) + scales);
   const std::int64_t rows = plan_of(GetParam().template_name, GetParam().layer).packed_rows;
-  EXPECT_GE(source.packing->blocks * source.packing->threads * rows, source.packing->bytes / 16);
-  EXPECT_LT((source.packing->blocks - 1) * source.packing->threads * rows, source.packing->bytes / 16);
-  EXPECT_TRUE(std::ranges::any_of(source.parameters, [](const auto& each) { return each.name == "packed"; }));
-  EXPECT_FALSE(std::ranges::any_of(source.parameters, [](const auto& each) { return each.name == "weight"; }));
+  EXPECT_GE(blocks * packing.threads * rows, bytes / 16);
+  EXPECT_LT((blocks - 1) * packing.threads * rows, bytes / 16);
+  EXPECT_TRUE(std::ranges::any_of(source.main().parameters, [](const auto& each) { return each.name == "packed"; }));
+  EXPECT_FALSE(std::ranges::any_of(source.main().parameters, [](const auto& each) { return each.name == "weight"; }));
 }
 
 // What is emitted for the layers that are measured: their first plans. The first ones of other templates may be longer,
@@ -168,8 +171,9 @@ TEST(PackingOfF32x3, HasABlockForEachShareOfTheOutputChannels) {
     const KernelSource source = source_of("shift_gemm", text);
     EXPECT_NE(source.text.find("index < " + std::to_string(shares) + "; index += gridDim.x"), std::string::npos)
         << text;
-    EXPECT_GE(source.packing->blocks, shares) << text;
-    EXPECT_LT(source.packing->blocks, 2 * shares) << text;
+    const std::int64_t blocks = source.recipe.kernels.at(0).grid.blocks({}).value();
+    EXPECT_GE(blocks, shares) << text;
+    EXPECT_LT(blocks, 2 * shares) << text;
   }
 }
 

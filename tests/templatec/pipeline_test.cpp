@@ -60,8 +60,8 @@ Result<KernelSource> source_of(const Pipeline& pipeline, const std::string& arch
   const std::string head = fmt::format("// Template pipeline, {} for {}.", pipeline.name, architecture);
   Result<KernelSource> source = specialize_program(*program, parameters, head, "pipeline", architecture);
   if (source) {
-    source->threads = 384;
-    source->shared_bytes = pipeline.stages * (128 + pipeline.tile_n) * 128 + 64 + 1024;
+    source->recipe.kernels[0].threads = 384;
+    source->recipe.kernels[0].shared_bytes = pipeline.stages * (128 + pipeline.tile_n) * 128 + 64 + 1024;
   }
   return source;
 }
@@ -96,7 +96,7 @@ TEST_P(Pipelines, AreTheCommittedSource) {
     std::ofstream(path) << source->text;
   }
   EXPECT_EQ(source->text, read_file(path));
-  EXPECT_EQ(source->parameters,
+  EXPECT_EQ(source->main().parameters,
             (std::vector<KernelParameter>{{"out", "float*"}, {"map_a", "TensorMap"}, {"map_b", "TensorMap"}}));
 }
 

@@ -9,6 +9,7 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/direct.h"
+#include "generator/planner/launch_plan.h"
 #include "generator/specializer/kernel_source.h"
 #include "generator/specializer/program_text.h"
 #include "runtime/device/host/host_device.h"
@@ -39,7 +40,7 @@ Result<Program> committed_program(const std::string& name) {
 }
 
 /// The template itself as a kernel; its signature has every argument.
-Result<KernelSource> kernel_of_template(const Layer& layer, const Plan& plan) {
+Result<KernelSource> kernel_of_template(const Problem& problem, const Plan& plan) {
   const Result<Program> program = committed_program(plan.template_name);
   if (!program) {
     return std::unexpected(program.error());
@@ -54,14 +55,19 @@ Result<KernelSource> kernel_of_template(const Layer& layer, const Plan& plan) {
   }
   KernelSource source{.text = *std::move(text),
                       .symbol = plan.template_name,
-                      .parameters = {},
                       .template_lines = {},
-                      .threads = plan.threads,
-                      .shared_bytes = plan.shared_bytes,
-                      .packing = {}};
+                      .recipe = {.tensors = tensors_of(problem.layer, problem.direction, plan.alignment)}};
+  RecipeKernel& kernel = source.recipe.kernels.emplace_back();
+  kernel.symbol = source.symbol;
+  kernel.threads = plan.threads;
+  kernel.shared_bytes = plan.shared_bytes;
+  kernel.grid = tile_grid_of(problem, plan).grid();
   // Where there is no bias, nothing reads the argument, and any address will do.
-  for (const char* name : {"x", "weight", layer.bias ? "bias" : "x", "y", "height", "width"}) {
-    source.parameters.push_back({name, name[0] == 'h' || name[1] == 'i' ? "int" : "void*"});
+  for (const char* name : {"x", "weight", problem.layer.bias ? "bias" : "x", "y", "height", "width"}) {
+    kernel.parameters.push_back({name, name[0] == 'h' || name[1] == 'i' ? "int" : "void*"});
+  }
+  if (auto bound = bind_arguments(source.recipe); !bound) {
+    return std::unexpected(bound.error());
   }
   return source;
 }
@@ -101,7 +107,7 @@ Result<Outputs> outputs_of(const Layer& layer, const InputSizes& sizes, const Pl
   const LayerInputs inputs = random_inputs(layer, *shape, kSeed);
   Plan template_plan = plan;
   template_plan.parameters = for_template;
-  Result<KernelSource> as_it_stands = kernel_of_template(layer, template_plan);
+  Result<KernelSource> as_it_stands = kernel_of_template(problem, template_plan);
   Result<KernelSource> residual = specialize(problem, plan);
   if (!as_it_stands || !residual) {
     return fail(as_it_stands ? residual.error().message : as_it_stands.error().message);

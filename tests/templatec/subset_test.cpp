@@ -382,24 +382,6 @@ __global__ void small(float* y) {
 }
 )",
      "either the unroll mark or a #pragma unroll"},
-    {"a_second_kernel", R"(
-__global__ void small(float* y) {
-  y[0] = 1;
-}
-__global__ void $other(float* y) {
-  y[0] = 2;
-}
-)",
-     "a template has one kernel"},
-    {"a_packing_kernel_behind_the_kernel", R"(
-__global__ void small(float* y) {
-  y[0] = 1;
-}
-__global__ void $pack_weights(float* packed) {
-  packed[0] = 2;
-}
-)",
-     "pack_weights stands before the kernel"},
     {"a_syntax_error", R"(
 __global__ void small(float* y) {
   y[0] = 1$

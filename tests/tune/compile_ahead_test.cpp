@@ -23,7 +23,7 @@ std::vector<PlannedKernel> kernels(int count) {
 
 Outcome<MadeKernel> compiled(const Plan& plan) {
   MadeKernel made;
-  made.binary.threads = plan.threads;
+  made.binary.log = std::to_string(plan.threads);
   return made;
 }
 
@@ -38,7 +38,7 @@ TEST(CompileAhead, GivesEachKernelItsOwn) {
     const auto made = ahead.take(static_cast<std::size_t>(i));
     ASSERT_EQ(made.has_value(), i != 7);
     if (made) {
-      EXPECT_EQ(made->binary.threads, i);
+      EXPECT_EQ(made->binary.log, std::to_string(i));
     } else {
       EXPECT_EQ(made.error().message, "seven");
     }

@@ -54,11 +54,12 @@ class FakeGpu : public Device {
                ? fail("it does not compile")
                : host_->compile(source, architecture);
   }
-  [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary) override {
+  [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary,
+                                                           const BinaryKernel& kernel) override {
     if (const auto found = std::ranges::find(symbols_, binary.symbol); found != symbols_.end()) {
       current_ = static_cast<int>(found - symbols_.begin());
     }
-    return host_->load(binary);
+    return host_->load(binary, kernel);
   }
   [[nodiscard]] Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override { return host_->allocate(bytes); }
   [[nodiscard]] Result<void> upload(Buffer& to, std::span<const std::byte> from) override {

@@ -11,6 +11,7 @@
 #include "generator/planner/target.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/device/cuda/context.h"
+#include "runtime/device/cuda/cuda_launch.h"
 #include "runtime/device/cuda/cuda_tensor_map.h"
 
 namespace convtgen {
@@ -110,7 +111,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] Compiled<Binary> compile(const KernelSource& source, const std::string& architecture) override {
     return compile_with_nvrtc(source, architecture, BinaryKind::kCubin);
   }
-  [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary) override;
+  [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary, const BinaryKernel& kernel) override;
 
   [[nodiscard]] Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
   [[nodiscard]] Result<void> upload(Buffer& to, std::span<const std::byte> from) override;
@@ -143,9 +144,9 @@ std::size_t count_parameters(const cuda::Api& api, cuda::FunctionHandle function
   return count;
 }
 
-Result<std::unique_ptr<LoadedKernel>> CudaDevice::load(const Binary& binary) {
+Result<std::unique_ptr<LoadedKernel>> CudaDevice::load(const Binary& binary, const BinaryKernel& wanted) {
   if (binary.kind == BinaryKind::kHostLibrary) {
-    return fail(fmt::format("{} was compiled for the host device; {} takes cubin or PTX", binary.symbol, info_.name));
+    return fail(fmt::format("{} was compiled for the host device; {} takes cubin or PTX", wanted.symbol, info_.name));
   }
   const cuda::Api& api = context_->api();
   const CurrentContext current(*context_);
@@ -158,24 +159,24 @@ Result<std::unique_ptr<LoadedKernel>> CudaDevice::load(const Binary& binary) {
   const cuda::Status status =
       api.module_load_data_ex(&module, binary.bytes.c_str(), options.size(), options.data(), values.data());
   if (const Result<void> loaded = context_->check(
-          status, fmt::format("loading {}, compiled for {}, on {} ({}, driver for CUDA {}.{})", binary.symbol,
+          status, fmt::format("loading {}, compiled for {}, on {} ({}, driver for CUDA {}.{})", wanted.symbol,
                               binary.architecture, info_.name, info_.architecture, context_->driver().version() / 1000,
                               context_->driver().version() % 1000 / 10));
       !loaded) {
     return fail(log[0] == '\0' ? loaded.error().message : fmt::format("{}\n{}", loaded.error().message, log.data()));
   }
   auto kernel = std::make_unique<CudaKernel>(context_, module);
-  kernel->symbol = binary.symbol;
+  kernel->symbol = wanted.symbol;
   if (const Result<void> found =
-          context_->check(api.module_get_function(&kernel->function, module, binary.symbol.c_str()),
-                          fmt::format("finding the kernel {}", binary.symbol));
+          context_->check(api.module_get_function(&kernel->function, module, wanted.symbol.c_str()),
+                          fmt::format("finding the kernel {}", wanted.symbol));
       !found) {
     return std::unexpected(found.error());
   }
   if (api.func_get_param_info != nullptr) {
     kernel->parameter_count = count_parameters(api, kernel->function);
   }
-  if (const Result<void> allowed = allow_shared(*kernel, binary.shared_bytes); !allowed) {
+  if (const Result<void> allowed = allow_shared(*kernel, wanted.shared_bytes); !allowed) {
     return std::unexpected(allowed.error());
   }
   return kernel;
@@ -323,37 +324,25 @@ Result<void> CudaDevice::enqueue(const CudaKernel& kernel, const Launch& launch)
   std::vector<cuda::EncodedTensorMap> maps;
   maps.reserve(launch.tensor_maps.size());  // parameters point into it
   for (const TensorMapArgument& argument : launch.tensor_maps) {
-    const Result<cuda::EncodedTensorMap> encoded = encode_tensor_map(*context_, argument.map);
+    const Result<cuda::EncodedTensorMap> encoded = encode_tensor_map(context_->driver(), argument.map);
     if (!encoded) {
       return fail(fmt::format("{}: parameter {}: {}", kernel.symbol, argument.parameter, encoded.error().message));
     }
     parameters[argument.parameter] = &maps.emplace_back(*encoded);
   }
-  const std::string what = fmt::format("launching {} ({} blocks of {} threads, {} bytes of shared memory)",
-                                       kernel.symbol, launch.blocks, launch.threads, launch.shared_bytes);
-  std::vector<cuda::LaunchAttribute> attributes;
+  std::string what = fmt::format("launching {} ({} blocks of {} threads, {} bytes of shared memory)", kernel.symbol,
+                                 launch.blocks, launch.threads, launch.shared_bytes);
   if (launch.cluster > 1) {
-    attributes.push_back(
-        {.id = cuda::kLaunchClusterDimension, .value = {static_cast<unsigned int>(launch.cluster), 1, 1}, .rest = {}});
+    what += fmt::format(" in clusters of {}", launch.cluster);
   }
-  if (launch.awaited != 0 && context_->driver().launches_overlap(info_.capability)) {
-    attributes.push_back(cuda::kMayOverlap);
-  }
-  if (!attributes.empty()) {
-    const cuda::LaunchConfig config{.grid = {static_cast<unsigned int>(launch.blocks), 1, 1},
-                                    .block = {static_cast<unsigned int>(launch.threads), 1, 1},
-                                    .shared_bytes = static_cast<unsigned int>(launch.shared_bytes),
-                                    .stream = context_->stream(),
-                                    .attributes = attributes.data(),
-                                    .attribute_count = static_cast<unsigned int>(attributes.size())};
-    return context_->check(context_->api().launch_kernel_ex(&config, kernel.function, parameters.data(), nullptr),
-                           launch.cluster > 1 ? what + fmt::format(" in clusters of {}", launch.cluster) : what);
-  }
-  return context_->check(context_->api().launch_kernel(kernel.function, static_cast<unsigned int>(launch.blocks), 1, 1,
-                                                       static_cast<unsigned int>(launch.threads), 1, 1,
-                                                       static_cast<unsigned int>(launch.shared_bytes),
-                                                       context_->stream(), parameters.data(), nullptr),
-                         what);
+  const CudaLaunch own{.function = kernel.function,
+                       .blocks = launch.blocks,
+                       .threads = launch.threads,
+                       .cluster = launch.cluster,
+                       .shared_bytes = launch.shared_bytes,
+                       .overlaps = launch.awaited != 0,
+                       .stream = context_->stream()};
+  return context_->check(convtgen::enqueue(context_->driver(), info_.capability, own, parameters.data()), what);
 }
 
 Result<void> CudaDevice::run(LoadedKernel& kernel, const Launch& launch) {

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "generator/support/error.h"
-#include "runtime/device/cuda/context.h"
-#include "runtime/device/tensor_map.h"
+#include "runtime/device/cuda/driver.h"
+#include "generator/recipe/tensor_map.h"
 
 namespace convtgen {
 
 /// Errors: check_tensor_map()'s; a driver without TMA; what the driver itself has against it.
-[[nodiscard]] Result<cuda::EncodedTensorMap> encode_tensor_map(const CudaContext& context, const TensorMap& map);
+[[nodiscard]] Result<cuda::EncodedTensorMap> encode_tensor_map(const CudaDriver& driver, const TensorMap& map);
 
 }  // namespace convtgen

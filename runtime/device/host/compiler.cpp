@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ranges>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -141,14 +142,14 @@ bool is_asynchronous(std::string_view text) {
 
 std::string host_translation_unit(const KernelSource& source) {
   std::string unit = fmt::format(
-      "#define CONVTGEN_HOST_DEVICE 1\n{}{}{}#line 1 \"{}\"\n{}\n#line 1 \"entry.h\"\n{}CONVTGEN_HOST_KERNEL({})\n",
+      "#define CONVTGEN_HOST_DEVICE 1\n{}{}{}#line 1 \"{}\"\n{}\n#line 1 \"entry.h\"\n{}",
       host_sources::abi(), host_sources::twin(), is_asynchronous(source.text) ? host_sources::twin_async() : "",
-      kSourceName, source.text, host_sources::entry(), source.symbol);
-  if (source.cluster > 1) {
-    unit += fmt::format("CONVTGEN_HOST_CLUSTER({}, {})\n", source.symbol, source.cluster);
-  }
-  if (source.packing) {
-    unit += fmt::format("CONVTGEN_HOST_KERNEL({})\n", source.packing->symbol);
+      kSourceName, source.text, host_sources::entry());
+  for (const RecipeKernel& kernel : source.recipe.kernels | std::views::reverse) {
+    unit += fmt::format("CONVTGEN_HOST_KERNEL({})\n", kernel.symbol);
+    if (kernel.cluster > 1) {
+      unit += fmt::format("CONVTGEN_HOST_CLUSTER({}, {})\n", kernel.symbol, kernel.cluster);
+    }
   }
   return unit;
 }

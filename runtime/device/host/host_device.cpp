@@ -109,7 +109,7 @@ class HostDeviceImpl final : public HostDevice {
 
   [[nodiscard]] Result<void> find_compiler() override;
   [[nodiscard]] Compiled<Binary> compile(const KernelSource& source, const std::string& architecture) override;
-  [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary) override;
+  [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary, const BinaryKernel& kernel) override;
   [[nodiscard]] Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
   [[nodiscard]] Result<void> upload(Buffer& to, std::span<const std::byte> from) override;
   [[nodiscard]] Result<void> download(std::span<std::byte> to, const Buffer& from) override;
@@ -176,21 +176,19 @@ Compiled<Binary> HostDeviceImpl::compile(const KernelSource& source, const std::
   binary.kind = BinaryKind::kHostLibrary;
   binary.symbol = source.symbol;
   binary.bytes = pack_library(std::move(library->bytes), source);
-  binary.threads = source.threads;
-  binary.shared_bytes = source.shared_bytes;
-  binary.packing = source.packing;
+  binary.kernels = kernels_in(source);
   return binary;
 }
 
-Result<std::unique_ptr<LoadedKernel>> HostDeviceImpl::load(const Binary& binary) {
+Result<std::unique_ptr<LoadedKernel>> HostDeviceImpl::load(const Binary& binary, const BinaryKernel& kernel) {
   if (binary.kind != BinaryKind::kHostLibrary) {
     return fail("the host device loads only what it compiled: this binary is for a GPU");
   }
-  auto library = Library::load(binary.bytes, binary.symbol);
+  auto library = Library::load(binary.bytes, kernel.symbol);
   if (!library) {
     return std::unexpected(library.error());
   }
-  return std::make_unique<HostKernel>(std::move(*library), binary.symbol, binary.threads);
+  return std::make_unique<HostKernel>(std::move(*library), kernel.symbol, kernel.threads);
 }
 
 Result<std::unique_ptr<Buffer>> HostDeviceImpl::allocate(std::size_t bytes) {

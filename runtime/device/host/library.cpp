@@ -114,9 +114,9 @@ std::vector<std::string> parameters_among(std::string_view lines, std::string_vi
 }  // namespace
 
 std::string pack_library(std::string library, const KernelSource& source) {
-  std::string names = names_of(source.symbol, source.parameters);
-  if (source.packing) {
-    names += names_of(source.packing->symbol, source.packing->parameters);
+  std::string names;
+  for (const RecipeKernel& kernel : source.recipe.kernels) {
+    names += names_of(kernel.symbol, kernel.parameters);
   }
   library += names;
   library += source.text;

@@ -1,5 +1,5 @@
 // What one TMA copy of a box moves, byte for byte: templates/device/tensor_copy.h is the contract,
-// runtime/device/tensor_map.h the map. PTX ISA (tensors: tiled mode; swizzling modes; cp.async.bulk.tensor).
+// generator/recipe/tensor_map.h the map. PTX ISA (tensors: tiled mode; swizzling modes; cp.async.bulk.tensor).
 //
 // Rows of the innermost dimension lie one behind the other in shared memory, dimension 1 fastest. Without swizzle they
 // are dense. With swizzle a row takes the whole width of the swizzle, also where the box is narrower: the CUDA
@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "generator/support/error.h"
-#include "runtime/device/tensor_map.h"
+#include "generator/recipe/tensor_map.h"
 
 namespace convtgen::host {
 

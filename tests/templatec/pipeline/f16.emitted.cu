@@ -38,7 +38,7 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
                  : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
   }
 }
-// The chip's form of a tensor map (runtime/device/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
+// The chip's form of a tensor map (generator/recipe/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
 struct __align__(64) TensorMap {
   unsigned long long words[16];
 };

@@ -1,4 +1,4 @@
-#include "runtime/device/tensor_map.h"
+#include "generator/recipe/tensor_map.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,39 @@
+// What a plan launches: a recipe whose kernels are not specialised yet, so that their symbols and parameters are open.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/planner/plan.h"
+#include "generator/recipe/recipe.h"
+
+namespace convtgen {
+
+/// A kernel of the plan's template.
+struct KernelPlan {
+  std::string function;  // in the template
+  std::string suffix;    // its symbol is the source's with this behind; the main kernel has none
+  int threads = 0;       // of a block; 0: those of its launch bounds
+  int cluster = 1;
+  std::int64_t shared_bytes = 0;  // dynamic, of a block
+  Grid grid = {};
+  bool per_thread = false;  // the tile of the grid's first axis is a thread's, not a block's
+  bool once = false;        // RecipeKernel::once
+};
+
+struct LaunchPlan {
+  std::vector<KernelPlan> kernels;  // in the order in which they run
+  std::vector<Region> regions;
+  std::vector<Tensor> tensors;
+  std::vector<MapRecipe> maps;
+  std::vector<NamedConstant> constants;
+};
+
+[[nodiscard]] LaunchPlan launch_plan_of(const Problem& problem, const Plan& plan);
+
+/// The tensors of a direction in which the layer is called, what it writes first; those that kernels read or write by
+/// several elements at a time (x and y, and their gradients) have this alignment in bytes, or an element's where that is
+/// more.
+[[nodiscard]] std::vector<Tensor> tensors_of(const Layer& layer, Direction direction, std::int64_t alignment);
+
+}  // namespace convtgen

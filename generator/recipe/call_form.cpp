@@ -1,0 +1,312 @@
+#include "generator/recipe/call_form.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace convtgen {
+namespace {
+
+constexpr std::int64_t kIntMax = std::numeric_limits<std::int32_t>::max();
+
+bool fits(const Size& known, std::int64_t value, std::int64_t least) {
+  return value >= least && value <= kMaxExtent && (!known || *known == value);
+}
+
+// False where the product has more than 63 bits.
+bool multiply(std::int64_t a, std::int64_t b, std::int64_t& product) {
+  return !__builtin_mul_overflow(a, b, &product);
+}
+
+// Whether an array of `bytes` that begins there would end beyond the last address.
+bool wraps(const void* begin, std::int64_t bytes) {
+  std::uintptr_t end = 0;
+  return __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(begin), static_cast<std::uintptr_t>(bytes), &end);
+}
+
+std::unexpected<Error> beyond_addresses(std::string_view name, const void* begin, std::int64_t bytes) {
+  return fail(fmt::format("{} ({}) has {} bytes: more than there are addresses behind it", name, begin, bytes));
+}
+
+// Of arrays that don't wrap.
+bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(a);
+  const auto second = reinterpret_cast<std::uintptr_t>(b);
+  return first < second + static_cast<std::uintptr_t>(b_bytes) && second < first + static_cast<std::uintptr_t>(a_bytes);
+}
+
+bool is_multiple(const void* address, std::int64_t of) {
+  return reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(of) == 0;
+}
+
+std::uint64_t address_of(const void* array) {
+  return reinterpret_cast<std::uint64_t>(array);
+}
+
+}  // namespace
+
+Arrays forward_arrays(const void* x, const void* weight, const void* bias, void* y, void* workspace) {
+  Arrays arrays;
+  arrays.set(Role::kX, const_cast<void*>(x));
+  arrays.set(Role::kWeight, const_cast<void*>(weight));
+  arrays.set(Role::kBias, const_cast<void*>(bias));
+  arrays.set(Role::kY, y);
+  arrays.workspace = workspace;
+  return arrays;
+}
+
+Result<CallForm> CallForm::make(const Layer& layer, const Recipe& recipe) {
+  if (auto checked = check_recipe(recipe); !checked) {
+    return std::unexpected(checked.error());
+  }
+  CallForm form;
+  form.layer_ = layer;
+  form.recipe_ = recipe;
+  form.element_bytes_ = bytes_of(layer.dtype);
+  form.weight_elements_ = weight_elements(layer);
+  form.may_omit_weight_ = recipe.may_omit_weight();
+  for (const Tensor& tensor : recipe.tensors) {
+    form.takes_[static_cast<std::size_t>(tensor.role)] = true;
+  }
+  for (const Region& region : recipe.regions) {
+    if (region.kept) {
+      const auto index = static_cast<std::size_t>(&region - recipe.regions.data());
+      form.kept_bytes_ = recipe.offset_of(index, {}).value_or(0) + region.bytes.constant;
+    }
+  }
+  return form;
+}
+
+bool CallForm::quick_shape(const InputSizes& sizes, Shape& shape) const {
+  shape.batch = sizes.batch;
+  shape.in_channels = layer_.in_channels;
+  shape.out_channels = layer_.out_channels;
+  shape.weight_elements = weight_elements_;
+  // A batch of zero is legal, and all its products are zero.
+  if (!fits(layer_.batch, sizes.batch, 0) || !multiply(sizes.batch, layer_.in_channels, shape.input_elements) ||
+      !multiply(sizes.batch, layer_.out_channels, shape.output_elements)) {
+    return false;
+  }
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    const std::int64_t in = sizes.extents[axis];
+    if (!fits(layer_.axes[axis].extent, in, 1)) {
+      return false;
+    }
+    const std::int64_t out = output_extent(layer_.axes[axis], in);
+    if (out < 1 || out > kMaxExtent || !multiply(shape.input_elements, in, shape.input_elements) ||
+        !multiply(shape.output_elements, out, shape.output_elements)) {
+      return false;
+    }
+    shape.in[axis] = in;
+    shape.out[axis] = out;
+  }
+  return true;
+}
+
+Result<Shape> CallForm::shape(const InputSizes& sizes) const {
+  Shape shape;
+  return quick_shape(sizes, shape) ? Result<Shape>(shape) : shape_of(layer_, sizes);
+}
+
+Result<std::int64_t> CallForm::tensor_bytes(const Tensor& tensor, const Quantities& quantities) const {
+  const std::optional<std::int64_t> elements = tensor.elements.in(quantities);
+  if (!elements || *elements > std::numeric_limits<std::int64_t>::max() / element_bytes_) {
+    return fail(fmt::format("{} has {} elements of {} bytes: more than an address has", name_of(tensor.role),
+                            elements.value_or(std::numeric_limits<std::int64_t>::max()), element_bytes_));
+  }
+  return *elements * element_bytes_;
+}
+
+Result<std::int64_t> CallForm::workspace_bytes(const Shape& shape) const {
+  if (recipe_.regions.empty()) {
+    return 0;
+  }
+  const std::optional<std::int64_t> bytes = recipe_.offset_of(recipe_.regions.size(), quantities_of(shape));
+  if (!bytes) {
+    return fail("workspace: the call needs more bytes there than 63 bits can count");
+  }
+  return *bytes;
+}
+
+Result<void> CallForm::check_arrays(const Arrays& arrays, const Call& call) const {
+  for (std::size_t role = 0; role < kRoles; ++role) {
+    if (!takes_[role] && arrays.tensors[role] != nullptr) {
+      return fail(fmt::format("{0} must be null: the layer has no {0}", name_of(static_cast<Role>(role))));
+    }
+  }
+  if (takes_[static_cast<std::size_t>(Role::kBias)] && arrays.of(Role::kBias) == nullptr) {
+    return fail("bias is null, and the layer has a bias");
+  }
+  std::array<Array, kRoles> written{};
+  std::size_t written_count = 0;
+  for (const Tensor& tensor : recipe_.tensors) {
+    const void* const array = arrays.of(tensor.role);
+    const bool omitted = tensor.role == Role::kWeight && may_omit_weight_ && array == nullptr;
+    const auto bytes = omitted ? Result<std::int64_t>(0) : tensor_bytes(tensor, call.quantities);
+    if (bytes && *bytes == 0) {
+      continue;
+    }
+    const std::string_view name = name_of(tensor.role);
+    if (array == nullptr) {
+      return fail(fmt::format("{} is null", name));
+    }
+    if (!bytes) {
+      return std::unexpected(bytes.error());
+    }
+    if (!is_multiple(array, tensor.alignment)) {
+      return fail(
+          fmt::format("{} ({}) is misaligned: a multiple of {} bytes is needed", name, array, tensor.alignment));
+    }
+    if (wraps(array, *bytes)) {
+      return beyond_addresses(name, array, *bytes);
+    }
+    for (const Array& other : std::span(written).first(written_count)) {
+      if (overlap(other.pointer, other.bytes, array, *bytes)) {
+        return fail(fmt::format("{} overlaps {}", name_of(other.role), name));
+      }
+    }
+    if (tensor.written) {
+      written[written_count++] = {tensor.role, array, *bytes};
+    }
+  }
+  return {};
+}
+
+// Behind the checks of the other arrays.
+Result<void> CallForm::check_workspace(const Arrays& arrays, const Call& call) const {
+  const auto needed = workspace_bytes(call.shape);
+  if (!needed) {
+    return std::unexpected(needed.error());
+  }
+  const std::int64_t bytes = *needed;
+  const void* const begin = arrays.workspace;
+  if (begin == nullptr) {
+    return fail(fmt::format("workspace is null: the kernel needs {} bytes there, for {}", bytes,
+                            recipe_.workspace_words()));
+  }
+  if (!is_multiple(begin, kWorkspaceAlignment)) {
+    return fail(fmt::format("workspace ({}) is misaligned: its {} bytes must begin at a multiple of {}", begin, bytes,
+                            kWorkspaceAlignment));
+  }
+  if (wraps(begin, bytes)) {
+    return beyond_addresses("workspace", begin, bytes);
+  }
+  for (const Tensor& tensor : recipe_.tensors) {
+    const void* const array = arrays.of(tensor.role);
+    const auto own = tensor_bytes(tensor, call.quantities);
+    if (array != nullptr && own && overlap(begin, bytes, array, *own)) {
+      return fail(fmt::format("workspace ({} bytes) overlaps {}", bytes, name_of(tensor.role)));
+    }
+  }
+  return {};
+}
+
+Result<void> CallForm::fill(const RecipeKernel& kernel, KernelCall& launch, const Arrays& arrays,
+                            const Quantities& quantities) const {
+  for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
+    const KernelArgument& argument = kernel.arguments[i];
+    std::uint64_t slot = 0;
+    switch (argument.kind) {
+      case KernelArgument::Kind::kTensor:
+        slot = address_of(arrays.tensors[argument.index]);
+        break;
+      case KernelArgument::Kind::kRegion:
+        slot = address_of(arrays.workspace);
+        if (argument.index != 0) {  // the first one begins where the workspace does
+          slot += static_cast<std::uint64_t>(recipe_.offset_of(argument.index, quantities).value_or(0));
+        }
+        break;
+      case KernelArgument::Kind::kQuantity:
+        slot = static_cast<std::uint64_t>(quantities[argument.index]);
+        if (argument.is_int && slot > static_cast<std::uint64_t>(kIntMax)) {
+          return fail(fmt::format("a size of {} does not fit the kernel's int; at most {}", slot, kIntMax));
+        }
+        break;
+      case KernelArgument::Kind::kConstant:
+        slot = static_cast<std::uint64_t>(argument.value);
+        break;
+      case KernelArgument::Kind::kMap:
+        break;
+    }
+    launch.slots[i] = slot;
+  }
+  return {};
+}
+
+Result<Call> CallForm::call(const Arrays& arrays, const InputSizes& sizes) const {
+  Result<Call> result(std::in_place);  // filled in place: it is large
+  Call& call = *result;
+  if (!quick_shape(sizes, call.shape)) {
+    auto judged = shape_of(layer_, sizes);
+    if (!judged) {
+      return std::unexpected(std::move(judged.error()));
+    }
+    call.shape = *judged;
+  }
+  if (call.is_empty()) {
+    return result;
+  }
+  call.quantities = quantities_of(call.shape);
+  const std::size_t count = recipe_.kernels.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Grid& grid = recipe_.kernels[i].grid;
+    const std::optional<std::int64_t> blocks = grid.blocks(call.quantities);
+    if (!blocks) {
+      return std::unexpected(grid.checked_blocks(call.quantities).error());
+    }
+    call.kernels[i].blocks = *blocks;
+  }
+  if (auto checked = check_arrays(arrays, call); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
+  if (!recipe_.regions.empty()) {
+    if (auto checked = check_workspace(arrays, call); !checked) {
+      return std::unexpected(std::move(checked.error()));
+    }
+  }
+  const bool packed_before = may_omit_weight_ && arrays.of(Role::kWeight) == nullptr;
+  bool is_first = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    const RecipeKernel& kernel = recipe_.kernels[i];
+    KernelCall& launch = call.kernels[i];
+    if (packed_before && kernel.once) {
+      launch.blocks = 0;
+    }
+    if (launch.blocks == 0) {
+      continue;
+    }
+    launch.waits = kernel.waits && !is_first;
+    is_first = false;
+    if (auto filled = fill(kernel, launch, arrays, call.quantities); !filled) {
+      return std::unexpected(std::move(filled.error()));
+    }
+  }
+  return result;
+}
+
+Result<TensorMap> CallForm::map(std::size_t index, const Arrays& arrays, const Call& call) const {
+  const MapRecipe& recipe = recipe_.maps[index];
+  TensorMap map = recipe.form;
+  map.address = recipe.of_region
+                    ? address_of(arrays.workspace) +
+                          static_cast<std::uint64_t>(recipe_.offset_of(recipe.region, call.quantities).value_or(0))
+                    : address_of(arrays.of(recipe.role));
+  for (std::size_t d = 0; d < static_cast<std::size_t>(map.rank); ++d) {
+    const std::optional<std::int64_t> size = recipe.sizes[d].in(call.quantities);
+    const std::optional<std::int64_t> pitch = recipe.pitches[d].in(call.quantities);
+    if (!size || !pitch) {
+      return fail(fmt::format("{}: a size has more than 63 bits", recipe.name));
+    }
+    map.sizes[d] = static_cast<std::uint64_t>(*size);
+    map.pitches[d] = static_cast<std::uint64_t>(*pitch);
+  }
+  if (auto checked = check_tensor_map(map); !checked) {
+    return fail(fmt::format("{}: {}", recipe.name, checked.error().message));
+  }
+  return map;
+}
+
+}  // namespace convtgen

@@ -1,0 +1,278 @@
+#include "generator/recipe/recipe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace convtgen {
+namespace {
+
+constexpr std::int64_t kIntMax = std::numeric_limits<std::int32_t>::max();
+
+struct QuantityNames {
+  std::string_view name, words;
+};
+constexpr std::array<QuantityNames, kQuantities> kQuantityNames = {{
+    {"one", "one"},
+    {"batch", "batch"},
+    {"in_depth", "input depth"},
+    {"in_height", "input height"},
+    {"in_width", "input width"},
+    {"out_depth", "output depth"},
+    {"out_height", "output height"},
+    {"out_width", "output width"},
+    {"in_image", "positions of an input image"},
+    {"out_image", "positions of an output image"},
+    {"in_pixels", "positions of all input images"},
+    {"out_pixels", "positions of all output images"},
+}};
+
+constexpr std::array<std::string_view, kRoles> kRoleNames = {"x",      "weight", "bias",        "y",
+                                                             "grad_x", "grad_y", "grad_weight", "grad_bias"};
+
+/// The sizes of a call that kernels take, as their parameters are called.
+constexpr std::pair<std::string_view, Quantity> kSizeParameters[] = {
+    {"batch", Quantity::kBatch},
+    {"depth", Quantity::kInDepth},
+    {"height", Quantity::kInHeight},
+    {"width", Quantity::kInWidth}};
+
+std::int64_t round_to_alignment(std::int64_t bytes) {
+  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+}
+
+template <typename Named>
+std::optional<std::uint8_t> place_of(const std::vector<Named>& list, std::string_view name) {
+  const auto found = std::ranges::find(list, name, &Named::name);
+  return found == list.end() ? std::nullopt : std::optional(static_cast<std::uint8_t>(found - list.begin()));
+}
+
+std::optional<KernelArgument> argument_named(const Recipe& recipe, std::span<const NamedConstant> constants,
+                                             std::string_view name) {
+  using enum KernelArgument::Kind;
+  for (const Tensor& tensor : recipe.tensors) {
+    if (name_of(tensor.role) == name) {
+      return KernelArgument{.kind = kTensor, .index = static_cast<std::uint8_t>(tensor.role)};
+    }
+  }
+  if (const auto region = place_of(recipe.regions, name)) {
+    return KernelArgument{.kind = kRegion, .index = *region};
+  }
+  if (const auto map = place_of(recipe.maps, name)) {
+    return KernelArgument{.kind = kMap, .index = *map};
+  }
+  for (const auto& [size, quantity] : kSizeParameters) {
+    if (size == name) {
+      return KernelArgument{.kind = kQuantity, .index = static_cast<std::uint8_t>(quantity)};
+    }
+  }
+  const auto constant = std::ranges::find(constants, name, &NamedConstant::name);
+  return constant == constants.end()
+             ? std::nullopt
+             : std::optional(KernelArgument{.kind = kConstant, .value = constant->value});
+}
+
+bool takes(const RecipeKernel& kernel, KernelArgument::Kind kind, std::size_t index) {
+  return std::ranges::any_of(kernel.arguments, [&](const KernelArgument& argument) {
+    return argument.kind == kind && argument.index == index;
+  });
+}
+
+/// Whether a kernel takes the region itself or a map of it.
+bool is_used(const Recipe& recipe, std::size_t region) {
+  return std::ranges::any_of(recipe.kernels, [&](const RecipeKernel& kernel) {
+    if (takes(kernel, KernelArgument::Kind::kRegion, region)) {
+      return true;
+    }
+    for (std::size_t map = 0; map < recipe.maps.size(); ++map) {
+      if (recipe.maps[map].of_region && recipe.maps[map].region == region &&
+          takes(kernel, KernelArgument::Kind::kMap, map)) {
+        return true;
+      }
+    }
+    return false;
+  });
+}
+
+Result<void> check_count(std::string_view what, std::size_t count, std::size_t most) {
+  return count <= most ? Result<void>()
+                       : fail(fmt::format("a recipe with {} {}; there is room for {}", count, what, most));
+}
+
+}  // namespace
+
+std::string_view name_of(Role role) {
+  return kRoleNames[static_cast<std::size_t>(role)];
+}
+
+std::string_view name_of(Quantity quantity) {
+  return kQuantityNames[static_cast<std::size_t>(quantity)].name;
+}
+
+std::string_view words_of(Quantity quantity) {
+  return kQuantityNames[static_cast<std::size_t>(quantity)].words;
+}
+
+Quantities quantities_of(const Shape& shape) {
+  std::int64_t in_image = 1, out_image = 1;
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    in_image *= shape.in[axis];
+    out_image *= shape.out[axis];
+  }
+  return {1,
+          shape.batch,
+          shape.in[kDepth],
+          shape.in[kHeight],
+          shape.in[kWidth],
+          shape.out[kDepth],
+          shape.out[kHeight],
+          shape.out[kWidth],
+          in_image,
+          out_image,
+          shape.batch * in_image,
+          shape.batch * out_image};
+}
+
+std::optional<std::int64_t> Amount::in(const Quantities& quantities) const {
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(factor, value_of(per, quantities), &result) ||
+      __builtin_add_overflow(result, constant, &result)) {
+    return std::nullopt;
+  }
+  return result;
+}
+
+std::optional<std::int64_t> Grid::blocks(const Quantities& quantities) const {
+  for (const Bound& bound : bounds) {
+    if (value_of(bound.extent, quantities) > bound.most) {
+      return std::nullopt;
+    }
+  }
+  const std::int64_t most = (kIntMax - 2 * most_tiles) / blocks_per_tile;  // a block steps beyond the last tile, by two
+  std::int64_t tiles = 1;
+  for (const Axis& axis : axes) {
+    const std::optional<std::int64_t> extent = axis.extent.in(quantities);
+    const std::int64_t factor = extent ? *extent / axis.tile + (*extent % axis.tile != 0 ? 1 : 0) : kIntMax;
+    if (factor != 0 && tiles > most / factor) {
+      return std::nullopt;
+    }
+    tiles *= factor;
+  }
+  return blocks_per_tile * (most_tiles == 0 ? tiles : std::min(tiles, most_tiles));
+}
+
+Result<std::int64_t> Grid::checked_blocks(const Quantities& quantities) const {
+  for (const Bound& bound : bounds) {
+    if (const std::int64_t extent = value_of(bound.extent, quantities); extent > bound.most) {
+      return fail(fmt::format("{} {} is too large for the kernel's 32-bit coordinates; at most {}",
+                              words_of(bound.extent), extent, bound.most));
+    }
+  }
+  const std::optional<std::int64_t> count = blocks(quantities);
+  if (!count) {
+    return fail(fmt::format("a batch of {} with outputs of {}x{} needs more blocks than a grid can have (2^31 - 1)",
+                            value_of(Quantity::kBatch, quantities), value_of(Quantity::kOutHeight, quantities),
+                            value_of(Quantity::kOutWidth, quantities)));
+  }
+  return *count;
+}
+
+const Tensor* Recipe::tensor(Role role) const {
+  const auto found = std::ranges::find(tensors, role, &Tensor::role);
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+bool Recipe::may_omit_weight() const {
+  bool packs = false;
+  for (const RecipeKernel& kernel : kernels) {
+    const bool reads = takes(kernel, KernelArgument::Kind::kTensor, static_cast<std::size_t>(Role::kWeight));
+    if (reads && !kernel.once) {
+      return false;
+    }
+    packs = packs || (reads && kernel.once);
+  }
+  return packs;
+}
+
+std::optional<std::int64_t> Recipe::offset_of(std::size_t region, const Quantities& quantities) const {
+  std::int64_t end = 0;
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    const std::optional<std::int64_t> bytes = regions[i].bytes.in(quantities);
+    const std::int64_t begin = round_to_alignment(end);
+    if (i == region) {
+      return begin;
+    }
+    if (!bytes || *bytes > std::numeric_limits<std::int64_t>::max() - begin - kWorkspaceAlignment) {
+      return std::nullopt;
+    }
+    end = begin + *bytes;
+  }
+  return end;
+}
+
+std::string Recipe::workspace_words() const {
+  std::string words;
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    words += (i == 0 ? "" : i + 1 < regions.size() ? ", " : " and ") + regions[i].what;
+  }
+  return words;
+}
+
+Result<void> bind_arguments(Recipe& recipe, std::span<const NamedConstant> constants) {
+  for (RecipeKernel& kernel : recipe.kernels) {
+    kernel.arguments.clear();
+    for (const KernelParameter& parameter : kernel.parameters) {
+      std::optional<KernelArgument> argument = argument_named(recipe, constants, parameter.name);
+      if (!argument || (argument->kind == KernelArgument::Kind::kMap) != parameter.is_tensor_map()) {
+        return fail(fmt::format("the kernel {} has a parameter '{} {}' that no caller knows", kernel.symbol,
+                                parameter.type, parameter.name));
+      }
+      argument->is_int = parameter.type == "int";
+      kernel.arguments.push_back(*argument);
+    }
+  }
+  return {};
+}
+
+Result<void> check_recipe(const Recipe& recipe) {
+  if (recipe.kernels.empty()) {
+    return fail("a recipe without a kernel");
+  }
+  for (const auto& [what, count, most] : {std::tuple("kernels", recipe.kernels.size(), kMostKernels),
+                                          std::tuple("regions of the workspace", recipe.regions.size(), kMostRegions),
+                                          std::tuple("tensor maps", recipe.maps.size(), kMostMaps)}) {
+    if (auto checked = check_count(what, count, most); !checked) {
+      return checked;
+    }
+  }
+  for (const RecipeKernel& kernel : recipe.kernels) {
+    if (auto checked = check_count("arguments of a kernel", kernel.arguments.size(), kMostArguments); !checked) {
+      return checked;
+    }
+  }
+  if (!std::ranges::is_partitioned(recipe.tensors, &Tensor::written)) {
+    return fail("a recipe's tensors: those that are written come first");
+  }
+  if (!std::ranges::is_partitioned(recipe.regions, &Region::kept)) {
+    return fail("a recipe's regions: those that are kept come first");
+  }
+  for (std::size_t i = 0; i < recipe.regions.size(); ++i) {
+    const Region& region = recipe.regions[i];
+    if (region.kept && region.bytes.factor != 0) {
+      return fail(fmt::format("the region {} is kept between calls and grows with them", region.name));
+    }
+    if (!is_used(recipe, i)) {
+      return fail(fmt::format("no kernel takes the region {}", region.name));
+    }
+  }
+  for (const MapRecipe& map : recipe.maps) {
+    if (map.of_region ? map.region >= recipe.regions.size() : recipe.tensor(map.role) == nullptr) {
+      return fail(fmt::format("the tensor map {} is of what the recipe has not", map.name));
+    }
+  }
+  return {};
+}
+
+}  // namespace convtgen
