@@ -1,5 +1,6 @@
 #include "runtime/make/kernel_maker.h"
 
+#include <optional>
 #include <utility>
 
 #include "runtime/make/choose.h"
@@ -27,18 +28,34 @@ Outcome<MadeKernel> generate_kernel(const Problem& problem, const Plan& plan) {
 }
 
 Outcome<MadeKernel> first_kernel(const Problem& problem, std::span<const Plan> plans, const FinishKernel& finish,
-                                 std::size_t from) {
-  Clock::time_point start = Clock::now();
-  const std::function<Outcome<MadeKernel>(std::size_t, KernelSource)> make = [&](std::size_t place,
-                                                                                 KernelSource source) {
-    MadeKernel generated = generated_kernel(problem, plans[place], std::move(source));
+                                 std::size_t from, const Specializer& specializer) {
+  std::optional<Failure> first;
+  for (;;) {
+    const Clock::time_point start = Clock::now();
+    auto source = first_source(problem, plans, from, specializer);
+    if (!source) {
+      return first ? std::unexpected(*std::move(first)) : fail_with(Status::kInternal, source.error());
+    }
+    for (const PassedOver& passed : source->passed_over) {
+      log_passed_over(problem, passed);
+    }
+    const std::size_t place = source->index;
+    MadeKernel generated = generated_kernel(problem, plans[place], std::move(source->source));
     generated.place = place;
     generated.generate_ms = milliseconds_since(start);
     auto made = finish(std::move(generated));
-    start = Clock::now();  // of the next plan, where this one is passed over
-    return made;
-  };
-  return first_that_compiles(problem, plans, make, from);
+    if (made || !made.error().lasting) {
+      return made;
+    }
+    if (!first) {
+      first = made.error();
+    }
+    if (place + 1 == plans.size()) {
+      return std::unexpected(*std::move(first));
+    }
+    log_passed_over(problem, passed_over(plans, place, std::move(made.error().message)));
+    from = place + 1;
+  }
 }
 
 Outcome<MadeKernel> KernelMaker::make(const Problem& problem, const Plan& plan, const std::stop_token& stop) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "generator/planner/plan.h"
+#include "generator/specializer/first_source.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/binary.h"
 #include "runtime/support/failure.h"
@@ -33,11 +34,14 @@ struct MadeKernel {
 /// The same with the source of the plan. Errors: kInternal, it has none.
 [[nodiscard]] Outcome<MadeKernel> generate_kernel(const Problem& problem, const Plan& plan);
 
-/// What `finish` makes of the first plan, from `from` on, that can be specialised and compiled; others are passed over
-/// as first_that_compiles() does it (runtime/make/choose.h).
+/// What `finish` makes of the first plan, from `from` on, that can be specialised and compiled. A plan is passed over,
+/// with a warning in the log, where it has no source or where `finish` fails for ever (Failure::lasting): the
+/// compiler's verdict on the source, which may be another one for another plan. Errors: where no plan is left, that of
+/// the first one; any other error of `finish` at once.
 using FinishKernel = std::function<Outcome<MadeKernel>(MadeKernel generated)>;
 [[nodiscard]] Outcome<MadeKernel> first_kernel(const Problem& problem, std::span<const Plan> plans,
-                                               const FinishKernel& finish, std::size_t from = 0);
+                                               const FinishKernel& finish, std::size_t from = 0,
+                                               const Specializer& specializer = specialize);
 
 /// What makes kernels, whatever they run on. Thread-safe.
 class KernelMaker {

@@ -253,7 +253,7 @@ TEST_F(CubinMakerTest, PtxForAnOlderChipIsNotTakenWhereItMustBeTheTargets) {
   EXPECT_EQ(again.architecture, "compute_120");
 }
 
-class FirstThatCompilesTest : public testing::Test {
+class FirstKernelTest : public testing::Test {
  protected:
   void SetUp() override {
     set_log_sink([this](LogLevel, std::string_view message) { log_ += std::string(message) + "\n"; },
@@ -263,14 +263,18 @@ class FirstThatCompilesTest : public testing::Test {
 
   /// The index of the plan that was taken, where those before `good` do not compile; for ever, if `lasting`.
   Outcome<std::size_t> taken(std::size_t good, const Specializer& specializer = specialize, bool lasting = true) {
-    const std::function<Outcome<std::size_t>(std::size_t, KernelSource)> make =
-        [&](std::size_t index, const KernelSource&) -> Outcome<std::size_t> {
-      if (index < good) {
-        return std::unexpected(Failure{Status::kCompileFailed, "compiler says " + std::to_string(index), lasting});
+    const auto finish = [&](MadeKernel generated) -> Outcome<MadeKernel> {
+      if (generated.place < good) {
+        return std::unexpected(
+            Failure{Status::kCompileFailed, "compiler says " + std::to_string(generated.place), lasting});
       }
-      return index;
+      return generated;
     };
-    return first_that_compiles(problem_, plans_, make, 0, specializer);
+    auto made = first_kernel(problem_, plans_, finish, 0, specializer);
+    if (!made) {
+      return std::unexpected(std::move(made.error()));
+    }
+    return made->place;
   }
 
   Problem problem_{*parse_layer("conv_transpose2d 8 -> 8; kernel 3"), Direction::kForward,
@@ -279,7 +283,7 @@ class FirstThatCompilesTest : public testing::Test {
   std::string log_;
 };
 
-TEST_F(FirstThatCompilesTest, PassesOverWhatDoesNotCompile) {
+TEST_F(FirstKernelTest, PassesOverWhatDoesNotCompile) {
   EXPECT_EQ(taken(0).value(), 0u);
   EXPECT_EQ(log_, "");
   EXPECT_EQ(taken(2).value(), 2u);
@@ -288,14 +292,14 @@ TEST_F(FirstThatCompilesTest, PassesOverWhatDoesNotCompile) {
 }
 
 // Out of memory, say: another plan is no remedy, and would be slower from then on.
-TEST_F(FirstThatCompilesTest, AFailureThatMayPassIsTold) {
+TEST_F(FirstKernelTest, AFailureThatMayPassIsTold) {
   const auto failed = taken(1, specialize, false);
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().message, "compiler says 0");
   EXPECT_EQ(log_, "");
 }
 
-TEST_F(FirstThatCompilesTest, PassesOverWhatCanNotBeSpecialised) {
+TEST_F(FirstKernelTest, PassesOverWhatCanNotBeSpecialised) {
   int asked = 0;
   const auto refusing = [&](const Problem& problem, const Plan& plan) -> Result<KernelSource> {
     return asked++ == 0 ? fail("the template refuses") : specialize(problem, plan);
@@ -304,7 +308,7 @@ TEST_F(FirstThatCompilesTest, PassesOverWhatCanNotBeSpecialised) {
   EXPECT_NE(log_.find("is passed over: the template refuses"), std::string::npos) << log_;
 }
 
-TEST_F(FirstThatCompilesTest, WhereNoneIsLeftTheFirstReasonIsTold) {
+TEST_F(FirstKernelTest, WhereNoneIsLeftTheFirstReasonIsTold) {
   const auto none = taken(plans_.size());
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().status, Status::kCompileFailed);
