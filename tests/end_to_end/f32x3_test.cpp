@@ -1,4 +1,5 @@
-// What f32x3 keeps of fp32 where numbers are far apart, very small, very large, or no numbers: element by element.
+// What f32x3 keeps of fp32 where numbers are far apart, very small, very large, or no numbers: element by element. Of
+// each layer a run looks at some of the properties (tests/sample/sample.h).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -7,10 +8,14 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "generator/language/language.h"
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/through_the_chain.h"
+#include "tests/sample/sample.h"
 
 namespace convtgen::testing {
 namespace {
@@ -52,6 +57,14 @@ constexpr Case kCases[] = {
 };
 
 class SplitFloats : public ::testing::TestWithParam<Case> {
+ public:
+  void a_range_of_eight_decades_in_a_tile_is_kept();
+  void positive_sums_are_kept();
+  void what_is_lost_beyond_that_is_bounded();
+  void images_may_have_any_magnitudes();
+  void scales_are_undone_where_no_float_does_it();
+  void infinities_and_nans_come_out_where_fp32_has_them();
+
  protected:
   void SetUp() override {
     device_ = test_device(1);
@@ -154,33 +167,33 @@ class SplitFloats : public ::testing::TestWithParam<Case> {
 };
 
 // Half of each image is at least 10^7 times smaller than the rest, so there are outputs of small terms alone.
-TEST_P(SplitFloats, ARangeOfEightDecadesInATileIsKept) {
+void SplitFloats::a_range_of_eight_decades_in_a_tile_is_kept() {
   expect_close(
       run([&](std::int64_t i, Random& random) { return right_half(i) ? 1e-7 * spread(random, 1) : spread(random, 8); },
           [](std::int64_t, Random& random) { return spread(random, 8); }));
 }
 
 // Where sums don't cancel, truncation shows.
-TEST_P(SplitFloats, PositiveSumsAreKept) {
+void SplitFloats::positive_sums_are_kept() {
   expect_close(run([](std::int64_t, Random& random) { return std::abs(uniform(random)); },
                    [](std::int64_t, Random& random) { return std::abs(uniform(random)); }));
 }
 
-TEST_P(SplitFloats, WhatIsLostBeyondThatIsBounded) {
+void SplitFloats::what_is_lost_beyond_that_is_bounded() {
   const Results results =
       run([&](std::int64_t i, Random& random) { return right_half(i) ? 1e-13 * uniform(random) : uniform(random); },
           [](std::int64_t, Random& random) { return random() % 2 == 0 ? 1e-13 * uniform(random) : uniform(random); });
   expect_close(results, 0x1.8p-49 * results.most_x * results.most_weight);
 }
 
-TEST_P(SplitFloats, ImagesMayHaveAnyMagnitudes) {
+void SplitFloats::images_may_have_any_magnitudes() {
   const double magnitudes[] = {1e30, 1e-30, 1};
   expect_close(run([&](std::int64_t i, Random& random) { return magnitudes[image_of(i) % 3] * uniform(random); },
                    [](std::int64_t, Random& random) { return uniform(random); }));
 }
 
 // Products of what is as large or as small as can be; sums that overflow are infinite.
-TEST_P(SplitFloats, ScalesAreUndoneWhereNoFloatDoesIt) {
+void SplitFloats::scales_are_undone_where_no_float_does_it() {
   const double magnitudes[] = {3e38, 1e-38, 1e-44};
   for (const double weight : {3e38, 1e38, 1e-3, 1e-38}) {
     expect_close(
@@ -189,7 +202,7 @@ TEST_P(SplitFloats, ScalesAreUndoneWhereNoFloatDoesIt) {
   }
 }
 
-TEST_P(SplitFloats, InfinitiesAndNansComeOutWhereFp32HasThem) {
+void SplitFloats::infinities_and_nans_come_out_where_fp32_has_them() {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const auto sometimes = [&](Random& random, double otherwise) {
     const double values[] = {kInfinity, -kInfinity, std::nan("")};
@@ -224,6 +237,11 @@ constexpr Case kStagedCases[] = {
 };
 
 class SplitStages : public SplitFloats {
+ public:
+  void magnitudes_may_jump_from_stage_to_stage();
+  void what_is_lost_beside_far_larger_stages_is_bounded();
+  void a_range_of_eight_decades_is_kept_beside_other_stages();
+
  protected:
   /// Each output channel is made from one stage alone, whose magnitude its error is held to.
   [[nodiscard]] double weight(std::int64_t index, double value) const {
@@ -232,7 +250,7 @@ class SplitStages : public SplitFloats {
 };
 
 // Sums of stages whose magnitudes are near are made with one scale, others are put away or brought to another one.
-TEST_P(SplitStages, MagnitudesMayJumpFromStageToStage) {
+void SplitStages::magnitudes_may_jump_from_stage_to_stage() {
   constexpr double kZero = -std::numeric_limits<double>::infinity();
   constexpr double kExponents[][4] = {{0, 1, 2, 3},    {0, -1, -2, -3},    {0, 2, 4, 6},     {0, -2, -4, -6},
                                       {0, 39, 0, -39}, {39, 38, kZero, 0}, {0, kZero, 1, -1}};
@@ -245,7 +263,7 @@ TEST_P(SplitStages, MagnitudesMayJumpFromStageToStage) {
 }
 
 // Sums that are brought to another scale stay finite: beyond 2^80 something is lost of what is small.
-TEST_P(SplitStages, WhatIsLostBesideFarLargerStagesIsBounded) {
+void SplitStages::what_is_lost_beside_far_larger_stages_is_bounded() {
   for (const double exponent : {60, 100}) {
     const double exponents[] = {0, exponent, 0, -exponent};
     const Results results =
@@ -258,7 +276,7 @@ TEST_P(SplitStages, WhatIsLostBesideFarLargerStagesIsBounded) {
 
 // Between stages the largest magnitude doubles or halves, so that the scale stays, or falls by more. Half of each image
 // is small.
-TEST_P(SplitStages, ARangeOfEightDecadesIsKeptBesideOtherStages) {
+void SplitStages::a_range_of_eight_decades_is_kept_beside_other_stages() {
   for (const double factor : {0.05, 0.51, 2.0}) {
     expect_close(run(
         [&](std::int64_t i, Random& random) {
@@ -267,6 +285,54 @@ TEST_P(SplitStages, ARangeOfEightDecadesIsKeptBesideOtherStages) {
         },
         [&](std::int64_t i, Random& random) { return weight(i, spread(random, 8)); }));
   }
+}
+
+template <class Fixture>
+struct Property {
+  const char* name;
+  void (Fixture::*holds)();
+};
+constexpr Property<SplitFloats> kProperties[] = {
+    {"eight_decades", &SplitFloats::a_range_of_eight_decades_in_a_tile_is_kept},
+    {"positive", &SplitFloats::positive_sums_are_kept},
+    {"lost_beyond", &SplitFloats::what_is_lost_beyond_that_is_bounded},
+    {"images", &SplitFloats::images_may_have_any_magnitudes},
+    {"scales_undone", &SplitFloats::scales_are_undone_where_no_float_does_it},
+    {"no_numbers", &SplitFloats::infinities_and_nans_come_out_where_fp32_has_them}};
+constexpr Property<SplitStages> kPropertiesOfStages[] = {
+    {"jumps", &SplitStages::magnitudes_may_jump_from_stage_to_stage},
+    {"far_larger", &SplitStages::what_is_lost_beside_far_larger_stages_is_bounded},
+    {"eight_decades_of_stages", &SplitStages::a_range_of_eight_decades_is_kept_beside_other_stages}};
+
+/// Holds a layer to its part of a sample of all layers' properties: each layer has one at least, and each property a
+/// layer.
+template <class Fixture>
+void expect_properties(Fixture& layer, std::span<const Case> cases, std::span<const Property<Fixture>> properties) {
+  std::vector<Candidate> candidates;
+  for (const Case& each : cases) {
+    for (const auto& [name, holds] : properties) {
+      candidates.push_back({fmt::format("{}/{}", each.name, name), {each.name, name}});
+    }
+  }
+  bool is_drawn = false;
+  for (const std::size_t i : sample(candidates, cases.size())) {
+    if (cases[i / properties.size()].name == std::string_view(Fixture::GetParam().name)) {
+      is_drawn = true;
+      SCOPED_TRACE(fmt::format("replay: CONVTGEN_TEST_ONLY='{}' f32x3_test", candidates[i].name));
+      fmt::print("{}\n", candidates[i].name);
+      (layer.*properties[i % properties.size()].holds)();
+    }
+  }
+  if (!is_drawn) {
+    GTEST_SKIP() << "no property of this layer";
+  }
+}
+
+TEST_P(SplitFloats, KeepWhatFp32Keeps) {
+  expect_properties<SplitFloats>(*this, kCases, kProperties);
+}
+TEST_P(SplitStages, KeepWhatFp32Keeps) {
+  expect_properties<SplitStages>(*this, kStagedCases, kPropertiesOfStages);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layers, SplitStages, ::testing::ValuesIn(kStagedCases),

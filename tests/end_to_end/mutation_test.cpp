@@ -12,6 +12,7 @@
 
 #include "generator/language/language.h"
 #include "tests/end_to_end/broken_sources.h"
+#include "tests/sample/sample.h"
 
 namespace convtgen::testing {
 namespace {
@@ -56,18 +57,17 @@ Plan plan_of(const Problem& problem, const Case& wanted) {
   return *found;
 }
 
-class Mutation : public ::testing::TestWithParam<Case> {};
-
-TEST_P(Mutation, EveryBarrierAndBoundCheckIsNeeded) {
-  const Layer layer = parse_layer(GetParam().layer).value();
+void expect_all_needed(const Case& one) {
+  SCOPED_TRACE(fmt::format("replay: CONVTGEN_TEST_ONLY='{}' mutation_test", one.name));
+  const Layer layer = parse_layer(one.layer).value();
   const InputSizes sizes = known_sizes(layer).value();
   const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
-  const Plan plan = plan_of(problem, GetParam());
+  const Plan plan = plan_of(problem, one);
   const LayerInputs inputs = random_inputs(layer, shape_of(layer, sizes).value(), 3);
   const KernelSource source = specialize(problem, plan).value();
-  const std::int64_t blocks = GetParam().few_blocks ? tile_grid_of(problem, plan).blocks_per_tile : 0;
-  const Broken all = broken(source.text, GetParam().bound_checks, &chosen);
-  EXPECT_GE(all.mutants.size(), GetParam().least_mutants);
+  const std::int64_t blocks = one.few_blocks ? tile_grid_of(problem, plan).blocks_per_tile : 0;
+  const Broken all = broken(source.text, one.bound_checks, &chosen);
+  EXPECT_GE(all.mutants.size(), one.least_mutants);
   KernelSource with_all = source;
   with_all.text = all.text;
   const std::unique_ptr<HostDevice> device = open_host_device(HostOptions{.workers = 1, .cache = false}).value();
@@ -83,22 +83,21 @@ TEST_P(Mutation, EveryBarrierAndBoundCheckIsNeeded) {
     fmt::print("{}\n    {}\n", all.mutants[i].name,
                verdict.empty() ? "SURVIVED" : verdict.substr(0, verdict.find('\n')));
     unseen += verdict.empty() ? 1 : 0;
-    if (unseen > GetParam().unseen || !verdict.empty()) {
+    if (unseen > one.unseen || !verdict.empty()) {
       EXPECT_TRUE(verdict.starts_with("seed "))
           << all.mutants[i].name << ": " << verdict << " within " << kSeeds << " seeds";
     }
   }
 }
 
-constexpr Case kDirect[] = {
+constexpr Case kCases[] = {
     {"nchw", "direct", "conv_transpose2d 34 -> 38; kernel 3x4; stride 2x1; padding 1x2; groups 2; bias; input 2x19x37",
      9},
     {"nhwc", "direct",
      "conv_transpose2d 19 -> 11; kernel 3x3; stride 1x2; padding 1x1; output_padding 0x1; input 2x37x19; "
      "layout nhwc; dtype f16",
      9},
-    {"unstaged", "direct", "conv_transpose2d 3 -> 5; kernel 3x3; dilation 200x200; padding 201x201; input 2x21x23", 5}};
-constexpr Case kTensorCores[] = {
+    {"unstaged", "direct", "conv_transpose2d 3 -> 5; kernel 3x3; dilation 200x200; padding 201x201; input 2x21x23", 5},
     {"shift_gemm_resident", "shift_gemm",
      "conv_transpose2d 162 -> 19; kernel 3x3; stride 2x1; padding 0x1; bias; input 3x9x20; dtype f16", 25, true, false,
      true, 0, true},
@@ -169,11 +168,30 @@ constexpr Case kTensorCores[] = {
      {},
      4,
      16}};
-std::string name_of(const ::testing::TestParamInfo<Case>& info) {
-  return info.param.name;
+constexpr std::size_t kSample = 8;
+
+class Mutation : public ::testing::TestWithParam<std::size_t> {};
+
+// A run breaks a sample of the sources, each part of it in a test of its own.
+TEST_P(Mutation, EveryBarrierAndBoundCheckIsNeeded) {
+  std::vector<Candidate> candidates;
+  for (const Case& one : kCases) {
+    const Layer layer = parse_layer(one.layer).value();
+    candidates.push_back({one.name,
+                          {fmt::format("{} {}", one.template_name, name_of(layer.layout)),
+                           std::string(name_of(layer.compute))}});
+  }
+  const std::vector<std::size_t> drawn = part_of(sample(candidates, kSample), GetParam(), kSample);
+  if (drawn.empty()) {
+    GTEST_SKIP() << "no source for this part";
+  }
+  for (const std::size_t i : drawn) {
+    fmt::print("{}\n", kCases[i].name);
+    expect_all_needed(kCases[i]);
+  }
 }
-INSTANTIATE_TEST_SUITE_P(Direct, Mutation, ::testing::ValuesIn(kDirect), name_of);
-INSTANTIATE_TEST_SUITE_P(TensorCores, Mutation, ::testing::ValuesIn(kTensorCores), name_of);
+
+INSTANTIATE_TEST_SUITE_P(Part, Mutation, ::testing::Range(std::size_t{0}, kSample));
 
 }  // namespace
 }  // namespace convtgen::testing

@@ -1,9 +1,8 @@
 // The net (net.h): its layers run through the whole chain and are held to the definition in fp64, and the planner is
 // asked whether it accepts what no layer of the net shows.
 //
-// CONVTGEN_TEST_SEED     any text, which chooses the layers of a run (default "1"; tests/run.sh: the sources' digest)
-// CONVTGEN_TEST_LAYERS   how many (default 60, under AddressSanitizer 12)
-// CONVTGEN_TEST_ALL      if set: all layers
+// Which layers: by tests/sample/sample.h. Besides,
+// CONVTGEN_TEST_LAYERS   how many (default 30, under AddressSanitizer 12)
 // CONVTGEN_TEST_LINE     this one line of a file of layers, to replay a failure
 // CONVTGEN_TEST_PARTS    hundreds of layers that the planner is asked about
 // CONVTGEN_TEST_DEVICE   host (default) or cuda
@@ -19,6 +18,7 @@
 
 #include "tests/end_to_end/net.h"
 #include "tests/end_to_end/through_the_chain.h"
+#include "tests/sample/sample.h"
 
 namespace convtgen::testing {
 namespace {
@@ -27,7 +27,7 @@ namespace {
 constexpr std::uint64_t kLayers = 12;
 constexpr std::uint64_t kParts = kQuestionParts / 10;
 #else
-constexpr std::uint64_t kLayers = 60;
+constexpr std::uint64_t kLayers = 30;
 constexpr std::uint64_t kParts = kQuestionParts;
 #endif
 constexpr const char* kNet = CONVTGEN_NET_FOLDER "/net_layers.txt";
@@ -40,15 +40,6 @@ std::string text_from(const char* variable, const char* otherwise) {
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   const char* text = std::getenv(variable);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
-/// FNV-1a, the same everywhere.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
-  return hash;
 }
 
 /// Calls f(i) for each i below `count`, from as many threads as there are cores.
@@ -80,34 +71,18 @@ std::vector<Planned> planned(std::vector<NetLine> lines) {
   return all;
 }
 
-/// As many lines, whose plans are of each mode about as often: the mode that was chosen least gets the next line, in an
-/// order that the seed gives.
-std::vector<Planned> sample(const std::vector<Planned>& all, std::size_t count, const std::string& seed) {
-  struct Mode {
-    int chosen = 0;
-    std::map<std::uint64_t, std::size_t> lines;  // in the seed's order, without those that were chosen
-  };
-  std::map<std::string, Mode> modes;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::uint64_t place = hash_of(seed + text_of(all[i].line));
-    for (const Plan& plan : all[i].to_run) {
-      modes[mode_of(all[i].line.drawn.layer, plan)].lines[place] = i;
+/// As many lines, whose plans are of each mode about as often.
+std::vector<Planned> sample_of(const std::vector<Planned>& all, std::size_t count) {
+  std::vector<Candidate> candidates;
+  for (const Planned& each : all) {
+    candidates.push_back({text_of(each.line), {}});
+    for (const Plan& plan : each.to_run) {
+      candidates.back().classes.push_back(mode_of(each.line.drawn.layer, plan));
     }
   }
   std::vector<Planned> taken;
-  while (taken.size() < std::min(count, all.size())) {
-    std::erase_if(modes, [](const auto& each) { return each.second.lines.empty(); });
-    const auto least = std::ranges::min_element(modes, [](const auto& a, const auto& b) {
-      return std::pair(a.second.chosen, a.second.lines.begin()->first) <
-             std::pair(b.second.chosen, b.second.lines.begin()->first);
-    });
-    const auto [place, index] = *least->second.lines.begin();
-    taken.push_back(all[index]);
-    for (const Plan& plan : all[index].to_run) {
-      Mode& mode = modes[mode_of(all[index].line.drawn.layer, plan)];
-      ++mode.chosen;
-      mode.lines.erase(place);
-    }
+  for (const std::size_t i : sample(candidates, count)) {
+    taken.push_back(all[i]);
   }
   return taken;
 }
@@ -156,11 +131,10 @@ TEST(Net, LayersMatchTheDefinition) {
   }
   auto lines = read_net_lines(kNet);
   ASSERT_TRUE(lines) << lines.error().message;
-  const std::string seed = text_from("CONVTGEN_TEST_SEED", "1");
-  const bool is_all = std::getenv("CONVTGEN_TEST_ALL") != nullptr;
-  const std::size_t count = is_all ? lines->size() : number_from("CONVTGEN_TEST_LAYERS", kLayers);
-  fmt::print("CONVTGEN_TEST_SEED={}: {} of {} layers\n", seed, count, lines->size());
-  run(sample(planned(*std::move(lines)), count, seed));
+  const std::size_t all = lines->size();
+  const std::vector<Planned> drawn = sample_of(planned(*std::move(lines)), number_from("CONVTGEN_TEST_LAYERS", kLayers));
+  fmt::print("CONVTGEN_TEST_SEED={}: {} of {} layers\n", test_seed(), drawn.size(), all);
+  run(drawn);
 }
 
 TEST(Net, LayersThatOnceFailedMatchTheDefinition) {

@@ -18,6 +18,7 @@
 #include "runtime/reference/run_layer.h"
 #include "runtime/reference/telling_inputs.h"
 #include "tests/end_to_end/wrong_numbers.h"
+#include "tests/sample/sample.h"
 
 namespace convtgen::testing {
 namespace {
@@ -79,10 +80,10 @@ std::set<std::string> names_in(const Switched& switched) {
 
 /// A layer of which a plan's kernels are judged with some inputs. All launches have a single block for each of the
 /// column tiles, so that it goes on to other tiles.
-class NumberMutation : public ::testing::TestWithParam<Kind> {
- protected:
-  void SetUp() override {
-    ChosenPlan found = chosen_plan(GetParam());
+class NumberMutation {
+ public:
+  explicit NumberMutation(const Kind& kind) {
+    ChosenPlan found = chosen_plan(kind);
     problem_ = std::move(found.problem);
     plan_ = std::move(found.plan);
     source_ = std::move(found.source);
@@ -91,6 +92,10 @@ class NumberMutation : public ::testing::TestWithParam<Kind> {
     shape_ = shape_of(layer_, sizes_).value();
   }
 
+  void expect_each_scale_matters();
+  void expect_each_rounding_matters();
+
+ private:
   /// The results of the source are right with all of these inputs, those of each mutant wrong with some.
   void expect_all_wrong(const Switched& switched, const std::vector<Telling>& all) {
     const auto device = open_host_device(HostOptions{.workers = 2, .cache = false}).value();
@@ -151,8 +156,7 @@ class NumberMutation : public ::testing::TestWithParam<Kind> {
   Shape shape_;
 };
 
-using Scales = NumberMutation;
-TEST_P(Scales, EachMattersForSomeInput) {
+void NumberMutation::expect_each_scale_matters() {
   using Exponents = std::vector<std::optional<int>>;
   constexpr auto kZeros = std::nullopt;
   std::vector<Telling> all;
@@ -197,8 +201,7 @@ TEST_P(Scales, EachMattersForSomeInput) {
   expect_all_wrong(with_wrong_scales(source_.text, &chosen), all);
 }
 
-using Rounding = NumberMutation;
-TEST_P(Rounding, EachOperandsMatters) {
+void NumberMutation::expect_each_rounding_matters() {
   expect_all_wrong(with_wrong_rounding(source_.text, &chosen),
                    {{"x between", truncation_inputs(layer_, shape_, 1, Truncated::kX)},
                     {"weights between", truncation_inputs(layer_, shape_, 1, Truncated::kWeight)}});
@@ -249,8 +252,36 @@ TEST(NumberMutations, EveryOneHasAPlaceInSomeSource) {
   }
 }
 
+class Rounding : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(Rounding, OfEachOperandMatters) {
+  NumberMutation(GetParam()).expect_each_rounding_matters();
+}
+
 INSTANTIATE_TEST_SUITE_P(Tf32, Rounding, ::testing::ValuesIn(kTf32), name_of);
-INSTANTIATE_TEST_SUITE_P(F32x3, Scales, ::testing::ValuesIn(kSplit), name_of);
+
+constexpr std::size_t kParts = 3;
+
+class Scales : public ::testing::TestWithParam<std::size_t> {};
+
+// A run takes as many kinds as it needs for each change to have a place, each part of them in a test of its own.
+TEST_P(Scales, EachMattersForSomeInput) {
+  std::vector<Candidate> candidates;
+  for (const Kind& kind : kSplit) {
+    candidates.push_back({kind.name, with_wrong_scales(chosen_plan(kind).source.text, &chosen).names});
+  }
+  const std::vector<std::size_t> drawn = part_of(sample(candidates, kParts), GetParam(), kParts);
+  if (drawn.empty()) {
+    GTEST_SKIP() << "no kind for this part";
+  }
+  for (const std::size_t i : drawn) {
+    SCOPED_TRACE(fmt::format("replay: CONVTGEN_TEST_ONLY='{}' number_mutation_test", kSplit[i].name));
+    fmt::print("{}\n", kSplit[i].name);
+    NumberMutation(kSplit[i]).expect_each_scale_matters();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Part, Scales, ::testing::Range(std::size_t{0}, kParts));
 
 }  // namespace
 }  // namespace convtgen::testing
