@@ -125,7 +125,7 @@ Exit why(const WhyOptions& options) {
   for (const NamedLayer& layer : *layers) {
     std::vector<Direction> directions = layer.layer.directions;
     if (!options.direction.empty()) {
-      directions = {direction_named(options.direction)};
+      directions = {direction_named(options.direction).value()};
     }
     for (const Direction direction : directions) {
       const Problem problem{layer.layer, direction, *target};

@@ -151,15 +151,6 @@ void add_directions_option(CLI::App& verb, std::vector<std::string>& directions)
       ->check(CLI::IsMember(direction_names()));
 }
 
-Direction direction_named(const std::string& name) {
-  for (const Direction direction : {Direction::kGradInput, Direction::kGradWeight}) {
-    if (name == name_of(direction)) {
-      return direction;
-    }
-  }
-  return Direction::kForward;
-}
-
 std::optional<std::vector<PlannedLayer>> plan_layers(const std::vector<NamedLayer>& layers,
                                                      const std::string& direction, const std::string& architecture,
                                                      Exit& exit, const Specializer& specializer) {
@@ -174,7 +165,7 @@ std::optional<std::vector<PlannedLayer>> plan_layers(const std::vector<NamedLaye
   for (const NamedLayer& layer : layers) {
     std::vector<Direction> directions = layer.layer.directions;
     if (!direction.empty()) {
-      directions = {direction_named(direction)};
+      directions = {direction_named(direction).value()};
     }
     for (const Direction wanted : directions) {
       const Problem problem{layer.layer, wanted, *target};

@@ -35,8 +35,6 @@ void add_layer_options(CLI::App& verb, LayerSource& source);
 void add_direction_option(CLI::App& verb, std::string& direction);
 /// The same, one or more.
 void add_directions_option(CLI::App& verb, std::vector<std::string>& directions);
-/// The direction of one of the names that the option takes.
-[[nodiscard]] Direction direction_named(const std::string& name);
 
 /// A layer, one of its directions, the best plan for it, and the source of that.
 struct PlannedLayer {

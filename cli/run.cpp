@@ -200,7 +200,7 @@ Exit run(const RunOptions& options) {
   for (const NamedLayer& layer : *layers) {
     std::vector<Direction> directions = layer.layer.directions;
     if (!options.direction.empty()) {
-      directions = {direction_named(options.direction)};
+      directions = {direction_named(options.direction).value()};
     }
     for (const Direction direction : directions) {
       const RunOutcome outcome = run_one(options, **device, *maker, layer, direction, *target);

@@ -1,6 +1,6 @@
 # convtgen_embed(<target> NAMESPACE <ns> FILES <name>=<path>...)
 # Makes each file a std::string_view `<ns>::<name>()` of the target, through .incbin: the bytes as they stand.
-# The declarations are in "<target>_embedded.h".
+# The declarations are in "<target>_embedded.h", which who links the target can include too.
 function(convtgen_embed target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAMESPACE" "FILES")
   if(NOT arg_NAMESPACE OR NOT arg_FILES OR arg_UNPARSED_ARGUMENTS)
@@ -38,5 +38,5 @@ function(convtgen_embed target)
   # The assembler reads the files unseen by the compiler's own dependency scan.
   set_source_files_properties(${folder}/${target}_embedded.cpp PROPERTIES OBJECT_DEPENDS "${paths}")
   target_sources(${target} PRIVATE ${folder}/${target}_embedded.cpp)
-  target_include_directories(${target} PRIVATE ${folder})
+  target_include_directories(${target} PUBLIC ${folder})
 endfunction()

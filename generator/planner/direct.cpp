@@ -359,7 +359,8 @@ Result<Plan> plan_direct(const Problem& problem) {
   return std::move(plans->front());
 }
 
-TileGrid direct_grid(const Layer& layer, const Plan& plan) {
+TileGrid direct_grid(const Problem& problem, const Plan& plan) {
+  const Layer& layer = problem.layer;
   const std::int64_t tile_channels = integer_of(plan, "threads_z") * integer_of(plan, "channels_per_thread");
   const std::int64_t channel_tiles = layer.groups * ceil_div(layer.out_channels / layer.groups, tile_channels);
   const std::int64_t phase_groups = ceil_div(layer.axes[kHeight].stride, integer_of(plan, "group_phases_h")) *

@@ -12,6 +12,6 @@ namespace convtgen {
 /// The first of them.
 [[nodiscard]] Result<Plan> plan_direct(const Problem& problem);
 
-[[nodiscard]] TileGrid direct_grid(const Layer& layer, const Plan& plan);
+[[nodiscard]] TileGrid direct_grid(const Problem& problem, const Plan& plan);
 
 }  // namespace convtgen

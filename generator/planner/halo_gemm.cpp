@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "generator/planner/cost.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/layer_parameters.h"
+#include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
 namespace {
 
+constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kConsumers = 256;
 constexpr std::int64_t kMostColumns = 256;        // of a product
 constexpr std::int64_t kMostSums = 160;           // of a thread
@@ -280,12 +284,22 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   return plan;
 }
 
-bool applies(const Problem& problem) {
+/// What the template asks of a problem, whatever its sizes.
+Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  const auto plain = [](const Axis& axis) { return axis.stride == 1 || axis.dilation == 1 || axis.kernel == 1; };
-  return problem.target.architecture == "sm_90a" && layer.groups == 1 &&
-         (layer.compute == Compute::kTf32 || layer.compute == Compute::kF16 || layer.compute == Compute::kBf16) &&
-         plain(layer.axes[kHeight]) && plain(layer.axes[kWidth]);
+  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+    return checked;
+  }
+  if (layer.groups != 1) {
+    return fail(fmt::format("{} groups; it takes 1", layer.groups));
+  }
+  for (const std::size_t axis : axes_of(layer)) {
+    if (const Axis& a = layer.axes[axis]; a.stride != 1 && a.dilation != 1 && a.kernel != 1) {
+      return fail(fmt::format("stride {} and dilation {} in {}; one of them must be 1", a.stride, a.dilation,
+                              axis_name(layer, axis)));
+    }
+  }
+  return {};
 }
 
 Facts facts_of(const Problem& problem, const InputSizes& sizes) {
@@ -362,18 +376,30 @@ struct Candidate {
   double seconds = 0;
 };
 
+/// The least that any block asks for, of what there is too little of where there are no candidates.
+struct Least {
+  std::int64_t products = std::numeric_limits<std::int64_t>::max();  // in the unrolled body
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();     // of shared memory, where products are few enough
+};
+
 /// Adds what can be made of a block with a tile: all chunks, with weights resident or not.
-void add_pipelines(const Facts& f, Block b, std::vector<Candidate>& out) {
+void add_pipelines(const Facts& f, Block b, std::vector<Candidate>& out, Least& least) {
   for (const std::int64_t depths : {4, 2, 1}) {
     b.chunk = depths * f.depth;
     const std::int64_t products = f.taps(b) * depths * positions(b) / (b.in_turn ? 64 : 128);
     if (depths > 1 && b.chunk >= 2 * f.layer.in_channels) {
       continue;
     }
+    least.products = std::min(least.products, products);
     for (const bool resident : {true, false}) {
       b.resident = resident;
-      if ((resident || !b.in_turn) && products <= kMostProducts && choose_stages(f, b)) {
-        out.push_back({b, predicted(f, b)});
+      if ((resident || !b.in_turn) && products <= kMostProducts) {
+        if (choose_stages(f, b)) {
+          out.push_back({b, predicted(f, b)});
+        } else {  // with the fewest that it tried, and one less
+          ++b.stages;
+          least.bytes = std::min(least.bytes, shared_bytes(f, b));
+        }
       }
     }
   }
@@ -398,7 +424,7 @@ std::vector<Block> with_phases(const Layer& layer, const Block& b) {
   return out;
 }
 
-std::vector<Candidate> candidates(const Facts& f) {
+std::vector<Candidate> candidates(const Facts& f, Least& least) {
   std::vector<Candidate> out;
   for (Block& phased : with_phases(f.layer, Block())) {
     for (const std::int64_t columns : column_choices(f, phased)) {
@@ -412,7 +438,7 @@ std::vector<Candidate> candidates(const Facts& f) {
           phased.in_turn = in_turn;
           for (const Block& copied : with_copies(f, phased)) {
             for (const Block& tiled : with_tiles(f, copied, in_turn ? parts : 2 * parts)) {
-              add_pipelines(f, tiled, out);
+              add_pipelines(f, tiled, out, least);
             }
           }
         }
@@ -420,6 +446,23 @@ std::vector<Candidate> candidates(const Facts& f) {
     }
   }
   return out;
+}
+
+/// Why candidates() has none: which limit even the smallest block breaks.
+std::unexpected<Error> why_none(const Facts& f, const Least& least) {
+  const Layer& layer = f.layer;
+  constexpr auto kNone = std::numeric_limits<std::int64_t>::max();
+  if (least.products == kNone) {  // of eight channels
+    return fail(fmt::format("stride {} in width: a product makes that many phases; at most {}", layer.axes[kWidth].stride,
+                            kMostColumns / 8));
+  }
+  if (least.products > kMostProducts) {
+    return fail(fmt::format("kernel {} takes {} products, each written out; at most {}",
+                            axes_text(layer, &Axis::kernel), least.products, kMostProducts));
+  }
+  return fail_shared_memory(
+      f.target, fmt::format("kernel {}: stages of input with its halo and weights", axes_text(layer, &Axis::kernel)),
+      least.bytes);
 }
 
 /// The first of candidates that differ in their pipelines alone.
@@ -461,12 +504,16 @@ Block block_of(const Plan& plan) {
 
 }  // namespace
 
-std::vector<Plan> plans_halo_gemm(const Problem& problem) {
-  if (!applies(problem)) {
-    return {};
+Result<std::vector<Plan>> plans_halo_gemm(const Problem& problem) {
+  if (auto checked = check(problem); !checked) {
+    return std::unexpected(checked.error());
   }
   const Facts facts = facts_of(problem, planned_sizes(problem.layer));
-  std::vector<Candidate> found = candidates(facts);
+  Least least;
+  std::vector<Candidate> found = candidates(facts, least);
+  if (found.empty()) {
+    return why_none(facts, least);
+  }
   std::ranges::stable_sort(found, {}, &Candidate::seconds);
   found = one_of_each_block(std::move(found));
   found.resize(std::min(found.size(), kMostPlans));
@@ -477,7 +524,7 @@ std::vector<Plan> plans_halo_gemm(const Problem& problem) {
   return plans;
 }
 
-double halo_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
+std::optional<double> halo_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
   return predicted(facts_of(problem, sizes), block_of(plan));
 }
 

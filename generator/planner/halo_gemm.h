@@ -1,6 +1,7 @@
 // Plans of the template `halo_gemm`: tensor cores of sm_90a with the input and packed weights in shared memory.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "generator/layer/shape.h"
@@ -8,15 +9,16 @@
 
 namespace convtgen {
 
-/// Best first, by the time that a simple model predicts; none where the template does not apply: another architecture
-/// or compute mode, groups, a dilation on an axis with a stride, or nothing fits.
-[[nodiscard]] std::vector<Plan> plans_halo_gemm(const Problem& problem);
+/// Best first, by the time that a simple model predicts. Errors: why there is none, such as another architecture or
+/// compute mode, groups, a dilation on an axis with a stride, or nothing fits.
+[[nodiscard]] Result<std::vector<Plan>> plans_halo_gemm(const Problem& problem);
 
 /// What the launch of such a plan is computed from. It may say more blocks than there are tiles: those that
 /// find none left end at once.
 [[nodiscard]] TileGrid halo_gemm_grid(const Problem& problem, const Plan& plan);
 
 /// About the seconds of a call of that plan at these sizes.
-[[nodiscard]] double halo_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes);
+[[nodiscard]] std::optional<double> halo_gemm_seconds(const Problem& problem, const Plan& plan,
+                                                      const InputSizes& sizes);
 
 }  // namespace convtgen

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <span>
+#include <utility>
 
 #include "generator/planner/cost.h"
 #include "generator/planner/direct.h"
-#include "generator/planner/halo_gemm.h"
 #include "generator/planner/integers.h"
-#include "generator/planner/roll_gemm.h"
-#include "generator/planner/shift_gemm.h"
 #include "generator/planner/shipped_records.h"
+#include "generator/planner/templates.h"
 
 namespace convtgen {
 namespace {
@@ -52,20 +52,20 @@ bool ints_count_weights(const Problem& problem, const Plan& plan) {
   return plan.packed_bytes <= kMostPackedBytes && plan.packed_bytes / columns <= kMostBlockBytes;
 }
 
-/// The plans of all templates for tensor cores, the fastest by their cost models first.
-std::vector<Plan> tensor_core_plans(const Problem& problem) {
-  std::vector<Plan> plans = plans_shift_gemm(problem);
-  for (std::vector<Plan> more : {plans_roll_gemm(problem), plans_halo_gemm(problem)}) {
-    plans.insert(plans.end(), std::move_iterator(more.begin()), std::move_iterator(more.end()));
+/// A template's plans that launches can count.
+Result<std::vector<Plan>> plans_of(const Template& known, const Problem& problem) {
+  Result<std::vector<Plan>> plans = known.plans(problem);
+  if (plans && std::erase_if(*plans, [&](const Plan& plan) { return !ints_count_weights(problem, plan); }) > 0 &&
+      plans->empty()) {
+    return fail(fmt::format("packed weights of more than {} MiB, or {} MiB of a block", kMostPackedBytes >> 20,
+                            kMostBlockBytes >> 20));
   }
-  std::erase_if(plans, [&](const Plan& plan) { return !ints_count_weights(problem, plan); });
-  std::ranges::stable_sort(plans, {}, [](const Plan& plan) { return plan.predicted_seconds.value_or(0); });
   return plans;
 }
 
 }  // namespace
 
-Result<std::vector<Plan>> plan(const Problem& problem) {
+Result<Candidates> candidates(const Problem& problem) {
   if (problem.direction != Direction::kForward) {
     return fail(
         fmt::format("directions: there are no kernels for {} yet; legal is forward", name_of(problem.direction)));
@@ -82,18 +82,36 @@ Result<std::vector<Plan>> plan(const Problem& problem) {
   if (const std::vector<Violation> violations = check_limits(problem.layer); !violations.empty()) {
     return fail(violations.front().message);
   }
-  auto plans = plans_direct(problem);
-  if (!plans) {
-    return plans;
+  // The first template takes all that there are kernels for, so what it refuses is refused. Nothing is predicted of its
+  // plans; those of the others are ordered by their cost models, before or behind the first of it.
+  const std::span<const Template> known = templates();
+  auto general = plans_of(known.front(), problem);
+  if (!general) {
+    return std::unexpected(general.error());
   }
-  std::vector<Plan> tensor = tensor_core_plans(problem);
-  const bool first =
-      !tensor.empty() && tensor.front().predicted_seconds.value_or(0) < direct_seconds(problem, plans->front());
-  plans->insert(plans->begin() + (first ? 0 : 1), std::move_iterator(tensor.begin()), std::move_iterator(tensor.end()));
+  Candidates out{*std::move(general), {}};
+  std::vector<Plan> predicted;
+  for (const Template& each : known.subspan(1)) {
+    if (auto plans = plans_of(each, problem)) {
+      std::ranges::move(*plans, std::back_inserter(predicted));
+    } else {
+      out.refusals.push_back({each.name, std::move(plans.error().message)});
+    }
+  }
+  const auto seconds = [](const Plan& plan) { return plan.predicted_seconds.value_or(0); };
+  std::ranges::stable_sort(predicted, {}, seconds);
+  const bool first = !predicted.empty() && seconds(predicted.front()) < direct_seconds(problem, out.plans.front());
+  out.plans.insert(out.plans.begin() + (first ? 0 : 1), std::move_iterator(predicted.begin()),
+                   std::move_iterator(predicted.end()));
   if (const auto record = shipped_record(problem)) {
-    prefer_recorded(*plans, *record);  // a stale one changes nothing
+    prefer_recorded(out.plans, *record);  // a stale one changes nothing
   }
-  return plans;
+  return out;
+}
+
+Result<std::vector<Plan>> plan(const Problem& problem) {
+  auto all = candidates(problem);
+  return all ? Result<std::vector<Plan>>(std::move(all->plans)) : std::unexpected(std::move(all.error()));
 }
 
 Result<std::int64_t> grid_blocks(const Problem& problem, const Plan& plan, const Shape& shape) {
@@ -104,10 +122,7 @@ Result<std::int64_t> grid_blocks(const Problem& problem, const Plan& plan, const
 }
 
 TileGrid tile_grid_of(const Problem& problem, const Plan& plan) {
-  return plan.template_name == "halo_gemm"    ? halo_gemm_grid(problem, plan)
-         : plan.template_name == "roll_gemm"  ? roll_gemm_grid(problem, plan)
-         : plan.template_name == "shift_gemm" ? shift_gemm_grid(problem, plan)
-                                              : direct_grid(problem.layer, plan);
+  return template_of(plan).grid(problem, plan);
 }
 
 Grid TileGrid::grid() const {

@@ -59,10 +59,24 @@ struct Plan {
   std::string reason;   // why this plan
 };
 
-/// Plans for the problem, best first; at least one. The first is the one that a record which ships says was the fastest
+/// Why a template has no plan for a problem.
+struct Refusal {
+  std::string_view template_name;
+  std::string reason;  // "groups of 4 input channels; tensor cores want 16"
+};
+
+struct Candidates {
+  std::vector<Plan> plans;        // best first; at least one
+  std::vector<Refusal> refusals;  // of the templates that have none of them, in the order of the table
+};
+
+/// Plans of all templates (templates.h). The first is the one that a record which ships says was the fastest
 /// (shipped_records.h), if there is one of this very layer for the target, else what cost models suggest.
 /// Errors: the direction is none of the layer's or has no kernels yet, the layer breaks a limit, or nothing fits the
 /// target.
+[[nodiscard]] Result<Candidates> candidates(const Problem& problem);
+
+/// Its plans.
 [[nodiscard]] Result<std::vector<Plan>> plan(const Problem& problem);
 
 /// Blocks of the launch for a call of this shape (a 1-D grid; 0 when there is nothing to do).
@@ -79,6 +93,7 @@ struct TileGrid {
   /// For launches.
   [[nodiscard]] Grid grid() const;
 };
+/// Throws std::invalid_argument where there is no template of the plan's name.
 [[nodiscard]] TileGrid tile_grid_of(const Problem& problem, const Plan& plan);
 
 }  // namespace convtgen

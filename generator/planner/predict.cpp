@@ -1,8 +1,6 @@
 #include "generator/planner/predict.h"
 
-#include "generator/planner/halo_gemm.h"
-#include "generator/planner/roll_gemm.h"
-#include "generator/planner/shift_gemm.h"
+#include "generator/planner/templates.h"
 
 namespace convtgen {
 
@@ -11,10 +9,8 @@ std::optional<double> predict(const Problem& problem, const Plan& plan, const In
   if (!shape || shape->output_elements == 0) {
     return std::nullopt;
   }
-  return plan.template_name == "halo_gemm"    ? std::optional(halo_gemm_seconds(problem, plan, sizes))
-         : plan.template_name == "roll_gemm"  ? roll_gemm_seconds(problem, plan, sizes)
-         : plan.template_name == "shift_gemm" ? std::optional(shift_gemm_seconds(problem, plan, sizes))
-                                              : std::nullopt;
+  const Template& known = template_of(plan);
+  return known.seconds != nullptr ? known.seconds(problem, plan, sizes) : std::nullopt;
 }
 
 }  // namespace convtgen

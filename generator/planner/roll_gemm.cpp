@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -10,10 +11,12 @@
 #include "generator/planner/cost.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/layer_parameters.h"
+#include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
 namespace {
 
+constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 constexpr int kThreads = 384;
 constexpr std::int64_t kMostColumns = 256;    // of a product
 constexpr std::int64_t kMostSums = 128;       // of a thread: the template's "the sums fit the registers"
@@ -237,14 +240,20 @@ std::vector<std::int64_t> column_choices(const Facts& f) {
   return choices;
 }
 
-bool registers_suffice(const Facts& f, const Block& b) {
-  const std::int64_t sums = sum_registers(f, b);
+/// Registers of a consumer's sums and operands, and how many it may have.
+struct Registers {
+  std::int64_t wanted = 0, most = 0;
+};
+Registers registers_of(const Facts& f, const Block& b) {
   const std::int64_t operands = operand_registers(f, b);
-  if (sums > kMostSums) {
-    return false;
-  }
-  return f.channels_last ? sums + operands <= (f.bytes == 4 ? kMostRoundedRegisters : kMostPixelRegisters)
-                         : sums + 2 * operands <= kMostRegisters;
+  return f.channels_last
+             ? Registers{sum_registers(f, b) + operands, f.bytes == 4 ? kMostRoundedRegisters : kMostPixelRegisters}
+             : Registers{sum_registers(f, b) + 2 * operands, kMostRegisters};
+}
+
+bool registers_suffice(const Facts& f, const Block& b) {
+  const Registers registers = registers_of(f, b);
+  return sum_registers(f, b) <= kMostSums && registers.wanted <= registers.most;
 }
 
 /// The block with the stages that are predicted to take least; nothing where none fits.
@@ -323,6 +332,41 @@ std::vector<Candidate> candidates(const Facts& f) {
   return out;
 }
 
+/// Why candidates() has none: which limit the smallest block that it tries breaks.
+std::unexpected<Error> why_none(const Facts& f) {
+  const Layer& layer = f.layer;
+  Block least;
+  least.chunk =
+      f.channels_last ? round_up(layer.in_channels, f.depth) : (layer.in_channels > f.depth ? 2 : 1) * f.depth;
+  if (8 * layer.axes[kHeight].kernel > kMostColumns) {
+    return fail(fmt::format("kernel height {}; at most {}", layer.axes[kHeight].kernel, kMostColumns / 8));
+  }
+  const std::vector<std::int64_t> columns = column_choices(f);
+  least.columns = columns.empty() ? 8 : columns.back();
+  const std::string words = fmt::format("weights of {} channels and two stages of input", least.columns);
+  if (columns.empty()) {
+    return fail_shared_memory(f.target, words, shared_bytes(f, least));
+  }
+  if (const std::int64_t sums = sum_registers(f, least); sums > kMostSums) {
+    return fail(
+        fmt::format("kernel height {} takes {} accumulators of a thread; at most {}", layer.axes[kHeight].kernel, sums, kMostSums));
+  }
+  if (const Registers registers = registers_of(f, least); registers.wanted > registers.most) {
+    return fail(fmt::format("kernel {}x{} takes {} registers of a thread for accumulators and fragments; at most {}",
+                            layer.axes[kHeight].kernel, layer.axes[kWidth].kernel, registers.wanted, registers.most));
+  }
+  const std::int64_t products = least.chunk / f.depth * layer.axes[kWidth].kernel * least.run / 2;
+  if (const std::int64_t most = f.channels_last ? kMostPixelProducts : kMostProducts; products > most) {
+    return fail(fmt::format("{} input channels and kernel width {} make {} products of a row; at most {}",
+                            layer.in_channels, layer.axes[kWidth].kernel, products, most));
+  }
+  if (!f.channels_last && layer.in_channels % least.chunk != 0) {
+    return fail(fmt::format("{} input channels are no multiple of {}, and stages do not hold all of them",
+                            layer.in_channels, least.chunk));
+  }
+  return fail_shared_memory(f.target, words, shared_bytes(f, least));
+}
+
 Parameters parameters_of(const Layer& l, const Block& b) {
   Parameters p = layer_parameters(l);
   p.insert({
@@ -365,37 +409,63 @@ Plan plan_of(const Facts& f, const Candidate& candidate) {
   return plan;
 }
 
-/// Nothing where the template has no kernel for the layer.
-std::optional<Facts> facts_of(const Problem& problem, const InputSizes& sizes) {
-  const Layer& layer = problem.layer;
-  const std::int64_t bytes = layer.dtype == Dtype::kF32 ? 4 : 2;
+/// What the template asks of the layer, whatever its sizes.
+Result<void> check_layer(const Layer& layer, std::int64_t bytes) {
   const bool channels_last = layer.layout == Layout::kNhwc;
+  if (layer.groups != 1) {
+    return fail(fmt::format("{} groups; it takes 1", layer.groups));
+  }
   const Axis& rows = layer.axes[kHeight];
   const Axis& columns = layer.axes[kWidth];
-  const bool applies =
-      problem.target.architecture == "sm_90a" && layer.groups == 1 &&
-      (layer.compute == Compute::kTf32 || layer.compute == Compute::kF16 || layer.compute == Compute::kBf16) &&
-      rows.stride == 1 && columns.stride == 1 && rows.dilation == 1 && rows.kernel >= (channels_last ? 1 : 2) &&
-      columns.dilation * (columns.kernel - 1) <= kMostReach && columns.padding <= kMostReach;
-  const bool is_copied =
-      channels_last ? layer.in_channels * bytes % 16 == 0 : columns.extent && *columns.extent * bytes % 16 == 0;
-  if (!applies || !is_copied) {
-    return std::nullopt;
+  if (rows.stride != 1 || columns.stride != 1) {
+    return fail(fmt::format("stride {}; it takes 1", axes_text(layer, &Axis::stride)));
+  }
+  if (rows.dilation != 1) {
+    return fail(fmt::format("dilation {} in height; it takes 1", rows.dilation));
+  }
+  if (rows.kernel < 2 && !channels_last) {
+    return fail("kernel height 1; in nchw it takes 2 and more");
+  }
+  if (const std::int64_t reach = columns.dilation * (columns.kernel - 1); reach > kMostReach) {
+    return fail(fmt::format("dilation * (kernel - 1) is {} in width; at most {}", reach, kMostReach));
+  }
+  if (columns.padding > kMostReach) {
+    return fail(fmt::format("padding {} in width; at most {}", columns.padding, kMostReach));
+  }
+  const Size extent = channels_last ? Size(layer.in_channels) : columns.extent;
+  if (!extent || *extent * bytes % 16 != 0) {
+    return fail_extent(layer, 16 / bytes, 16);
+  }
+  return {};
+}
+
+/// Errors: why the template has no kernel for the layer.
+Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes) {
+  const Layer& layer = problem.layer;
+  const std::int64_t bytes = layer.dtype == Dtype::kF32 ? 4 : 2;
+  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+    return std::unexpected(checked.error());
+  }
+  if (auto checked = check_layer(layer, bytes); !checked) {
+    return std::unexpected(checked.error());
   }
   const auto shape = shape_of(layer, sizes);
-  if (!shape || shape->output_elements == 0) {
-    return std::nullopt;
+  if (!shape) {
+    return std::unexpected(shape.error());
+  }
+  if (shape->output_elements == 0) {
+    return fail("a batch of 0; there is nothing to compute");
   }
   return Facts{.layer = layer,
                .target = problem.target,
-               .rows = rows,
-               .columns = columns,
+               .rows = layer.axes[kHeight],
+               .columns = layer.axes[kWidth],
                .shape = *shape,
                .bytes = bytes,
                .depth = 32 / bytes,
                .pack = 16 / bytes,
-               .reach = columns.dilation * (columns.kernel - 1),
-               .channels_last = channels_last};
+               .reach = layer.axes[kWidth].dilation * (layer.axes[kWidth].kernel - 1),
+               .channels_last = layer.layout == Layout::kNhwc};
 }
 
 /// The inverse of parameters_of().
@@ -412,12 +482,15 @@ Block block_of(const Plan& plan) {
 
 }  // namespace
 
-std::vector<Plan> plans_roll_gemm(const Problem& problem) {
-  const std::optional<Facts> facts = facts_of(problem, planned_sizes(problem.layer));
+Result<std::vector<Plan>> plans_roll_gemm(const Problem& problem) {
+  const Result<Facts> facts = facts_of(problem, planned_sizes(problem.layer));
   if (!facts) {
-    return {};
+    return std::unexpected(facts.error());
   }
   std::vector<Candidate> found = candidates(*facts);
+  if (found.empty()) {
+    return why_none(*facts);
+  }
   std::ranges::stable_sort(found, {}, &Candidate::seconds);
   found.resize(std::min(found.size(), kMostPlans));
   std::vector<Plan> plans;
@@ -428,7 +501,7 @@ std::vector<Plan> plans_roll_gemm(const Problem& problem) {
 }
 
 std::optional<double> roll_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
-  const std::optional<Facts> facts = facts_of(problem, sizes);
+  const Result<Facts> facts = facts_of(problem, sizes);
   return facts ? std::optional(predicted_seconds(*facts, block_of(plan))) : std::nullopt;
 }
 
@@ -438,8 +511,7 @@ TileGrid roll_gemm_grid(const Problem& problem, const Plan& plan) {
             .tile_columns = 64 * integer_of(plan, "run"),
             .blocks_per_tile = columns,
             .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};
-  if (const std::optional<Facts> facts = facts_of(problem, planned_sizes(problem.layer));
-      facts && flag_of(plan, "flat")) {
+  if (const Result<Facts> facts = facts_of(problem, planned_sizes(problem.layer)); facts && flag_of(plan, "flat")) {
     // In the sequence an image takes more than its outputs: as many blocks as its share of the strips, or some more.
     grid.tile_columns = grid.tile_columns * facts->shape.out[kWidth] / facts->image_pitch(integer_of(plan, "run"));
   }

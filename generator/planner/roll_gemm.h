@@ -8,8 +8,8 @@
 
 namespace convtgen {
 
-/// Plans of `roll_gemm` for a forward problem, best first; none where it has no kernel for the layer or the target.
-[[nodiscard]] std::vector<Plan> plans_roll_gemm(const Problem& problem);
+/// Plans of `roll_gemm` for a forward problem, best first. Errors: why it has none for the layer or the target.
+[[nodiscard]] Result<std::vector<Plan>> plans_roll_gemm(const Problem& problem);
 
 /// The numbers of a launch of that plan.
 [[nodiscard]] TileGrid roll_gemm_grid(const Problem& problem, const Plan& plan);

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "generator/planner/integers.h"
 #include "generator/planner/layer_parameters.h"
 #include "generator/planner/shift_gemm_block.h"
+#include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
 namespace {
@@ -87,13 +89,22 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
 constexpr std::int64_t kLeastGroupIn = 16;
 constexpr std::int64_t kLeastGroupOut = 8;
 
-bool applies(const Problem& problem) {
+constexpr std::array kComputes = {Compute::kTf32, Compute::kF32x3, Compute::kF16, Compute::kBf16};
+
+/// What the template asks of a problem, whatever its sizes.
+Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  return problem.target.architecture == "sm_90a" &&
-         (layer.groups == 1 ||
-          (layer.in_channels / layer.groups >= kLeastGroupIn && layer.out_channels / layer.groups >= kLeastGroupOut)) &&
-         (layer.compute == Compute::kTf32 || layer.compute == Compute::kF32x3 || layer.compute == Compute::kF16 ||
-          layer.compute == Compute::kBf16);
+  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+    return checked;
+  }
+  const std::int64_t group_in = layer.in_channels / layer.groups, group_out = layer.out_channels / layer.groups;
+  if (layer.groups > 1 && group_in < kLeastGroupIn) {
+    return fail(fmt::format("groups of {} input channels; tensor cores want {}", group_in, kLeastGroupIn));
+  }
+  if (layer.groups > 1 && group_out < kLeastGroupOut) {
+    return fail(fmt::format("groups of {} output channels; tensor cores want {}", group_out, kLeastGroupOut));
+  }
+  return {};
 }
 
 /// The inverse of parameters_of().
@@ -120,14 +131,17 @@ Block block_of(const Plan& plan) {
 
 }  // namespace
 
-std::vector<Plan> plans_shift_gemm(const Problem& problem) {
-  if (!applies(problem)) {
-    return {};
+Result<std::vector<Plan>> plans_shift_gemm(const Problem& problem) {
+  if (auto checked = check(problem); !checked) {
+    return std::unexpected(checked.error());
   }
   const Facts facts = shift_gemm::facts_of(problem);
   std::vector<std::pair<double, Block>> ranked;
   for (const Block& block : shift_gemm::blocks(facts)) {
     ranked.emplace_back(predicted_seconds(facts, block), block);
+  }
+  if (ranked.empty()) {
+    return shift_gemm::why_none(facts);
   }
   std::ranges::stable_sort(ranked, {}, [](const auto& entry) { return entry.first; });
   std::vector<Plan> plans;
@@ -139,7 +153,7 @@ std::vector<Plan> plans_shift_gemm(const Problem& problem) {
   return plans;
 }
 
-double shift_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
+std::optional<double> shift_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
   return predicted_seconds(shift_gemm::facts_of(problem, sizes), block_of(plan));
 }
 

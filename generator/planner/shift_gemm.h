@@ -1,18 +1,22 @@
 // Plans for the template `shift_gemm` (templates/shift_gemm/): what a block of tensor-core products makes.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "generator/layer/shape.h"
 #include "generator/planner/plan.h"
 
 namespace convtgen {
 
-/// Plans of `shift_gemm` for a forward problem, best first; none where it has no kernel for the layer or the target.
-[[nodiscard]] std::vector<Plan> plans_shift_gemm(const Problem& problem);
+/// Plans of `shift_gemm` for a forward problem, best first. Errors: why it has none for the layer or the target.
+[[nodiscard]] Result<std::vector<Plan>> plans_shift_gemm(const Problem& problem);
 
 /// The numbers of a launch of that plan.
 [[nodiscard]] TileGrid shift_gemm_grid(const Problem& problem, const Plan& plan);
 
 /// About the seconds of a call of that plan at these sizes.
-[[nodiscard]] double shift_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes);
+[[nodiscard]] std::optional<double> shift_gemm_seconds(const Problem& problem, const Plan& plan,
+                                                       const InputSizes& sizes);
 
 }  // namespace convtgen

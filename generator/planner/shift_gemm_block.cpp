@@ -1,6 +1,8 @@
 #include "generator/planner/shift_gemm_block.h"
 #include "generator/planner/integers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -9,6 +11,7 @@
 #include <utility>
 
 #include "generator/planner/cost.h"
+#include "generator/planner/tensor_cores.h"
 
 namespace convtgen::shift_gemm {
 namespace {
@@ -111,18 +114,29 @@ bool choose_store(const Facts& f, Block& b) {
   return !b.exchange || b.store < std::min(b.run * f.columns.stride, f.pack);
 }
 
-/// Registers of a consumer that hold sums and, in two turns, the operands of a run: products of more than these are
-/// serialised by the assembler (C7512). Of f32x3, the turns are a run's high and low parts; what the low ones are made
-/// from waits meanwhile, unless the consumer does. Chooses that, and tells whether the registers suffice.
+/// Positions that a thread holds operands of at a time.
+std::int64_t operands(const Facts& f, const Block& b) {
+  return f.split ? operand_places(f, b) : std::min(operand_places(f, b), b.run / 2 * f.columns.kernel);
+}
+
+/// Registers of a consumer that hold sums and, in two turns, the operands of a run, and how many may: products of more
+/// than these are serialised by the assembler (C7512).
+struct Registers {
+  std::int64_t wanted = 0, most = 0;
+};
+Registers registers_of(const Facts& f, const Block& b) {
+  return {
+      .wanted = sums(f, b) + 2 * 4 * operands(f, b),
+      .most = (f.split ? kMostSplitRegisters : kMostRegisters) - (!f.split && is_skewed(f, b) ? kSkewRegisters : 0)};
+}
+
+/// Of f32x3, the turns are a run's high and low parts; what the low ones are made from waits meanwhile, unless the
+/// consumer does. Chooses that, and tells whether the registers suffice.
 bool choose_ahead(const Facts& f, Block& b) {
-  const std::int64_t places = operand_places(f, b);
-  const std::int64_t operands = f.split ? places : std::min(places, b.run / 2 * f.columns.kernel);
-  const std::int64_t waiting = f.split && f.channels_last ? 4 * (places + 3) : 0;
-  const std::int64_t least = sums(f, b) + 2 * 4 * operands;
-  const std::int64_t most =
-      (f.split ? kMostSplitRegisters : kMostRegisters) - (!f.split && is_skewed(f, b) ? kSkewRegisters : 0);
-  b.ahead = splits_read(f, b) || least + waiting <= most;
-  return least <= most && (!b.in_turn || least + 2 * (operands + 1) <= kMostRegistersInTurn);
+  const std::int64_t waiting = f.split && f.channels_last ? 4 * (operand_places(f, b) + 3) : 0;
+  const auto [wanted, most] = registers_of(f, b);
+  b.ahead = splits_read(f, b) || wanted + waiting <= most;
+  return wanted <= most && (!b.in_turn || wanted + 2 * (operands(f, b) + 1) <= kMostRegistersInTurn);
 }
 
 /// Whether there is a producer for each row of a channel that bulk copies bring, of four channels where rows begin
@@ -172,17 +186,20 @@ std::int64_t terms_of_chunk(const Facts& f, const Block& b) {
   return b.chunk / f.depth * taps_of_phase(f.rows) * taps_of_phase(f.columns);
 }
 
+/// Products in the unrolled body.
+std::int64_t products(const Facts& f, const Block& b) {
+  return tap_count(f.layer) / merged_phases(f.layer) * b.phase_rows / f.rows.stride *
+         (b.chunk / f.depth) * (b.run / 2) * (f.split ? 3 : 1);
+}
+
 /// The rest of a block whose run, phase rows, columns, chunk, copies and cluster are chosen; nothing where nothing
 /// fits.
 std::optional<Block> completed(const Facts& f, Block b) {
-  const Layer& layer = f.layer;
-  const std::int64_t products = tap_count(layer) / merged_phases(layer) * b.phase_rows / f.rows.stride *
-                                (b.chunk / f.depth) * (b.run / 2) * (f.split ? 3 : 1);
   if (f.split && b.chunk > f.depth && terms_of_chunk(f, b) > kMostTerms) {
     return std::nullopt;
   }
-  const bool is_long = !f.split && b.chunk == 8 * f.depth && products > kMostLongProducts;
-  if (products > kMostProducts || is_long || !choose_ahead(f, b)) {
+  const bool is_long = !f.split && b.chunk == 8 * f.depth && products(f, b) > kMostLongProducts;
+  if (products(f, b) > kMostProducts || is_long || !choose_ahead(f, b)) {
     return std::nullopt;
   }
   if (b.cluster > 1 && (f.split || chunks(f, b) % b.cluster != 0 || b.columns % (8 * b.cluster) != 0)) {
@@ -236,6 +253,12 @@ std::vector<std::int64_t> chunk_sizes(const Facts& f) {
   return sizes;
 }
 
+/// Whether rows of phases can go to different blocks.
+bool rows_part(const Layer& layer) {
+  const Axis& rows = layer.axes[kHeight];
+  return rows.kernel % rows.stride == 0 && rows.dilation == 1;
+}
+
 /// How outputs are stored, as they are or through shared memory, by all consumers at once or in turn; and how many
 /// blocks share a tile's input channels.
 struct Way {
@@ -272,7 +295,7 @@ Facts facts_of(const Problem& problem, const InputSizes& sizes) {
 }
 
 std::vector<Block> blocks(const Facts& f) {
-  const bool rows_part = f.rows.kernel % f.rows.stride == 0 && f.rows.dilation == 1;
+  const Layer& layer = f.layer;
   std::vector<Way> ways = {{}};  // consumers of f32x3 have no registers for more
   if (!f.split) {
     ways.insert(ways.end(), {{.exchange = true}, {.in_turn = true}, {.exchange = true, .in_turn = true}});
@@ -281,7 +304,8 @@ std::vector<Block> blocks(const Facts& f) {
     }
   }
   std::vector<Block> all;
-  for (const std::int64_t phase_rows : std::set<std::int64_t>{f.rows.stride, rows_part ? 1 : f.rows.stride}) {
+  for (const std::int64_t phase_rows :
+       std::set<std::int64_t>{f.rows.stride, rows_part(layer) ? 1 : f.rows.stride}) {
     for (const std::int64_t run : {2, 4, 8}) {
       Block block;
       block.run = run;
@@ -306,6 +330,47 @@ std::vector<Block> blocks(const Facts& f) {
     }
   }
   return all;
+}
+
+std::unexpected<Error> why_none(const Facts& f) {
+  const Layer& layer = f.layer;
+  Block least;
+  least.phase_rows = rows_part(layer) ? 1 : f.rows.stride;
+  const std::set<std::int64_t> columns = column_counts(f, least);
+  if (columns.empty()) {
+    return fail(fmt::format("stride {}: a block sums {} phases side by side; at most {}",
+                            axes_text(layer, &Axis::stride), least.phase_rows * f.columns.stride,
+                            kMostSums / 8 / f.parts));
+  }
+  least.columns = *columns.begin();
+  least.chunk = chunk_sizes(f).front();
+  least.add_rows = rows_added(f);
+  const std::vector<Block> copied = with_copies(f, least);
+  if (copied.empty()) {
+    return fail_extent(layer, 4 / f.bytes, 4);
+  }
+  least = copied.front();
+  if (products(f, least) > kMostProducts) {
+    return fail(fmt::format("kernel {} takes {} products, each written out; at most {}",
+                            axes_text(layer, &Axis::kernel), products(f, least), kMostProducts));
+  }
+  if (const Registers registers = registers_of(f, least); registers.wanted > registers.most) {
+    return fail(
+        fmt::format("dilation * (kernel - 1) is {} in width: a row of taps and its accumulators take {} "
+                    "registers of a thread; at most {}",
+                    f.columns.dilation * (f.columns.kernel - 1), registers.wanted, registers.most));
+  }
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
+  least.stages = 2;
+  for (least.tile_w = f.channels_last ? least.run : std::max(least.run, least.copy_bytes / f.bytes);
+       least.tile_w <= positions(least); least.tile_w *= 2) {
+    least.tile_h = positions(least) / least.tile_w;
+    bytes = std::min(bytes, shared_bytes(f, least));
+  }
+  return fail_shared_memory(f.target,
+                            fmt::format("kernel {}, dilation {}: two stages of input with its halo and weights",
+                                        axes_text(layer, &Axis::kernel), axes_text(layer, &Axis::dilation)),
+                            bytes);
 }
 
 Staging staging_of(const Facts& f, const Block& b) {

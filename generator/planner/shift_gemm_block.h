@@ -42,6 +42,9 @@ struct Facts {
 /// Blocks that fit the chip, one for each way to part the work among threads and blocks.
 [[nodiscard]] std::vector<Block> blocks(const Facts& facts);
 
+/// Why there are none: which limit even the smallest block breaks.
+[[nodiscard]] std::unexpected<Error> why_none(const Facts& facts);
+
 /// Positions of a tile.
 [[nodiscard]] std::int64_t positions(const Block& block);
 

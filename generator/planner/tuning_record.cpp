@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "generator/language/language.h"
+#include "generator/planner/templates.h"
 
 namespace convtgen {
 namespace {
@@ -43,13 +44,15 @@ Json to_json(const TuningRecord& record) {
           {"measured", std::move(measured)}};
 }
 
-Result<Direction> direction_named(const std::string& name) {
-  for (const Direction direction : {Direction::kForward, Direction::kGradInput, Direction::kGradWeight}) {
-    if (name == name_of(direction)) {
-      return direction;
-    }
+Result<Direction> direction_of(const std::string& name) {
+  if (const auto direction = direction_named(name)) {
+    return *direction;
   }
-  return fail(fmt::format("there is no direction '{}'", name));
+  std::string names;
+  for (const Direction known : all_directions()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(known));
+  }
+  return fail(fmt::format("there is no direction '{}'; there are: {}", name, names));
 }
 
 // Throws nlohmann's exceptions where members are missing or of another type.
@@ -62,7 +65,7 @@ Result<TuningRecord> from_json(const Json& json) {
   }
   TuningRecord record;
   record.layer = json.at("layer").get<std::string>();
-  const auto direction = direction_named(json.at("direction").get<std::string>());
+  const auto direction = direction_of(json.at("direction").get<std::string>());
   if (!direction) {
     return std::unexpected(direction.error());
   }
@@ -86,7 +89,11 @@ Result<TuningRecord> from_json(const Json& json) {
     if (!(milliseconds > 0) || !std::isfinite(milliseconds)) {
       return fail(fmt::format("a time of {} ms; it must be more than 0", milliseconds));
     }
-    record.measured.push_back({each.at("plan").dump(), milliseconds});
+    const Json& plan = each.at("plan");
+    if (const auto known = template_named(plan.at("template").get<std::string>()); !known) {
+      return std::unexpected(known.error());
+    }
+    record.measured.push_back({plan.dump(), milliseconds});
   }
   return record;
 }

@@ -45,7 +45,7 @@ struct TuningRecord {
 /// On one line. The same record gives the same bytes.
 [[nodiscard]] std::string print_record(const TuningRecord& record);
 /// Errors: no JSON, a member that is missing or of another type, a layer that is none or not in canonical form, another
-/// version of the format.
+/// version of the format, a direction or a template that is none.
 [[nodiscard]] Result<TuningRecord> parse_record(std::string_view text);
 
 /// A file of records, each on a line of its own, sorted by chip and layer: the same records give the same bytes in

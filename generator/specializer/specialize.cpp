@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
+#include <optional>
 
-#include "convtgen_specializer_embedded.h"
 #include "generator/language/language.h"
+#include "generator/planner/templates.h"
 #include "generator/specializer/program_text.h"
 #include "generator/specializer/residual.h"
 
@@ -129,43 +131,19 @@ Result<KernelSource> specialized(const Program& program, const Parameters& param
   return out;
 }
 
-/// A committed program, read once in a process.
-template <std::string_view (*text)()>
-const Result<Program>& program_of() {
-  static const Result<Program> program = read_program(text());
-  return program;
-}
-
-struct Template {
-  std::string_view name;
-  std::string_view (*text)();
-  const Result<Program>& (*program)();
-};
-constexpr std::array kTemplates = {Template{"direct", programs::direct, program_of<programs::direct>},
-                                   Template{"halo_gemm", programs::halo_gemm, program_of<programs::halo_gemm>},
-                                   Template{"roll_gemm", programs::roll_gemm, program_of<programs::roll_gemm>},
-                                   Template{"shift_gemm", programs::shift_gemm, program_of<programs::shift_gemm>}};
-
-Result<Template> template_named(std::string_view name) {
-  std::string names;
-  for (const Template& known : kTemplates) {
-    if (known.name == name) {
-      return known;
-    }
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
-  }
-  return fail(fmt::format("there is no template '{}'; there is: {}", name, names));
+/// A template's program, read once in a process.
+const Result<Program>& program_of(const Template& known) {
+  struct Slot {
+    std::once_flag once;
+    std::optional<Result<Program>> program;
+  };
+  static std::vector<Slot> slots(templates().size());
+  Slot& slot = slots[static_cast<std::size_t>(&known - templates().data())];
+  std::call_once(slot.once, [&] { slot.program = read_program(known.program()); });
+  return *slot.program;
 }
 
 }  // namespace
-
-Result<std::string_view> program_text_named(std::string_view template_name) {
-  const Result<Template> known = template_named(template_name);
-  if (!known) {
-    return std::unexpected(known.error());
-  }
-  return known->text();
-}
 
 const RecipeKernel& KernelSource::main() const {
   return *std::ranges::find(recipe.kernels, symbol, &RecipeKernel::symbol);
@@ -191,11 +169,11 @@ Result<KernelSource> specialize_program(const Program& program, const Parameters
 }
 
 Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
-  const Result<Template> known = template_named(plan.template_name);
+  const auto known = template_named(plan.template_name);
   if (!known) {
     return std::unexpected(known.error());
   }
-  const Result<Program>& program = known->program();
+  const Result<Program>& program = program_of(**known);
   if (!program) {
     return fail(
         fmt::format("the program of the template {} can't be read: {}", plan.template_name, program.error().message));

@@ -22,7 +22,4 @@ namespace convtgen {
                                                       std::string_view head, std::string_view symbol,
                                                       std::string_view architecture);
 
-/// The committed program of a template as text. Errors: there is none of that name; the message lists them.
-[[nodiscard]] Result<std::string_view> program_text_named(std::string_view template_name);
-
 }  // namespace convtgen

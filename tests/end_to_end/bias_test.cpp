@@ -39,7 +39,7 @@ TEST(TensorCores, EachBiasReachesItsChannel) {
     const auto plans = plan({layer, Direction::kForward, target_named("sm_90a").value()}).value();
     const auto found = std::ranges::find(plans, "shift_gemm", &Plan::template_name);
     ASSERT_NE(found, plans.end()) << text;
-    const auto failure = failure_of(*device, layer, {2, 3, 4}, *found, 1);
+    const auto failure = failure_of(*device, layer, {2, {3, 4}}, *found, 1);
     EXPECT_FALSE(failure) << text << ": " << *failure;
   }
 }

@@ -25,7 +25,7 @@ constexpr const char* kRightFlags = "nvcc -gencode arch=compute_90a,code=sm_90a,
 
 struct Emitted {
   const char* name;
-  std::vector<Plan> (*plans)(const Problem& problem);
+  Result<std::vector<Plan>> (*plans)(const Problem& problem);
   const char* layer;
 };
 const Emitted kOnlyOnSm90a[] = {
@@ -34,9 +34,9 @@ const Emitted kOnlyOnSm90a[] = {
     {"shift_gemm", plans_shift_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; dtype bf16"},
     {"f32x3", plans_shift_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; compute f32x3"}};
 
-KernelSource source_of(const char* text, std::vector<Plan> (*plans)(const Problem& problem)) {
+KernelSource source_of(const char* text, Result<std::vector<Plan>> (*plans)(const Problem& problem)) {
   const Problem problem{parse_layer(text).value(), Direction::kForward, target_named("sm_90a").value()};
-  return specialize(problem, plans(problem).front()).value();
+  return specialize(problem, plans(problem).value().front()).value();
 }
 
 KernelSource direct_source() {

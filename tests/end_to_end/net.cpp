@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "generator/language/language.h"
+#include "generator/planner/templates.h"
 
 namespace convtgen::testing {
 namespace {
@@ -104,9 +105,10 @@ Result<NetLine> parse_net_line(std::string_view text) {
     return std::unexpected(shape.error());
   }
   line.plans = parts[2];
-  constexpr std::array<std::string_view, 4> kTemplates = {"direct", "shift_gemm", "halo_gemm", "roll_gemm"};
-  if (!plan_number(line.plans) && std::ranges::find(kTemplates, line.plans) == kTemplates.end()) {
-    return fail(fmt::format("plans '{}' are neither 'plan NUMBER' nor a template", line.plans));
+  if (!plan_number(line.plans)) {
+    if (const auto known = template_named(line.plans); !known) {
+      return fail(fmt::format("plans '{}' are no 'plan NUMBER', and {}", line.plans, known.error().message));
+    }
   }
   return line;
 }

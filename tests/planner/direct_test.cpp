@@ -34,8 +34,8 @@ TEST(PlanDirect, TheReferenceLayerTakesTheBlockThatMeasuredFastest) {
   EXPECT_EQ(integer(plan, "channels_per_thread"), 8);
   EXPECT_EQ(integer(plan, "columns_per_thread") * integer(plan, "rows_per_thread"), 8);
   EXPECT_EQ(std::get<TypeName>(plan.parameters.at("Offset")).spelling, "int");
-  EXPECT_EQ(direct_grid(layer_a(), plan).grid().blocks(quantities_of(shape_of(layer_a(), {8, {512, 1024}}).value())),
-            8 * 64 * 16);
+  const Shape shape = shape_of(layer_a(), {8, {512, 1024}}).value();
+  EXPECT_EQ(direct_grid(problem_of(layer_a()), plan).grid().blocks(quantities_of(shape)), 8 * 64 * 16);
 }
 
 TEST(PlanDirect, EveryRandomLayerGetsALegalBlockOnEveryTarget) {

@@ -12,7 +12,8 @@ namespace {
 std::vector<Plan> plans_of(std::string_view layer) {
   const auto parsed = parse_layer(layer);
   EXPECT_TRUE(parsed) << layer;
-  return plans_shift_gemm({parsed.value_or(Layer{}), Direction::kForward, target_named("sm_90a").value()});
+  return plans_shift_gemm({parsed.value_or(Layer{}), Direction::kForward, target_named("sm_90a").value()})
+      .value_or(std::vector<Plan>());
 }
 
 std::int64_t integer(const Plan& plan, const char* name) {
@@ -67,7 +68,7 @@ TEST(PlanShiftGemm, PlansOfF32x3FitTheChip) {
                             "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; layout nhwc"}) {
     const Problem problem{parse_layer(std::string(layer) + "; compute f32x3").value(), Direction::kForward,
                           target_named("sm_90a").value()};
-    const std::vector<Plan> plans = plans_shift_gemm(problem);
+    const std::vector<Plan> plans = plans_shift_gemm(problem).value();
     EXPECT_FALSE(plans.empty()) << layer;
     for (const Plan& plan : plans) {
       EXPECT_LE(plan.shared_bytes, problem.target.max_shared_bytes);
@@ -86,7 +87,7 @@ TEST(PlanShiftGemm, PartsChannelsOverClustersWhereTilesAreFew) {
   for (const char* mode : {"; compute tf32", "; dtype f16; layout nhwc"}) {
     const Problem problem{parse_layer(few + mode).value(), Direction::kForward, target_named("sm_90a").value()};
     int found = 0;
-    for (const Plan& plan : plans_shift_gemm(problem)) {
+    for (const Plan& plan : plans_of(few + mode)) {
       found += plan.cluster > 1 ? 1 : 0;
       EXPECT_EQ(plan.cluster, integer(plan, "cluster"));
       EXPECT_TRUE(plan.cluster == 1 || !flag(plan, "resident"));

@@ -167,7 +167,7 @@ TEST(DirectErrors, NameWhatIsWrong) {
   Plan wrong = plan(problem)->front();
   wrong.template_name = "indirect";
   EXPECT_EQ(specialize(problem, wrong).error().message,
-            "there is no template 'indirect'; there is: direct, halo_gemm, roll_gemm, shift_gemm");
+            "there is no template 'indirect'; there are: direct, shift_gemm, roll_gemm, halo_gemm");
   wrong = plan(problem)->front();
   wrong.parameters.erase("stride_h");
   EXPECT_EQ(specialize(problem, wrong).error().message,

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "generator/language/language.h"
+#include "generator/planner/templates.h"
 #include "generator/specializer/globals.h"
 #include "generator/specializer/kernel_source.h"
 #include "generator/specializer/program_text.h"
@@ -89,8 +90,8 @@ std::string specialised(const Problem& problem, const Plan& plan) {
 /// The program of each template, read once.
 std::map<std::string, Program> read_programs() {
   std::map<std::string, Program> programs;
-  for (const char* name : {"direct", "halo_gemm", "roll_gemm", "shift_gemm"}) {
-    programs.emplace(name, read_program(program_text_named(name).value()).value());
+  for (const Template& known : templates()) {
+    programs.emplace(known.name, read_program(known.program()).value());
   }
   return programs;
 }

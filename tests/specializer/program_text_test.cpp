@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "generator/specializer/specialize.h"
+#include "generator/planner/templates.h"
 
 namespace convtgen {
 namespace {
@@ -92,11 +92,10 @@ TEST(ProgramText, ReadsThePartsOfAFunction) {
 }
 
 TEST(ProgramText, CommittedProgramsReadBack) {
-  const Result<std::string_view> text = program_text_named("direct");
-  ASSERT_TRUE(text);
-  const Result<Program> program = read_program(*text);
+  const std::string_view text = template_named("direct").value()->program();
+  const Result<Program> program = read_program(text);
   ASSERT_TRUE(program) << program.error().message;
-  EXPECT_EQ(write_program(*program), *text);
+  EXPECT_EQ(write_program(*program), text);
 }
 
 struct Wrong {

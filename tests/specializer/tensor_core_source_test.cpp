@@ -8,9 +8,7 @@
 #include <tuple>
 
 #include "generator/language/language.h"
-#include "generator/planner/halo_gemm.h"
-#include "generator/planner/roll_gemm.h"
-#include "generator/planner/shift_gemm.h"
+#include "generator/planner/templates.h"
 #include "generator/specializer/kernel_source.h"
 
 namespace convtgen {
@@ -35,11 +33,9 @@ constexpr std::ptrdiff_t kMostLines = 610;
 // The template's own first: which plan is the layer's first depends on what was measured.
 Plan plan_of(std::string_view template_name, std::string_view layer) {
   const Problem problem = problem_of(layer);
-  const std::vector<Plan> plans = template_name == "halo_gemm"   ? plans_halo_gemm(problem)
-                                  : template_name == "roll_gemm" ? plans_roll_gemm(problem)
-                                                                 : plans_shift_gemm(problem);
-  EXPECT_FALSE(plans.empty()) << "no plan for " << layer;
-  return plans.empty() ? Plan{} : plans.front();
+  const auto plans = template_named(template_name).value()->plans(problem);
+  EXPECT_TRUE(plans) << layer << ": " << plans.error().message;
+  return plans ? plans->front() : Plan{};
 }
 
 KernelSource source_of(std::string_view template_name, std::string_view layer) {

@@ -84,7 +84,9 @@ TEST(Record, WhatIsNoRecordIsAnErrorThatSaysWhy) {
   EXPECT_EQ(message_of("NVIDIA H200", "NVIDIA B200"), "a record");
   EXPECT_THAT(message_of("\"format\":1", "\"format\":2"), HasSubstr("format 2; this convtgen reads format 1"));
   EXPECT_THAT(message_of("\"layer\":", "\"lair\":"), HasSubstr("layer"));
-  EXPECT_THAT(message_of("forward", "sideways"), HasSubstr("no direction 'sideways'"));
+  EXPECT_THAT(message_of("forward", "sideways"), HasSubstr("no direction 'sideways'; there are: forward, "));
+  EXPECT_THAT(message_of(R"("template":"direct")", R"("template":"indirect")"),
+              HasSubstr("no template 'indirect'; there are: direct, "));
   EXPECT_THAT(message_of("kernel 3", "kernel three"), HasSubstr("is no layer: "));
   EXPECT_THAT(message_of("8 -> 8; kernel 3", "8->8; kernel 3"), HasSubstr("not in the form of records"));
   EXPECT_THAT(message_of("\"milliseconds\":1.25", "\"milliseconds\":-1.25"), HasSubstr("more than 0"));

@@ -257,14 +257,19 @@ TEST_F(TuneTest, TheEngineTakesTheRecordFromThenOn) {
   record.measured[1].milliseconds = 1e-9;
   store.insert(record_key(record), print_record(record));
   EXPECT_EQ(prepared_plan(), plan_text(plans[1]));
-  // A plan that is gone is not missed, but told.
+  // A plan that is gone is not missed, but told; so is a template.
   std::string told;
   set_log_sink([&](LogLevel, std::string_view message) { told += message; }, LogLevel::kWarning);
-  record.measured[1].plan = R"({"parameters":{},"template":"lost"})";
-  store.insert(record_key(record), print_record(record));
-  EXPECT_EQ(prepared_plan(), plan_text(plans.front()));
+  for (const auto& [lost, words] :
+       {std::pair("direct", "its plan is no longer offered"), std::pair("lost", "there is no template 'lost'")}) {
+    record.measured[1].plan = fmt::format(R"({{"parameters":{{}},"template":"{}"}})", lost);
+    store.insert(record_key(record), print_record(record));
+    EXPECT_EQ(prepared_plan(), plan_text(plans.front()));
+    EXPECT_THAT(told, HasSubstr(words));
+    EXPECT_THAT(told, HasSubstr("'convtgen tune' measures anew"));
+    told.clear();
+  }
   set_log_sink({}, LogLevel::kWarning);
-  EXPECT_THAT(told, HasSubstr("its plan is no longer offered; 'convtgen tune' measures anew"));
 }
 
 }  // namespace

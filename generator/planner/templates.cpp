@@ -1,0 +1,49 @@
+#include "generator/planner/templates.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <stdexcept>
+
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/direct.h"
+#include "generator/planner/halo_gemm.h"
+#include "generator/planner/roll_gemm.h"
+#include "generator/planner/shift_gemm.h"
+
+namespace convtgen {
+namespace {
+
+constexpr std::array kTemplates = {
+    Template{"direct", programs::direct, plans_direct, direct_grid, nullptr},
+    Template{"shift_gemm", programs::shift_gemm, plans_shift_gemm, shift_gemm_grid, shift_gemm_seconds},
+    Template{"roll_gemm", programs::roll_gemm, plans_roll_gemm, roll_gemm_grid, roll_gemm_seconds},
+    Template{"halo_gemm", programs::halo_gemm, plans_halo_gemm, halo_gemm_grid, halo_gemm_seconds},
+};
+
+}  // namespace
+
+std::span<const Template> templates() {
+  return kTemplates;
+}
+
+Result<const Template*> template_named(std::string_view name) {
+  std::string names;
+  for (const Template& known : templates()) {
+    if (known.name == name) {
+      return &known;
+    }
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+  }
+  return fail(fmt::format("there is no template '{}'; there are: {}", name, names));
+}
+
+const Template& template_of(const Plan& plan) {
+  const auto known = template_named(plan.template_name);
+  if (!known) {
+    throw std::invalid_argument(known.error().message);
+  }
+  return **known;
+}
+
+}  // namespace convtgen

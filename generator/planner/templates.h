@@ -1,0 +1,36 @@
+// The table of templates: what there is, a line each.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "generator/layer/shape.h"
+#include "generator/planner/plan.h"
+
+namespace convtgen {
+
+struct Template {
+  std::string_view name;  // of its folder in templates/
+  /// The text of its program, as templatec writes it.
+  std::string_view (*program)();
+  /// Its plans for a forward problem, best first; at least one. Errors: why there is none, naming the property of the
+  /// layer and the limit.
+  Result<std::vector<Plan>> (*plans)(const Problem& problem);
+  /// The numbers of a launch.
+  TileGrid (*grid)(const Problem& problem, const Plan& plan);
+  /// About the seconds of a call at these sizes, which have outputs; null where nothing is predicted.
+  std::optional<double> (*seconds)(const Problem& problem, const Plan& plan, const InputSizes& sizes);
+};
+
+/// All of them. The first takes every legal layer that its numbers can hold.
+[[nodiscard]] std::span<const Template> templates();
+
+/// Errors: there is none of that name; the message lists them.
+[[nodiscard]] Result<const Template*> template_named(std::string_view name);
+
+/// The plan's. Throws std::invalid_argument, with the same message, where there is none: no planner makes such a plan.
+[[nodiscard]] const Template& template_of(const Plan& plan);
+
+}  // namespace convtgen

@@ -1,0 +1,37 @@
+#include "generator/planner/tensor_cores.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace convtgen {
+
+Result<void> check_tensor_cores(const Problem& problem, std::span<const Compute> computes) {
+  if (problem.target.architecture != "sm_90a") {
+    return fail(fmt::format("architecture {}; wgmma is an instruction of sm_90a", problem.target.architecture));
+  }
+  if (std::ranges::find(computes, problem.layer.compute) == computes.end()) {
+    std::string names;
+    for (const Compute compute : computes) {
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(compute));
+    }
+    return fail(fmt::format("compute {}; it takes {}", name_of(problem.layer.compute), names));
+  }
+  return {};
+}
+
+std::unexpected<Error> fail_extent(const Layer& layer, std::int64_t multiple, std::int64_t bytes) {
+  const bool channels_last = layer.layout == Layout::kNhwc;
+  const std::string copies = fmt::format("copies of {} bytes take multiples of {}", bytes, multiple);
+  return channels_last ? fail(fmt::format("{} input channels; {}", layer.in_channels, copies))
+         : layer.axes[kWidth].extent ? fail(fmt::format("a width of {}; {}", *layer.axes[kWidth].extent, copies))
+                       : fail(fmt::format("an open width; {}", copies));
+}
+
+std::unexpected<Error> fail_shared_memory(const Target& target, std::string_view what, std::int64_t bytes) {
+  return fail(fmt::format("{} take {:.1f} KiB of shared memory at the least; a block of {} has {:.1f} KiB", what,
+                          static_cast<double>(bytes) / 1024, target.architecture,
+                          static_cast<double>(target.max_shared_bytes) / 1024));
+}
+
+}  // namespace convtgen

@@ -1,0 +1,22 @@
+// What all templates for tensor cores ask of a problem first, and the words for what one of them refuses.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "generator/planner/plan.h"
+
+namespace convtgen {
+
+/// Errors: the target has no wgmma, or the layer's compute mode is none of these.
+[[nodiscard]] Result<void> check_tensor_cores(const Problem& problem, std::span<const Compute> computes);
+
+/// Error: pixels with channels last, or else rows, are no whole copies of that many bytes: what is adjacent is to be a
+/// multiple of that many elements.
+[[nodiscard]] std::unexpected<Error> fail_extent(const Layer& layer, std::int64_t multiple, std::int64_t bytes);
+
+/// Error: a block takes more shared memory than the target has. `what` it takes it for.
+[[nodiscard]] std::unexpected<Error> fail_shared_memory(const Target& target, std::string_view what,
+                                                        std::int64_t bytes);
+
+}  // namespace convtgen
