@@ -61,7 +61,7 @@ step() { printf '\n== %s\n' "$*"; }
 # alone, they take three quarters of the time. The ordinary build compiles each file by itself, as users do; the others need not.
 step "build"
 cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" -DCONVTGEN_WERROR=ON \
-  -DCONVTGEN_REGENERATE=$regenerate "${compiler[@]}" >/dev/null
+  -DCONVTGEN_REGENERATE=$regenerate -DCONVTGEN_TEST_TEMPLATES=ON "${compiler[@]}" >/dev/null
 cmake --build "$build" -j "$jobs"
 step "tests"
 ${all:+env CONVTGEN_TEST_ALL=1} ctest --test-dir "$build" -j "$jobs" ${all:+--timeout 14400} --output-on-failure --no-tests=error -LE gpu

@@ -24,7 +24,12 @@ constexpr std::array kTemplates = {
 }  // namespace
 
 std::span<const Template> templates() {
-  return kTemplates;
+  static const std::vector<Template> all = [] {
+    std::vector<Template> table(kTemplates.begin(), kTemplates.end());
+    table.insert(table.end(), extra_templates().begin(), extra_templates().end());
+    return table;
+  }();
+  return all;
 }
 
 Result<const Template*> template_named(std::string_view name) {

@@ -24,6 +24,9 @@ struct Template {
   std::optional<double> (*seconds)(const Problem& problem, const Plan& plan, const InputSizes& sizes);
 };
 
+/// What is added to the table: nothing, but in builds with -DCONVTGEN_TEST_TEMPLATES=ON (tests/templates/table.cpp).
+[[nodiscard]] std::span<const Template> extra_templates();
+
 /// All of them. The first takes every legal layer that its numbers can hold.
 [[nodiscard]] std::span<const Template> templates();
 

@@ -15,8 +15,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kTemplates = fs::path(CONVTGEN_SOURCE_DIR) / "templates";
-const fs::path kPrograms = fs::path(CONVTGEN_SOURCE_DIR) / "generator/specializer/programs";
+const fs::path kRoot = CONVTGEN_SOURCE_DIR;
+const fs::path kTemplates = kRoot / "templates";
+
+/// Where templates are, and where their programs.
+struct Folders {
+  fs::path templates, programs;
+};
+const Folders kFolders[] = {{kTemplates, kRoot / "generator/specializer/programs"},
+                            {kRoot / "tests/templates", kRoot / "tests/templates"}};
 
 std::optional<std::string> read_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -27,9 +34,9 @@ std::optional<std::string> read_file(const fs::path& path) {
 }
 
 /// The files of a template by their names from its folder or from the one of what templates share.
-SourceFiles sources_of_template(const std::string& name) {
+SourceFiles sources_of_template(const fs::path& templates, const std::string& name) {
   return sources_of(name, [&](const std::string& file) {
-    std::optional<std::string> own = read_file(kTemplates / name / file);
+    std::optional<std::string> own = read_file(templates / name / file);
     return own ? own : read_file(kTemplates / file);
   });
 }
@@ -46,23 +53,31 @@ std::vector<std::string> names_in(const fs::path& folder, const std::string& ext
 }
 
 TEST(CommittedPrograms, EveryTemplateHasOne) {
-  EXPECT_EQ(names_in(kTemplates, ".cu"), names_in(kPrograms, ".sexp"));
-  EXPECT_FALSE(names_in(kTemplates, ".cu").empty());
+  for (const auto& [templates, programs] : kFolders) {
+    EXPECT_EQ(names_in(templates, ".cu"), names_in(programs, ".sexp"));
+    EXPECT_FALSE(names_in(templates, ".cu").empty());
+  }
 }
 
 TEST(CommittedPrograms, AreMadeFromTheTemplatesAsTheyStand) {
-  for (const std::string& name : names_in(kPrograms, ".sexp")) {
-    const Result<Program> program = read_program(read_file(kPrograms / (name + ".sexp")).value());
-    ASSERT_TRUE(program) << program.error().message;
-    EXPECT_EQ(program->name, name);
-    EXPECT_EQ(program->digest, digest_of(sources_of_template(name)))
-        << "templates/" << name << " or a file that it includes was changed; build with -DCONVTGEN_REGENERATE=ON "
-        << "and take over the new program with the target convtgen_update_programs";
+  for (const auto& [templates, programs] : kFolders) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(programs)) {
+      if (entry.path().extension() != ".sexp") {
+        continue;
+      }
+      const Result<Program> program = read_program(read_file(entry.path()).value());
+      ASSERT_TRUE(program) << program.error().message;
+      EXPECT_EQ(program->name, entry.path().stem());
+      EXPECT_EQ(program->digest, digest_of(sources_of_template(templates, program->name)))
+          << "templates/" << program->name << " or a file that it includes was changed; build with "
+          << "-DCONVTGEN_REGENERATE=ON -DCONVTGEN_TEST_TEMPLATES=ON and take over the new program with the target "
+          << "convtgen_update_programs";
+    }
   }
 }
 
 TEST(CommittedPrograms, TheSourcesOfDirectAreAllOfItsFiles) {
-  const SourceFiles files = sources_of_template("direct");
+  const SourceFiles files = sources_of_template(kTemplates, "direct");
   std::vector<std::string> names;
   for (const auto& [name, text] : files) {
     names.push_back(name);

@@ -1,0 +1,54 @@
+// Forward transposed convolution by its definition: a thread gathers the terms of one output.
+#ifndef CONVTGEN_PARAMETERS
+#define CONVTGEN_PARAMETERS "parameters.h"
+#endif
+#include CONVTGEN_PARAMETERS
+#include "device/template.h"
+
+using P = Parameters;
+
+constexpr int kTaps = P::kernel_h * P::kernel_w;
+
+extern "C" __global__ void __launch_bounds__(P::threads)
+    gather(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
+           float* __restrict__ y, int height, int width) {
+  const int in_h = P::height >= 0 ? P::height : height;
+  const int in_w = P::width >= 0 ? P::width : width;
+  const int out_h =
+      (in_h - 1) * P::stride_h + (P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 - 2 * P::padding_h);
+  const int out_w =
+      (in_w - 1) * P::stride_w + (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);
+  const int tiles = (out_w + (P::threads - 1)) / P::threads;  // of a row
+
+  const int block = blockIdx.x;
+  const int thread = threadIdx.x;
+  const int channel = block % P::out_channels;
+  const int column = block / P::out_channels % tiles * P::threads + thread;
+  const int row = block / P::out_channels / tiles % out_h;
+  const long long image = block / P::out_channels / tiles / out_h;
+  const float* x_image = x + image * P::in_channels * in_h * in_w;
+  if (column < out_w) {
+    float sum = 0;
+    if (P::has_bias) {
+      sum = bias[channel];
+    }
+    CONVTGEN_UNROLL
+    for (int kh = 0; kh < P::kernel_h; ++kh) {
+      CONVTGEN_UNROLL
+      for (int kw = 0; kw < P::kernel_w; ++kw) {
+        // Tap ({kh}, {kw}).
+        const int from_h = row + (P::padding_h - P::dilation_h * kh);
+        const int from_w = column + (P::padding_w - P::dilation_w * kw);
+        if (from_h >= 0 && from_h % P::stride_h == 0 && from_h / P::stride_h < in_h && from_w >= 0 &&
+            from_w % P::stride_w == 0 && from_w / P::stride_w < in_w) {
+#pragma unroll 1
+          for (int c = 0; c < P::in_channels; ++c) {
+            sum += x_image[(static_cast<long long>(c) * in_h + from_h / P::stride_h) * in_w + from_w / P::stride_w] *
+                   weight[(static_cast<long long>(c) * P::out_channels + channel) * kTaps + (kh * P::kernel_w + kw)];
+          }
+        }
+      }
+    }
+    y[((image * P::out_channels + channel) * out_h + row) * out_w + column] = sum;
+  }
+}

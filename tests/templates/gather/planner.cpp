@@ -1,0 +1,51 @@
+#include "tests/templates/gather/planner.h"
+
+#include <fmt/format.h>
+
+#include "generator/planner/layer_parameters.h"
+
+namespace convtgen {
+namespace {
+
+constexpr std::int64_t kThreads = 64;
+
+}  // namespace
+
+Result<std::vector<Plan>> plans_gather(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  // The identity, which no layer has but for this.
+  if (layer.fuse != std::vector{Activation{ActivationKind::kScale, 1, 0}}) {
+    return fail("no 'fuse scale(1)', by which tests ask for it");
+  }
+  if (layer.dtype != Dtype::kF32) {
+    return fail(fmt::format("dtype {}; it takes f32", name_of(layer.dtype)));
+  }
+  if (layer.layout != Layout::kNchw) {
+    return fail(fmt::format("layout {}; it takes nchw", name_of(layer.layout)));
+  }
+  if (layer.groups != 1) {
+    return fail(fmt::format("{} groups; it takes 1", layer.groups));
+  }
+  Plan plan;
+  plan.template_name = "gather";
+  plan.parameters = layer_parameters(layer);
+  for (const char* other : {"channels_last", "fuse_count", "fuse_kind", "fuse_a", "fuse_b"}) {
+    plan.parameters.erase(other);
+  }
+  plan.parameters["threads"] = kThreads;
+  plan.threads = kThreads;
+  plan.predicted_seconds = 0;
+  plan.summary = fmt::format("a block makes {} outputs of a row", kThreads);
+  plan.reason = "the layer asks for it";
+  return std::vector{plan};
+}
+
+Grid gather_grid(const Problem& problem, const Plan& plan) {
+  const Layer& layer = problem.layer;
+  return {.stride_h = layer.stride.h,
+          .stride_w = layer.stride.w,
+          .tile_columns = integer_of(plan, "threads"),
+          .blocks_per_tile = layer.out_channels};
+}
+
+}  // namespace convtgen

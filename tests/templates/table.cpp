@@ -1,0 +1,21 @@
+// Lines of the table of templates (generator/planner/templates.h) that builds with -DCONVTGEN_TEST_TEMPLATES=ON add.
+#include <array>
+
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/templates.h"
+#include "tests/templates/gather/planner.h"
+
+namespace convtgen {
+namespace {
+
+constexpr std::array kTemplates = {
+    Template{"gather", programs::gather, plans_gather, gather_grid, nullptr},
+};
+
+}  // namespace
+
+std::span<const Template> extra_templates() {
+  return kTemplates;
+}
+
+}  // namespace convtgen
