@@ -74,7 +74,7 @@ std::string registers_text(CubinMaker& maker, const PlannedLayer& layer, bool no
                      usage->spill_bytes == 0 ? "none spilled" : fmt::format("{} bytes spilled", usage->spill_bytes));
 }
 
-/// "a batch of 16, a height of 256": what predictions assume of the sizes that nobody stated.
+/// "a batch of 16, a height of 256": what is assumed of the sizes that nobody stated.
 std::string assumed_text(const Layer& layer) {
   const InputSizes sizes = planned_sizes(layer);
   std::vector<std::string> parts;
@@ -90,66 +90,90 @@ std::string assumed_text(const Layer& layer) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// What could run, with what the cost model says of it at the sizes that are given, else at those that the layer is
-/// planned for; what was measured before convtgen shipped, and what tuning has measured here, by chip.
-void print_candidates(const Problem& problem, const Result<SizedLayer>& sized,
-                      const std::vector<TuningRecord>& records) {
-  const Result<std::vector<Plan>> plans = plan(problem);
-  if (!plans || plans->size() < 2) {
-    return;
+/// A line for plans that people can't tell apart.
+struct CandidateLine {
+  std::string text;
+  int plans = 1;
+  bool is_chosen = false;  // one of them
+};
+
+/// What the cost model says of a plan at these sizes, what was measured before convtgen shipped, and what tuning has
+/// measured here, by chip.
+std::string candidate_text(const Problem& problem, const Plan& plan, const InputSizes& sizes,
+                           const std::vector<TuningRecord>& records) {
+  std::string times;
+  if (const auto seconds = predict(problem, plan, sizes)) {
+    times += fmt::format("{} predicted; ", seconds_text(*seconds));
   }
-  const bool is_predicted =
-      std::ranges::any_of(*plans, [](const Plan& each) { return each.predicted_seconds.has_value(); });
-  if (is_predicted && !sized) {
-    print_row("assumed", fmt::format("{}: predictions are for that, since the layer leaves it open; --input says "
-                                     "otherwise",
-                                     assumed_text(problem.layer)));
+  if (plan.recorded) {
+    times += fmt::format("{} on {}, as shipped; ", seconds_text(plan.recorded->seconds), plan.recorded->chip);
+  }
+  for (const TuningRecord& record : records) {
+    if (record_key(record).hex() != record_key(problem, record.chip).hex()) {
+      continue;
+    }
+    const auto measured = std::ranges::find(record.measured, plan_json(plan), &Measurement::plan);
+    if (measured != record.measured.end()) {
+      times += fmt::format("{} on {}; ", seconds_text(1e-3 * measured->milliseconds), record.chip);
+    }
+  }
+  return fmt::format("{}: {}{}", plan.template_name, times, plan.summary);
+}
+
+/// What could run, and why the other templates can't.
+void print_candidates(const PlannedLayer& planned, const InputSizes& sizes, const std::vector<TuningRecord>& records) {
+  const Result<Candidates> all = candidates(planned.problem);
+  if (!all) {
+    return;  // there would be no planned layer
+  }
+  std::vector<CandidateLine> lines;
+  for (const Plan& each : all->plans) {
+    std::string text = candidate_text(planned.problem, each, sizes, records);
+    auto line = std::ranges::find(lines, text, &CandidateLine::text);
+    if (line == lines.end()) {
+      line = lines.insert(line, {.text = std::move(text)});
+    } else {
+      ++line->plans;
+    }
+    line->is_chosen |= plan_json(each) == plan_json(planned.plan);
   }
   std::string_view word = "candidates";
-  for (const Plan& each : *plans) {
-    std::string times;
-    if (const auto seconds = sized ? predict(problem, each, sized->sizes) : each.predicted_seconds) {
-      times += fmt::format("{} predicted; ", seconds_text(*seconds));
-    }
-    if (each.recorded) {
-      times += fmt::format("{} on {}, as shipped; ", seconds_text(each.recorded->seconds), each.recorded->chip);
-    }
-    for (const TuningRecord& record : records) {
-      if (record_key(record).hex() != record_key(problem, record.chip).hex()) {
-        continue;
-      }
-      const auto measured = std::ranges::find(record.measured, plan_json(each), &Measurement::plan);
-      if (measured != record.measured.end()) {
-        times += fmt::format("{} on {}; ", seconds_text(1e-3 * measured->milliseconds), record.chip);
-      }
-    }
-    print_row(word, fmt::format("{}: {}{}", each.template_name, times, each.summary));
+  for (const CandidateLine& line : lines) {
+    print_row(word, fmt::format("{} {}{}", line.is_chosen ? '*' : ' ', line.text,
+                                line.plans > 1 ? fmt::format(" ({} plans)", line.plans) : ""));
+    word = "";
+  }
+  word = "refused";
+  for (const Refusal& refusal : all->refusals) {
+    print_row(word, fmt::format("{}: {}", refusal.template_name, refusal.reason));
     word = "";
   }
 }
 
-/// What a call costs, where its sizes are known.
-Exit print_cost(const PlannedLayer& planned, const Result<SizedLayer>& sized) {
-  if (!sized) {
-    print_row("cost", sized.error().message);
-    return Exit::kOk;
-  }
-  const Result<Shape> shape = shape_of(sized->layer, sized->sizes);
-  if (!shape) {
-    print_layer_error(planned.name, shape.error());
+/// What a call costs at these sizes.
+Exit print_cost(const PlannedLayer& planned, const SizedLayer& sized, bool is_assumed) {
+  const auto failed = [&](const Error& error) {
+    if (is_assumed) {  // which is no fault of the layer
+      print_row("cost", fmt::format("not known at the sizes that are assumed: {}", error.message));
+      return Exit::kOk;
+    }
+    print_layer_error(planned.name, error);
     return Exit::kWrong;
+  };
+  const Result<Shape> shape = shape_of(sized.layer, sized.sizes);
+  if (!shape) {
+    return failed(shape.error());
   }
   print_row("shapes",
-            fmt::format("x {}, weight {}, y {}", shape_text(input_shape(sized->layer, *shape)),
-                        shape_text(weight_shape(sized->layer)), shape_text(output_shape(sized->layer, *shape))));
+            fmt::format("x {}, weight {}, y {}", shape_text(input_shape(sized.layer, *shape)),
+                        shape_text(weight_shape(sized.layer)), shape_text(output_shape(sized.layer, *shape))));
   if (shape->output_elements == 0) {
     print_row("launch", "none: the batch is empty");
     return Exit::kOk;
   }
   const Result<std::int64_t> blocks = grid_blocks(planned.problem, planned.plan, *shape);
   if (!blocks) {
-    print_layer_error(planned.name, blocks.error());
-    return Exit::kWrong;
+    return failed(blocks.error());
   }
   print_row("launch", fmt::format("{} blocks of {} threads", *blocks, planned.plan.threads));
   const Cost cost = cost_of(planned.problem, *shape);
@@ -209,8 +233,13 @@ Exit explain(const ExplainOptions& options) {
     for (const PassedOver& passed : layer.passed_over) {
       print_row("passed over", fmt::format("{}: {}", passed.description, passed.reason));
     }
-    const Result<SizedLayer> sized = apply_input(layer.problem.layer, options.input);
-    print_candidates(layer.problem, sized, records);
+    const Result<SizedLayer> given = apply_input(layer.problem.layer, options.input);
+    const SizedLayer sized = given ? *given : SizedLayer{layer.problem.layer, planned_sizes(layer.problem.layer)};
+    if (!given) {
+      print_row("assumed", fmt::format("{}, which the layer leaves open; --input says otherwise",
+                                       assumed_text(layer.problem.layer)));
+    }
+    print_candidates(layer, sized.sizes, records);
     print_row("registers", registers_text(maker, layer, options.no_compile));
     print_row("shared", fmt::format("{} a block", bytes_text(static_cast<double>(layer.source.main().shared_bytes))));
     for (const Region& region : layer.source.recipe.regions) {
@@ -218,7 +247,7 @@ Exit explain(const ExplainOptions& options) {
     }
     print_row("source",
               fmt::format("{} lines, kernel {}", std::ranges::count(layer.source.text, '\n'), layer.source.symbol));
-    exit = worse(exit, print_cost(layer, sized));
+    exit = worse(exit, print_cost(layer, sized, !given));
     if (options.parameters) {
       for (const auto& [name, value] : layer.plan.parameters) {
         print_row("", fmt::format("{} = {}", name, value_text(value)));
@@ -232,7 +261,8 @@ Exit explain(const ExplainOptions& options) {
 
 void add_explain(CLI::App& app, Exit& exit) {
   auto options = std::make_shared<ExplainOptions>();
-  CLI::App* verb = app.add_subcommand("explain", "Tell which kernel a layer gets, what it costs, and why.");
+  CLI::App* verb = app.add_subcommand(
+      "explain", "Tell which kernel a layer gets, what it costs, and why; and why not another template's.");
   add_layer_options(*verb, options->source);
   add_architecture_option(*verb, options->architecture);
   add_direction_option(*verb, options->direction);
@@ -240,6 +270,7 @@ void add_explain(CLI::App& app, Exit& exit) {
   verb->add_flag("--parameters", options->parameters, "Also every parameter of the template.");
   verb->add_flag("--no-compile", options->no_compile, "Don't compile to count registers, which takes a while.");
   verb->footer(R"(
+Of the candidates, '*' marks the one that is taken. Sizes that a layer leaves open are assumed, or given with --input.
 Registers are counted by compiling with NVRTC, where it is found; all else needs neither CUDA nor a GPU.
 Examples:
   convtgen explain layers.convt --arch sm_80

@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <sstream>
+
 #include "tests/cli/process.h"
 
 namespace convtgen::test {
@@ -30,8 +33,50 @@ TEST(Explain, TellsTheCandidatesWithTheirTimes) {
   write(folder / "up.convt", text);
   const Outcome outcome = convtgen({"explain", folder / "up.convt"}, kWithoutNvrtc);
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("candidates  direct: a block makes"));
+  EXPECT_THAT(outcome.out, HasSubstr("candidates  * direct: a block makes"));
   EXPECT_THAT(outcome.out, testing::ContainsRegex("shift_gemm: [0-9.]+ us predicted; a block makes"));
+}
+
+/// The lines that hold this.
+std::vector<std::string> lines_with(const std::string& text, const std::string& part) {
+  std::vector<std::string> lines;
+  std::istringstream all(text);
+  for (std::string line; std::getline(all, line);) {
+    if (line.find(part) != std::string::npos) {
+      lines.push_back(line);
+    }
+  }
+  return lines;
+}
+
+TEST(Explain, MarksTheChosenPlanAndPrintsEqualLinesOnce) {
+  const std::string out =
+      convtgen({"explain", "--no-compile", "-e",
+                "conv_transpose2d 64 -> 64; kernel 4; stride 2; padding 1; dtype f16; layout nhwc; input 8x64x64"},
+               kWithoutNvrtc)
+          .out;
+  const std::vector<std::string> lines = lines_with(out, ": a block makes ");
+  std::vector<std::string> predicted = lines_with(out, " predicted; ");
+  ASSERT_GT(predicted.size(), 5u) << out;
+  EXPECT_EQ(std::set<std::string>(predicted.begin(), predicted.end()).size(), predicted.size()) << out;
+  EXPECT_THAT(out, HasSubstr(" plans)")) << "no two plans have one line";
+  const std::vector<std::string> marked = lines_with(out, "  * ");
+  ASSERT_EQ(marked.size(), 1u) << out;
+  const std::string tile = lines_with(out, "  tile ").at(0);
+  EXPECT_THAT(marked[0], HasSubstr(tile.substr(tile.find("a block"))));
+}
+
+TEST(Explain, SaysWhyOtherTemplatesRefuse) {
+  const auto refused = [](const std::string& layer) {
+    const std::string out = convtgen({"explain", "--no-compile", "-e", "conv_transpose2d " + layer}, kWithoutNvrtc).out;
+    return out.substr(out.find("\n  refused "), out.find("\n  registers") - out.find("\n  refused "));
+  };
+  EXPECT_THAT(refused("16 -> 16; kernel 3; groups 4; compute tf32; input 1x8x8"),
+              testing::StartsWith("\n  refused     shift_gemm: groups of 4 input channels; tensor cores want 16\n"
+                                  "              roll_gemm: 4 groups; it takes 1\n"
+                                  "              halo_gemm: 4 groups; it takes 1"));
+  EXPECT_THAT(refused("64 -> 64; kernel 4; stride 2; padding 1; compute tf32; input 1x8x8"),
+              testing::AllOf(HasSubstr("roll_gemm: stride 2x2; it takes 1x1"), Not(HasSubstr("halo_gemm"))));
 }
 
 TEST(Explain, AllSeedsOnEveryArchitecture) {
@@ -50,15 +95,25 @@ TEST(Explain, WithoutNvrtcItSaysSo) {
   EXPECT_THAT(outcome.out, HasSubstr("floor"));
 }
 
-TEST(Explain, OpenSizesAreAskedFor) {
+TEST(Explain, OpenSizesAreAssumedUnlessTheyAreGiven) {
   const Outcome open = convtgen({"explain", seeds(), "--layer", "asymmetric_dynamic"}, kWithoutNvrtc);
   EXPECT_EQ(open.exit, 0);
-  EXPECT_THAT(open.out, HasSubstr("--input"));
-  EXPECT_THAT(open.out, Not(HasSubstr("floor")));
+  EXPECT_THAT(open.out, HasSubstr("assumed     a batch of 16, a height of 256, a width of 256, which the layer leaves "
+                                  "open; --input says otherwise"));
+  EXPECT_THAT(open.out, HasSubstr("y 16x32x256x256"));
+  EXPECT_THAT(open.out, HasSubstr("floor"));
   const Outcome given =
       convtgen({"explain", seeds(), "--layer", "asymmetric_dynamic", "--input", "8x512x1024"}, kWithoutNvrtc);
   EXPECT_EQ(given.exit, 0);
   EXPECT_THAT(given.out, HasSubstr("180 Gflop"));
+  EXPECT_THAT(given.out, Not(HasSubstr("assumed")));
+  const Outcome narrow =
+      convtgen({"explain", "-e", "conv_transpose2d 8 -> 8; kernel 3; padding 200; input ?x?x9999"}, kWithoutNvrtc);
+  EXPECT_EQ(narrow.exit, 0) << narrow.err;
+  EXPECT_THAT(narrow.out, HasSubstr("cost        not known at the sizes that are assumed: "));
+  const Outcome wide = convtgen({"explain", "-e", "conv_transpose2d 1 -> 1000000000; kernel 1"}, kWithoutNvrtc);
+  EXPECT_EQ(wide.exit, 0) << wide.err;
+  EXPECT_THAT(wide.out, HasSubstr("more blocks than a grid can have"));
   const Outcome wrong = convtgen({"explain", seeds(), "--input", "8x512"});
   EXPECT_EQ(wrong.exit, 2);
   EXPECT_THAT(wrong.err, HasSubstr("batch x height x width, as in 8x32x64"));
@@ -76,7 +131,7 @@ TEST(Explain, PredictionsAreForTheSizesThatAreGiven) {
     return text.substr(text.find("candidates"), text.find("\n  registers") - text.find("candidates"));
   };
   const std::string assumed = convtgen(open).out;
-  EXPECT_THAT(assumed, HasSubstr("assumed     a batch of 16, a width of 256: predictions are for that"));
+  EXPECT_THAT(assumed, HasSubstr("assumed     a batch of 16, a width of 256, which the layer leaves open"));
   EXPECT_THAT(with_input("16x64x256"), Not(HasSubstr("assumed")));
   EXPECT_EQ(candidates(with_input("16x64x256")), candidates(assumed));
   EXPECT_NE(candidates(with_input("256x64x256")), candidates(assumed));

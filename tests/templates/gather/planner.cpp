@@ -40,10 +40,10 @@ Result<std::vector<Plan>> plans_gather(const Problem& problem) {
   return std::vector{plan};
 }
 
-Grid gather_grid(const Problem& problem, const Plan& plan) {
+TileGrid gather_grid(const Problem& problem, const Plan& plan) {
   const Layer& layer = problem.layer;
-  return {.stride_h = layer.stride.h,
-          .stride_w = layer.stride.w,
+  return {.stride_h = layer.axes[kHeight].stride,
+          .stride_w = layer.axes[kWidth].stride,
           .tile_columns = integer_of(plan, "threads"),
           .blocks_per_tile = layer.out_channels};
 }

@@ -10,6 +10,6 @@ namespace convtgen {
 /// One plan, which is ranked first. Errors: the layer does not ask for it, or is not one that it takes.
 [[nodiscard]] Result<std::vector<Plan>> plans_gather(const Problem& problem);
 
-[[nodiscard]] Grid gather_grid(const Problem& problem, const Plan& plan);
+[[nodiscard]] TileGrid gather_grid(const Problem& problem, const Plan& plan);
 
 }  // namespace convtgen
