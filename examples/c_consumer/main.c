@@ -29,7 +29,7 @@ int main(void) {
   const float* x = filled(&arrays, sizes.x_elements);
   const float* weight = filled(&arrays, sizes.weight_elements);
   float* y = filled(&arrays, sizes.y_elements);
-  void* workspace = arrays_allocate(&arrays, vocoder_upsample_forward_workspace());
+  void* workspace = arrays_allocate(&arrays, vocoder_upsample_forward_workspace(sizes.in_width));
   check(vocoder_upsample_forward(x, weight, y, workspace, sizes.in_width, NULL));
   arrays_wait(&arrays);
 

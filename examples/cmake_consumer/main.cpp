@@ -65,7 +65,7 @@ int main() {
 
   // One for both: their calls don't run at the same time.
   void* workspace =
-      arrays_allocate(&arrays, std::max(decoder::up_forward_workspace(), decoder::image_forward_workspace()));
+      arrays_allocate(&arrays, std::max(decoder::up_forward_workspace(2, 3, 5), decoder::image_forward_workspace(2, 6, 10)));
 
   double worst = 0;
   for (std::int64_t batch = 1; batch <= 2; ++batch) {

@@ -161,7 +161,7 @@ std::string header_text(const LayerSet& set, const std::vector<SetKernel>& kerne
  * Functions may be called from any thread. The first call in a context loads the kernel; no later one locks, allocates
  * or loads anything, and it can be captured in a CUDA graph.
  *   _sizes      all extents of a call, that of y among them
- *   _workspace  bytes of the workspace of a call, the same for all sizes; 0: it needs none, and null will do
+ *   _workspace  bytes of the workspace of a call; 0: it needs none, and null will do
  *   _prepare    loads the kernel in the calling thread's context
  *
  * workspace is memory where the arrays are, at a multiple of {workspace} bytes. A kernel that reads weights in an order of

@@ -10,6 +10,7 @@
 #include "generator/language/language.h"
 #include "generator/launcher/launcher.h"
 #include "generator/launcher/names.h"
+#include "generator/launcher/recipe_text.h"
 #include "generator/launcher/signature.h"
 
 namespace convtgen {
@@ -53,89 +54,36 @@ std::string architecture_names(const Writer& writer) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-/// The launch code knows a kernel that makes tiles of the output, and one before it that packs its weights.
-struct Parts {
-  const RecipeKernel* packing = nullptr;  // or null
-  const RecipeKernel* main = nullptr;
+/// The name of a kernel where nvcc compiles it with the launch code: "net_up_forward_sm_80_0".
+std::string kernel_name(const Writer& writer, const CodeTarget& code, std::size_t kernel) {
+  return fmt::format("{}_{}", code_name(writer, code), kernel);
+}
+
+/// A binary on its way to text.
+struct BinaryText {
+  const TargetKernel& made;
+  std::string image = "NULL";  // what the driver loads
+  std::string maps;            // the name of its array of tensor maps
+  bool has_functions = false;  // for the CUDA runtime, in a namespace of the binary's name
 };
 
-Result<Parts> parts_of(const Recipe& recipe) {
-  const std::vector<RecipeKernel>& kernels = recipe.kernels;
-  const bool packs = kernels.size() == 2 && kernels[0].once && recipe.regions.size() == 1 && recipe.regions[0].kept;
-  if (!(packs || (kernels.size() == 1 && recipe.regions.empty())) || !recipe.maps.empty() ||
-      kernels.back().grid.axes.size() != 3) {
-    return fail("the kernel is launched in a way that launch code can't do yet");
-  }
-  return Parts{packs ? &kernels[0] : nullptr, &kernels.back()};
-}
-
-Result<std::string> arguments_text(const Writer& writer, const RecipeKernel& kernel) {
-  std::vector<std::string> arguments;
-  for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
-    const KernelArgument& argument = kernel.arguments[i];
-    const KernelParameter& parameter = kernel.parameters[i];
-    const std::optional<std::string_view> name =
-        argument.kind == KernelArgument::Kind::kTensor     ? std::optional(name_of(static_cast<Role>(argument.index)))
-        : argument.kind == KernelArgument::Kind::kRegion   ? std::optional<std::string_view>("packed")
-        : argument.kind == KernelArgument::Kind::kQuantity ? std::optional<std::string_view>(parameter.name)
-                                                           : std::nullopt;
-    if (!name) {
-      return fail(fmt::format("the kernel has a parameter '{} {}' that launch code can't give yet", parameter.type,
-                              parameter.name));
-    }
-    arguments.push_back(fmt::format("{}_{}", writer.large, capitals(std::string(*name))));
-  }
-  return fmt::format("{}, {{{}}}", arguments.size(), fmt::join(arguments, ", "));
-}
-
-/// How the functions of a source are reached from launch code: by the expressions for the CUDA runtime, or by symbol.
-struct Functions {
-  std::string packing = "NULL", main = "NULL";
-};
-
-/// The initialisers of the two NS_parts of a binary.
-Result<std::string> parts_text(const Writer& writer, const Parts& parts, const Functions& functions) {
-  const auto main = arguments_text(writer, *parts.main);
-  if (!main) {
-    return std::unexpected(main.error());
-  }
-  std::string packing = "{NULL, NULL, 0, 0, 0, {0}}";
-  if (parts.packing != nullptr) {
-    const auto arguments = arguments_text(writer, *parts.packing);
-    if (!arguments) {
-      return std::unexpected(arguments.error());
-    }
-    packing = fmt::format("{{{}, \"{}\", /* threads */ {}, 0,\n       /* arguments */ {}}}", functions.packing,
-                          parts.packing->symbol, parts.packing->threads, *arguments);
-  }
-  return fmt::format(
-      "{{{},\n"
-      "      {{{}, \"{}\", /* threads */ {}, /* shared bytes */ {},\n       /* arguments */ {}}}}}",
-      packing, functions.main, parts.main->symbol, parts.main->threads, parts.main->shared_bytes, *main);
-}
-
-/// The initialiser of an NS_binary; the image is what the driver loads.
-Result<std::string> binary_text(const Writer& writer, const TargetKernel& made, const std::string& image,
-                                const Functions& functions) {
-  const Recipe& recipe = made.source.recipe;
-  const auto known = parts_of(recipe);
-  const auto parts = known ? parts_text(writer, *known, functions) : std::unexpected(known.error());
-  if (!parts) {
-    return std::unexpected(parts.error());
-  }
-  const Grid& grid = known->main->grid;
-  const RecipeKernel* const packing = known->packing;
+/// The initialiser of an NS_binary.
+std::string binary_text(const Writer& writer, const BinaryText& binary) {
+  const TargetKernel& made = binary.made;
   const bool only_there = !made.code.is_ptx && !is_portable(made.code.target);
-  return fmt::format(
-      "{{\"{}\", {}, /* only there */ {}, /* PTX */ {}, {},\n"
-      "     /* tile */ {}, {}, {}, /* blocks a tile */ {}, /* most tiles */ {},\n"
-      "     /* packing: blocks, bytes, overlaps */ {}, {}, {},\n"
-      "     {}}}",
-      name_of(made.code), made.code.target.capability, only_there ? 1 : 0, made.code.is_ptx ? 1 : 0, image,
-      grid.axes[2].tile, grid.axes[0].tile, grid.axes[1].tile, grid.blocks_per_tile, grid.most_tiles,
-      packing != nullptr ? packing->grid.blocks({}).value_or(0) : 0,
-      packing != nullptr ? recipe.regions[0].bytes.constant : 0, packing != nullptr && known->main->waits ? 1 : 0,
-      *parts);
+  const auto function = [&](std::size_t kernel) {
+    return binary.has_functions ? fmt::format("(const void*){}::{}", code_name(writer, made.code),
+                                              kernel_name(writer, made.code, kernel))
+                                : std::string("NULL");
+  };
+  return fmt::format("{{\"{}\", {}, /* only there */ {}, /* PTX */ {}, {}, {}}}", name_of(made.code),
+                     made.code.target.capability, only_there ? 1 : 0, made.code.is_ptx ? 1 : 0, binary.image,
+                     recipe_text(writer.large, made.source.recipe, binary.maps, function));
+}
+
+/// The definition of the array of its tensor maps, where it has any.
+std::string maps_of(const Writer& writer, const BinaryText& binary) {
+  return maps_text(writer.large, writer.name + "_map", binary.maps, binary.made.source.recipe);
 }
 
 std::string incbin_text(const Writer& writer, const std::string& symbol, const std::string& file, bool with_end) {
@@ -168,28 +116,20 @@ std::string size_text(const Size& size) {
   return size ? fmt::format("{}", *size) : "-1";
 }
 
-/// Of x and y, for all architectures: programs should not meet a new rule on a new chip.
-std::int64_t alignment_of(const Writer& writer) {
-  std::int64_t alignment = bytes_of(writer.kernel.layer.dtype);
+/// The tensors of the call, with the alignment of the binary that needs the most: programs should not meet a new rule on a
+/// new chip.
+std::vector<Tensor> tensors_of_all(const Writer& writer) {
+  std::vector<Tensor> tensors = writer.made.front().source.recipe.tensors;
   for (const TargetKernel& made : writer.made) {
-    alignment = std::max(alignment, made.plan.alignment);
-  }
-  return alignment;
-}
-
-/// For the architecture that needs the most: which one runs is known on the machine only.
-std::int64_t workspace_of(const Writer& writer) {
-  std::int64_t bytes = 0;
-  for (const TargetKernel& made : writer.made) {
-    for (const Region& region : made.source.recipe.regions) {
-      bytes = std::max(bytes, region.bytes.constant);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      tensors[i].alignment = std::max(tensors[i].alignment, made.source.recipe.tensors[i].alignment);
     }
   }
-  return bytes;
+  return tensors;
 }
 
 /// What does not depend on the architecture.
-std::string recipe_text(const Writer& writer, std::size_t binaries) {
+std::string form_text(const Writer& writer, std::size_t binaries) {
   const Layer& layer = writer.kernel.layer;
   const Axis& rows = layer.axes[kHeight];
   const Axis& columns = layer.axes[kWidth];
@@ -197,14 +137,14 @@ std::string recipe_text(const Writer& writer, std::size_t binaries) {
   const std::string host = writer.set.host ? fmt::format("&{}_host", writer.full) : "NULL";
   return fmt::format(
       "static {name}_place* {full}_places;\n\n"
-      "static const {name}_recipe {full}_recipe = {{\n"
+      "static const {name}_form {full}_form = {{\n"
       "    /* batch, height, width */ {batch}, {height}, {width},\n"
       "    /* channels */ {in}, {out},\n"
       "    /* elements of weight and bias */ {weight}, {bias},\n"
       "    /* stride */ {stride_h}, {stride_w},\n"
       "    /* output of one input row and column */ {reach_h}, {reach_w},\n"
-      "    /* bytes of an element, alignment of x and y */ {bytes}, {alignment},\n"
-      "    /* bytes of the workspace, its alignment */ {workspace}, {workspace_alignment}, \"{width_name}\",\n"
+      "    /* bytes of an element */ {bytes}, \"{width_name}\",\n"
+      "    {tensors},\n"
       "    {full}_binaries, {binaries},\n"
       "    {host},\n"
       "    &{full}_places,\n"
@@ -212,7 +152,7 @@ std::string recipe_text(const Writer& writer, std::size_t binaries) {
       "const {name}_kernel {full}_kernel = {{\n"
       "    \"{stem}\",\n    \"{layer}\",\n    \"{direction}\",\n"
       "    \"{text}\",\n"
-      "    \"{architectures}\",\n    &{full}_recipe,\n"
+      "    \"{architectures}\",\n    &{full}_form,\n"
       "}};\n",
       fmt::arg("name", writer.name), fmt::arg("full", writer.full), fmt::arg("stem", writer.stem),
       fmt::arg("batch", size_text(layer.batch)), fmt::arg("height", size_text(rows.extent)),
@@ -220,8 +160,7 @@ std::string recipe_text(const Writer& writer, std::size_t binaries) {
       fmt::arg("out", layer.out_channels), fmt::arg("weight", weight_elements(layer)),
       fmt::arg("bias", layer.bias ? layer.out_channels : 0), fmt::arg("stride_h", rows.stride),
       fmt::arg("stride_w", columns.stride), fmt::arg("reach_h", reach(rows)), fmt::arg("reach_w", reach(columns)),
-      fmt::arg("bytes", bytes_of(layer.dtype)), fmt::arg("alignment", alignment_of(writer)),
-      fmt::arg("workspace", workspace_of(writer)), fmt::arg("workspace_alignment", kWorkspaceAlignment),
+      fmt::arg("bytes", bytes_of(layer.dtype)), fmt::arg("tensors", tensors_text(writer.large, tensors_of_all(writer))),
       fmt::arg("width_name", axis_name(layer, kWidth)), fmt::arg("binaries", binaries), fmt::arg("host", host),
       fmt::arg("layer", writer.kernel.layer_name), fmt::arg("direction", name_of(writer.kernel.direction)),
       fmt::arg("text", canonical_form(layer)), fmt::arg("architectures", architecture_names(writer)));
@@ -237,7 +176,7 @@ std::string body_of(const Writer& writer, const Signature& signature, const CFun
     return fmt::format("  return {}_kernel_prepare(&{}_kernel);\n", writer.name, writer.full);
   }
   if (function.suffix == "_workspace") {
-    return fmt::format("  return {}_kernel_workspace(&{}_kernel);\n", writer.name, writer.full);
+    return fmt::format("  return {}_kernel_workspace(&{}_kernel, {});\n", writer.name, writer.full, sizes);
   }
   return wrapped(fmt::format("  return {}_kernel_launch", writer.name),
                  {"&" + writer.full + "_kernel", "x", "weight", signature.has_bias ? "bias" : "NULL", "y", "workspace",
@@ -308,8 +247,9 @@ std::string sources_text(const Writer& writer, const std::vector<const TargetKer
       rename(symbol, name);
       empties += wrapped(fmt::format("extern \"C\" __global__ void {}", name), types) + " {}\n";
     };
-    for (const RecipeKernel& kernel : source->source.recipe.kernels) {
-      add(kernel.symbol, space + (kernel.once ? "_packing" : "_kernel"), kernel.parameters);
+    for (std::size_t i = 0; i < source->source.recipe.kernels.size(); ++i) {
+      const RecipeKernel& kernel = source->source.recipe.kernels[i];
+      add(kernel.symbol, kernel_name(writer, {source->code.target, false}, i), kernel.parameters);
     }
     rename(source->source.symbol + std::string(kNamespaceSuffix), space);
     text += fmt::format(
@@ -330,56 +270,50 @@ std::string sources_text(const Writer& writer, const std::vector<const TargetKer
   return text;
 }
 
-Result<std::string> binaries_text(const Writer& writer, const std::vector<std::string>& entries) {
-  return fmt::format("static const {}_binary {}_binaries[] = {{\n    {},\n}};\n", writer.name, writer.full,
+std::string binaries_text(const Writer& writer, const std::vector<BinaryText>& binaries) {
+  std::string maps;
+  std::vector<std::string> entries;
+  for (const BinaryText& binary : binaries) {
+    maps += maps_of(writer, binary);
+    entries.push_back(binary_text(writer, binary));
+  }
+  return fmt::format("{}static const {}_binary {}_binaries[] = {{\n    {},\n}};\n", maps, writer.name, writer.full,
                      fmt::join(entries, ",\n    "));
 }
 
-Result<TextFile> source_launch_file(const Writer& writer) {
+TextFile source_launch_file(const Writer& writer) {
   const std::vector<const TargetKernel*> sources = sources_of(writer);
-  std::vector<std::string> entries;
+  std::vector<TargetKernel> real;
   for (const TargetKernel* source : sources) {
-    const CodeTarget real{source->code.target, false};
-    const std::string space = code_name(writer, real);
-    const Functions functions{fmt::format("(const void*){0}::{0}_packing", space),
-                              fmt::format("(const void*){0}::{0}_kernel", space)};
-    auto entry = binary_text(writer, {real, source->plan, source->source}, "NULL", functions);
-    if (!entry) {
-      return std::unexpected(entry.error());
-    }
-    entries.push_back(*std::move(entry));
+    real.push_back({{source->code.target, false}, source->plan, source->source});
+  }
+  std::vector<BinaryText> binaries;
+  for (const TargetKernel& made : real) {
+    binaries.push_back({made, "NULL", code_name(writer, made.code) + "_maps", true});
   }
   return TextFile{writer.full + ".cu", head_text(writer, "Kernels and launch code") + sources_text(writer, sources) +
                                            "\n" + c_linkage(declarations_text(writer)) + "\n" +
-                                           *binaries_text(writer, entries) + "\n" +
-                                           recipe_text(writer, entries.size()) + functions_text(writer)};
+                                           binaries_text(writer, binaries) + "\n" +
+                                           form_text(writer, binaries.size()) + functions_text(writer)};
 }
 
-Result<TextFile> cubin_launch_file(const Writer& writer) {
+TextFile cubin_launch_file(const Writer& writer) {
   std::string bytes;
-  std::vector<std::string> entries;
+  std::vector<BinaryText> binaries;
   for (const TargetKernel& made : writer.made) {
     const std::string symbol = code_name(writer, made.code);
     bytes += incbin_text(writer, symbol, code_file(writer.stem, made.code), false);
-    auto entry = binary_text(writer, made, symbol, {});
-    if (!entry) {
-      return std::unexpected(entry.error());
-    }
-    entries.push_back(*std::move(entry));
+    binaries.push_back({made, symbol, symbol + "_maps"});
   }
   return TextFile{writer.full + ".c", head_text(writer, "Binaries and launch code") +
                                           c_linkage(bytes + declarations_text(writer)) + "\n" +
-                                          *binaries_text(writer, entries) + "\n" + recipe_text(writer, entries.size()) +
-                                          functions_text(writer)};
+                                          binaries_text(writer, binaries) + "\n" +
+                                          form_text(writer, binaries.size()) + functions_text(writer)};
 }
 
-Result<TextFile> host_file_of(const Writer& writer) {
+TextFile host_file_of(const Writer& writer) {
   const std::string bytes = writer.full + "_host_bytes";
-  const TargetKernel& made = writer.made.front();
-  const auto binary = binary_text(writer, made, "NULL", {});
-  if (!binary) {
-    return std::unexpected(binary.error());
-  }
+  const BinaryText binary{writer.made.front(), "NULL", writer.full + "_host_maps"};
   return TextFile{
       writer.full + "_host.c",
       head_text(writer, "The host device's library") +
@@ -387,8 +321,8 @@ Result<TextFile> host_file_of(const Writer& writer) {
                     fmt::format("extern {0}_HIDDEN const {1}_host_binary {2}_host;\n", writer.large, writer.name,
                                 writer.full)) +
           fmt::format(
-              "\nconst {0}_host_binary {1}_host = {{\n    {2},\n    {2}_end,\n    {3},\n    {0}_host_launch,\n}};\n",
-              writer.name, writer.full, bytes, *binary)};
+              "\n{4}const {0}_host_binary {1}_host = {{\n    {2},\n    {2}_end,\n    {3},\n    {0}_host_launch,\n}};\n",
+              writer.name, writer.full, bytes, binary_text(writer, binary), maps_of(writer, binary))};
 }
 
 }  // namespace
@@ -400,17 +334,10 @@ Result<std::vector<TextFile>> kernel_files(const LayerSet& set, const SetKernel&
   }
   const std::string stem = stem_of(kernel.layer_name, kernel.direction);
   const Writer writer{set, kernel, made, set.name_space, capitals(set.name_space), stem, set.name_space + "_" + stem};
-  auto launch = set.format == LaunchFormat::kSource ? source_launch_file(writer) : cubin_launch_file(writer);
-  if (!launch) {
-    return std::unexpected(launch.error());
-  }
-  std::vector<TextFile> files{*std::move(launch)};
+  std::vector<TextFile> files{set.format == LaunchFormat::kSource ? source_launch_file(writer)
+                                                                  : cubin_launch_file(writer)};
   if (set.host) {
-    auto host = host_file_of(writer);
-    if (!host) {
-      return std::unexpected(host.error());
-    }
-    files.push_back(*std::move(host));
+    files.push_back(host_file_of(writer));
   }
   return files;
 }

@@ -57,7 +57,7 @@ struct TextFile {
 /// NS_<stem>.c or .cu, and NS_<stem>_host.c where the set has the host device; `made` has the kernel for each of the
 /// set's targets, in their order. They find binaries and sources by the names of generator/launcher/names.h: cubins,
 /// PTX and host libraries along the assembler's include path (-Xassembler -I<folder>), sources along nvcc's.
-/// Errors: those of check_set(); a kernel parameter that the launch code can't give.
+/// Errors: those of check_set().
 [[nodiscard]] Result<std::vector<TextFile>> kernel_files(const LayerSet& set, const SetKernel& kernel,
                                                          const std::vector<TargetKernel>& made);
 

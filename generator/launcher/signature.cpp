@@ -87,11 +87,12 @@ std::vector<CFunction> functions_of(const LayerSet& set, const Signature& signat
   std::vector<CParameter> call = signature.arrays;
   call.insert(call.end(), signature.sizes.begin(), signature.sizes.end());
   call.push_back({"void*", "stream"});
-  std::vector<CParameter> sizes = signature.sizes;
+  const std::vector<CParameter> open = signature.sizes;
+  std::vector<CParameter> sizes = open;
   sizes.push_back({set.name_space + "_sizes*", "sizes"});
   return {{"int", "", std::move(call)},
           {"int", "_sizes", std::move(sizes)},
-          {"size_t", "_workspace", {}},
+          {"size_t", "_workspace", open},
           {"int", "_prepare", {}}};
 }
 

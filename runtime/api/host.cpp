@@ -1,6 +1,7 @@
 // Prebuilt kernels on the host device.
 #include <convtgen/host.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -32,50 +33,156 @@ HostKernels& host_kernels() {
 }
 
 // Whether bytes that begin at an address would end beyond the last one.
-bool wraps(std::uint64_t begin, std::size_t bytes) {
+bool wraps(const void* begin, std::size_t bytes) {
   std::uint64_t end = 0;
-  return __builtin_add_overflow(begin, bytes, &end);
+  return __builtin_add_overflow(reinterpret_cast<std::uint64_t>(begin), bytes, &end);
 }
 
-Outcome<void> check(const convtgen_host_launch_fields* launch) {
-  if (auto checked = check_not_null(launch, "launch"); !checked) {
-    return checked;
+std::unexpected<Failure> wrong(std::string message) {
+  return fail_with(Status::kInvalidArgument, "call->" + std::move(message));
+}
+
+Outcome<void> check_bytes(const std::string& name, const void* begin, std::size_t bytes) {
+  if (begin == nullptr && bytes > 0) {
+    return wrong(name + " is null");
   }
-  if (launch->struct_size != sizeof(convtgen_host_launch_fields)) {
-    return fail_with(Status::kInvalidArgument, fmt::format("launch->struct_size is {}; this version knows {}",
-                                                           launch->struct_size, sizeof(convtgen_host_launch_fields)));
+  if (wraps(begin, bytes)) {
+    return wrong(fmt::format("{} has {} bytes: more than there are addresses behind it", name, bytes));
   }
-  if (auto checked = first_failure(
-          check_not_null(launch->library, "launch->library"), check_not_null(launch->symbol, "launch->symbol"),
-          launch->argument_count == 0 ? Outcome<void>() : check_not_null(launch->arguments, "launch->arguments"));
-      !checked) {
-    return checked;
+  return {};
+}
+
+Outcome<void> check_argument(const std::string& name, const convtgen_host_argument& argument, std::size_t arrays) {
+  const std::int64_t array = argument.map != nullptr ? argument.map->array : argument.array;
+  const std::int64_t least = argument.map != nullptr ? 0 : -1;
+  if (array < least || array >= static_cast<std::int64_t>(arrays)) {
+    return wrong(fmt::format("{} names array {}; legal are {} to {}", name, array, least,
+                             static_cast<std::int64_t>(arrays) - 1));
   }
-  if (wraps(reinterpret_cast<std::uint64_t>(launch->library), launch->library_bytes)) {
-    return fail_with(Status::kInvalidArgument, fmt::format("launch->library_bytes is {}: more than there are addresses "
-                                                           "behind launch->library",
-                                                           launch->library_bytes));
+  const convtgen_host_map* const map = argument.map;
+  const auto in = [](std::int32_t value, std::int32_t end) { return value >= 0 && value < end; };
+  if (map != nullptr && (!in(map->element, 8) || !in(map->swizzle, 4) || !in(map->fill, 2))) {
+    return wrong(fmt::format("{}.map has element {}, swizzle {} and fill {}; legal are 0 to 7, 0 to 3, and 0 or 1",
+                             name, map->element, map->swizzle, map->fill));
   }
-  for (std::size_t i = 0; i < launch->argument_count; ++i) {
-    const convtgen_host_argument& argument = launch->arguments[i];
-    if (argument.kind < CONVTGEN_HOST_INTEGER || argument.kind > CONVTGEN_HOST_WRITTEN) {
-      return fail_with(
-          Status::kInvalidArgument,
-          fmt::format("launch->arguments[{}].kind is {}; legal are the CONVTGEN_HOST_ constants", i, argument.kind));
-    }
-    if (argument.kind != CONVTGEN_HOST_INTEGER && argument.value == 0 && argument.bytes > 0) {
-      return fail_with(Status::kInvalidArgument, fmt::format("launch->arguments[{}].value is null", i));
-    }
-    if (argument.kind != CONVTGEN_HOST_INTEGER && wraps(argument.value, argument.bytes)) {
-      return fail_with(Status::kInvalidArgument,
-                       fmt::format("launch->arguments[{}].bytes is {}: more than there are addresses behind its value",
-                                   i, argument.bytes));
+  return {};
+}
+
+Outcome<void> check_kernel(const std::string& name, const convtgen_host_kernel& kernel, std::size_t arrays) {
+  if (kernel.symbol == nullptr) {
+    return wrong(name + ".symbol is null");
+  }
+  if (kernel.arguments == nullptr && kernel.argument_count > 0) {
+    return wrong(name + ".arguments is null");
+  }
+  for (std::size_t i = 0; i < kernel.argument_count; ++i) {
+    if (auto checked = check_argument(fmt::format("{}.arguments[{}]", name, i), kernel.arguments[i], arrays);
+        !checked) {
+      return checked;
     }
   }
   return {};
 }
 
-Outcome<LoadedKernel*> load(HostKernels& kernels, const convtgen_host_launch_fields& launch) {
+Outcome<void> check(const convtgen_host_call_fields* call) {
+  if (auto checked = check_not_null(call, "call"); !checked) {
+    return checked;
+  }
+  if (call->struct_size != sizeof(convtgen_host_call_fields)) {
+    return wrong(fmt::format("struct_size is {}; this version knows {}", call->struct_size,
+                             sizeof(convtgen_host_call_fields)));
+  }
+  if (auto checked = first_failure(
+          check_not_null(call->library, "call->library"), check_bytes("library", call->library, call->library_bytes),
+          call->array_count == 0 ? Outcome<void>() : check_not_null(call->arrays, "call->arrays"),
+          call->kernel_count == 0 ? Outcome<void>() : check_not_null(call->kernels, "call->kernels"));
+      !checked) {
+    return checked;
+  }
+  for (std::size_t i = 0; i < call->array_count; ++i) {
+    const convtgen_host_array& array = call->arrays[i];
+    const std::string name = fmt::format("arrays[{}]", i);
+    if (array.kind < CONVTGEN_HOST_READ || array.kind > CONVTGEN_HOST_SCRATCH) {
+      return wrong(fmt::format("{}.kind is {}; legal are the CONVTGEN_HOST_ constants", name, array.kind));
+    }
+    if (auto checked = check_bytes(name, array.address, array.bytes); !checked) {
+      return checked;
+    }
+  }
+  for (std::size_t i = 0; i < call->kernel_count; ++i) {
+    if (auto checked = check_kernel(fmt::format("kernels[{}]", i), call->kernels[i], call->array_count); !checked) {
+      return checked;
+    }
+  }
+  return {};
+}
+
+Outcome<LoadedKernel*> load(HostKernels& kernels, const Binary& binary, const convtgen_host_kernel& wanted) {
+  auto& kernel = kernels.loaded[digest_of(binary.bytes) + fmt::format("{} {}", wanted.threads, wanted.symbol)];
+  if (!kernel) {
+    auto loaded = kernels.device->load(binary, {wanted.symbol, wanted.threads, wanted.shared_bytes});
+    if (!loaded) {
+      return fail_with(Status::kUnsupported, loaded.error());
+    }
+    kernel = *std::move(loaded);
+  }
+  return kernel.get();
+}
+
+using Buffers = std::vector<std::unique_ptr<Buffer>>;
+
+/// A buffer of its own for every array: so an index that leaves it meets no other.
+Outcome<Buffers> copy_in(HostDevice& device, std::span<const convtgen_host_array> arrays) {
+  constexpr std::byte kPoison{0xff};  // every float of these bytes is a NaN
+  Buffers buffers;
+  for (const convtgen_host_array& array : arrays) {
+    auto buffer = device.allocate(array.bytes);
+    if (!buffer) {
+      return fail_with(Status::kOutOfMemory, buffer.error());
+    }
+    const auto done = array.kind == CONVTGEN_HOST_READ
+                          ? device.upload(**buffer, std::span(static_cast<const std::byte*>(array.address), array.bytes))
+                          : device.poison(**buffer, kPoison);
+    if (!done) {
+      return fail_with(Status::kOutOfMemory, done.error());
+    }
+    buffers.push_back(*std::move(buffer));
+  }
+  return buffers;
+}
+
+TensorMap map_of(const convtgen_host_map& given, const Buffers& buffers) {
+  TensorMap map;
+  map.element = static_cast<TensorMap::Element>(given.element);
+  map.rank = given.rank;
+  map.address = buffers[static_cast<std::size_t>(given.array)]->address();
+  std::ranges::copy(given.sizes, map.sizes.begin());
+  std::ranges::copy(given.pitches, map.pitches.begin());
+  std::ranges::copy(given.box, map.box.begin());
+  std::ranges::copy(given.steps, map.steps.begin());
+  map.swizzle = static_cast<TensorMap::Swizzle>(given.swizzle);
+  map.fill = static_cast<TensorMap::Fill>(given.fill);
+  return map;
+}
+
+Launch launch_of(const convtgen_host_kernel& kernel, const Buffers& buffers) {
+  Launch launch;
+  launch.blocks = kernel.blocks;
+  launch.threads = kernel.threads;
+  launch.shared_bytes = kernel.shared_bytes;
+  for (std::size_t i = 0; i < kernel.argument_count; ++i) {
+    const convtgen_host_argument& argument = kernel.arguments[i];
+    launch.arguments.push_back(argument.map != nullptr ? 0
+                               : argument.array >= 0   ? buffers[static_cast<std::size_t>(argument.array)]->address()
+                                                       : argument.value);
+    if (argument.map != nullptr) {
+      launch.tensor_maps.push_back({i, map_of(*argument.map, buffers)});
+    }
+  }
+  return launch;
+}
+
+Outcome<void> run(HostKernels& kernels, const convtgen_host_call_fields& call) {
   if (!kernels.device) {
     HostOptions options;
     options.cache = false;  // nothing is compiled
@@ -85,69 +192,28 @@ Outcome<LoadedKernel*> load(HostKernels& kernels, const convtgen_host_launch_fie
     }
     kernels.device = *std::move(device);
   }
+  HostDevice& device = *kernels.device;
   Binary binary;
   binary.kind = BinaryKind::kHostLibrary;
-  binary.symbol = launch.symbol;
-  binary.bytes.assign(static_cast<const char*>(launch.library), launch.library_bytes);
-  auto& kernel = kernels.loaded[digest_of(binary.bytes) + fmt::format("{} {}", launch.threads, binary.symbol)];
-  if (!kernel) {
-    auto loaded = kernels.device->load(binary, {binary.symbol, launch.threads, launch.shared_bytes});
+  binary.bytes.assign(static_cast<const char*>(call.library), call.library_bytes);
+  const std::span arrays(call.arrays, call.array_count);
+  const auto buffers = copy_in(device, arrays);
+  if (!buffers) {
+    return std::unexpected(buffers.error());
+  }
+  for (const convtgen_host_kernel& kernel : std::span(call.kernels, call.kernel_count)) {
+    const auto loaded = load(kernels, binary, kernel);
     if (!loaded) {
-      return fail_with(Status::kUnsupported, loaded.error());
+      return std::unexpected(loaded.error());
     }
-    kernel = *std::move(loaded);
-  }
-  return kernel.get();
-}
-
-/// A buffer of its own for every array: so an index that leaves it meets no other.
-Outcome<std::unique_ptr<Buffer>> copy_in(HostDevice& device, const convtgen_host_argument& argument) {
-  constexpr std::byte kPoison{0xff};  // every float of these bytes is a NaN
-  auto buffer = device.allocate(argument.bytes);
-  if (!buffer) {
-    return fail_with(Status::kOutOfMemory, buffer.error());
-  }
-  const auto done =
-      argument.kind == CONVTGEN_HOST_READ
-          ? device.upload(**buffer, std::span(reinterpret_cast<const std::byte*>(argument.value), argument.bytes))
-          : device.poison(**buffer, kPoison);
-  if (!done) {
-    return fail_with(Status::kOutOfMemory, done.error());
-  }
-  return *std::move(buffer);
-}
-
-Outcome<void> run(HostKernels& kernels, const convtgen_host_launch_fields& fields) {
-  auto kernel = load(kernels, fields);
-  if (!kernel) {
-    return std::unexpected(std::move(kernel.error()));
-  }
-  HostDevice& device = *kernels.device;
-  const std::span arguments(fields.arguments, fields.argument_count);
-  std::vector<std::unique_ptr<Buffer>> buffers(arguments.size());
-  Launch launch;
-  launch.blocks = fields.blocks;
-  launch.threads = fields.threads;
-  launch.shared_bytes = fields.shared_bytes;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].kind == CONVTGEN_HOST_INTEGER) {
-      launch.arguments.push_back(arguments[i].value);
-      continue;
+    if (const auto ran = device.run(**loaded, launch_of(kernel, *buffers)); !ran) {
+      return fail_with(Status::kKernelFault, ran.error());
     }
-    auto buffer = copy_in(device, arguments[i]);
-    if (!buffer) {
-      return std::unexpected(std::move(buffer.error()));
-    }
-    buffers[i] = *std::move(buffer);
-    launch.arguments.push_back(buffers[i]->address());
   }
-  if (const auto ran = device.run(**kernel, launch); !ran) {
-    return fail_with(Status::kKernelFault, ran.error());
-  }
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].kind == CONVTGEN_HOST_WRITTEN) {
-      const std::span to(reinterpret_cast<std::byte*>(arguments[i].value), arguments[i].bytes);
-      if (const auto copied = device.download(to, *buffers[i]); !copied) {
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    if (arrays[i].kind == CONVTGEN_HOST_WRITTEN) {
+      const std::span to(static_cast<std::byte*>(arrays[i].address), arrays[i].bytes);
+      if (const auto copied = device.download(to, *(*buffers)[i]); !copied) {
         return fail_with(Status::kInternal, copied.error());
       }
     }
@@ -157,13 +223,13 @@ Outcome<void> run(HostKernels& kernels, const convtgen_host_launch_fields& field
 
 }  // namespace
 
-extern "C" convtgen_status convtgen_host_launch(const convtgen_host_launch_fields* launch) {
+extern "C" convtgen_status convtgen_host_call(const convtgen_host_call_fields* call) {
   return guarded([&]() -> Outcome<void> {
-    if (auto checked = check(launch); !checked) {
+    if (auto checked = check(call); !checked) {
       return checked;
     }
     HostKernels& kernels = host_kernels();
     const std::lock_guard lock(kernels.mutex);
-    return run(kernels, *launch);
+    return run(kernels, *call);
   });
 }

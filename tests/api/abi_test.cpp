@@ -48,9 +48,12 @@ TEST(AbiTest, StructsKeepTheirLayout) {
   EXPECT_EQ(sizeof(convtgen_shape), 104u);
   EXPECT_EQ(offsetof(convtgen_shape, element_bytes), 96u);
   EXPECT_EQ(sizeof(convtgen_counters), 72u);
+  EXPECT_EQ(sizeof(convtgen_host_array), 24u);
+  EXPECT_EQ(sizeof(convtgen_host_map), 144u);
   EXPECT_EQ(sizeof(convtgen_host_argument), 24u);
-  EXPECT_EQ(sizeof(convtgen_host_launch_fields), 72u);
-  EXPECT_EQ(offsetof(convtgen_host_launch_fields, arguments), 56u);
+  EXPECT_EQ(sizeof(convtgen_host_kernel), 48u);
+  EXPECT_EQ(sizeof(convtgen_host_call_fields), 56u);
+  EXPECT_EQ(offsetof(convtgen_host_call_fields, kernels), 40u);
   EXPECT_EQ(CONVTGEN_INTERNAL, 13);
   EXPECT_EQ(CONVTGEN_LOG_DEBUG, 4);
 }

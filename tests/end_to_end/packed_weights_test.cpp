@@ -103,40 +103,47 @@ TEST_F(PackedByHand, ALibraryRunsBothKernels) {
   std::vector<std::byte> workspace(80, std::byte{0xff});
   HostArray y =
       make_array(Dtype::kF32, output_shape(layer_.problem.layer, shape_of(layer_.problem.layer, kSizes).value()));
-  const auto launch = [&](const std::string& symbol, int threads, std::vector<convtgen_host_argument> arguments) {
-    convtgen_host_launch_fields fields{};
+  const auto array = [](const std::vector<std::byte>& bytes, int kind) {
+    return convtgen_host_array{const_cast<std::byte*>(bytes.data()), bytes.size(), kind};
+  };
+  std::vector<convtgen_host_array> arrays = {
+      array(from.x.bytes, CONVTGEN_HOST_READ), array(from.weight.bytes, CONVTGEN_HOST_READ),
+      array(from.bias->bytes, CONVTGEN_HOST_READ), array(y.bytes, CONVTGEN_HOST_WRITTEN),
+      array(workspace, CONVTGEN_HOST_WRITTEN)};
+  const auto of_array = [](int place) { return convtgen_host_argument{0, place, nullptr}; };
+  const auto integer = [](std::uint64_t value) { return convtgen_host_argument{value, -1, nullptr}; };
+  const std::vector<convtgen_host_argument> packing = {of_array(1), of_array(4)};
+  const std::vector<convtgen_host_argument> main = {of_array(0), of_array(4), of_array(2), of_array(3),
+                                                    integer(2),  integer(3),  integer(5)};
+  std::vector<convtgen_host_kernel> kernels = {{"pack_weights", 16, 0, 2, packing.data(), packing.size()},
+                                               {"convolve", 64, 0, 2, main.data(), main.size()}};
+  const auto call = [&] {
+    convtgen_host_call_fields fields{};
     fields.struct_size = sizeof fields;
     fields.library = binary->bytes.data();
     fields.library_bytes = binary->bytes.size();
-    fields.symbol = symbol.c_str();
-    fields.threads = threads;
-    fields.blocks = 2;
-    fields.arguments = arguments.data();
-    fields.argument_count = arguments.size();
-    return convtgen_host_launch(&fields);
+    fields.arrays = arrays.data();
+    fields.array_count = arrays.size();
+    fields.kernels = kernels.data();
+    fields.kernel_count = kernels.size();
+    return convtgen_host_call(&fields);
   };
-  const auto array = [](const std::vector<std::byte>& bytes, int kind) {
-    return convtgen_host_argument{reinterpret_cast<std::uint64_t>(bytes.data()), bytes.size(), kind};
-  };
-  const auto integer = [](std::uint64_t value) { return convtgen_host_argument{value, 0, CONVTGEN_HOST_INTEGER}; };
-  ASSERT_EQ(launch("pack_weights", 16,
-                   {array(from.weight.bytes, CONVTGEN_HOST_READ), array(workspace, CONVTGEN_HOST_WRITTEN)}),
-            CONVTGEN_OK)
-      << convtgen_last_error();
   for (int i = 0; i < 2; ++i) {  // packed once
     std::ranges::fill(y.bytes, std::byte{0xff});
-    ASSERT_EQ(launch("convolve", 64,
-                     {array(from.x.bytes, CONVTGEN_HOST_READ), array(workspace, CONVTGEN_HOST_READ),
-                      array(from.bias->bytes, CONVTGEN_HOST_READ), array(y.bytes, CONVTGEN_HOST_WRITTEN), integer(2),
-                      integer(3), integer(5)}),
-              CONVTGEN_OK)
-        << convtgen_last_error();
+    ASSERT_EQ(call(), CONVTGEN_OK) << convtgen_last_error();
     const Layer& layer = layer_.problem.layer;
     const Shape shape = shape_of(layer, kSizes).value();
     const Comparison comparison = compare(layer, shape, define_all(layer, shape, from), y);
     EXPECT_TRUE(comparison.passed()) << describe(comparison, layer);
+    if (i == 0) {
+      kernels.erase(kernels.begin());
+      arrays[4].kind = CONVTGEN_HOST_READ;
+    }
   }
-  EXPECT_EQ(launch("another", 16, {}), CONVTGEN_UNSUPPORTED);
+  arrays[4].kind = CONVTGEN_HOST_SCRATCH;
+  EXPECT_EQ(call(), CONVTGEN_KERNEL_FAULT) << "nobody has packed them";
+  kernels[0].symbol = "another";
+  EXPECT_EQ(call(), CONVTGEN_UNSUPPORTED);
   EXPECT_STREQ(convtgen_last_error(), "a library for the host device has no kernel 'another'");
 }
 

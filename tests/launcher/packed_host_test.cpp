@@ -74,7 +74,8 @@ class PackedOnHost : public testing::TestWithParam<PackedKernel> {
   /// Memory that a workspace may begin in, with a pattern in it that no weight has.
   [[nodiscard]] std::vector<std::byte> workspace() const {
     return std::vector<std::byte>(
-        set_.function<std::size_t (*)(void*)>("kernel_workspace")(kernel()) + kWorkspaceAlignment, std::byte{0xff});
+        set_.function<std::size_t (*)(void*, std::int64_t, std::int64_t, std::int64_t)>("kernel_workspace")(
+            kernel(), kSizes.batch, kSizes.extents[kHeight], kSizes.extents[kWidth]) + kWorkspaceAlignment, std::byte{0xff});
   }
 
   HostArray run(const LayerInputs& inputs, const void* weight, std::vector<std::byte>& workspace,

@@ -123,10 +123,10 @@ TEST_F(PackedWeights, LaterCallsOnlyLaunchAndCanBeCaptured) {
 
 TEST_F(PackedWeights, TheWorkspaceIsForTheKernelThatNeedsTheMost) {
   set_.build(strict_compilers().front());
-  EXPECT_EQ(set_.function<std::size_t (*)()>("up_forward_workspace")(), kPackedBytes);
-  const auto workspace = set_.function<std::size_t (*)(const void*)>("kernel_workspace");
-  EXPECT_EQ(workspace(set_.function<const SetKernelFacts* const* (*)()>("kernels")()[0]), kPackedBytes);
-  EXPECT_EQ(workspace(nullptr), 0u);
+  EXPECT_EQ(set_.function<std::size_t (*)(std::int64_t, std::int64_t, std::int64_t)>("up_forward_workspace")(2, 9, 20), kPackedBytes);
+  const auto workspace = set_.function<std::size_t (*)(const void*, std::int64_t, std::int64_t, std::int64_t)>("kernel_workspace");
+  EXPECT_EQ(workspace(set_.function<const SetKernelFacts* const* (*)()>("kernels")()[0], 2, 9, 20), kPackedBytes);
+  EXPECT_EQ(workspace(nullptr, 2, 9, 20), 0u);
   enter_context(8, 0);
   ASSERT_EQ(up({}), 0) << set_.last_error();
   ASSERT_EQ(state_->launches.size(), 1u);

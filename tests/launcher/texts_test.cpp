@@ -66,7 +66,7 @@ TEST(LauncherTexts, FunctionsTakeTheSizesThatAreOpen) {
                                 "void* workspace, int64_t length,\n                     void* stream);"));
   EXPECT_THAT(header, HasSubstr("int net_fixed_forward_sizes(net_sizes* sizes);"));
   EXPECT_THAT(header, HasSubstr("size_t net_fixed_forward_workspace(void);"));
-  EXPECT_THAT(header, HasSubstr("size_t net_open_forward_workspace(void);"));
+  EXPECT_THAT(header, HasSubstr("size_t net_open_forward_workspace(int64_t batch, int64_t width);"));
   EXPECT_THAT(header, HasSubstr("x (2, 4, 8, 8), weight (4, 2, 3, 3), y (2, 2, 10, 10)."));
   EXPECT_THAT(header, HasSubstr("x (3, length, 4), weight (4, 2, 3), y (3, out_length, 2)."));
   EXPECT_THAT(header, HasSubstr("inline int fixed_forward("));
@@ -116,7 +116,7 @@ TEST(LauncherTexts, SourcesStandOnceForCubinAndPtx) {
   EXPECT_THAT(text, HasSubstr("__CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900"));
 }
 
-TEST(LauncherTexts, BothKernelsOfASourceAreNamed) {
+TEST(LauncherTexts, AllKernelsOfASourceAreNamed) {
   for (const LaunchFormat format : {LaunchFormat::kCubin, LaunchFormat::kSource}) {
     const LayerSet set = some_set(format);
     const SetKernel one = kernel("up", "conv_transpose2d 4 -> 2; kernel 3");
@@ -127,24 +127,54 @@ TEST(LauncherTexts, BothKernelsOfASourceAreNamed) {
     const bool is_source = format == LaunchFormat::kSource;
     const std::string text =
         text_of(kernel_files(set, one, kernels).value(), is_source ? "net_up_forward.cu" : "net_up_forward.c");
-    const auto function = [&](const std::string& part) {
-      return is_source ? fmt::format("(const void*)net_up_forward_sm_90a::net_up_forward_sm_90a_{}", part) : "NULL";
+    const auto function = [&](int kernel) {
+      return is_source ? fmt::format("(const void*)net_up_forward_sm_90a::net_up_forward_sm_90a_{}", kernel) : "NULL";
     };
-    EXPECT_THAT(text,
-                HasSubstr(fmt::format("/* packing: blocks, bytes, overlaps */ 3, 288, 1,\n"
-                                      "     {{{{{}, \"{}\", /* threads */ 32, 0,\n"
-                                      "       /* arguments */ 2, {{NET_WEIGHT, NET_PACKED}}}},\n"
-                                      "      {{{}, \"{}\"",
-                                      function("packing"), packed.recipe.kernels[0].symbol, function("kernel"), packed.symbol)));
-    EXPECT_THAT(text, HasSubstr("{NET_X, NET_PACKED, NET_Y, NET_HEIGHT, NET_WIDTH}"));
-    EXPECT_THAT(text, HasSubstr("/* bytes of the workspace, its alignment */ 288, 128"));
-    EXPECT_THAT(text, HasSubstr("/* packing: blocks, bytes, overlaps */ 0, 0, 0,\n     {{NULL, NULL, 0, 0, 0, {0}},"));
+    EXPECT_THAT(text, HasSubstr("\"a packed copy of the weights\",\n"
+                                "     /* regions of the workspace: bytes, kept */ 1, {{{288, 0, NET_ONE}, 1}},\n"
+                                "     /* tensor maps */ NULL,\n"
+                                "     /* kernels */ 2,\n"));
+    EXPECT_THAT(text, HasSubstr(fmt::format("{{{}, \"{}\",\n"
+                                            "       /* threads, shared bytes */ 32, 0, /* waits, once */ 0, 1,\n"
+                                            "       {{/* extents and tiles */ 1, {{{{{{72, 0, NET_ONE}}, 32}}}},",
+                                            function(0), packed.recipe.kernels[0].symbol)));
+    EXPECT_THAT(text, HasSubstr("/* arguments */ 2,\n"
+                                "       {{NET_TENSOR, NET_WEIGHT, 0, 0},\n"
+                                "        {NET_REGION, 0, 0, 0}}}"));
+    EXPECT_THAT(text, HasSubstr(fmt::format("{{{}, \"{}\"", function(1), packed.symbol)));
+    EXPECT_THAT(text, HasSubstr("/* waits, once */ 1, 0,"));
+    EXPECT_THAT(text, HasSubstr("{NET_QUANTITY, NET_IN_WIDTH, 0, 1}"));
+    EXPECT_THAT(text, HasSubstr("\"\",\n     /* regions of the workspace: bytes, kept */ 0, {{{0, 0, 0}, 0}},"));
     if (is_source) {
-      EXPECT_THAT(text, HasSubstr(fmt::format("#define {} net_up_forward_sm_90a_packing\n"
-                                              "#define {} net_up_forward_sm_90a_kernel\n",
+      EXPECT_THAT(text, HasSubstr(fmt::format("#define {} net_up_forward_sm_90a_0\n"
+                                              "#define {} net_up_forward_sm_90a_1\n",
                                               packed.recipe.kernels[0].symbol, packed.symbol)));
-      EXPECT_THAT(text, HasSubstr("void net_up_forward_sm_90a_packing(const float*, float*) {}\n"));
+      EXPECT_THAT(text, HasSubstr("void net_up_forward_sm_90a_0(const float*, float*) {}\n"));
     }
+  }
+}
+
+TEST(LauncherTexts, TensorMapsAreData) {
+  const LayerSet set = some_set(LaunchFormat::kCubin, true);
+  const SetKernel one = kernel("up", "conv_transpose2d 4 -> 2; kernel 3");
+  std::vector<TargetKernel> kernels = made(set, one);
+  MapRecipe map{.name = "tiles", .role = Role::kX};
+  map.form.rank = 2;
+  map.form.box = {32, 8};
+  map.sizes = {Amount{.constant = 64}, Amount{.factor = 4, .per = Quantity::kInImage}};
+  map.pitches = {Amount{}, Amount{.constant = 256}};
+  kernels[0].source.recipe.maps = {map};
+  kernels[0].source.recipe.kernels[0].parameters.push_back({"tiles", "TensorMap"});
+  ASSERT_TRUE(bind_arguments(kernels[0].source.recipe));
+  const auto files = kernel_files(set, one, kernels).value();
+  for (const auto& [file, name] : {std::pair("net_up_forward.c", "net_up_forward_sm_80_maps"),
+                                   std::pair("net_up_forward_host.c", "net_up_forward_host_maps")}) {
+    const std::string text = text_of(files, file);
+    EXPECT_THAT(text, HasSubstr(fmt::format("static const net_map {}[] = {{\n    {{0, NET_X, /* element, rank */ 5, 2,",
+                                            name)));
+    EXPECT_THAT(text, HasSubstr("{{64, 0, NET_ONE}, {0, 4, NET_IN_IMAGE}}, {{0, 0, NET_ONE}, {256, 0, NET_ONE}}"));
+    EXPECT_THAT(text, HasSubstr(fmt::format("/* tensor maps */ {},", name)));
+    EXPECT_THAT(text, HasSubstr("{NET_MAP, 0, 0, 0}"));
   }
 }
 
@@ -163,11 +193,6 @@ TEST(LauncherTexts, WrongSets) {
   EXPECT_THAT(shared_files(set, kernels).error().message, HasSubstr("no architectures"));
   EXPECT_THAT(shared_files(some_set(), {kernels[0], kernels[0]}).error().message,
               HasSubstr("layer 'up' is in the set twice"));
-  auto unknown = made(some_set(), kernels[0]);
-  RecipeKernel& kernel = unknown[1].source.recipe.kernels[0];
-  kernel.parameters.push_back({"scratch", "int"});
-  kernel.arguments.push_back({.kind = KernelArgument::Kind::kConstant, .value = 3});
-  EXPECT_THAT(kernel_files(some_set(), kernels[0], unknown).error().message, HasSubstr("'int scratch'"));
 }
 
 }  // namespace

@@ -77,13 +77,13 @@ static int ns_check_output(const ns_kernel* kernel, const char* name, int64_t in
 }
 
 int ns_kernel_sizes(const ns_kernel* kernel, int64_t batch, int64_t height, int64_t width, ns_sizes* sizes) {
-  const ns_recipe* layer;
+  const ns_form* layer;
   int status;
   if (kernel == NULL || sizes == NULL) {
     return ns_fail(NS_INVALID_ARGUMENT, "%s is null", kernel == NULL ? "kernel" : "sizes");
   }
   memset(sizes, 0, sizeof *sizes);
-  layer = kernel->recipe;
+  layer = kernel->form;
   status = ns_check_size(kernel, "batch", layer->batch, 0, &batch);
   if (status == NS_OK) {
     status = ns_check_size(kernel, "height", layer->height, 1, &height);
@@ -127,7 +127,7 @@ typedef struct ns_array {
   const char* name;
   const void* begin;
   int64_t bytes; /* 0: the call has none */
-  int64_t alignment;
+  int written;
 } ns_array;
 
 static int ns_overlap(const ns_array* one, const ns_array* other) {
@@ -135,134 +135,125 @@ static int ns_overlap(const ns_array* one, const ns_array* other) {
   return begin < other_begin + (uintptr_t)other->bytes && other_begin < begin + (uintptr_t)one->bytes;
 }
 
-static int ns_check_workspace(const ns_kernel* kernel, const ns_array* workspace, const ns_array* arrays, int count) {
+/* What a binary's workspace is for, of the first that needs one. */
+static const char* ns_workspace_words(const ns_kernel* kernel) {
+  const ns_form* form = kernel->form;
   int i;
-  if (workspace->bytes == 0) {
-    return NS_OK;
+  for (i = 0; i < form->binary_count; ++i) {
+    if (form->binaries[i].region_count > 0) {
+      return form->binaries[i].workspace;
+    }
   }
-  if (workspace->begin == NULL) {
-    return ns_fail(NS_INVALID_ARGUMENT,
-                   "%s: workspace is null: the kernel needs %lld bytes there, for a packed copy of the weights",
-                   kernel->name, (long long)workspace->bytes);
+  return form->host != NULL ? form->host->binary.workspace : "";
+}
+
+/* For the binary that needs the most: which one runs is known on the machine only. */
+static int ns_find_workspace(const ns_kernel* kernel, const int64_t* quantities, int64_t* bytes) {
+  const ns_form* form = kernel->form;
+  int i;
+  *bytes = 0;
+  for (i = 0; i <= form->binary_count; ++i) {
+    const ns_binary* binary = i < form->binary_count ? &form->binaries[i]
+                              : form->host != NULL   ? &form->host->binary
+                                                     : NULL;
+    const int64_t own = binary != NULL ? ns_region_offset(binary, binary->region_count, quantities) : 0;
+    if (own < 0) {
+      return ns_fail(NS_INVALID_ARGUMENT, "%s: workspace: the call needs more bytes there than 63 bits can count",
+                     kernel->name);
+    }
+    *bytes = own > *bytes ? own : *bytes;
   }
-  if ((uintptr_t)workspace->begin % (uintptr_t)workspace->alignment != 0) {
+  return NS_OK;
+}
+
+static int ns_check_workspace(const ns_kernel* kernel, const ns_call* call, const ns_array* arrays, int count) {
+  enum { ALIGNMENT = 128 };
+  ns_array workspace = {"workspace", NULL, 0, 0};
+  int i;
+  const int status = ns_find_workspace(kernel, call->quantities, &workspace.bytes);
+  workspace.begin = call->workspace;
+  if (status != NS_OK || workspace.bytes == 0) {
+    return status;
+  }
+  if (workspace.begin == NULL) {
+    return ns_fail(NS_INVALID_ARGUMENT, "%s: workspace is null: the kernel needs %lld bytes there, for %s",
+                   kernel->name, (long long)workspace.bytes, ns_workspace_words(kernel));
+  }
+  if ((uintptr_t)workspace.begin % ALIGNMENT != 0) {
     return ns_fail(NS_INVALID_ARGUMENT,
-                   "%s: workspace (%p) is misaligned: its %lld bytes must begin at a multiple of %lld", kernel->name,
-                   workspace->begin, (long long)workspace->bytes, (long long)workspace->alignment);
+                   "%s: workspace (%p) is misaligned: its %lld bytes must begin at a multiple of %d", kernel->name,
+                   workspace.begin, (long long)workspace.bytes, ALIGNMENT);
   }
   for (i = 0; i < count; ++i) {
-    if (ns_overlap(workspace, &arrays[i])) {
+    if (ns_overlap(&workspace, &arrays[i])) {
       return ns_fail(NS_INVALID_ARGUMENT, "%s: workspace (%lld bytes) overlaps %s", kernel->name,
-                     (long long)workspace->bytes, arrays[i].name);
+                     (long long)workspace.bytes, arrays[i].name);
     }
   }
   return NS_OK;
 }
 
-static int ns_check_arrays(const ns_kernel* kernel, const ns_call* call) {
-  const ns_recipe* layer = kernel->recipe;
-  const ns_sizes* sizes = &call->sizes;
-  const int64_t element = layer->element_bytes;
-  const int packed_before = call->weight == NULL && layer->workspace_bytes > 0;
-  const ns_array arrays[] = {
-      {"y", call->y, sizes->y_elements * element, layer->alignment},
-      {"x", call->x, sizes->x_elements * element, layer->alignment},
-      {"weight", call->weight, packed_before ? 0 : sizes->weight_elements * element, element},
-      {"bias", call->bias, sizes->bias_elements * element, element},
-  };
-  const int count = (int)(sizeof arrays / sizeof arrays[0]);
-  const ns_array workspace = {"workspace", call->workspace, layer->workspace_bytes, layer->workspace_alignment};
-  int i;
-  if (sizes->bias_elements == 0 && call->bias != NULL) {
-    return ns_fail(NS_INVALID_ARGUMENT, "%s: bias must be null: the layer has no bias", kernel->name);
-  }
-  for (i = 0; i < count; ++i) {
-    const ns_array* array = &arrays[i];
-    if (array->bytes == 0) {
-      continue;
-    }
-    if (array->begin == NULL) {
-      return ns_fail(NS_INVALID_ARGUMENT, "%s: %s is null", kernel->name, array->name);
-    }
-    if ((uintptr_t)array->begin % (uintptr_t)array->alignment != 0) {
-      return ns_fail(NS_INVALID_ARGUMENT, "%s: %s (%p) is misaligned: a multiple of %lld bytes is needed", kernel->name,
-                     array->name, array->begin, (long long)array->alignment);
-    }
-    if (i > 0 && ns_overlap(array, &arrays[0])) {
-      return ns_fail(NS_INVALID_ARGUMENT, "%s: y overlaps %s", kernel->name, array->name);
-    }
-  }
-  return ns_check_workspace(kernel, &workspace, arrays, count);
-}
-
-static int ns_takes(const ns_part* part, int argument) {
-  int i;
-  for (i = 0; i < part->argument_count; ++i) {
-    if (part->arguments[i] == argument) {
-      return 1;
+/* Whether some binary keeps a packed copy of the weights, so that calls may leave them out. */
+static int ns_may_omit_weight(const ns_kernel* kernel) {
+  const ns_form* form = kernel->form;
+  int i, k;
+  for (i = 0; i < form->binary_count; ++i) {
+    for (k = 0; k < form->binaries[i].part_count; ++k) {
+      if (form->binaries[i].parts[k].once) {
+        return 1;
+      }
     }
   }
   return 0;
 }
 
-int ns_blocks(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call, int64_t blocks[NS_PARTS]) {
-  const ns_recipe* layer = kernel->recipe;
-  const ns_sizes* sizes = &call->sizes;
-  const int64_t rows = (sizes->out_height + binary->tile_rows - 1) / binary->tile_rows;
-  const int64_t columns = (sizes->out_width + binary->tile_columns - 1) / binary->tile_columns;
-  const int64_t images = (sizes->batch + binary->tile_images - 1) / binary->tile_images;
-  int64_t count;
-  /* The kernel counts positions of the last tile too, in 32 bits. */
-  if (sizes->out_height > ns_most - binary->tile_rows ||
-      sizes->in_height - 1 > (ns_most - binary->tile_rows) / layer->stride_h) {
-    return ns_fail(NS_INVALID_ARGUMENT, "%s: height %lld is more than the kernel's 32-bit coordinates can count",
-                   kernel->name, (long long)sizes->in_height);
+static int ns_check_arrays(const ns_kernel* kernel, const ns_call* call) {
+  static const char* const names[] = {"x", "weight", "bias", "y", "grad_x", "grad_y", "grad_weight", "grad_bias"};
+  const ns_form* form = kernel->form;
+  ns_array arrays[NS_ROLES];
+  int taken[NS_ROLES] = {0};
+  int i, k, count = 0;
+  for (i = 0; i < form->tensor_count; ++i) {
+    taken[form->tensors[i].role] = 1;
   }
-  if (sizes->out_width > ns_most - binary->tile_columns ||
-      sizes->in_width - 1 > (ns_most - binary->tile_columns) / layer->stride_w) {
-    return ns_fail(NS_INVALID_ARGUMENT, "%s: %s %lld is more than the kernel's 32-bit coordinates can count",
-                   kernel->name, layer->width_name, (long long)sizes->in_width);
+  for (i = 0; i < NS_ROLES; ++i) {
+    if (!taken[i] && call->tensors[i] != NULL) {
+      return ns_fail(NS_INVALID_ARGUMENT, "%s: %s must be null: the layer has no %s", kernel->name, names[i],
+                     names[i]);
+    }
   }
-  count = ns_product(ns_product(ns_product(binary->blocks_per_tile, rows), columns), images);
-  if (count < 0 || count > ns_most) {
-    return ns_fail(NS_INVALID_ARGUMENT,
-                   "%s: a batch of %lld with outputs of %lld x %lld needs more blocks than a grid can have (2^31 - 1)",
-                   kernel->name, (long long)sizes->batch, (long long)sizes->out_height, (long long)sizes->out_width);
+  for (i = 0; i < form->tensor_count; ++i) {
+    const ns_tensor* tensor = &form->tensors[i];
+    const void* begin = call->tensors[tensor->role];
+    const char* name = names[tensor->role];
+    const int64_t elements = ns_amount_in(&tensor->elements, call->quantities);
+    ns_array* array = &arrays[count];
+    if (elements == 0 || (tensor->role == NS_WEIGHT && begin == NULL && ns_may_omit_weight(kernel))) {
+      continue;
+    }
+    if (begin == NULL) {
+      return ns_fail(NS_INVALID_ARGUMENT, "%s: %s is null", kernel->name, name);
+    }
+    if ((uintptr_t)begin % (uintptr_t)tensor->alignment != 0) {
+      return ns_fail(NS_INVALID_ARGUMENT, "%s: %s (%p) is misaligned: a multiple of %lld bytes is needed", kernel->name,
+                     name, begin, (long long)tensor->alignment);
+    }
+    array->name = name;
+    array->begin = begin;
+    array->bytes = elements * form->element_bytes;
+    array->written = tensor->written;
+    for (k = 0; k < count; ++k) {
+      if (arrays[k].written && ns_overlap(array, &arrays[k])) {
+        return ns_fail(NS_INVALID_ARGUMENT, "%s: %s overlaps %s", kernel->name, arrays[k].name, name);
+      }
+    }
+    ++count;
   }
-  if (call->weight == NULL && ns_takes(&binary->parts[NS_MAIN], NS_WEIGHT)) {
-    return ns_fail(NS_INVALID_ARGUMENT, "%s: weight is null, and the kernel for %s keeps no packed copy of it",
-                   kernel->name, binary->architecture);
-  }
-  blocks[NS_PACKING] = binary->parts[NS_PACKING].symbol != NULL && call->weight != NULL ? binary->packing_blocks : 0;
-  blocks[NS_MAIN] = binary->most_tiles > 0 && count > binary->blocks_per_tile * binary->most_tiles
-                        ? binary->blocks_per_tile * binary->most_tiles
-                        : count;
-  return NS_OK;
-}
-
-uint64_t ns_argument_value(const ns_call* call, int argument) {
-  switch (argument) {
-    case NS_X:
-      return (uint64_t)(uintptr_t)call->x;
-    case NS_WEIGHT:
-      return (uint64_t)(uintptr_t)call->weight;
-    case NS_PACKED:
-      return (uint64_t)(uintptr_t)call->workspace;
-    case NS_BIAS:
-      return (uint64_t)(uintptr_t)call->bias;
-    case NS_Y:
-      return (uint64_t)(uintptr_t)call->y;
-    case NS_BATCH:
-      return (uint64_t)call->sizes.batch;
-    case NS_HEIGHT:
-      return (uint64_t)call->sizes.in_height;
-    default:
-      return (uint64_t)call->sizes.in_width;
-  }
+  return ns_check_workspace(kernel, call, arrays, count);
 }
 
 const ns_place* ns_find_place(const ns_kernel* kernel, const void* context, unsigned long long id) {
-  const ns_place* place = __atomic_load_n(kernel->recipe->places, __ATOMIC_ACQUIRE);
+  const ns_place* place = __atomic_load_n(kernel->form->places, __ATOMIC_ACQUIRE);
   while (place != NULL && (place->context != context || place->id != id)) {
     place = place->next;
   }
@@ -273,8 +264,8 @@ const ns_place* ns_add_place(const ns_kernel* kernel, const ns_place* place) {
   ns_place* added = (ns_place*)malloc(sizeof *added);
   if (added != NULL) {
     *added = *place;
-    added->next = *kernel->recipe->places;
-    __atomic_store_n(kernel->recipe->places, added, __ATOMIC_RELEASE);
+    added->next = *kernel->form->places;
+    __atomic_store_n(kernel->form->places, added, __ATOMIC_RELEASE);
   }
   return added;
 }
@@ -289,18 +280,27 @@ static int ns_runs_on(const ns_binary* binary, int capability) {
   return binary->capability / 10 == capability / 10 && binary->capability <= capability;
 }
 
+unsigned int ns_shared_bytes(const ns_binary* binary) {
+  unsigned int most = 0;
+  int i;
+  for (i = 0; i < binary->part_count; ++i) {
+    most = binary->parts[i].shared_bytes > most ? binary->parts[i].shared_bytes : most;
+  }
+  return most;
+}
+
 int ns_choose(const ns_kernel* kernel, int capability, int most_shared_bytes, const ns_binary** chosen) {
-  const ns_recipe* recipe = kernel->recipe;
+  const ns_form* form = kernel->form;
   const ns_binary* too_large = NULL;
   int i;
   *chosen = NULL;
-  for (i = 0; i < recipe->binary_count; ++i) {
-    const ns_binary* binary = &recipe->binaries[i];
+  for (i = 0; i < form->binary_count; ++i) {
+    const ns_binary* binary = &form->binaries[i];
     const ns_binary* best = *chosen;
     if (!ns_runs_on(binary, capability)) {
       continue;
     }
-    if (binary->parts[NS_MAIN].shared_bytes > (unsigned int)most_shared_bytes) {
+    if (ns_shared_bytes(binary) > (unsigned int)most_shared_bytes) {
       too_large = binary;
       continue;
     }
@@ -317,7 +317,7 @@ int ns_choose(const ns_kernel* kernel, int capability, int most_shared_bytes, co
     return ns_fail(NS_UNSUPPORTED,
                    "%s for %s needs %u bytes of shared memory a block, and this GPU of compute capability %d.%d has "
                    "%d; the set is built for %s",
-                   kernel->name, too_large->architecture, too_large->parts[NS_MAIN].shared_bytes, capability / 10,
+                   kernel->name, too_large->architecture, ns_shared_bytes(too_large), capability / 10,
                    capability % 10, most_shared_bytes, kernel->architectures);
   }
   return ns_fail(NS_UNSUPPORTED,
@@ -334,7 +334,7 @@ int ns_use_host(int on) {
     return ns_fail(NS_INVALID_ARGUMENT, "on is %d; legal are 1, 0 and -1", on);
   }
   for (kernel = ns_kernels(); on == 1 && *kernel != NULL; ++kernel) {
-    if ((*kernel)->recipe->host == NULL) {
+    if ((*kernel)->form->host == NULL) {
       return ns_fail(NS_UNSUPPORTED, "%s was made without the host device", (*kernel)->name);
     }
   }
@@ -358,7 +358,7 @@ static int ns_has_gpu(void) {
 
 static int ns_on_host(const ns_kernel* kernel) {
   const int mode = __atomic_load_n(&ns_host_mode, __ATOMIC_RELAXED);
-  return kernel->recipe->host != NULL && (mode == 1 || (mode == -1 && !ns_has_gpu()));
+  return kernel->form->host != NULL && (mode == 1 || (mode == -1 && !ns_has_gpu()));
 }
 
 int ns_uses_host(void) {
@@ -366,8 +366,14 @@ int ns_uses_host(void) {
   return *kernel != NULL && ns_on_host(*kernel);
 }
 
-size_t ns_kernel_workspace(const ns_kernel* kernel) {
-  return kernel != NULL ? (size_t)kernel->recipe->workspace_bytes : 0;
+size_t ns_kernel_workspace(const ns_kernel* kernel, int64_t batch, int64_t height, int64_t width) {
+  int64_t quantities[NS_QUANTITIES], bytes = 0;
+  ns_sizes sizes;
+  if (ns_kernel_sizes(kernel, batch, height, width, &sizes) != NS_OK) {
+    return 0;
+  }
+  ns_find_quantities(&sizes, quantities);
+  return ns_find_workspace(kernel, quantities, &bytes) == NS_OK ? (size_t)bytes : 0;
 }
 
 int ns_kernel_launch(const ns_kernel* kernel, const void* x, const void* weight, const void* bias, void* y,
@@ -377,10 +383,12 @@ int ns_kernel_launch(const ns_kernel* kernel, const void* x, const void* weight,
   if (status != NS_OK || call.sizes.y_elements == 0) {
     return status;
   }
-  call.x = x;
-  call.weight = weight;
-  call.bias = bias;
-  call.y = y;
+  ns_find_quantities(&call.sizes, call.quantities);
+  memset(call.tensors, 0, sizeof call.tensors);
+  call.tensors[NS_X] = (void*)x;
+  call.tensors[NS_WEIGHT] = (void*)weight;
+  call.tensors[NS_BIAS] = (void*)bias;
+  call.tensors[NS_Y] = y;
   call.workspace = workspace;
   status = ns_check_arrays(kernel, &call);
   if (status != NS_OK) {
@@ -390,7 +398,7 @@ int ns_kernel_launch(const ns_kernel* kernel, const void* x, const void* weight,
     if (stream != NULL) {
       return ns_fail(NS_INVALID_ARGUMENT, "%s: stream must be null on the host device, which has none", kernel->name);
     }
-    return kernel->recipe->host->launch(kernel, &call);
+    return kernel->form->host->launch(kernel, &call);
   }
   return ns_gpu_launch(kernel, &call, stream);
 }

@@ -44,7 +44,7 @@ typedef struct ns_kernel {
   const char* direction;     /* "forward" */
   const char* text;          /* the layer in its canonical form */
   const char* architectures; /* what it is built for: "sm_80 sm_90a compute_80", of which the last is PTX */
-  const struct ns_recipe* recipe;
+  const struct ns_form* form;
 } ns_kernel;
 
 /* All kernels of the set; a null pointer ends the list. */
@@ -58,7 +58,9 @@ int ns_prepare(void);
  * where it has one. bias is null where the layer has none. */
 int ns_kernel_prepare(const ns_kernel* kernel);
 int ns_kernel_sizes(const ns_kernel* kernel, int64_t batch, int64_t height, int64_t width, ns_sizes* sizes);
-size_t ns_kernel_workspace(const ns_kernel* kernel);
+/* Bytes of the workspace that a call with these sizes needs. 0: it needs none; also for sizes that the layer can't have,
+ * which the call itself refuses. */
+size_t ns_kernel_workspace(const ns_kernel* kernel, int64_t batch, int64_t height, int64_t width);
 int ns_kernel_launch(const ns_kernel* kernel, const void* x, const void* weight, const void* bias, void* y,
                      void* workspace, int64_t batch, int64_t height, int64_t width, void* stream);
 

@@ -59,6 +59,7 @@ typedef struct ns_driver {
                        void* stream, void** parameters, void** extra);
   /* Null before CUDA 12.3, which captures launches that overlap. */
   int (*launch_kernel_ex)(const ns_launch* launch, void* function, void** parameters, void** extra);
+  ns_encode tensor_map_encode_tiled; /* since CUDA 12.0, else null */
 } ns_driver;
 
 static pthread_mutex_t ns_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -141,6 +142,8 @@ static int ns_open_driver(ns_driver* driver) {
 #undef NS_BIND
   ns_bind(library, "cuCtxGetId", &driver->ctx_get_id, sizeof driver->ctx_get_id, &optional);
   ns_bind(library, "cuLaunchKernelEx", &driver->launch_kernel_ex, sizeof driver->launch_kernel_ex, &optional);
+  ns_bind(library, "cuTensorMapEncodeTiled", &driver->tensor_map_encode_tiled, sizeof driver->tensor_map_encode_tiled,
+          &optional);
   if (missing != NULL) {
     return ns_fail(NS_NO_DEVICE, "the CUDA driver is too old: it has no %s", missing);
   }
@@ -259,11 +262,8 @@ static int ns_load(const ns_driver* driver, const ns_kernel* kernel, ns_place* p
              log[0] != '\0' ? ": " : "", log);
     return ns_driver_failure(driver, code, kernel->name, doing);
   }
-  for (i = 0; code == 0 && i < NS_PARTS; ++i) {
+  for (i = 0; code == 0 && i < place->binary->part_count; ++i) {
     const ns_part* part = &place->binary->parts[i];
-    if (part->symbol == NULL) {
-      continue;
-    }
     what = "finding the kernel in its module";
     code = driver->module_get_function(&place->functions[i], module, part->symbol);
     if (code == 0 && part->shared_bytes > NS_SHARED_WITHOUT_ASKING) {
@@ -280,7 +280,7 @@ static int ns_load(const ns_driver* driver, const ns_kernel* kernel, ns_place* p
 
 /* The kernel's place in the current context, made where there is none yet. */
 static int ns_make_place(const ns_driver* driver, const ns_kernel* kernel, void* context, const ns_place** made) {
-  ns_place place = {NULL, 0, NULL, {NULL, NULL}, NULL};
+  ns_place place = {NULL, 0, NULL, {NULL}, NULL};
   int status = NS_OK;
   int mode = NS_CU_CAPTURE_RELAXED;
   place.context = context;
@@ -319,40 +319,43 @@ int ns_gpu_prepare(const ns_kernel* kernel) {
   return status;
 }
 
+static int ns_launch_part(const ns_driver* driver, void* function, const ns_part* part, int64_t blocks, int overlaps,
+                          void** parameters, void* stream) {
+  if (overlaps && driver->launch_kernel_ex != NULL) {
+    ns_launch launch = {{0, 1, 1}, {0, 1, 1}, 0, NULL, NULL, 1};
+    ns_launch_attribute overlap = {NS_CU_MAY_OVERLAP, 0, {1}};
+    launch.grid[0] = (unsigned int)blocks;
+    launch.block[0] = part->threads;
+    launch.shared_bytes = part->shared_bytes;
+    launch.stream = stream;
+    launch.attributes = &overlap;
+    return driver->launch_kernel_ex(&launch, function, parameters, NULL);
+  }
+  return driver->launch_kernel(function, (unsigned int)blocks, 1, 1, part->threads, 1, 1, part->shared_bytes, stream,
+                               parameters, NULL);
+}
+
 static int ns_enqueue(const ns_driver* driver, const ns_kernel* kernel, const ns_place* place, const ns_call* call,
                       void* stream) {
-  uint64_t values[NS_MOST_ARGUMENTS];
-  void* parameters[NS_MOST_ARGUMENTS];
-  int64_t blocks[NS_PARTS];
-  int i, k, code = 0;
-  const int status = ns_blocks(kernel, place->binary, call, blocks);
-  if (status != NS_OK) {
-    return status;
-  }
-  for (i = 0; code == 0 && i < NS_PARTS; ++i) {
-    const ns_part* part = &place->binary->parts[i];
+  const ns_binary* binary = place->binary;
+  ns_slots slots;
+  int64_t blocks[NS_MOST_KERNELS];
+  int i, launched = 0;
+  int status = ns_blocks(kernel, binary, call, blocks);
+  for (i = 0; status == NS_OK && i < binary->part_count; ++i) {
+    const ns_part* part = &binary->parts[i];
     if (blocks[i] == 0) {
       continue;
     }
-    for (k = 0; k < part->argument_count; ++k) {
-      values[k] = ns_argument_value(call, part->arguments[k]);
-      parameters[k] = &values[k]; /* the driver reads as many bytes as the parameter has, lowest first */
-    }
-    if (i == NS_MAIN && blocks[NS_PACKING] != 0 && place->binary->overlaps && driver->launch_kernel_ex != NULL) {
-      ns_launch launch = {{0, 1, 1}, {0, 1, 1}, 0, NULL, NULL, 1};
-      ns_launch_attribute overlap = {NS_CU_MAY_OVERLAP, 0, {1}};
-      launch.grid[0] = (unsigned int)blocks[i];
-      launch.block[0] = part->threads;
-      launch.shared_bytes = part->shared_bytes;
-      launch.stream = stream;
-      launch.attributes = &overlap;
-      code = driver->launch_kernel_ex(&launch, place->functions[i], parameters, NULL);
-    } else {
-      code = driver->launch_kernel(place->functions[i], (unsigned int)blocks[i], 1, 1, part->threads, 1, 1,
-                                   part->shared_bytes, stream, parameters, NULL);
+    status = ns_fill_slots(kernel, binary, call, part, driver->tensor_map_encode_tiled, &slots);
+    if (status == NS_OK) {
+      const int code = ns_launch_part(driver, place->functions[i], part, blocks[i], part->waits && launched,
+                                      slots.parameters, stream);
+      status = code == 0 ? NS_OK : ns_driver_failure(driver, code, kernel->name, "launching");
+      launched = 1;
     }
   }
-  return code == 0 ? NS_OK : ns_driver_failure(driver, code, kernel->name, "launching");
+  return status;
 }
 
 int ns_gpu_launch(const ns_kernel* kernel, const ns_call* call, void* stream) {

@@ -3,60 +3,119 @@
 
 #include <convtgen/host.h>
 #include <stdio.h>
+#include <string.h>
 
-static int64_t ns_host_bytes(const ns_binary* binary, const ns_sizes* sizes, int argument) {
-  switch (argument) {
-    case NS_X:
-      return sizes->x_elements * sizes->element_bytes;
-    case NS_WEIGHT:
-      return sizes->weight_elements * sizes->element_bytes;
-    case NS_PACKED:
-      return binary->packed_bytes;
-    case NS_BIAS:
-      return sizes->bias_elements * sizes->element_bytes;
-    case NS_Y:
-      return sizes->y_elements * sizes->element_bytes;
-    default:
-      return 0;
+enum { NS_MOST_ARRAYS = NS_ROLES + NS_MOST_REGIONS };
+
+/* The arrays of a call: its tensors, and each region of its workspace. */
+typedef struct ns_host_arrays {
+  convtgen_host_array all[NS_MOST_ARRAYS];
+  int of_role[NS_ROLES]; /* where they are among all */
+  int of_region[NS_MOST_REGIONS];
+  int count;
+} ns_host_arrays;
+
+static void ns_find_arrays(const ns_kernel* kernel, const ns_call* call, ns_host_arrays* arrays) {
+  const ns_form* form = kernel->form;
+  const ns_binary* binary = &form->host->binary;
+  int i;
+  memset(arrays, 0, sizeof *arrays);
+  for (i = 0; i < form->tensor_count; ++i) {
+    const ns_tensor* tensor = &form->tensors[i];
+    convtgen_host_array* array = &arrays->all[arrays->count];
+    if (call->tensors[tensor->role] != NULL) {
+      array->address = call->tensors[tensor->role];
+      array->bytes = (size_t)(ns_amount_in(&tensor->elements, call->quantities) * form->element_bytes);
+      array->kind = tensor->written ? CONVTGEN_HOST_WRITTEN : CONVTGEN_HOST_READ;
+      arrays->of_role[tensor->role] = arrays->count++;
+    }
+  }
+  for (i = 0; i < binary->region_count; ++i) {
+    convtgen_host_array* array = &arrays->all[arrays->count];
+    const int packed_before = call->tensors[NS_WEIGHT] == NULL;
+    array->address = (char*)call->workspace + ns_region_offset(binary, i, call->quantities);
+    array->bytes = (size_t)ns_amount_in(&binary->regions[i].bytes, call->quantities);
+    array->kind = !binary->regions[i].kept ? CONVTGEN_HOST_SCRATCH
+                  : packed_before          ? CONVTGEN_HOST_READ
+                                           : CONVTGEN_HOST_WRITTEN;
+    arrays->of_region[i] = arrays->count++;
   }
 }
 
-static int ns_host_launch_part(const ns_kernel* kernel, const ns_call* call, int part_index, int64_t blocks) {
-  const ns_host_binary* host = kernel->recipe->host;
-  const ns_part* part = &host->binary.parts[part_index];
-  const int written = part_index == NS_PACKING ? NS_PACKED : NS_Y;
-  convtgen_host_argument arguments[NS_MOST_ARGUMENTS];
-  convtgen_host_launch_fields launch;
-  int i, status;
-  for (i = 0; i < part->argument_count; ++i) {
-    const int what = part->arguments[i];
-    arguments[i].value = ns_argument_value(call, what);
-    arguments[i].bytes = (size_t)ns_host_bytes(&host->binary, &call->sizes, what);
-    arguments[i].kind = what > NS_Y       ? CONVTGEN_HOST_INTEGER
-                        : what == written ? CONVTGEN_HOST_WRITTEN
-                                          : CONVTGEN_HOST_READ;
+static void ns_fill_map(const ns_call* call, const ns_host_arrays* arrays, const ns_map* map,
+                        convtgen_host_map* filled) {
+  int d;
+  memset(filled, 0, sizeof *filled);
+  filled->array = map->of_region ? arrays->of_region[map->which] : arrays->of_role[map->which];
+  filled->element = map->element;
+  filled->rank = map->rank;
+  for (d = 0; d < map->rank; ++d) {
+    filled->sizes[d] = (uint64_t)ns_amount_in(&map->sizes[d], call->quantities);
+    filled->pitches[d] = (uint64_t)ns_amount_in(&map->pitches[d], call->quantities);
+    filled->box[d] = map->box[d];
+    filled->steps[d] = map->steps[d];
   }
-  launch.struct_size = sizeof launch;
-  launch.library = host->begin;
-  launch.library_bytes = (size_t)(host->end - host->begin);
-  launch.symbol = part->symbol;
-  launch.threads = (int32_t)part->threads;
-  launch.shared_bytes = (int64_t)part->shared_bytes;
-  launch.blocks = blocks;
-  launch.arguments = arguments;
-  launch.argument_count = (size_t)part->argument_count;
-  status = convtgen_host_launch(&launch);
-  return status == 0 ? NS_OK : ns_fail(status, "%s: %s", kernel->name, convtgen_last_error());
+  filled->swizzle = map->swizzle;
+  filled->fill = map->fill;
 }
 
 int ns_host_launch(const ns_kernel* kernel, const ns_call* call) {
-  int64_t blocks[NS_PARTS];
-  int i;
-  int status = ns_blocks(kernel, &kernel->recipe->host->binary, call, blocks);
-  for (i = 0; status == NS_OK && i < NS_PARTS; ++i) {
-    if (blocks[i] > 0) {
-      status = ns_host_launch_part(kernel, call, i, blocks[i]);
-    }
+  const ns_host_binary* host = kernel->form->host;
+  const ns_binary* binary = &host->binary;
+  int64_t blocks[NS_MOST_KERNELS];
+  convtgen_host_kernel kernels[NS_MOST_KERNELS];
+  convtgen_host_argument arguments[NS_MOST_KERNELS][NS_MOST_ARGUMENTS];
+  convtgen_host_map maps[NS_MOST_KERNELS][NS_MOST_ARGUMENTS];
+  convtgen_host_call_fields fields;
+  ns_host_arrays arrays;
+  size_t launched = 0;
+  int i, k;
+  int status = ns_blocks(kernel, binary, call, blocks);
+  if (status != NS_OK) {
+    return status;
   }
-  return status;
+  ns_find_arrays(kernel, call, &arrays);
+  for (i = 0; i < binary->part_count; ++i) {
+    const ns_part* part = &binary->parts[i];
+    convtgen_host_kernel* one = &kernels[launched];
+    if (blocks[i] == 0) {
+      continue;
+    }
+    for (k = 0; k < part->argument_count; ++k) {
+      const ns_argument* argument = &part->arguments[k];
+      convtgen_host_argument* given = &arguments[launched][k];
+      memset(given, 0, sizeof *given);
+      given->array = -1;
+      if (argument->kind == NS_TENSOR && call->tensors[argument->which] != NULL) {
+        given->array = arrays.of_role[argument->which];
+      } else if (argument->kind == NS_REGION) {
+        given->array = arrays.of_region[argument->which];
+      } else if (argument->kind == NS_MAP) {
+        ns_fill_map(call, &arrays, &binary->maps[argument->which], &maps[launched][k]);
+        given->map = &maps[launched][k];
+      } else {
+        status = ns_argument_value(kernel, binary, call, argument, &given->value);
+        if (status != NS_OK) {
+          return status;
+        }
+      }
+    }
+    one->symbol = part->symbol;
+    one->threads = (int32_t)part->threads;
+    one->shared_bytes = (int64_t)part->shared_bytes;
+    one->blocks = blocks[i];
+    one->arguments = arguments[launched];
+    one->argument_count = (size_t)part->argument_count;
+    ++launched;
+  }
+  memset(&fields, 0, sizeof fields);
+  fields.struct_size = sizeof fields;
+  fields.library = host->begin;
+  fields.library_bytes = (size_t)(host->end - host->begin);
+  fields.arrays = arrays.all;
+  fields.array_count = (size_t)arrays.count;
+  fields.kernels = kernels;
+  fields.kernel_count = launched;
+  status = convtgen_host_call(&fields);
+  return status == 0 ? NS_OK : ns_fail(status, "%s: %s", kernel->name, convtgen_last_error());
 }

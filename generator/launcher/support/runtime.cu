@@ -26,7 +26,7 @@ int ns_gpu_missing(void) {
 /* The runtime takes the code of the pass of nvcc that fits the GPU best, and in each pass one kernel is whole: the one
  * for the architecture that the code says it was compiled for. */
 static int ns_choose_compiled(const ns_kernel* kernel, ns_place* place) {
-  const ns_recipe* recipe = kernel->recipe;
+  const ns_form* form = kernel->form;
   struct cudaFuncAttributes attributes;
   int device = 0, capability = 0, minor = 0, most_shared = 0, i;
   const char* what = "asking what the GPU is";
@@ -42,7 +42,7 @@ static int ns_choose_compiled(const ns_kernel* kernel, ns_place* place) {
   }
   if (code == cudaSuccess) {
     what = "loading the kernel";
-    code = cudaFuncGetAttributes(&attributes, recipe->binaries[0].parts[NS_MAIN].function);
+    code = cudaFuncGetAttributes(&attributes, form->binaries[0].parts[0].function);
   }
   if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
     (void)cudaGetLastError();
@@ -54,26 +54,23 @@ static int ns_choose_compiled(const ns_kernel* kernel, ns_place* place) {
   if (code != cudaSuccess) {
     return ns_runtime_failure(code, kernel->name, what);
   }
-  for (i = 0; i < recipe->binary_count; ++i) {
-    if (recipe->binaries[i].capability == attributes.ptxVersion) {
-      place->binary = &recipe->binaries[i];
+  for (i = 0; i < form->binary_count; ++i) {
+    if (form->binaries[i].capability == attributes.ptxVersion) {
+      place->binary = &form->binaries[i];
     }
   }
   if (place->binary == NULL) {
     return ns_fail(NS_UNSUPPORTED, "%s was compiled for compute_%d, and has sources for %s", kernel->name,
                    attributes.ptxVersion, kernel->architectures);
   }
-  if (place->binary->parts[NS_MAIN].shared_bytes > (unsigned int)most_shared) {
+  if (ns_shared_bytes(place->binary) > (unsigned int)most_shared) {
     return ns_fail(NS_UNSUPPORTED,
                    "%s for %s needs %u bytes of shared memory a block, and this GPU of compute capability %d.%d has %d",
-                   kernel->name, place->binary->architecture, place->binary->parts[NS_MAIN].shared_bytes, capability,
+                   kernel->name, place->binary->architecture, ns_shared_bytes(place->binary), capability,
                    minor, most_shared);
   }
-  for (i = 0; code == cudaSuccess && i < NS_PARTS; ++i) {
+  for (i = 0; code == cudaSuccess && i < place->binary->part_count; ++i) {
     const ns_part* part = &place->binary->parts[i];
-    if (part->symbol == NULL) {
-      continue;
-    }
     what = "loading the kernel";
     code = cudaFuncGetAttributes(&attributes, part->function); /* else its first launch would load it */
     if (code == cudaSuccess && part->shared_bytes > NS_SHARED_WITHOUT_ASKING) {
@@ -86,7 +83,7 @@ static int ns_choose_compiled(const ns_kernel* kernel, ns_place* place) {
 
 /* The kernel's place on the current device, made where there is none yet. Again: also where there is one. */
 static int ns_make_place(const ns_kernel* kernel, const void* device, int again, const ns_place** made) {
-  ns_place place = {NULL, 0, NULL, {NULL, NULL}, NULL};
+  ns_place place = {NULL, 0, NULL, {NULL}, NULL};
   int status = NS_OK;
   place.context = device;
   pthread_mutex_lock(&ns_mutex);
@@ -149,29 +146,46 @@ static cudaError_t ns_launch_part(const ns_part* part, unsigned int blocks, void
                           part->shared_bytes, stream);
 }
 
-static int ns_enqueue(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call, void* stream) {
-  uint64_t values[NS_MOST_ARGUMENTS];
-  void* parameters[NS_MOST_ARGUMENTS];
-  int64_t blocks[NS_PARTS];
-  int i, k;
-  cudaError_t code = cudaSuccess;
-  const int status = ns_blocks(kernel, binary, call, blocks);
-  if (status != NS_OK) {
-    return status;
+/* The driver's cuTensorMapEncodeTiled, through the runtime: nothing of the driver is linked. Null where it has none. */
+static ns_encode ns_find_encode(void) {
+  void* function = NULL;
+#if CUDART_VERSION >= 12050
+  cudaDriverEntryPointQueryResult found;
+  if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found) !=
+          cudaSuccess ||
+      found != cudaDriverEntryPointSuccess) {
+    (void)cudaGetLastError();
+    function = NULL;
   }
-  for (i = 0; code == cudaSuccess && i < NS_PARTS; ++i) {
+#elif CUDART_VERSION >= 12000
+  if (cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault) != cudaSuccess) {
+    (void)cudaGetLastError();
+    function = NULL;
+  }
+#endif
+  return (ns_encode)function;
+}
+
+static int ns_enqueue(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call, void* stream) {
+  ns_slots slots;
+  int64_t blocks[NS_MOST_KERNELS];
+  int i, launched = 0;
+  const ns_encode encode = binary->maps != NULL ? ns_find_encode() : NULL;
+  int status = ns_blocks(kernel, binary, call, blocks);
+  for (i = 0; status == NS_OK && i < binary->part_count; ++i) {
     const ns_part* part = &binary->parts[i];
     if (blocks[i] == 0) {
       continue;
     }
-    for (k = 0; k < part->argument_count; ++k) {
-      values[k] = ns_argument_value(call, part->arguments[k]);
-      parameters[k] = &values[k]; /* as many bytes as the parameter has are read, lowest first */
+    status = ns_fill_slots(kernel, binary, call, part, encode, &slots);
+    if (status == NS_OK) {
+      const cudaError_t code = ns_launch_part(part, (unsigned int)blocks[i], slots.parameters, part->waits && launched,
+                                              (cudaStream_t)stream);
+      status = code == cudaSuccess ? NS_OK : ns_runtime_failure(code, kernel->name, "launching");
+      launched = 1;
     }
-    code = ns_launch_part(part, (unsigned int)blocks[i], parameters,
-                          i == NS_MAIN && blocks[NS_PACKING] != 0 && binary->overlaps, (cudaStream_t)stream);
   }
-  return code == cudaSuccess ? NS_OK : ns_runtime_failure(code, kernel->name, "launching");
+  return status;
 }
 
 int ns_gpu_launch(const ns_kernel* kernel, const ns_call* call, void* stream) {

@@ -14,47 +14,114 @@
 extern "C" {
 #endif
 
-enum { NS_MOST_ARGUMENTS = 8 };
+/* How a call becomes launches, as data. */
 
-/* An argument of a kernel, by what it is to the caller; the arrays come first. */
-enum ns_argument { NS_X, NS_WEIGHT, NS_PACKED, NS_BIAS, NS_Y, NS_BATCH, NS_HEIGHT, NS_WIDTH };
+enum { NS_MOST_KERNELS = 4, NS_MOST_ARGUMENTS = 16, NS_MOST_REGIONS = 4, NS_MOST_AXES = 4, NS_MOST_BOUNDS = 6 };
 
-/* What a call launches, in this order: the packing of its weights, where the kernel reads a packed copy of them, and
- * the kernel. */
-enum { NS_PACKING, NS_MAIN, NS_PARTS };
+/* What a tensor is to its layer. */
+enum { NS_X, NS_WEIGHT, NS_BIAS, NS_Y, NS_GRAD_X, NS_GRAD_Y, NS_GRAD_WEIGHT, NS_GRAD_BIAS, NS_ROLES };
 
-/* One of the two. */
+/* A number that depends on the sizes of a call. */
+enum {
+  NS_ONE,
+  NS_BATCH,
+  NS_IN_DEPTH,
+  NS_IN_HEIGHT,
+  NS_IN_WIDTH,
+  NS_OUT_DEPTH,
+  NS_OUT_HEIGHT,
+  NS_OUT_WIDTH,
+  NS_IN_IMAGE,
+  NS_OUT_IMAGE,
+  NS_IN_PIXELS,
+  NS_OUT_PIXELS,
+  NS_QUANTITIES
+};
+
+/* constant + factor * per */
+typedef struct ns_amount {
+  int64_t constant, factor;
+  int per; /* a quantity */
+} ns_amount;
+
+typedef struct ns_tensor {
+  int role;
+  ns_amount elements;
+  int64_t alignment; /* bytes that its address is a multiple of */
+  int written;       /* 1: by the call; those that are written come first */
+} ns_tensor;
+
+/* A part of the workspace. Each begins at a multiple of NS_WORKSPACE_ALIGNMENT. */
+typedef struct ns_region {
+  ns_amount bytes;
+  int kept; /* 1: what a call writes there serves later calls with the same weights */
+} ns_region;
+
+/* A tensor map that is made for each call. */
+typedef struct ns_map {
+  int of_region, which; /* 1: of this region of the workspace; 0: of the tensor of this role */
+  int element;          /* u8, u16, u32, f16, bf16, f32, tf32, f64, counted from 0 */
+  int rank;
+  ns_amount sizes[5], pitches[5]; /* elements, and bytes from one index to the next; pitches[0] is not used */
+  uint32_t box[5], steps[5];
+  int swizzle, fill; /* as the driver counts them */
+} ns_map;
+
+/* What a launch gives for a parameter. */
+enum { NS_TENSOR, NS_REGION, NS_QUANTITY, NS_CONSTANT, NS_MAP };
+typedef struct ns_argument {
+  int kind, which; /* the role, the region, the quantity or the map */
+  int64_t value;   /* of a constant */
+  int is_int;      /* 1: the parameter has 32 bits */
+} ns_argument;
+
+/* blocks_per_tile * the product of ceil(extent / tile), or of most_tiles where that is less. */
+typedef struct ns_grid {
+  int axis_count;
+  struct {
+    ns_amount extent;
+    int64_t tile;
+  } axes[NS_MOST_AXES];
+  int64_t blocks_per_tile, most_tiles; /* 0: all tiles have blocks */
+  int bound_count;
+  struct {
+    int extent; /* a quantity */
+    int64_t most;
+  } bounds[NS_MOST_BOUNDS]; /* beyond which the kernel's 32-bit coordinates don't reach */
+} ns_grid;
+
+/* A kernel in a binary. */
 typedef struct ns_part {
-  const void* function;               /* for the CUDA runtime, else null */
-  const char* symbol;                 /* null: there is no such part */
+  const void* function; /* for the CUDA runtime, else null */
+  const char* symbol;
   unsigned int threads, shared_bytes; /* of a block */
+  int waits; /* 1: it may begin before the kernel before it has ended, and waits for it itself */
+  int once;  /* 1: may be left out where the call has no weights, which an earlier one has packed */
+  ns_grid grid;
   int argument_count;
-  unsigned char arguments[NS_MOST_ARGUMENTS]; /* in the kernel's order */
+  ns_argument arguments[NS_MOST_ARGUMENTS]; /* in the kernel's order */
 } ns_part;
 
-/* The kernel as it was made for one architecture, and how that is launched. */
+/* The layer's kernels as they were made for one architecture, and how they are launched. */
 typedef struct ns_binary {
   const char* architecture; /* "sm_90a", "compute_80" */
   int capability;           /* 10 * major + minor */
   int only_there;           /* 1: on chips of this capability alone; 0: also on later ones of the same major version */
   int is_ptx;               /* 1: on this chip and all later ones */
   const void* image;        /* for the driver, else null */
-  int64_t tile_images, tile_rows, tile_columns; /* outputs that a block makes */
-  int64_t blocks_per_tile;                      /* for all channels and phases of a tile */
-  int64_t most_tiles;                           /* that have blocks at a time, which go on to others; 0: all have */
-  int64_t packing_blocks;
-  int64_t packed_bytes; /* that the packing writes, from the workspace's beginning */
-  int overlaps;         /* 1: the kernel may begin before the packing has ended, and waits for it */
-  ns_part parts[NS_PARTS];
+  const char* workspace;    /* what it is for; "" where there is no need of any */
+  int region_count;
+  ns_region regions[NS_MOST_REGIONS];
+  const ns_map* maps; /* or null */
+  int part_count;
+  ns_part parts[NS_MOST_KERNELS]; /* in the order in which they run */
 } ns_binary;
 
 /* One call, checked. */
 typedef struct ns_call {
   ns_sizes sizes;
-  const void* x;
-  const void* weight;
-  const void* bias;
-  void* y;
+  int64_t quantities[NS_QUANTITIES];
+  void* tensors[NS_ROLES]; /* by their roles; null for those that the call has not */
   void* workspace;
 } ns_call;
 
@@ -71,26 +138,26 @@ typedef struct ns_place {
   const void* context;
   unsigned long long id; /* of the context: a new one may get an old one's address */
   const ns_binary* binary;
-  void* functions[NS_PARTS]; /* of the driver, null where there is no such part; not for the CUDA runtime */
+  void* functions[NS_MOST_KERNELS]; /* of the driver; not for the CUDA runtime */
   struct ns_place* next;
 } ns_place;
 
-/* A layer as launches see it. Sizes that it leaves open are -1. */
-typedef struct ns_recipe {
+/* How a layer is called. Sizes that it leaves open are -1. */
+typedef struct ns_form {
   int64_t batch, height, width;
   int64_t in_channels, out_channels;
   int64_t weight_elements, bias_elements;
   int64_t stride_h, stride_w;
   int64_t reach_h, reach_w; /* out = (in - 1) * stride + reach */
   int64_t element_bytes;
-  int64_t alignment;                            /* bytes that the addresses of x and y are multiples of */
-  int64_t workspace_bytes, workspace_alignment; /* the most that a binary needs; 0: none needs any */
-  const char* width_name;                       /* "width", or "length" of a layer with one dimension */
+  const char* width_name; /* "width", or "length" of a layer with one dimension */
+  int tensor_count;
+  ns_tensor tensors[NS_ROLES]; /* of the call, whichever binary runs */
   const ns_binary* binaries;
   int binary_count;
   const ns_host_binary* host; /* or null */
   ns_place** places;          /* where it is ready: only ever added to, at the front */
-} ns_recipe;
+} ns_form;
 
 /* Keeps the words for ns_last_error() and returns the status. */
 #if defined(__GNUC__)
@@ -99,16 +166,51 @@ __attribute__((format(printf, 2, 3)))
 NS_HIDDEN int
 ns_fail(int status, const char* format, ...);
 
-/* The blocks of each part in a call; 0 for one that it does not launch. Errors: more blocks than a grid can have; no
- * weights where the kernel reads them. */
+/* constant + factor * per; -1 where that has more than 63 bits. */
+NS_HIDDEN int64_t ns_amount_in(const ns_amount* amount, const int64_t* quantities);
+NS_HIDDEN void ns_find_quantities(const ns_sizes* sizes, int64_t* quantities);
+
+/* The beginning of a region in the workspace, and of the one behind the last its end; -1 where 63 bits don't count it. */
+NS_HIDDEN int64_t ns_region_offset(const ns_binary* binary, int region, const int64_t* quantities);
+
+/* The blocks of each kernel in a call; 0 for one that it does not launch. Errors: more blocks than a grid can have; no
+ * weights where a kernel reads them. */
 NS_HIDDEN int ns_blocks(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call,
-                        int64_t blocks[NS_PARTS]);
-NS_HIDDEN uint64_t ns_argument_value(const ns_call* call, int argument);
+                        int64_t blocks[NS_MOST_KERNELS]);
+
+/* The value of an argument that is no map. Errors: a size that does not fit the kernel's int. */
+NS_HIDDEN int ns_argument_value(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call,
+                                const ns_argument* argument, uint64_t* value);
+
+/* CUtensorMap and cuTensorMapEncodeTiled. */
+typedef struct ns_encoded_map {
+  __attribute__((aligned(64))) uint64_t words[16];
+} ns_encoded_map;
+typedef int (*ns_encode)(ns_encoded_map* map, int type, uint32_t rank, void* address, const uint64_t* sizes,
+                         const uint64_t* pitches, const uint32_t* box, const uint32_t* steps, int interleave,
+                         int swizzle, int promotion, int fill);
+
+/* A tensor map of the call in the chip's form. Errors: a driver without them; what it has against this one. */
+NS_HIDDEN int ns_encode_map(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call, int map,
+                            ns_encode encode, ns_encoded_map* encoded);
+
+/* The arguments of a kernel's launch: parameters[i] points to values[i] or to one of the maps, of which there is room
+ * for as many as a kernel has arguments. */
+typedef struct ns_slots {
+  uint64_t values[NS_MOST_ARGUMENTS];
+  ns_encoded_map maps[NS_MOST_ARGUMENTS];
+  void* parameters[NS_MOST_ARGUMENTS];
+} ns_slots;
+NS_HIDDEN int ns_fill_slots(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call, const ns_part* part,
+                            ns_encode encode, ns_slots* slots);
 
 /* The place of a kernel in a context, or null; reads without a lock. */
 NS_HIDDEN const ns_place* ns_find_place(const ns_kernel* kernel, const void* context, unsigned long long id);
 /* Adds one. Nothing else may add meanwhile. Null where there is no memory. */
 NS_HIDDEN const ns_place* ns_add_place(const ns_kernel* kernel, const ns_place* place);
+
+/* Dynamic shared memory of a block of the kernel that needs the most. */
+NS_HIDDEN unsigned int ns_shared_bytes(const ns_binary* binary);
 
 /* The binary to run on a GPU of this capability, whose blocks can have so much shared memory: the newest that was made
  * for it, else the newest PTX. Errors: none fits. */

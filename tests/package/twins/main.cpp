@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
                     sizes.bias_elements > 0 ? array(sizes.bias_elements) : nullptr, array(sizes.y_elements)};
     const std::size_t y_bytes = static_cast<std::size_t>(sizes.y_elements) * bytes;
     std::memset(call.y, 0xff, y_bytes);
-    void* workspace = arrays_allocate(&arrays, twins_kernel_workspace(*kernel));
+    void* workspace = arrays_allocate(&arrays, twins_kernel_workspace(*kernel, sizes.batch, sizes.in_height, sizes.in_width));
     if (twins_kernel_launch(*kernel, call.x, call.weight, call.bias, call.y, workspace, sizes.batch, sizes.in_height,
                             sizes.in_width, nullptr) != TWINS_OK) {
       stop((*kernel)->name, twins_last_error());

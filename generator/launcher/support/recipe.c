@@ -1,0 +1,190 @@
+/* From a call to its launches: quantities, grids, regions of the workspace, arguments, tensor maps. */
+#include "support.h"
+
+#include <string.h>
+
+static const int64_t ns_most_blocks = 2147483647;
+enum { NS_WORKSPACE_ALIGNMENT = 128 };
+
+int64_t ns_amount_in(const ns_amount* amount, const int64_t* quantities) {
+  int64_t value;
+  if (__builtin_mul_overflow(amount->factor, quantities[amount->per], &value) ||
+      __builtin_add_overflow(value, amount->constant, &value)) {
+    return -1;
+  }
+  return value;
+}
+
+void ns_find_quantities(const ns_sizes* sizes, int64_t* quantities) {
+  quantities[NS_ONE] = 1;
+  quantities[NS_BATCH] = sizes->batch;
+  quantities[NS_IN_DEPTH] = 1;
+  quantities[NS_IN_HEIGHT] = sizes->in_height;
+  quantities[NS_IN_WIDTH] = sizes->in_width;
+  quantities[NS_OUT_DEPTH] = 1;
+  quantities[NS_OUT_HEIGHT] = sizes->out_height;
+  quantities[NS_OUT_WIDTH] = sizes->out_width;
+  quantities[NS_IN_IMAGE] = sizes->in_height * sizes->in_width;
+  quantities[NS_OUT_IMAGE] = sizes->out_height * sizes->out_width;
+  quantities[NS_IN_PIXELS] = sizes->batch * quantities[NS_IN_IMAGE];
+  quantities[NS_OUT_PIXELS] = sizes->batch * quantities[NS_OUT_IMAGE];
+}
+
+int64_t ns_region_offset(const ns_binary* binary, int region, const int64_t* quantities) {
+  int64_t end = 0;
+  int i;
+  for (i = 0; i < binary->region_count; ++i) {
+    const int64_t begin = (end + NS_WORKSPACE_ALIGNMENT - 1) / NS_WORKSPACE_ALIGNMENT * NS_WORKSPACE_ALIGNMENT;
+    const int64_t bytes = ns_amount_in(&binary->regions[i].bytes, quantities);
+    if (i == region) {
+      return begin;
+    }
+    if (bytes < 0 || bytes > INT64_MAX - begin - NS_WORKSPACE_ALIGNMENT) {
+      return -1;
+    }
+    end = begin + bytes;
+  }
+  return end;
+}
+
+/* "output height" */
+static const char* ns_words_of(const ns_kernel* kernel, int quantity, const char** axis) {
+  switch (quantity) {
+    case NS_IN_HEIGHT:
+    case NS_OUT_HEIGHT:
+      *axis = "height";
+      break;
+    case NS_IN_WIDTH:
+    case NS_OUT_WIDTH:
+      *axis = kernel->form->width_name;
+      break;
+    default:
+      *axis = "size";
+      break;
+  }
+  return quantity == NS_IN_HEIGHT || quantity == NS_IN_WIDTH ? "input" : "output";
+}
+
+/* Whether a kernel takes the tensor of this role. */
+static int ns_takes(const ns_part* part, int role) {
+  int i;
+  for (i = 0; i < part->argument_count; ++i) {
+    if (part->arguments[i].kind == NS_TENSOR && part->arguments[i].which == role) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static int ns_grid_blocks(const ns_kernel* kernel, const ns_grid* grid, const ns_call* call, int64_t* blocks) {
+  const int64_t most = (ns_most_blocks - 2 * grid->most_tiles) / grid->blocks_per_tile;
+  int64_t tiles = 1;
+  int i;
+  for (i = 0; i < grid->bound_count; ++i) {
+    const int64_t extent = call->quantities[grid->bounds[i].extent];
+    if (extent > grid->bounds[i].most) {
+      const char* axis;
+      const char* which = ns_words_of(kernel, grid->bounds[i].extent, &axis);
+      return ns_fail(NS_INVALID_ARGUMENT,
+                     "%s: %s %s %lld is too large for the kernel's 32-bit coordinates; at most %lld", kernel->name,
+                     which, axis, (long long)extent, (long long)grid->bounds[i].most);
+    }
+  }
+  for (i = 0; i < grid->axis_count; ++i) {
+    const int64_t extent = ns_amount_in(&grid->axes[i].extent, call->quantities);
+    const int64_t count = extent / grid->axes[i].tile + (extent % grid->axes[i].tile != 0);
+    if (extent < 0 || (count > 0 && tiles > most / count)) {
+      return ns_fail(NS_INVALID_ARGUMENT,
+                     "%s: a batch of %lld with outputs of %lld x %lld needs more blocks than a grid can have (2^31 - 1)",
+                     kernel->name, (long long)call->sizes.batch, (long long)call->sizes.out_height,
+                     (long long)call->sizes.out_width);
+    }
+    tiles *= count;
+  }
+  *blocks = grid->blocks_per_tile * (grid->most_tiles != 0 && tiles > grid->most_tiles ? grid->most_tiles : tiles);
+  return NS_OK;
+}
+
+int ns_blocks(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call, int64_t blocks[NS_MOST_KERNELS]) {
+  int i;
+  for (i = 0; i < binary->part_count; ++i) {
+    const ns_part* part = &binary->parts[i];
+    const int has_weights = call->tensors[NS_WEIGHT] != NULL;
+    const int status = ns_grid_blocks(kernel, &part->grid, call, &blocks[i]);
+    if (status != NS_OK) {
+      return status;
+    }
+    if (!has_weights && part->once) {
+      blocks[i] = 0;
+    } else if (!has_weights && ns_takes(part, NS_WEIGHT)) {
+      return ns_fail(NS_INVALID_ARGUMENT, "%s: weight is null, and the kernel for %s keeps no packed copy of it",
+                     kernel->name, binary->architecture);
+    }
+  }
+  return NS_OK;
+}
+
+static uint64_t ns_region_address(const ns_binary* binary, const ns_call* call, int region) {
+  return (uint64_t)(uintptr_t)call->workspace + (uint64_t)ns_region_offset(binary, region, call->quantities);
+}
+
+int ns_argument_value(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call,
+                      const ns_argument* argument, uint64_t* value) {
+  switch (argument->kind) {
+    case NS_TENSOR:
+      *value = (uint64_t)(uintptr_t)call->tensors[argument->which];
+      return NS_OK;
+    case NS_REGION:
+      *value = ns_region_address(binary, call, argument->which);
+      return NS_OK;
+    case NS_QUANTITY:
+      *value = (uint64_t)call->quantities[argument->which];
+      if (argument->is_int && *value > 2147483647) {
+        return ns_fail(NS_INVALID_ARGUMENT, "%s: a size of %llu does not fit the kernel's int; at most 2147483647",
+                       kernel->name, (unsigned long long)*value);
+      }
+      return NS_OK;
+    default:
+      *value = (uint64_t)argument->value;
+      return NS_OK;
+  }
+}
+
+int ns_encode_map(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call, int index, ns_encode encode,
+                  ns_encoded_map* encoded) {
+  /* The driver's CUtensorMapDataType of u8, u16, u32, f16, bf16, f32, tf32, f64. */
+  static const int types[] = {0, 1, 2, 6, 9, 7, 11, 8};
+  const ns_map* map = &binary->maps[index];
+  const uint64_t address = map->of_region ? ns_region_address(binary, call, map->which)
+                                          : (uint64_t)(uintptr_t)call->tensors[map->which];
+  uint64_t sizes[5], pitches[5];
+  int d, code;
+  if (encode == NULL) {
+    return ns_fail(NS_UNSUPPORTED, "%s: tensor maps need a driver for CUDA 12.0 or later", kernel->name);
+  }
+  for (d = 0; d < map->rank; ++d) {
+    sizes[d] = (uint64_t)ns_amount_in(&map->sizes[d], call->quantities);
+    pitches[d] = (uint64_t)ns_amount_in(&map->pitches[d], call->quantities);
+  }
+  /* No interleaving; 128 bytes are brought to the L2 cache at once. */
+  code = encode(encoded, types[map->element], (uint32_t)map->rank, (void*)(uintptr_t)address, sizes, pitches + 1,
+                map->box, map->steps, 0, map->swizzle, 2, map->fill);
+  return code == 0 ? NS_OK
+                   : ns_fail(NS_DRIVER, "%s: CUDA: encoding a tensor map failed with %d", kernel->name, code);
+}
+
+int ns_fill_slots(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call, const ns_part* part,
+                  ns_encode encode, ns_slots* slots) {
+  int i, status = NS_OK;
+  for (i = 0; status == NS_OK && i < part->argument_count; ++i) {
+    const ns_argument* argument = &part->arguments[i];
+    if (argument->kind == NS_MAP) {
+      status = ns_encode_map(kernel, binary, call, argument->which, encode, &slots->maps[i]);
+      slots->parameters[i] = &slots->maps[i];
+    } else {
+      status = ns_argument_value(kernel, binary, call, argument, &slots->values[i]);
+      slots->parameters[i] = &slots->values[i]; /* as many bytes as the parameter has are read, lowest first */
+    }
+  }
+  return status;
+}
