@@ -1,19 +1,54 @@
 #!/usr/bin/env bash
-# Builds and runs all tests: tests/run.sh [--quick] [--all]. Installs what is missing. Exits 0 only if everything passed.
-#   --quick   the ordinary build and its tests; no sanitizers, no fuzzing
-#   --all     every random layer in the ordinary build, and not a sample of them (about an hour)
+# Builds and runs the tests: tests/run.sh [--sanitizers] [--all]. Installs what is missing. Exits 0 only if everything passed.
+#   --sanitizers   goes on with AddressSanitizer, UndefinedBehaviorSanitizer and the fuzzers
+#   --all          everything, sanitizers included, and no samples: all cases, and each file compiled by itself (hours)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-quick=0
+sanitizers=0
 all=
 for argument; do
   case "$argument" in
-    --quick) quick=1 ;;
-    --all) all=1 ;;
-    *) echo "usage: tests/run.sh [--quick] [--all]" >&2; exit 2 ;;
+    --sanitizers) sanitizers=1 ;;
+    --all) sanitizers=1 all=1 ;;
+    *) echo "usage: tests/run.sh [--sanitizers] [--all]" >&2; exit 2 ;;
   esac
 done
-# Which random layers run: by the sources, so that the same tree always runs the same ones.
+
+# step <name>: what follows is this step. At the end stand the slowest tests and what each step took.
+steps=() starts=() slowest=
+step() {
+  printf '\n== %s\n' "$*"
+  steps+=("$*") starts+=("$SECONDS")
+}
+summary() {
+  local result=$? i
+  starts+=("$SECONDS")
+  if [[ -n "$slowest" ]]; then
+    printf '\n== the ten slowest tests, in seconds\n%s\n' "$slowest"
+  fi
+  printf '\n== minutes\n'
+  for i in "${!steps[@]}"; do
+    printf '%3d:%02d  %s\n' "$(((starts[i + 1] - starts[i]) / 60))" "$(((starts[i + 1] - starts[i]) % 60))" "${steps[i]}"
+  done
+  printf '%3d:%02d  in all\n' "$((SECONDS / 60))" "$((SECONDS % 60))"
+  ((result == 0)) || echo "FAILED"
+}
+trap summary EXIT
+
+# run_tests <build folder> <option of ctest>...
+run_tests() {
+  local status=0
+  ctest --test-dir "$1" -j "$jobs" --output-on-failure --no-tests=error --output-junit tests.xml "${@:2}" || status=$?
+  slowest=$(
+    [[ -z "$slowest" ]] || echo "$slowest"
+    sed -nE 's/.*<testcase name="([^"]*)".* time="([0-9.]+)".*/\2 \1/p' "$1/tests.xml" |
+      awk -v build="${1##*/}" '{ printf "%8.1f  %s: %s\n", $1, build, $2 }'
+  )
+  slowest=$(sort -rn <<<"$slowest" | sed 10q)
+  return "$status"
+}
+
+# Which cases run where there are more than there is time for: by the sources, so that the same tree always runs the same ones.
 if [[ -z "${CONVTGEN_TEST_SEED:-}" ]]; then
   CONVTGEN_TEST_SEED=$(find cli generator runtime templates tests -type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z |
     xargs -0 sha256sum | sha256sum | cut -c1-16)
@@ -21,6 +56,7 @@ fi
 export CONVTGEN_TEST_SEED
 echo "CONVTGEN_TEST_SEED=$CONVTGEN_TEST_SEED"
 
+step "what is missing is installed"
 cmake/install_dependencies.sh build tests
 compiler=()
 if ! command -v g++ >/dev/null || (($(g++ -dumpversion | cut -d. -f1) < 12)); then
@@ -55,35 +91,40 @@ if [[ -z "${CUDACXX:-}" ]] && ! command -v nvcc >/dev/null && [[ ! -x /usr/local
 fi
 export CONVTGEN_CACHE_DIR="$PWD/$build/cache"
 
-step() { printf '\n== %s\n' "$*"; }
-
 # The compiler is most of what this script waits for. Nobody debugs these builds: without debug information, or with line numbers
-# alone, they take three quarters of the time. The ordinary build compiles each file by itself, as users do; the others need not.
+# alone, they take three quarters of the time, and with several files of a target compiled as one (CMAKE_UNITY_BUILD) two thirds of that.
+unity=ON
+[[ -z "$all" ]] || unity=OFF
 step "build"
-cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" -DCONVTGEN_WERROR=ON \
+cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" -DCMAKE_UNITY_BUILD=$unity -DCONVTGEN_WERROR=ON \
   -DCONVTGEN_REGENERATE=$regenerate -DCONVTGEN_TEST_TEMPLATES=ON "${compiler[@]}" >/dev/null
 cmake --build "$build" -j "$jobs"
 step "tests"
-${all:+env CONVTGEN_TEST_ALL=1} ctest --test-dir "$build" -j "$jobs" ${all:+--timeout 14400} --output-on-failure --no-tests=error -LE gpu
+if [[ -n "$all" ]]; then
+  CONVTGEN_TEST_ALL=1 run_tests "$build" --timeout 14400 -LE gpu
+else
+  run_tests "$build" -LE gpu
+fi
 
-if ((quick)); then
+if ((!sanitizers)); then
   exit 0
 fi
 
 step "build with AddressSanitizer and UndefinedBehaviorSanitizer"
-cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-g1 -DCMAKE_UNITY_BUILD=ON -DCONVTGEN_WERROR=ON \
-  -DCONVTGEN_SANITIZE=address,undefined "${compiler[@]}" >/dev/null
-cmake --build build/asan -j "$jobs"
+cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" -DCMAKE_UNITY_BUILD=ON -DCONVTGEN_WERROR=ON \
+  -DCONVTGEN_SANITIZE=address,undefined -DCONVTGEN_SANITIZE_SLOW="${all:+ON}" "${compiler[@]}" >/dev/null
+# The build asks each test program for its tests: tests/CMakeLists.txt says what this option is for.
+export ASAN_OPTIONS=intercept_tls_get_addr=0
+cmake --build build/asan -j "$jobs" --target convtgen_tests
 step "tests under the sanitizers"
-# The runtime of GCC up to 13 takes one in 256 blocks of thread-local memory for one of an old glibc and then crashes while it looks for
-# leaks (https://github.com/google/sanitizers/issues/1322); this keeps it from looking there.
-ASAN_OPTIONS=intercept_tls_get_addr=0 ctest --test-dir build/asan -j "$jobs" --output-on-failure --no-tests=error -LE "slow|gpu"
+run_tests build/asan -LE gpu
 
 if [[ $regenerate == ON ]]; then
-  step "fuzzers, 30 seconds each"
+  step "build of the fuzzers"
   cmake -S . -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" \
     -DCMAKE_UNITY_BUILD=ON -DCONVTGEN_FUZZERS=ON >/dev/null
   cmake --build build/fuzz -j "$jobs" --target fuzz_parser fuzz_round_trip fuzz_api
+  step "fuzzers, 30 seconds each"
   fuzzers=build/fuzz/tests/language/fuzz
   cases=tests/language/fuzz
   found=build/fuzz/found

@@ -10,8 +10,6 @@
 namespace convtgen {
 namespace {
 
-constexpr std::int64_t kIntMax = std::numeric_limits<std::int32_t>::max();
-
 bool fits(const Size& known, std::int64_t value, std::int64_t least) {
   return value >= least && value <= kMaxExtent && (!known || *known == value);
 }
@@ -221,8 +219,8 @@ Result<void> CallForm::fill(const RecipeKernel& kernel, KernelCall& launch, cons
         break;
       case KernelArgument::Kind::kQuantity:
         slot = static_cast<std::uint64_t>(quantities[argument.index]);
-        if (argument.is_int && slot > static_cast<std::uint64_t>(kIntMax)) {
-          return fail(fmt::format("a size of {} does not fit the kernel's int; at most {}", slot, kIntMax));
+        if (argument.is_int && slot > static_cast<std::uint64_t>(kMostInt)) {
+          return fail(fmt::format("a size of {} does not fit the kernel's int; at most {}", slot, kMostInt));
         }
         break;
       case KernelArgument::Kind::kConstant:

@@ -9,8 +9,6 @@
 namespace convtgen {
 namespace {
 
-constexpr std::int64_t kIntMax = std::numeric_limits<std::int32_t>::max();
-
 struct QuantityNames {
   std::string_view name, words;
 };
@@ -150,11 +148,11 @@ std::optional<std::int64_t> Grid::blocks(const Quantities& quantities) const {
       return std::nullopt;
     }
   }
-  const std::int64_t most = (kIntMax - 2 * most_tiles) / blocks_per_tile;  // a block steps beyond the last tile, by two
+  const std::int64_t most = (kMostInt - 2 * most_tiles) / blocks_per_tile;  // a block steps beyond the last tile, by two
   std::int64_t tiles = 1;
   for (const Axis& axis : axes) {
     const std::optional<std::int64_t> extent = axis.extent.in(quantities);
-    const std::int64_t factor = extent ? *extent / axis.tile + (*extent % axis.tile != 0 ? 1 : 0) : kIntMax;
+    const std::int64_t factor = extent ? *extent / axis.tile + (*extent % axis.tile != 0 ? 1 : 0) : kMostInt;
     if (factor != 0 && tiles > most / factor) {
       return std::nullopt;
     }

@@ -154,6 +154,9 @@ struct RecipeKernel {
   bool operator==(const RecipeKernel&) const = default;
 };
 
+/// Of kernels' ints, and of blocks in a grid.
+inline constexpr std::int64_t kMostInt = 2147483647;
+
 // What those who launch have room for.
 inline constexpr std::size_t kMostKernels = 4;
 inline constexpr std::size_t kMostArguments = 16;
