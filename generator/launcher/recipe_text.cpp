@@ -64,7 +64,8 @@ std::string part_text(const std::string& large, const RecipeKernel& kernel, cons
     arguments.push_back(argument_text(large, argument));
   }
   return fmt::format(
-      "{{{}, \"{}\",\n"
+      "{{{},\n"
+      "       \"{}\",\n"
       "       /* threads, shared bytes */ {}, {}, /* waits, once */ {}, {},\n"
       "       {},\n"
       "       /* arguments */ {},\n"

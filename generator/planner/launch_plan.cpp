@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "generator/planner/templates.h"
+
 namespace convtgen {
 namespace {
 
@@ -55,6 +57,9 @@ std::vector<Tensor> tensors_of(const Layer& layer, Direction direction, std::int
 }
 
 LaunchPlan launch_plan_of(const Problem& problem, const Plan& plan) {
+  if (const Template& known = template_of(plan); known.launch != nullptr) {
+    return known.launch(problem, plan);
+  }
   LaunchPlan launch;
   launch.tensors = tensors_of(problem.layer, problem.direction, plan.alignment);
   if (plan.packed_bytes > 0) {

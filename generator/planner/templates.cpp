@@ -15,10 +15,10 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kTemplates = {
-    Template{"direct", programs::direct, plans_direct, direct_grid, nullptr},
-    Template{"shift_gemm", programs::shift_gemm, plans_shift_gemm, shift_gemm_grid, shift_gemm_seconds},
-    Template{"roll_gemm", programs::roll_gemm, plans_roll_gemm, roll_gemm_grid, roll_gemm_seconds},
-    Template{"halo_gemm", programs::halo_gemm, plans_halo_gemm, halo_gemm_grid, halo_gemm_seconds},
+    Template{"direct", programs::direct, plans_direct, direct_grid, nullptr, nullptr},
+    Template{"shift_gemm", programs::shift_gemm, plans_shift_gemm, shift_gemm_grid, nullptr, shift_gemm_seconds},
+    Template{"roll_gemm", programs::roll_gemm, plans_roll_gemm, roll_gemm_grid, nullptr, roll_gemm_seconds},
+    Template{"halo_gemm", programs::halo_gemm, plans_halo_gemm, halo_gemm_grid, nullptr, halo_gemm_seconds},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "generator/layer/shape.h"
+#include "generator/planner/launch_plan.h"
 #include "generator/planner/plan.h"
 
 namespace convtgen {
@@ -20,6 +21,9 @@ struct Template {
   Result<std::vector<Plan>> (*plans)(const Problem& problem);
   /// The numbers of a launch.
   TileGrid (*grid)(const Problem& problem, const Plan& plan);
+  /// What a call launches; null where that is one kernel of the template's name, with the grid above, and before it the
+  /// packing of its weights where the plan has packed bytes.
+  LaunchPlan (*launch)(const Problem& problem, const Plan& plan);
   /// About the seconds of a call at these sizes, which have outputs; null where nothing is predicted.
   std::optional<double> (*seconds)(const Problem& problem, const Plan& plan, const InputSizes& sizes);
 };

@@ -25,9 +25,9 @@ class ProgramBuilder {
       context_.error(context_.sources.getLocForStartOfFile(context_.sources.getMainFileID()),
                      fmt::format("a template includes \"{}\", which defines struct Parameters", kParametersFile));
     }
-    if (kernels_ == 0) {
+    if (!has_kernel_) {
       context_.error(context_.sources.getLocForStartOfFile(context_.sources.getMainFileID()),
-                     "a template has one __global__ function: its kernel");
+                     "a template has a __global__ function: its kernel");
     }
     return std::move(program_);
   }
@@ -93,6 +93,8 @@ class ProgramBuilder {
 
   void item(const clang::Decl& declaration) {
     if (std::optional<Item> item = build_item(context_, declaration)) {
+      const auto* function = std::get_if<Function>(&*item);
+      has_kernel_ = has_kernel_ || (function != nullptr && function->kind == Function::Kind::kKernel);
       program_.items.push_back(std::move(*item));
     }
   }
@@ -100,6 +102,7 @@ class ProgramBuilder {
   Context context_;
   Program program_;
   bool has_parameters_ = false;
+  bool has_kernel_ = false;
 };
 
 }  // namespace

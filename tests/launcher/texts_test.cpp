@@ -87,7 +87,7 @@ TEST(LauncherTexts, LinesFitThePage) {
       std::istringstream lines(file.text);
       for (std::string line; std::getline(lines, line);) {
         // Names are not broken, nor what the compiler shows as one message.
-        EXPECT_TRUE(line.size() <= 120 || line.starts_with("#") || line.find("_kernel,") != std::string::npos) << line;
+        EXPECT_TRUE(line.size() <= 120 || line.starts_with("#") || line.contains("_kernel,") || line.contains("(const void*)")) << line;
       }
     }
   }
@@ -134,14 +134,14 @@ TEST(LauncherTexts, AllKernelsOfASourceAreNamed) {
                                 "     /* regions of the workspace: bytes, kept */ 1, {{{288, 0, NET_ONE}, 1}},\n"
                                 "     /* tensor maps */ NULL,\n"
                                 "     /* kernels */ 2,\n"));
-    EXPECT_THAT(text, HasSubstr(fmt::format("{{{}, \"{}\",\n"
+    EXPECT_THAT(text, HasSubstr(fmt::format("{{{},\n       \"{}\",\n"
                                             "       /* threads, shared bytes */ 32, 0, /* waits, once */ 0, 1,\n"
                                             "       {{/* extents and tiles */ 1, {{{{{{72, 0, NET_ONE}}, 32}}}},",
                                             function(0), packed.recipe.kernels[0].symbol)));
     EXPECT_THAT(text, HasSubstr("/* arguments */ 2,\n"
                                 "       {{NET_TENSOR, NET_WEIGHT, 0, 0},\n"
                                 "        {NET_REGION, 0, 0, 0}}}"));
-    EXPECT_THAT(text, HasSubstr(fmt::format("{{{}, \"{}\"", function(1), packed.symbol)));
+    EXPECT_THAT(text, HasSubstr(fmt::format("{{{},\n       \"{}\"", function(1), packed.symbol)));
     EXPECT_THAT(text, HasSubstr("/* waits, once */ 1, 0,"));
     EXPECT_THAT(text, HasSubstr("{NET_QUANTITY, NET_IN_WIDTH, 0, 1}"));
     EXPECT_THAT(text, HasSubstr("\"\",\n     /* regions of the workspace: bytes, kept */ 0, {{{0, 0, 0}, 0}},"));

@@ -29,7 +29,7 @@ TEST(CallFormTest, AgreesWithShapeOfAndGridBlocks) {
   std::mt19937_64 random(1);
   const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random() % bound); };
   int launched = 0, refused = 0;
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 5000; ++i) {
     Layer layer;
     set_axes(layer, &Axis::kernel, {1 + below(5), 1 + below(5)});
     set_axes(layer, &Axis::stride, {1 + below(4), 1 + below(4)});
@@ -73,8 +73,8 @@ TEST(CallFormTest, AgreesWithShapeOfAndGridBlocks) {
       ++refused;
     }
   }
-  EXPECT_GT(launched, 5000);
-  EXPECT_GT(refused, 1000);
+  EXPECT_GT(launched, 1200);
+  EXPECT_GT(refused, 250);
 }
 
 /// Packing, sums of parts of the pixels, and their reduction: two regions, of which one grows with the batch, and a tensor

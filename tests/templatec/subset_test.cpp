@@ -427,7 +427,7 @@ TEST(WrongTemplates, ParametersMustBeConstexpr) {
 TEST(WrongTemplates, ATemplateHasAKernel) {
   const Output output = compile_small("constexpr int kTaps = P::taps;\n");
   EXPECT_FALSE(output.ok);
-  EXPECT_NE(output.diagnostics.find("/templates/small.cu:1:1: error: a template has one __global__ function"),
+  EXPECT_NE(output.diagnostics.find("/templates/small.cu:1:1: error: a template has a __global__ function"),
             std::string::npos)
       << output.diagnostics;
 }

@@ -27,7 +27,7 @@ TEST_P(Gather, ComputesTheDefinition) {
   const Problem problem = problem_of(fmt::format("conv_transpose2d {}; fuse scale(1)", GetParam()));
   const std::vector<Plan> plans = plan(problem).value();
   ASSERT_EQ(plans.front().template_name, "gather");
-  const InputSizes sizes{2, 5, 40};
+  const InputSizes sizes{2, {5, 40}};
   const auto device = open_host_device().value();
   const LayerInputs inputs = random_inputs(problem.layer, shape_of(problem.layer, sizes).value(), 1);
   const auto run = run_layer(*device, problem, plans.front(), sizes, inputs);

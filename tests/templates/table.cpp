@@ -4,12 +4,14 @@
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/templates.h"
 #include "tests/templates/gather/planner.h"
+#include "tests/templates/split/planner.h"
 
 namespace convtgen {
 namespace {
 
 constexpr std::array kTemplates = {
-    Template{"gather", programs::gather, plans_gather, gather_grid, nullptr},
+    Template{"gather", programs::gather, plans_gather, gather_grid, nullptr, nullptr},
+    Template{"split", programs::split, plans_split, split_grid, split_launch, nullptr},
 };
 
 }  // namespace

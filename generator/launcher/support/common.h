@@ -58,8 +58,8 @@ int ns_prepare(void);
  * where it has one. bias is null where the layer has none. */
 int ns_kernel_prepare(const ns_kernel* kernel);
 int ns_kernel_sizes(const ns_kernel* kernel, int64_t batch, int64_t height, int64_t width, ns_sizes* sizes);
-/* Bytes of the workspace that a call with these sizes needs. 0: it needs none; also for sizes that the layer can't have,
- * which the call itself refuses. */
+/* Bytes of the workspace that a call with these sizes needs. 0: it needs none, or the layer can't have these sizes, and
+ * the call itself will be refused. */
 size_t ns_kernel_workspace(const ns_kernel* kernel, int64_t batch, int64_t height, int64_t width);
 int ns_kernel_launch(const ns_kernel* kernel, const void* x, const void* weight, const void* bias, void* y,
                      void* workspace, int64_t batch, int64_t height, int64_t width, void* stream);

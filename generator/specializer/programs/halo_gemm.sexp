@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "90381657c15466f5d3d23816086e7802bfdb00e8003e75b3b55ee7ad8b367314")
+  (digest "cd963e5adc0cc4b7b85ecbe59a74e78ee046912d82f66afdad3a55be301250fe")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "d006aae7e2fa896fda89947460cadd8d878825fb825b59316f80710974963cd5")
+  (digest "2c4e43192a1bf6d36d5e69ce56fa46674c2568c7ad1585d1d903b585ddb2eb18")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "b345f87554cf4ad0986c150ed0ec9aeaa8b85be74fbc7d3c7f87d41821f7d8fa")
+  (digest "6450e598fe3684639c5993204a5c8e0a3d6599713be44f17f408ceafdc2070ef")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
