@@ -103,10 +103,11 @@ Result<RunInputs> make_inputs(const Layer& layer, const InputOption& input, cons
       return std::unexpected(read.error());
     }
     x = std::move(read->first);
-    const InputSizes& in = read->second;
-    const std::string text = layer.dimensions == 1
-                                 ? fmt::format("{}x{}", in.batch, in.extents[kWidth])
-                                 : fmt::format("{}x{}x{}", in.batch, in.extents[kHeight], in.extents[kWidth]);
+    const auto& [batch, extents] = read->second;
+    std::string text = fmt::format("{}", batch);
+    for (const std::size_t axis : axes_of(layer)) {
+      text += fmt::format("x{}", extents[axis]);
+    }
     if (!sizes.text.empty() && sizes.text != text) {
       return fail(fmt::format("{}: x is for --input {}, and --input {} was given", files.x, text, sizes.text));
     }

@@ -55,6 +55,8 @@ class Layer:
 
         if "fuse" in of:
             raise ValueError(f"layer {name}: fuse: PyTorch's convolution has no such chain; leave it out")
+        if ":" in of.get("padding", ""):
+            raise ValueError(f"layer {name}: padding: PyTorch's convolution has one number for both ends, as in 1x1")
         if "?" in of.get("input", "?"):
             raise ValueError(f"layer {name}: input: a size is open; fixed ones are measured, as in 8x64x64")
         sizes = [int(n) for n in of["input"].split("x")]

@@ -47,7 +47,8 @@ class Lexer {
       add(TokenKind::kArrow, 2);
     } else if (is_atom_character(c)) {
       std::size_t length = 1;
-      while (at_ + length < text_.size() && is_atom_character(text_[at_ + length]) &&
+      while (at_ + length < text_.size() &&
+             (is_atom_character(text_[at_ + length]) || is_between_numbers(at_ + length)) &&
              text_.substr(at_ + length, 2) != "->") {
         ++length;
       }
@@ -57,6 +58,13 @@ class Lexer {
     } else {
       stray();
     }
+  }
+
+  // The ':' of "1:2". Behind a word it stays a stray character: "kernel: 3" is a mistake of its own.
+  [[nodiscard]] bool is_between_numbers(std::size_t at) const {
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    return text_[at] == ':' && is_digit(text_[at - 1]) && at + 1 < text_.size() &&
+           (is_digit(text_[at + 1]) || text_[at + 1] == '-');
   }
 
   [[nodiscard]] bool at_line_end_return() const { return text_.substr(at_, 2) == "\r\n"; }
@@ -153,7 +161,11 @@ class Lexer {
       suggestion = "->";
     }
     std::string message = describe(run.substr(0, first));
-    if (run == "=" || run == ":") {
+    const bool behind_number = !tokens_.empty() && tokens_.back().kind == TokenKind::kAtom &&
+                               tokens_.back().text.front() >= '0' && tokens_.back().text.front() <= '9';
+    if (run == ":" && behind_number) {
+      message += ": padding before and after is written in one word, as in 1:2";
+    } else if (run == "=" || run == ":") {
       message += ": a property and its value stand side by side, as in 'kernel 3x3'";
     } else if (run.starts_with('/')) {
       message += ": a comment starts with '#'";

@@ -338,7 +338,7 @@ class Parser {
     }
     if (!wrong && token.kind != TokenKind::kStray) {
       std::string hint;
-      if (std::holds_alternative<Numbers>(property.value)) {
+      if (std::holds_alternative<Numbers>(property.value) || std::holds_alternative<Paddings>(property.value)) {
         hint = "; a size is written in one word, as in 3x7";
       }
       error(token, fmt::format("unexpected {} after the value of '{}'{}", quoted(token.text), name, hint));

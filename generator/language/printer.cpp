@@ -48,7 +48,7 @@ std::vector<Line> lines_of(const Layer& layer) {
   std::vector<Line> lines;
   lines.push_back({operator_name(layer), fmt::format("{} -> {}", layer.in_channels, layer.out_channels)});
   lines.push_back({"kernel", axes_text(layer, &Axis::kernel)});
-  const auto unless_usual = [&](std::string_view word, std::int64_t Axis::* property) {
+  const auto unless_usual = [&](std::string_view word, auto property) {
     if (std::ranges::any_of(layer.axes, [&](const Axis& axis) { return axis.*property != kNoAxis.*property; })) {
       lines.push_back({word, axes_text(layer, property)});
     }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "generator/language/syntax.h"
@@ -30,11 +31,11 @@ class Resolver {
     if (find(PropertyKind::kKernel) == nullptr) {
       missing(PropertyKind::kKernel, "kernel");
     }
-    axes(PropertyKind::kKernel, &Axis::kernel);
-    axes(PropertyKind::kStride, &Axis::stride);
-    axes(PropertyKind::kPadding, &Axis::padding);
-    axes(PropertyKind::kOutputPadding, &Axis::output_padding);
-    axes(PropertyKind::kDilation, &Axis::dilation);
+    axes<Numbers>(PropertyKind::kKernel, &Axis::kernel);
+    axes<Numbers>(PropertyKind::kStride, &Axis::stride);
+    axes<Paddings>(PropertyKind::kPadding, &Axis::padding);
+    axes<Numbers>(PropertyKind::kOutputPadding, &Axis::output_padding);
+    axes<Numbers>(PropertyKind::kDilation, &Axis::dilation);
     input();
     take(PropertyKind::kGroups, layer_.groups);
     take(PropertyKind::kBias, layer_.bias);
@@ -88,19 +89,27 @@ class Resolver {
     mark_wrong(kind);
   }
 
-  // One number for all axes, or one for each.
-  void axes(PropertyKind kind, std::int64_t Axis::* field) {
-    const auto* numbers = value<Numbers>(kind);
-    if (numbers == nullptr) {
+  // One value for all axes, or one for each.
+  template <typename Values, typename T>
+  void axes(PropertyKind kind, T Axis::* field) {
+    const auto* values = value<Values>(kind);
+    if (values == nullptr) {
       return;
     }
     const auto places = axes_of(layer_);
-    if (numbers->size() != 1 && numbers->size() != places.size()) {
-      wrong_count(kind, *numbers, "conv_transpose1d takes one number");
+    if (values->size() != 1 && values->size() != places.size()) {
+      wrong_count(kind, text_of(*values),
+                  std::is_same_v<Values, Paddings> ? "conv_transpose1d takes one number, or before:after"
+                                                   : "conv_transpose1d takes one number");
       return;
     }
     for (const std::size_t axis : places) {
-      layer_.axes[axis].*field = *(numbers->size() == 1 ? numbers->front() : (*numbers)[axis - places.front()]);
+      const auto& written = values->size() == 1 ? values->front() : (*values)[axis - places.front()];
+      if constexpr (std::is_same_v<Values, Numbers>) {
+        layer_.axes[axis].*field = *written;  // only sizes of the input may be open
+      } else {
+        layer_.axes[axis].*field = written;
+      }
     }
   }
 
@@ -114,7 +123,7 @@ class Resolver {
       return;
     }
     if (numbers->size() != 1 + places.size()) {
-      wrong_count(PropertyKind::kInput, *numbers,
+      wrong_count(PropertyKind::kInput, text_of(*numbers),
                   layer_.dimensions == 1 ? "conv_transpose1d takes batch x length"
                                          : "conv_transpose2d takes batch x height x width");
       return;
@@ -125,15 +134,25 @@ class Resolver {
     }
   }
 
-  void wrong_count(PropertyKind kind, const Numbers& numbers, std::string_view expected) {
+  // Sizes as they were written.
+  template <typename Values>
+  static std::string text_of(const Values& values) {
+    std::string written;
+    for (const auto& value : values) {
+      written += written.empty() ? "" : "x";
+      if constexpr (std::is_same_v<Values, Paddings>) {
+        written += padding_text(value);
+      } else {
+        written += value ? fmt::format("{}", *value) : "?";
+      }
+    }
+    return written;
+  }
+
+  void wrong_count(PropertyKind kind, const std::string& written, std::string_view expected) {
     mark_wrong(kind);
     if (find(PropertyKind::kChannels) == nullptr) {
       return;  // it is not known which of the two the layer is
-    }
-    std::string written;
-    for (const Size& size : numbers) {
-      written += written.empty() ? "" : "x";
-      written += size ? fmt::format("{}", *size) : "?";
     }
     at_property(kind, own(kind), fmt::format("{} {} does not fit: {}", word_of(kind), written, expected));
   }

@@ -51,11 +51,12 @@ struct Channels {
   std::int64_t out = 1;
 };
 
-/// The numbers of a size, "3x7" or "?x8x8", as many as are written.
+/// The numbers of a size, "3x7" or "?x8x8", as many as are written; those of padding, "1:2x0".
 using Numbers = std::vector<Size>;
+using Paddings = std::vector<Padding>;
 
-using PropertyValue = std::variant<std::monostate, Channels, Numbers, std::int64_t, bool, std::vector<Activation>,
-                                   Dtype, Compute, Layout, std::vector<Direction>>;
+using PropertyValue = std::variant<std::monostate, Channels, Numbers, Paddings, std::int64_t, bool,
+                                   std::vector<Activation>, Dtype, Compute, Layout, std::vector<Direction>>;
 
 struct Property {
   PropertyKind kind = PropertyKind::kKernel;

@@ -35,10 +35,11 @@ class ValueParser {
         return channels();
       case PropertyKind::kKernel:
       case PropertyKind::kStride:
-      case PropertyKind::kPadding:
       case PropertyKind::kOutputPadding:
       case PropertyKind::kDilation:
         return extents(false);
+      case PropertyKind::kPadding:
+        return paddings();
       case PropertyKind::kInput:
         return extents(true);
       case PropertyKind::kGroups:
@@ -124,31 +125,18 @@ class ValueParser {
     return result;
   }
 
-  PropertyValue extents(bool is_input) {
-    const std::string_view expected =
-        is_input ? "batch x height x width, as in 8x64x64 (batch x length for conv_transpose1d)"
-                 : "height x width, as in 3x7, or one number";
+  // The parts between the 'x' of one word: read(token, part, value) makes a value of each, or reports why not.
+  template <typename Value, typename Read>
+  PropertyValue parts(std::string_view expected, std::size_t least, std::size_t most, const Read& read) {
     const auto token = atom(expected);
     if (!token) {
       return {};
     }
-    Numbers result;
+    std::vector<Value> values;
     std::string_view rest = token->text;
     while (true) {
       const std::size_t end = std::min(rest.find('x'), rest.size());
-      const std::string_view part = rest.substr(0, end);
-      if (part == "?") {
-        if (!is_input) {
-          error(*token, fmt::format("'?' can't stand in {}: only the sizes of the input may be open", name_));
-          return {};
-        }
-        result.emplace_back();
-      } else if (!number_like(part)) {
-        malformed(*token, expected);
-        return {};
-      } else if (const auto value = whole(*token, part, "size")) {
-        result.emplace_back(*value);
-      } else {
+      if (!read(*token, rest.substr(0, end), values.emplace_back())) {
         return {};
       }
       if (end == rest.size()) {
@@ -156,14 +144,60 @@ class ValueParser {
       }
       rest.remove_prefix(end + 1);
     }
-    const std::size_t least = is_input ? 2 : 1;
-    const std::size_t most = is_input ? 3 : 2;
-    if (result.size() < least || result.size() > most) {
-      error(*token, fmt::format("{} has {} number{}; expected {}", quoted(token->text), result.size(),
-                                result.size() == 1 ? "" : "s", expected));
+    if (values.size() < least || values.size() > most) {
+      error(*token, fmt::format("{} has {} number{}; expected {}", quoted(token->text), values.size(),
+                                values.size() == 1 ? "" : "s", expected));
       return {};
     }
-    return result;
+    return values;
+  }
+
+  PropertyValue extents(bool is_input) {
+    const std::string_view expected =
+        is_input ? "batch x height x width, as in 8x64x64 (batch x length for conv_transpose1d)"
+                 : "height x width, as in 3x7, or one number";
+    const auto read = [&](const Token& token, std::string_view part, Size& value) {
+      if (part == "?" && !is_input) {
+        open_size(token);
+        return false;
+      }
+      if (part != "?") {
+        value = size(token, part, expected);
+      }
+      return part == "?" || value.has_value();
+    };
+    return parts<Size>(expected, is_input ? 2 : 1, is_input ? 3 : 2, read);
+  }
+
+  PropertyValue paddings() {
+    constexpr std::string_view kExpected =
+        "height x width, as in 3x7, or one number (before:after, as in 1:2, where the ends differ)";
+    const auto read = [&](const Token& token, std::string_view part, Padding& value) {
+      if (part.contains('?')) {
+        open_size(token);
+        return false;
+      }
+      const std::size_t colon = part.find(':');
+      const auto before = size(token, part.substr(0, colon), kExpected);
+      const auto after =
+          before && colon != std::string_view::npos ? size(token, part.substr(colon + 1), kExpected) : before;
+      value = {before.value_or(0), after.value_or(0)};
+      return after.has_value();
+    };
+    return parts<Padding>(kExpected, 1, 2, read);
+  }
+
+  void open_size(const Token& token) {
+    error(token, fmt::format("'?' can't stand in {}: only the sizes of the input may be open", name_));
+  }
+
+  // A number of a size.
+  std::optional<std::int64_t> size(const Token& token, std::string_view part, std::string_view expected) {
+    if (number_like(part)) {
+      return whole(token, part, "size");
+    }
+    malformed(token, expected);
+    return std::nullopt;
   }
 
   static bool number_like(std::string_view part) {
@@ -177,7 +211,7 @@ class ValueParser {
     std::string lower(token.text);
     std::ranges::replace(lower, 'X', 'x');
     const bool cased = lower != token.text && std::ranges::all_of(lower, [](char c) {
-                         return c == 'x' || c == '?' || (c >= '0' && c <= '9');
+                         return c == 'x' || c == '?' || c == ':' || (c >= '0' && c <= '9');
                        });
     if (cased && lower.size() <= 40) {
       error(token, fmt::format("{} is no size", quoted(token.text)), lower);

@@ -18,16 +18,35 @@ inline constexpr std::size_t kHeight = 1;
 inline constexpr std::size_t kWidth = 2;
 inline constexpr std::size_t kAxes = 3;
 
+/// What is cut off an axis of the output. PyTorch's one number is both.
+struct Padding {
+  std::int64_t before = 0;
+  std::int64_t after = 0;
+  constexpr Padding() = default;
+  constexpr Padding(std::int64_t both) : before(both), after(both) {}
+  constexpr Padding(std::int64_t at_beginning, std::int64_t at_end) : before(at_beginning), after(at_end) {}
+  bool operator==(const Padding&) const = default;
+};
+
 /// The default values are PyTorch's.
 struct Axis {
   std::int64_t kernel = 1;
   std::int64_t stride = 1;
-  std::int64_t padding = 0;
+  Padding padding = 0;
   std::int64_t output_padding = 0;
   std::int64_t dilation = 1;
   Size extent = {};  // of the input
   bool operator==(const Axis&) const = default;
 };
+
+/// The axis with the same outputs whose padding is the same at both ends. Its output_padding may be negative, and
+/// larger than PyTorch's limit: padding at the end, like output_padding, only moves the output's end. Kernels see this
+/// one.
+[[nodiscard]] constexpr Axis symmetric(Axis axis) {
+  axis.output_padding += axis.padding.before - axis.padding.after;
+  axis.padding.after = axis.padding.before;
+  return axis;
+}
 
 /// In the places of axes that a layer does not have: they change nothing.
 inline constexpr Axis kNoAxis{.extent = 1};

@@ -78,7 +78,10 @@ class Checker {
     Found found;
     in_range(found, "kernel", axis.kernel, 1);
     const bool stride = in_range(found, "stride", axis.stride, 1);
-    in_range(found, "padding", axis.padding, 0);
+    in_range(found, "padding", axis.padding.before, 0);
+    if (axis.padding.after != axis.padding.before) {
+      in_range(found, "padding", axis.padding.after, 0);
+    }
     const bool dilation = in_range(found, "dilation", axis.dilation, 1);
     if (in_range(found, "output_padding", axis.output_padding, 0) && stride && dilation &&
         axis.output_padding >= std::max(axis.stride, axis.dilation)) {
@@ -194,8 +197,8 @@ class Checker {
     const std::int64_t out = output_extent(axis, *axis.extent);
     if (out < 1) {
       add("padding",
-          fmt::format("padding {} makes the output {} {} for input {} {}; it must be at least 1", axis.padding, name,
-                      out, name, *axis.extent),
+          fmt::format("padding {} makes the output {} {} for input {} {}; it must be at least 1",
+                      padding_text(axis.padding), name, out, name, *axis.extent),
           {"input", "kernel", "stride", "output_padding", "dilation"});
       return false;
     }

@@ -14,13 +14,13 @@ namespace convtgen {
 
 /// r(k), in [0, stride).
 [[nodiscard]] constexpr std::int64_t phase_of_tap(const Axis& axis, std::int64_t k) {
-  const std::int64_t r = (axis.dilation * k - axis.padding) % axis.stride;
+  const std::int64_t r = (axis.dilation * k - axis.padding.before) % axis.stride;
   return r < 0 ? r + axis.stride : r;
 }
 
 /// e(k), of either sign.
 [[nodiscard]] constexpr std::int64_t offset_of_tap(const Axis& axis, std::int64_t k) {
-  return (phase_of_tap(axis, k) + axis.padding - axis.dilation * k) / axis.stride;
+  return (phase_of_tap(axis, k) + axis.padding.before - axis.dilation * k) / axis.stride;
 }
 
 /// Least and greatest e(k) over all taps: the halo of a tile is [least, greatest]. e falls as k grows.

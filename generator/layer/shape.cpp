@@ -51,7 +51,7 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) {
 std::int64_t pairs_of_axis(const Axis& axis, std::int64_t in, std::int64_t out) {
   std::int64_t pairs = 0;
   for (std::int64_t k = 0; k < axis.kernel; ++k) {
-    const std::int64_t shift = k * axis.dilation - axis.padding;
+    const std::int64_t shift = k * axis.dilation - axis.padding.before;
     const std::int64_t first = std::max<std::int64_t>(0, -floor_div(shift, axis.stride));  // ceil(-shift / stride)
     const std::int64_t last = std::min(in - 1, floor_div(out - 1 - shift, axis.stride));
     pairs = saturated(static_cast<Wide>(pairs) + std::max<std::int64_t>(0, last - first + 1));
@@ -82,6 +82,15 @@ Result<void> check_output(std::string_view name, std::int64_t out, std::int64_t 
   return {};
 }
 
+template <typename Text>
+std::string joined(const Layer& layer, const Text& text_of) {
+  std::string text;
+  for (const std::size_t axis : axes_of(layer)) {
+    text += (text.empty() ? "" : "x") + text_of(layer.axes[axis]);
+  }
+  return text;
+}
+
 // Counts elements of x or y. Errors: more than 63 bits.
 Result<std::int64_t> count_elements(const Layer& layer, std::string_view tensor, std::int64_t batch,
                                     std::int64_t channels, const Extents& extents) {
@@ -107,7 +116,7 @@ std::int64_t output_extent(const Axis& axis, std::int64_t in) {
   const Wide grown = (static_cast<Wide>(in) - 1) * axis.stride;
   const Wide reach = static_cast<Wide>(axis.dilation) * (static_cast<Wide>(axis.kernel) - 1);
   const Wide sum = static_cast<Wide>(saturated(grown)) + saturated(reach);
-  return saturated(sum - static_cast<Wide>(2) * axis.padding + axis.output_padding + 1);
+  return saturated(sum - axis.padding.before - axis.padding.after + axis.output_padding + 1);
 }
 
 std::int64_t tap_count(const Layer& layer) {
@@ -118,12 +127,17 @@ std::int64_t weight_elements(const Layer& layer) {
   return layer.in_channels * (layer.out_channels / layer.groups) * tap_count(layer);
 }
 
+std::string padding_text(const Padding& padding) {
+  return padding.before == padding.after ? fmt::format("{}", padding.before)
+                                         : fmt::format("{}:{}", padding.before, padding.after);
+}
+
 std::string axes_text(const Layer& layer, std::int64_t Axis::* property) {
-  std::string text;
-  for (const std::size_t axis : axes_of(layer)) {
-    text += fmt::format("{}{}", text.empty() ? "" : "x", layer.axes[axis].*property);
-  }
-  return text;
+  return joined(layer, [&](const Axis& axis) { return fmt::format("{}", axis.*property); });
+}
+
+std::string axes_text(const Layer& layer, Padding Axis::* property) {
+  return joined(layer, [&](const Axis& axis) { return padding_text(axis.*property); });
 }
 
 Result<InputSizes> known_sizes(const Layer& layer) {

@@ -47,7 +47,8 @@ struct Shape {
 /// The word of the property that names the channels: "conv_transpose1d" or "conv_transpose2d".
 [[nodiscard]] std::string_view operator_name(const Layer& layer);
 
-/// out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 (PyTorch, ConvTranspose2d);
+/// out = (in - 1) * stride - (padding before + after) + dilation * (kernel - 1) + output_padding + 1 (PyTorch's, whose
+/// padding is the same at both ends);
 /// not positive where the padding eats everything, and the nearest 64-bit number where the result has more bits.
 [[nodiscard]] std::int64_t output_extent(const Axis& axis, std::int64_t in);
 
@@ -55,8 +56,12 @@ struct Shape {
 [[nodiscard]] std::int64_t tap_count(const Layer& layer);
 [[nodiscard]] std::int64_t weight_elements(const Layer& layer);
 
-/// The values of a property on the layer's axes, as the language writes them: "4x4".
+/// The values of a property on the layer's axes, as the language writes them: "4x4", "1:2x0".
 [[nodiscard]] std::string axes_text(const Layer& layer, std::int64_t Axis::* property);
+[[nodiscard]] std::string axes_text(const Layer& layer, Padding Axis::* property);
+
+/// "1", or "1:2" where the ends differ.
+[[nodiscard]] std::string padding_text(const Padding& padding);
 
 /// The layer's own sizes, where all are known.
 /// Errors: a size is "?" (names it).

@@ -92,8 +92,8 @@ Size positions(const Axis& axis) {
 Facts facts_of(const Problem& problem) {
   const Layer& l = problem.layer;
   Facts f;
-  f.rows = l.axes[kHeight];
-  f.columns = l.axes[kWidth];
+  f.rows = symmetric(l.axes[kHeight]);
+  f.columns = symmetric(l.axes[kWidth]);
   f.taps = tap_count(l);
   f.group_in = l.in_channels / l.groups;
   f.group_out = l.out_channels / l.groups;
@@ -223,9 +223,13 @@ Parameters parameters_of(const Layer& l, const Facts& f, const Block& b) {
 /// What the kernel computes in an int on one axis, whatever the sizes.
 Result<void> check_axis(std::string_view name, const Axis& axis) {
   const std::int64_t reach = axis.dilation * (axis.kernel - 1) + axis.output_padding + 1;
+  const auto [before, after] = axis.padding;
   for (const auto& [words, value] :
-       {std::pair{"dilation * (kernel - 1) + output_padding + 1", reach}, std::pair{"2 * padding", 2 * axis.padding},
-        std::pair{"stride + padding", axis.stride + axis.padding}}) {
+       {std::pair{"dilation * (kernel - 1) + output_padding + 1", reach}, std::pair{"2 * padding", 2 * before},
+        std::pair{"stride + padding", axis.stride + before},
+        // Where the ends differ, the kernel takes the difference for output_padding.
+        std::pair{"padding before + after", before + after},
+        std::pair{"dilation * (kernel - 1) + output_padding + 1 + padding before - after", reach + before - after}}) {
     if (value > kMostNumber) {
       return fail(fmt::format("{}: {} is {}; at most {} is supported", name, words, value, kMostNumber));
     }

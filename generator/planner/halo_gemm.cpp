@@ -49,8 +49,8 @@ Window window_of(const Axis& axis) {
   Window w;
   w.taps = ceil_div(axis.kernel, axis.stride);
   w.halo = (w.taps - 1) * (axis.stride == 1 ? axis.dilation : 1);
-  w.first = axis.padding / axis.stride;
-  w.beyond = floor_div(axis.dilation * (axis.kernel - 1) + axis.output_padding - axis.padding, axis.stride);
+  w.first = axis.padding.before / axis.stride;
+  w.beyond = floor_div(axis.dilation * (axis.kernel - 1) + axis.output_padding - axis.padding.before, axis.stride);
   w.gap = std::max({std::int64_t{0}, w.beyond, w.halo - w.first});
   return w;
 }
@@ -174,7 +174,7 @@ void choose_store(const Facts& f, Block& b) {
   b.channel_run = 2;
   const Axis& axis = layer.axes[kWidth];
   const std::int64_t out = axis.extent ? output_extent(axis, *axis.extent) : 1;
-  while (b.store > 1 && (axis.stride % b.store != 0 || axis.padding % b.store != 0 || out % b.store != 0)) {
+  while (b.store > 1 && (axis.stride % b.store != 0 || axis.padding.before % b.store != 0 || out % b.store != 0)) {
     b.store /= 2;
   }
 }
@@ -307,8 +307,8 @@ Facts facts_of(const Problem& problem, const InputSizes& sizes) {
   const std::int64_t bytes = layer.dtype == Dtype::kF32 ? 4 : 2;
   Facts f{.layer = layer,
           .target = problem.target,
-          .rows = window_of(layer.axes[kHeight]),
-          .columns = window_of(layer.axes[kWidth]),
+          .rows = window_of(symmetric(layer.axes[kHeight])),
+          .columns = window_of(symmetric(layer.axes[kWidth])),
           .bytes = bytes,
           .depth = 32 / bytes,
           .pack = 16 / bytes,

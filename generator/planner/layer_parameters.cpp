@@ -10,23 +10,25 @@ Parameters layer_parameters(const Layer& l) {
     as.push_back(step.a);
     bs.push_back(step.b);
   }
+  const Axis rows = symmetric(l.axes[kHeight]);
+  const Axis columns = symmetric(l.axes[kWidth]);
   return {
-      {"kernel_h", l.axes[kHeight].kernel},
-      {"kernel_w", l.axes[kWidth].kernel},
-      {"stride_h", l.axes[kHeight].stride},
-      {"stride_w", l.axes[kWidth].stride},
-      {"padding_h", l.axes[kHeight].padding},
-      {"padding_w", l.axes[kWidth].padding},
-      {"output_padding_h", l.axes[kHeight].output_padding},
-      {"output_padding_w", l.axes[kWidth].output_padding},
-      {"dilation_h", l.axes[kHeight].dilation},
-      {"dilation_w", l.axes[kWidth].dilation},
+      {"kernel_h", rows.kernel},
+      {"kernel_w", columns.kernel},
+      {"stride_h", rows.stride},
+      {"stride_w", columns.stride},
+      {"padding_h", rows.padding.before},
+      {"padding_w", columns.padding.before},
+      {"output_padding_h", rows.output_padding},
+      {"output_padding_w", columns.output_padding},
+      {"dilation_h", rows.dilation},
+      {"dilation_w", columns.dilation},
       {"in_channels", l.in_channels},
       {"out_channels", l.out_channels},
       {"has_bias", l.bias},
       {"channels_last", l.layout == Layout::kNhwc},
-      {"height", l.axes[kHeight].extent.value_or(-1)},
-      {"width", l.axes[kWidth].extent.value_or(-1)},
+      {"height", rows.extent.value_or(-1)},
+      {"width", columns.extent.value_or(-1)},
       {"fuse_count", static_cast<std::int64_t>(l.fuse.size())},
       {"fuse_kind", kinds},
       {"fuse_a", as},

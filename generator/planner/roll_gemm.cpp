@@ -72,7 +72,8 @@ struct Facts {
   [[nodiscard]] std::int64_t chunks(const Block& b) const { return ceil_div(layer.in_channels, b.chunk); }
   [[nodiscard]] std::int64_t column_tiles(const Block& b) const { return ceil_div(layer.out_channels, b.columns); }
   [[nodiscard]] std::int64_t image_pitch(std::int64_t run) const {
-    const std::int64_t behind = reach - columns.padding + columns.output_padding;  // the template's kBehind
+    // The template's kBehind.
+    const std::int64_t behind = reach - columns.padding.before + std::max<std::int64_t>(0, columns.output_padding);
     return round_up(shape.in[kWidth] + std::max<std::int64_t>(0, behind), channels_last ? run : pack);
   }
   [[nodiscard]] std::int64_t strips(const Block& b) const {
@@ -85,8 +86,9 @@ std::int64_t stage_bytes(const Facts& f, const Block& b) {
   if (f.channels_last) {
     return round_up(f.strip(b) + f.reach, 2) * f.layer.in_channels * f.bytes;
   }
-  const std::int64_t before = round_up(f.reach - f.columns.padding + f.reach * f.pack, f.pack) - f.reach * f.pack;
-  const std::int64_t columns = round_up(f.strip(b) + f.columns.padding + before, f.pack);
+  const std::int64_t before =
+      round_up(f.reach - f.columns.padding.before + f.reach * f.pack, f.pack) - f.reach * f.pack;
+  const std::int64_t columns = round_up(f.strip(b) + f.columns.padding.before + before, f.pack);
   return b.chunk * (columns + floor_mod(8 - columns, 32)) * f.bytes;
 }
 /// The packed weights of a block, which stay in its shared memory.
@@ -165,8 +167,8 @@ double cycles_of(const Facts& f, const Block& b) {
   const std::int64_t at_once = std::max<std::int64_t>(1, std::min(tiles, sms / f.column_tiles(b)));
   const std::int64_t rounds = ceil_div(tiles, at_once) * ceil_div(f.column_tiles(b) * at_once, sms);
   // Input rows of a tile: those of its outputs and the halo, but for what lies outside.
-  const std::int64_t outside = segments == 1   ? 2 * (f.rows.kernel - 1 - f.rows.padding)
-                               : segments == 2 ? f.rows.kernel - 1 - f.rows.padding
+  const std::int64_t outside = segments == 1   ? 2 * (f.rows.kernel - 1 - f.rows.padding.before) + f.rows.output_padding
+                               : segments == 2 ? f.rows.kernel - 1 - f.rows.padding.before
                                                : 0;
   const std::int64_t read = b.rows + f.rows.kernel - 1 - std::max<std::int64_t>(0, outside);
   const double row = row_cycles(f, b);
@@ -429,8 +431,8 @@ Result<void> check_layer(const Layer& layer, std::int64_t bytes) {
   if (const std::int64_t reach = columns.dilation * (columns.kernel - 1); reach > kMostReach) {
     return fail(fmt::format("dilation * (kernel - 1) is {} in width; at most {}", reach, kMostReach));
   }
-  if (columns.padding > kMostReach) {
-    return fail(fmt::format("padding {} in width; at most {}", columns.padding, kMostReach));
+  if (columns.padding.before > kMostReach) {
+    return fail(fmt::format("padding {} in width; at most {}", columns.padding.before, kMostReach));
   }
   const Size extent = channels_last ? Size(layer.in_channels) : columns.extent;
   if (!extent || *extent * bytes % 16 != 0) {
@@ -458,8 +460,8 @@ Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes) {
   }
   return Facts{.layer = layer,
                .target = problem.target,
-               .rows = layer.axes[kHeight],
-               .columns = layer.axes[kWidth],
+               .rows = symmetric(layer.axes[kHeight]),
+               .columns = symmetric(layer.axes[kWidth]),
                .shape = *shape,
                .bytes = bytes,
                .depth = 32 / bytes,

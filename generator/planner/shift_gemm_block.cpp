@@ -284,8 +284,8 @@ Facts facts_of(const Problem& problem, const InputSizes& sizes) {
           .sizes = sizes,
           .groups = layer.groups,
           .target = problem.target,
-          .rows = layer.axes[kHeight],
-          .columns = layer.axes[kWidth],
+          .rows = symmetric(layer.axes[kHeight]),
+          .columns = symmetric(layer.axes[kWidth]),
           .bytes = bytes,
           .depth = split ? 16 : 32 / bytes,
           .pack = 16 / bytes,
@@ -440,7 +440,7 @@ bool is_skewed(const Facts& f, const Block& b) {
 std::int64_t merged_phases(const Layer& layer) {
   const Axis& axis = layer.axes[kWidth];
   const bool alike = axis.kernel % axis.stride == 0 && axis.dilation == 1;
-  return alike ? std::gcd(axis.stride, axis.padding % axis.stride) : 1;
+  return alike ? std::gcd(axis.stride, axis.padding.before % axis.stride) : 1;
 }
 
 std::int64_t column_tiles(const Facts& f, const Block& b) {

@@ -27,7 +27,7 @@ std::vector<std::int64_t> count_pairs(const Axis& axis, std::int64_t in, std::in
   std::vector<std::int64_t> counts(static_cast<std::size_t>(out));
   for (std::int64_t i = 0; i < in; ++i) {
     for (std::int64_t k = 0; k < axis.kernel; ++k) {
-      const std::int64_t o = i * axis.stride - axis.padding + k * axis.dilation;
+      const std::int64_t o = i * axis.stride - axis.padding.before + k * axis.dilation;
       if (o >= 0 && o < out) {
         ++counts[static_cast<std::size_t>(o)];
       }
@@ -47,12 +47,12 @@ void scatter_tap(const Layer& layer, const Shape& shape, const OutputPosition& s
   const Axis& rows = layer.axes[kHeight];
   const Axis& columns = layer.axes[kWidth];
   for (std::int64_t iy = 0; iy < shape.in[kHeight]; ++iy) {
-    const std::int64_t oy = iy * rows.stride - rows.padding + kh * rows.dilation;
+    const std::int64_t oy = iy * rows.stride - rows.padding.before + kh * rows.dilation;
     if (oy < 0 || oy >= shape.out[kHeight]) {
       continue;
     }
     for (std::int64_t ix = 0; ix < shape.in[kWidth]; ++ix) {
-      const std::int64_t ox = ix * columns.stride - columns.padding + kw * columns.dilation;
+      const std::int64_t ox = ix * columns.stride - columns.padding.before + kw * columns.dilation;
       if (ox < 0 || ox >= shape.out[kWidth]) {
         continue;
       }
@@ -144,12 +144,12 @@ Definition define_at(const Layer& layer, const Shape& shape, const LayerInputs& 
       double magnitude = std::abs(sum);
       std::int64_t terms = inputs.bias ? 1 : 0;
       for (std::int64_t kh = 0; kh < rows.kernel; ++kh) {
-        const std::int64_t from_y = at.y + rows.padding - kh * rows.dilation;
+        const std::int64_t from_y = at.y + rows.padding.before - kh * rows.dilation;
         if (from_y < 0 || from_y % rows.stride != 0 || from_y / rows.stride >= shape.in[kHeight]) {
           continue;
         }
         for (std::int64_t kw = 0; kw < columns.kernel; ++kw) {
-          const std::int64_t from_x = at.x + columns.padding - kw * columns.dilation;
+          const std::int64_t from_x = at.x + columns.padding.before - kw * columns.dilation;
           if (from_x < 0 || from_x % columns.stride != 0 || from_x / columns.stride >= shape.in[kWidth]) {
             continue;
           }

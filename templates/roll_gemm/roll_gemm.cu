@@ -57,12 +57,12 @@ constexpr int kColumnUnit = P::channels_last ? 2 : kPack;
 constexpr int kStagedColumns = ceil_div(kStrip + P::padding_w - kFirstColumn, kColumnUnit) * kColumnUnit;
 
 // In the sequence: the distance from an image's first position to the next image's. Behind an image's pixels there are
-// kBehind zeros, so that no output reads pixels of another image: the last output, width + kBehind - padding_w - 1,
-// reads up to padding_w behind itself, which is the last zero. The next image's first output reads kReach - padding_w
-// positions before its image, which are no more than kBehind. All outputs fit, as padding_w is not negative. The pitch
-// is rounded up, so that a thread's positions are of one image. A strip has positions of up to kImages images.
+// kBehind zeros, so that no output reads pixels of another image: the last output reads at most the last zero, which is
+// padding_w behind itself. The next image's first output reads kReach - padding_w positions before its image, at most
+// kBehind (output_padding_w is negative where padding is larger at the end). All outputs fit, as padding_w is not
+// negative. The pitch is rounded up, so that a thread's positions are of one image. A strip has up to kImages of them.
 constexpr int kPitchUnit = P::channels_last ? P::run : kPack;
-constexpr int kBehind = kReach - P::padding_w + P::output_padding_w;
+constexpr int kBehind = kReach - P::padding_w + (P::output_padding_w > 0 ? P::output_padding_w : 0);
 constexpr int kImagePitch = ceil_div(P::width + (kBehind > 0 ? kBehind : 0), kPitchUnit) * kPitchUnit;
 constexpr int kImages = P::flat ? ceil_div(kImagePitch - kPitchUnit + kFirstColumn + kStagedColumns, kImagePitch) : 1;
 
@@ -271,7 +271,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
               Element* __restrict__ y, int batch, int height, int width) {
   const int in_h = P::height >= 0 ? P::height : height;
   const int in_w = P::width >= 0 ? P::width : width;
-  const int out_h = in_h + (P::kernel_h - 1 - 2 * P::padding_h);
+  const int out_h = in_h + (P::kernel_h - 1 + P::output_padding_h - 2 * P::padding_h);
   const int out_w = in_w + (kReach + P::output_padding_w - 2 * P::padding_w);
   const int segments = (out_h + (P::rows - 1)) / P::rows;
   const int image_strips = (out_w + (kStrip - 1)) / kStrip;  // where they are not of the sequence

@@ -18,6 +18,10 @@ namespace {
 using convtgen::testing::Scratch;
 using convtgen::testing::Variable;
 
+auto fields_of(Padding& it) {
+  auto& [before, after] = it;
+  return std::tie(before, after);
+}
 auto fields_of(Axis& it) {
   auto& [kernel, stride, padding, output_padding, dilation, extent] = it;
   return std::tie(kernel, stride, padding, output_padding, dilation, extent);

@@ -63,6 +63,7 @@ class LayerTest(unittest.TestCase):
 
     def test_what_can_not_be_measured_is_told(self):
         for form, word in ((FORMS[2] + "; fuse relu", "fuse"), ("conv_transpose2d 1 -> 1; kernel 2x2", "input"),
+                           ("conv_transpose2d 1 -> 1; kernel 2x2; padding 0:1x0; input 1x2x2", "padding"),
                            ("conv_transpose2d 1 -> 1; kernel 2x2; input ?x2x2", "input")):
             with self.assertRaisesRegex(ValueError, f"layer up: {word}: "):
                 Layer.of("up", form + REST)

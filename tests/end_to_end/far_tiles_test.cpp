@@ -76,7 +76,7 @@ std::int64_t tiles_of(const Setup& setup, bool flat, const Shape& shape) {
   const Plan& plan = setup.plan;
   if (plan.template_name == "halo_gemm") {
     const auto positions = [](std::int64_t out, const Axis& axis) {
-      return (out - 1 + axis.padding) / axis.stride - axis.padding / axis.stride + 1;
+      return (out - 1 + axis.padding.before) / axis.stride - axis.padding.before / axis.stride + 1;
     };
     return flat ? ceil_div(shape.batch * shape.out[kHeight] * shape.out[kWidth], integer(plan, "tile_w"))
                 : shape.batch * ceil_div(positions(shape.out[kHeight], l.axes[kHeight]), tile_rows(plan)) *

@@ -55,6 +55,15 @@ constexpr Case kCases[] = {
     {"f16",
      "conv_transpose2d 16 -> 8; kernel 3x2; padding 2x1; output_padding 0x1; dilation 1x2; input 3x4x24; dtype f16",
      true, true, true},
+    // Padding that differs at the end moves the output's end as output_padding does, in both directions.
+    {"more_padding_at_the_end", "conv_transpose2d 8 -> 8; kernel 3x5; padding 0:2x0:3; input 3x4x16; compute tf32",
+     true, true, true},
+    {"all_of_the_padding_at_the_end",
+     "conv_transpose2d 16 -> 8; kernel 2x4; padding 0:1x0:6; input 3x4x16; dtype f16; layout nhwc", true, true, false},
+    {"more_padding_at_the_beginning",
+     "conv_transpose2d 8 -> 8; kernel 3x4; padding 2:0x6:0; output_padding 0x1; dilation 1x2; input 3x4x16; compute "
+     "tf32",
+     true, true, true},
     // Strips of 128 and 256 positions whose last one has no pixel.
     {"strip_behind_the_image",
      "conv_transpose2d 8 -> 8; kernel 2x2; output_padding 0x2; dilation 1x3; input 2x2x124; compute tf32", true, true,

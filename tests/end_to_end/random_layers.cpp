@@ -17,6 +17,7 @@ enum Index : std::size_t {
   kStrideH,
   kDilationH,
   kPaddingH,
+  kPaddingEndH,
   kOutputPaddingH,
   kStrideOverKernelH,
   kKernelOverImageH,
@@ -25,6 +26,7 @@ enum Index : std::size_t {
   kStrideW,
   kDilationW,
   kPaddingW,
+  kPaddingEndW,
   kOutputPaddingW,
   kStrideOverKernelW,
   kKernelOverImageW,
@@ -59,10 +61,13 @@ std::array<int, kOfAnAxis> classes_of_axis(const Axis& a, std::int64_t size, std
           : a.stride < 6 ? 2
                          : 3,
           static_cast<int>(std::min<std::int64_t>(a.dilation, 3)) - 1,
-          a.padding == 0      ? 0
-          : a.padding < reach ? 1
-          : a.padding > reach ? 3
-                              : 2,
+          a.padding.before == 0      ? 0
+          : a.padding.before < reach ? 1
+          : a.padding.before > reach ? 3
+                                     : 2,
+          a.padding.after == a.padding.before  ? 0
+          : a.padding.after < a.padding.before ? 1
+                                               : 2,
           a.output_padding == 0         ? 0
           : a.output_padding < a.stride ? 1
                                         : 2,
@@ -98,6 +103,7 @@ std::span<const Property> properties() {
     const std::vector<std::string_view> stride = {"1", "2", "3 to 5", "6 to 20"};
     const std::vector<std::string_view> dilation = {"1", "2", "3 to 12"};
     const std::vector<std::string_view> padding = {"0", "below the reach", "at the reach", "beyond the reach"};
+    const std::vector<std::string_view> end = {"the same", "less", "more"};
     const std::vector<std::string_view> output_padding = {"0", "below the stride", "from the stride on"};
     const std::vector<std::string_view> no_yes = {"no", "yes"};
     const std::vector<std::string_view> size = {"known", "open, as planned or less", "open, more than planned"};
@@ -106,6 +112,7 @@ std::span<const Property> properties() {
                                  {"stride_h", stride},
                                  {"dilation_h", dilation},
                                  {"padding_h", padding},
+                                 {"padding_h at the end", end},
                                  {"output_padding_h", output_padding},
                                  {"stride_h over the kernel", no_yes},
                                  {"kernel_h over the image", no_yes},
@@ -114,6 +121,7 @@ std::span<const Property> properties() {
                                  {"stride_w", stride},
                                  {"dilation_w", dilation},
                                  {"padding_w", padding},
+                                 {"padding_w at the end", end},
                                  {"output_padding_w", output_padding},
                                  {"stride_w over the kernel", no_yes},
                                  {"kernel_w over the image", no_yes},
@@ -193,7 +201,11 @@ void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer&
       (random_() % 2 == 0 ? a.stride : a.dilation) = 1;
     }
     const std::int64_t reach = a.dilation * (a.kernel - 1);
-    a.padding = one_of(weighted({3, 4, 1, 1}), {{0, 0}, {1, reach - 1}, {reach, reach}, {reach + 1, reach + 3}});
+    const auto draw_padding = [&] {
+      return one_of(weighted({3, 4, 1, 1}), {{0, 0}, {1, reach - 1}, {reach, reach}, {reach + 1, reach + 3}});
+    };
+    a.padding = draw_padding();
+    a.padding.after = random_() % 4 == 0 ? draw_padding() : a.padding.after;
     a.output_padding = one_of(weighted({3, 2, 2}), {{0, 0}, {1, a.stride - 1}, {a.stride, a.dilation - 1}});
     // Small sizes come more often.
     const double most = random_() % 8 == 0 ? 150 : 30;

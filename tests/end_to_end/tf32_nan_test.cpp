@@ -93,8 +93,8 @@ TEST_P(NanInTf32, ReachesItsOutputs) {
     set_bits(inputs.x, place(x_shape, image, channel, row, column), kNans[i]);
     for (std::int64_t kh = 0; kh < layer.axes[kHeight].kernel; ++kh) {
       for (std::int64_t kw = 0; kw < layer.axes[kWidth].kernel; ++kw) {
-        const std::int64_t oy = row * layer.axes[kHeight].stride - layer.axes[kHeight].padding + kh;
-        const std::int64_t ox = column * layer.axes[kWidth].stride - layer.axes[kWidth].padding + kw;
+        const std::int64_t oy = row * layer.axes[kHeight].stride - layer.axes[kHeight].padding.before + kh;
+        const std::int64_t ox = column * layer.axes[kWidth].stride - layer.axes[kWidth].padding.before + kw;
         for (std::int64_t co = 0; co < layer.out_channels; ++co) {
           if (oy >= 0 && oy < shape.out[kHeight] && ox >= 0 && ox < shape.out[kWidth]) {
             want[static_cast<std::size_t>(place(y_shape, image, co, oy, ox))] = true;
@@ -121,8 +121,8 @@ TEST_P(NanInTf32, OfAWeightReachesItsOutputs) {
     for (std::int64_t co = 0; co < layer.out_channels; ++co) {
       for (std::int64_t iy = 0; iy < sizes.extents[kHeight]; ++iy) {
         for (std::int64_t ix = 0; ix < sizes.extents[kWidth]; ++ix) {
-          const std::int64_t oy = iy * layer.axes[kHeight].stride - layer.axes[kHeight].padding;
-          const std::int64_t ox = ix * layer.axes[kWidth].stride - layer.axes[kWidth].padding;
+          const std::int64_t oy = iy * layer.axes[kHeight].stride - layer.axes[kHeight].padding.before;
+          const std::int64_t ox = ix * layer.axes[kWidth].stride - layer.axes[kWidth].padding.before;
           if (oy >= 0 && ox >= 0) {
             const bool is_nan = got[static_cast<std::size_t>(place(y_shape, image, co, oy, ox))];
             EXPECT_EQ(is_nan, co < static_cast<std::int64_t>(kNans.size()))

@@ -71,6 +71,17 @@ TEST(Parser, OneNumberIsASquareAndPairsAreRowsFirst) {
   EXPECT_EQ(axes_text(layer, &Axis::output_padding), "3x1");
 }
 
+TEST(Parser, PaddingMayDifferBeforeAndAfter) {
+  const Layer layer = layer_of("conv_transpose2d 1 -> 1; kernel 3; padding 1:2x0");
+  EXPECT_EQ(layer.axes[kHeight].padding, Padding(1, 2));
+  EXPECT_EQ(layer.axes[kWidth].padding, Padding(0));
+  EXPECT_EQ(layer_of("conv_transpose2d 1 -> 1; kernel 3; padding 1:2"),
+            layer_of("conv_transpose2d 1 -> 1; kernel 3; padding 1:2x1:2"));
+  EXPECT_EQ(layer_of("conv_transpose1d 1 -> 1; kernel 3; padding 0:1").axes[kWidth].padding, Padding(0, 1));
+  EXPECT_EQ(canonical_form(layer_of("conv_transpose2d 1 -> 1; padding 2:2x0:1; kernel 3")),
+            "conv_transpose2d 1 -> 1; kernel 3x3; padding 2x0:1; dtype f32; compute f32; layout nchw");
+}
+
 TEST(Parser, OneDimensionIsHeightOne) {
   const Layer layer = layer_of("conv_transpose1d 4 -> 8; kernel 5; stride 2; padding 1; input 3x?");
   EXPECT_EQ(layer.dimensions, 1);

@@ -29,6 +29,11 @@ class Maker {
     }
     spread_pair(layer, &Axis::stride, 1, 4);
     spread_pair(layer, &Axis::padding, 0, 4);
+    if (one_in(4)) {
+      for (const std::size_t axis : {kHeight, kWidth}) {
+        layer.axes[axis].padding.after = spread(0, 4, kMaxExtent);
+      }
+    }
     spread_pair(layer, &Axis::dilation, 1, 4);
     set_axes(
         layer, &Axis::output_padding,
@@ -57,11 +62,13 @@ class Maker {
   std::int64_t spread(std::int64_t least, std::int64_t usual, std::int64_t most) {
     return one_in(12) ? pick_(least, most) : pick_(least, usual);
   }
-  void pair(Layer& layer, std::int64_t Axis::* property, std::int64_t least, std::int64_t most) {
+  template <typename T>
+  void pair(Layer& layer, T Axis::* property, std::int64_t least, std::int64_t most) {
     const std::int64_t h = pick_(least, most);
     set_axes(layer, property, {h, one_in(3) ? h : pick_(least, most)});
   }
-  void spread_pair(Layer& layer, std::int64_t Axis::* property, std::int64_t least, std::int64_t usual) {
+  template <typename T>
+  void spread_pair(Layer& layer, T Axis::* property, std::int64_t least, std::int64_t usual) {
     pair(layer, property, least, one_in(12) ? kMaxExtent : usual);
   }
   Size size(std::int64_t least, std::int64_t usual) {

@@ -57,12 +57,17 @@ TEST(RoundTrip, TheLayersReachEveryProperty) {
     const Layer layer = random_layer(seeded(static_cast<std::uint64_t>(seed)));
     ++seen["dimensions " + std::to_string(layer.dimensions)];
     for (const auto& [word, property] :
-         {std::pair{"stride", &Axis::stride}, std::pair{"padding", &Axis::padding},
-          std::pair{"output_padding", &Axis::output_padding}, std::pair{"dilation", &Axis::dilation}}) {
+         {std::pair{"stride", &Axis::stride}, std::pair{"output_padding", &Axis::output_padding},
+          std::pair{"dilation", &Axis::dilation}}) {
       const bool is_usual =
           std::ranges::all_of(layer.axes, [&](const Axis& axis) { return axis.*property == kNoAxis.*property; });
       ++seen[fmt::format("{}{}", word, is_usual ? fmt::format(" {}", kNoAxis.*property) : "")];
     }
+    const auto is_even = [](const Axis& axis) { return axis.padding.before == axis.padding.after; };
+    const auto has_padding = [](const Axis& axis) { return axis.padding != Padding(); };
+    ++seen[!std::ranges::any_of(layer.axes, has_padding) ? "padding 0"
+           : std::ranges::all_of(layer.axes, is_even)    ? "padding"
+                                                         : "padding before:after"];
     ++seen[layer.groups == 1 ? "groups 1" : "groups"];
     ++seen[layer.batch ? "batch" : "batch ?"];
     ++seen[layer.axes[kHeight].extent ? "height" : "height ?"];
@@ -79,7 +84,7 @@ TEST(RoundTrip, TheLayersReachEveryProperty) {
       ++seen["direction " + std::string(name_of(direction))];
     }
   }
-  EXPECT_EQ(seen.size(), 2U * 11 + 12 + 4 + 6 + 2 + 3);
+  EXPECT_EQ(seen.size(), 2U * 11 + 1 + 12 + 4 + 6 + 2 + 3);
   for (const auto& [property, count] : seen) {
     EXPECT_GE(count, 50) << property;
   }

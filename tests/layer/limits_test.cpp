@@ -63,6 +63,8 @@ TEST(Limits, OfAnAxis) {
             Lines{"stride | stride 0 must be at least 1 (width)"});
   EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::padding, {-1, -1}); }),
             Lines{"padding | padding -1 must be at least 0"});
+  EXPECT_EQ(broken([](Layer& l) { l.axes[kWidth].padding = {3, -1}; }),
+            Lines{"padding | padding -1 must be at least 0 (width)"});
   EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::dilation, {-2, 0}); }),
             (Lines{"dilation | dilation -2 must be at least 1 (height)",
                    "dilation | dilation 0 must be at least 1 (width)"}));
@@ -122,6 +124,16 @@ TEST(Limits, OfSizes) {
               l.axes[kHeight].extent = 8;
             }),
             Lines{"padding | padding 5 makes the output height 0 for input height 8; it must be at least 1"});
+  EXPECT_EQ(broken([](Layer& l) {
+              l.axes[kHeight].padding = {9, 1};
+              l.axes[kHeight].extent = 8;
+            }),
+            Lines{"padding | padding 9:1 makes the output height 0 for input height 8; it must be at least 1"});
+  EXPECT_EQ(broken([](Layer& l) {
+              l.axes[kHeight].padding = {0, 9};
+              l.axes[kHeight].extent = 8;
+            }),
+            Lines{});
   EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::padding, {5, 0}); }), Lines{})
       << "a height of '?' can't be judged";
   EXPECT_EQ(broken([](Layer& l) {

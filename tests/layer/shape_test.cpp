@@ -26,7 +26,7 @@ std::int64_t counted(const Layer& layer, const Shape& shape) {
     std::int64_t found = 0;
     for (std::int64_t i = 0; i < in; ++i) {
       for (std::int64_t k = 0; k < axis.kernel; ++k) {
-        const std::int64_t o = i * axis.stride - axis.padding + k * axis.dilation;
+        const std::int64_t o = i * axis.stride - axis.padding.before + k * axis.dilation;
         found += o >= 0 && o < out ? 1 : 0;
       }
     }
@@ -47,6 +47,17 @@ TEST(Shape, OutputExtentIsPyTorchs) {
   EXPECT_EQ(output_extent({7, 1, 0, 0, 1}, 512), 518);
   EXPECT_EQ(output_extent({1, 1, 5, 0, 1}, 1), -9);
   EXPECT_EQ(output_extent({3, 2, 1, 0, 3}, 5), 13);
+}
+
+TEST(Shape, PaddingAfterMovesTheOutputsEnd) {
+  EXPECT_EQ(output_extent({3, 2, {0, 1}, 0, 1}, 5), 10);
+  for (const Axis axis : {Axis{4, 2, {0, 3}, 1, 1}, Axis{4, 2, {5, 1}, 0, 3}, Axis{1, 1, {0, 2}, 0, 1}}) {
+    const Axis even = symmetric(axis);
+    EXPECT_EQ(even.padding, Padding(axis.padding.before));
+    for (std::int64_t in = 1; in < 10; ++in) {
+      EXPECT_EQ(output_extent(even, in), output_extent(axis, in));
+    }
+  }
 }
 
 TEST(Shape, OutputExtentNeverWrapsAround) {

@@ -109,6 +109,12 @@ TEST(PlanDirect, NumbersBeyondTheKernelsIntegersAreNamed) {
             "height: dilation * (kernel - 1) + output_padding + 1 is 4294967297; at most 2147418111 is supported");
   EXPECT_EQ(message_of([](Layer& l) { l.axes[kWidth].padding = 1073741824, l.axes[kWidth].extent.reset(); }),
             "width: 2 * padding is 2147483648; at most 2147418111 is supported");
+  EXPECT_EQ(message_of([](Layer& l) { l.axes[kWidth].padding = {0, 2147483647}, l.axes[kWidth].extent.reset(); }),
+            "width: padding before + after is 2147483647; at most 2147418111 is supported");
+  EXPECT_EQ(
+      message_of([](Layer& l) { l.axes[kWidth] = {.kernel = 2, .padding = {1073700000, 0}, .dilation = 1073741824}; }),
+      "width: dilation * (kernel - 1) + output_padding + 1 + padding before - after is 2147441825; at most "
+      "2147418111 is supported");
   EXPECT_EQ(message_of([](Layer& l) { set_axes(l, &Axis::stride, {200, 200}); }),
             "stride 200x200 has 40000 phases; at most 16384 are supported");
   EXPECT_EQ(message_of([](Layer& l) {

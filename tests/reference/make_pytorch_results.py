@@ -9,6 +9,7 @@ Needs torch (2.5.1 made the committed file) and numpy; the test that reads the f
 
 import json
 import math
+import random
 import sys
 
 import torch
@@ -57,15 +58,20 @@ def layer(dims, cin, cout, kernel, size, batch=1, stride=1, padding=0, output_pa
     b = tensor((cout,), 3) if bias else None
     if layout == "nhwc":
         x = x.movedim(-1, 1)
-    transposed = F.conv_transpose2d if dims == 2 else F.conv_transpose1d
-    y = transposed(x, w, b, stride=stride, padding=padding, output_padding=output_padding, groups=groups,
-                   dilation=dilation)
+    transposed = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}[dims]
+    if all(isinstance(p, int) for p in padding):
+        y = transposed(x, w, b, stride=stride, padding=padding, output_padding=output_padding, groups=groups,
+                       dilation=dilation)
+    else:  # PyTorch has one number for both ends of an axis: cut its result without padding
+        y = transposed(x, w, b, stride=stride, output_padding=output_padding, groups=groups, dilation=dilation)
+        for axis, (before, after) in enumerate(padding, 2):
+            y = y.narrow(axis, before, y.shape[axis] - before - after)
     for name, *arguments in fuse:
         y = ACTIVATIONS[name](y, *arguments)
     if layout == "nhwc":
         y = y.movedim(1, -1)
 
-    by = lambda v: "x".join(map(str, v))
+    by = lambda v: "x".join(f"{n[0]}:{n[1]}" if isinstance(n, tuple) else str(n) for n in v)
     text = [f"conv_transpose{dims}d {cin} -> {cout}", f"kernel {by(kernel)}"]
     for name, value, default in (("stride", stride, 1), ("padding", padding, 0),
                                  ("output_padding", output_padding, 0), ("dilation", dilation, 1)):
@@ -84,6 +90,25 @@ def layer(dims, cin, cout, kernel, size, batch=1, stride=1, padding=0, output_pa
 def numbers(sequence):
     """JSON has no NaN and no infinities: they are strings, the others are exact as Python prints them."""
     return [v if math.isfinite(v) else str(v) for v in sequence]
+
+
+def random_layers(count, seed, dims, ends=False):
+    """Small layers; with `ends`, padding that differs before and after."""
+    draw = random.Random(seed)
+    layers = []
+    while len(layers) < count:
+        each = lambda low, high: tuple(draw.randint(low, high) for _ in range(dims))
+        groups = draw.choice((1, 1, 2, 3))
+        size, kernel, stride, dilation, padding = each(1, 4), each(1, 4), each(1, 3), each(1, 3), each(0, 3)
+        output_padding = tuple(draw.randint(0, max(s, d) - 1) for s, d in zip(stride, dilation))
+        padding = tuple(zip(padding, each(0, 3))) if ends else padding
+        batch, cin, cout = draw.randint(1, 2), groups * draw.randint(1, 2), groups * draw.randint(1, 2)
+        out = [(n - 1) * s - (sum(p) if ends else 2 * p) + d * (k - 1) + o + 1
+               for n, k, s, p, o, d in zip(size, kernel, stride, padding, output_padding, dilation)]
+        if min(out) >= 1 and batch * cout * math.prod(out) <= 256:
+            layers.append(layer(dims, cin, cout, kernel, size, batch, stride, padding, output_padding, dilation, groups,
+                                draw.random() < 0.5, layout=draw.choice(("nchw", "nhwc"))))
+    return layers
 
 
 LAYERS = [
@@ -130,6 +155,7 @@ LAYERS = [
     layer(2, 2, 2, 3, 3, stride=2, fuse=[("scale", 0.25), ("clamp", 0.0, 1.0), ("scale", 2.0)], layout="nhwc"),
     layer(2, 2, 2, 3, 3, fuse=[("add", -1.0), ("silu",), ("sigmoid",)]),
     layer(2, 2, 2, 3, 3, fuse=[("gelu_tanh",), ("tanh",)]),
+    *random_layers(12, 4, dims=2, ends=True),
 ]
 
 POINTS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.75, -2.75, 10.0, -10.0, 25.0, -25.0, 40.0, -40.0, 100.0, -100.0, 800.0,

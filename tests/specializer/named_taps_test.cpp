@@ -93,7 +93,7 @@ void expect_shifted(const Layer& layer, const Plan& plan, const KernelSource& so
   const bool split = std::get<bool>(plan.parameters.at("split"));
   ASSERT_EQ(source.text.contains(fmt::format("The block's kernel rows are r, r + {} and so on, r = (its phase "
                                              "row + {}) % {}.",
-                                             layer.axes[kHeight].stride, layer.axes[kHeight].padding,
+                                             layer.axes[kHeight].stride, layer.axes[kHeight].padding.before,
                                              layer.axes[kHeight].stride)),
             parted);
   std::optional<std::int64_t> shift, merged, tap_bytes;
