@@ -196,10 +196,10 @@ void print_layer_error(const std::string& name, const Error& error) {
 }
 
 void add_input_option(CLI::App& verb, InputOption& option) {
-  verb.add_option(
-          "--input", option.text,
-          "Sizes to run at, batch x height x width as in \"8x32x64\" (1-D: batch x length): fills in a \"?\", and"
-          " changes the layer where it says otherwise.")
+  verb.add_option("--input", option.text,
+                  "Sizes to run at, batch x height x width as in \"8x32x64\" (1-D: batch x length; 3-D: batch x depth "
+                  "x height x"
+                  " width): fills in a \"?\", and changes the layer where it says otherwise.")
       ->type_name("BxHxW");
 }
 
@@ -220,8 +220,9 @@ Result<SizedLayer> apply_input(const Layer& layer, const InputOption& option) {
     const auto axes = axes_of(layer);
     if (numbers.size() != parts.size() || numbers.size() != 1 + axes.size()) {
       return fail(fmt::format("--input '{}': should be {}", option.text,
-                              layer.dimensions == 1 ? "batch x length for a conv_transpose1d, as in 8x64"
-                                                    : "batch x height x width, as in 8x32x64"));
+                              layer.dimensions == 1   ? "batch x length for a conv_transpose1d, as in 8x64"
+                              : layer.dimensions == 2 ? "batch x height x width, as in 8x32x64"
+                                                      : "batch x depth x height x width, as in 8x16x32x64"));
     }
     const auto change = [](Size& size, std::int64_t value) {
       if (size) {
@@ -241,7 +242,9 @@ Result<SizedLayer> apply_input(const Layer& layer, const InputOption& option) {
   }
   if (!open.empty()) {
     return fail(fmt::format("the {} is \"?\" in this layer; give the sizes with --input {}", open,
-                            layer.dimensions == 1 ? "batch x length, as in 8x64" : "BxHxW, as in 8x32x64"));
+                            layer.dimensions == 1   ? "batch x length, as in 8x64"
+                            : layer.dimensions == 2 ? "BxHxW, as in 8x32x64"
+                                                    : "BxDxHxW, as in 8x16x32x64"));
   }
   return SizedLayer{std::move(sized), sizes};
 }

@@ -24,6 +24,9 @@ std::string order_text(const Layer& layer) {
   if (layer.dimensions == 1) {
     return layer.layout == Layout::kNhwc ? "(N, L, C)" : "(N, C, L)";
   }
+  if (layer.dimensions == 3) {
+    return layer.layout == Layout::kNhwc ? "(N, D, H, W, C)" : "(N, C, D, H, W)";
+  }
   return layer.layout == Layout::kNhwc ? "(N, H, W, C)" : "(N, C, H, W)";
 }
 
@@ -40,7 +43,9 @@ Result<HostArray> read_array(const std::string& path, std::string_view name, con
   if (array->shape != wanted) {
     return fail(fmt::format("{}: {} is {}, and the layer takes {}{}", path, name, shape_text(array->shape),
                             shape_text(wanted),
-                            name == "weight" ? " (Cin, Cout/groups, KH, KW), whatever the layout" : " (Cout)"));
+                            name != "weight"        ? " (Cout)"
+                            : layer.dimensions == 3 ? " (Cin, Cout/groups, KD, KH, KW), whatever the layout"
+                                                    : " (Cin, Cout/groups, KH, KW), whatever the layout"));
   }
   return array;
 }
@@ -54,11 +59,13 @@ Result<std::pair<HostArray, InputSizes>> read_x(const std::string& path, const L
   const std::vector<std::int64_t> stored = x->shape;
   add_height(layer, x->shape, height_axis(layer));
   const bool last = layer.layout == Layout::kNhwc;
-  if (x->shape.size() != 4 || x->shape[last ? 3 : 1] != layer.in_channels) {
+  const std::size_t axes = layer.dimensions == 3 ? 3 : 2;
+  if (x->shape.size() != 2 + axes || x->shape[last ? 1 + axes : 1] != layer.in_channels) {
     return fail(fmt::format("{}: x is {}, and the layer (layout {}) takes {} with C = {}", path, shape_text(stored),
                             name_of(layer.layout), order_text(layer), layer.in_channels));
   }
-  const InputSizes sizes{x->shape[0], {x->shape[last ? 1 : 2], x->shape[last ? 2 : 3]}};
+  InputSizes sizes{.batch = x->shape[0]};
+  std::copy_n(x->shape.begin() + (last ? 1 : 2), axes, sizes.extents.end() - static_cast<std::ptrdiff_t>(axes));
   return std::pair{*std::move(x), sizes};
 }
 
@@ -111,8 +118,8 @@ Result<RunInputs> make_inputs(const Layer& layer, const InputOption& input, cons
     if (!sizes.text.empty() && sizes.text != text) {
       return fail(fmt::format("{}: x is for --input {}, and --input {} was given", files.x, text, sizes.text));
     }
-    if (layer.dimensions == 1 && in.extents[kHeight] != 1) {
-      return fail(fmt::format("{}: x has height {}; a conv_transpose1d takes 1", files.x, in.extents[kHeight]));
+    if (layer.dimensions == 1 && extents[kHeight] != 1) {
+      return fail(fmt::format("{}: x has height {}; a conv_transpose1d takes 1", files.x, extents[kHeight]));
     }
     sizes.text = text;
   }

@@ -25,6 +25,7 @@ struct PropertyWord {
 constexpr std::array kPropertyWords = std::to_array<PropertyWord>({
     {"conv_transpose2d", PropertyKind::kChannels},
     {"conv_transpose1d", PropertyKind::kChannels},
+    {"conv_transpose3d", PropertyKind::kChannels},
     {"kernel", PropertyKind::kKernel},
     {"stride", PropertyKind::kStride},
     {"padding", PropertyKind::kPadding},
@@ -288,7 +289,7 @@ class Parser {
     } else if (slot) {
       error(word, fmt::format("duplicate property '{}': it stands on line {} already", name, slot->place.line));
     }
-    Property property{.kind = *kind, .place = place_of(word), .value = {}, .dimensions = name.ends_with("1d") ? 1 : 2};
+    Property property{.kind = *kind, .place = place_of(word), .value = {}, .dimensions = dimensions_of(name)};
     // A word that ran into its value ("kernel3x3") has been told of.
     if (known || !cursor_.at_property_end() || *kind == PropertyKind::kBias) {
       property.value = parse_value(cursor_, *kind, name, word, diagnostics_);
@@ -301,11 +302,6 @@ class Parser {
 
   // The property that was meant, if one is near.
   std::optional<PropertyKind> unknown_property(const Token& word, std::string_view& name) {
-    if (word.text == "conv_transpose3d" || word.text == "ConvTranspose3d") {
-      error(word, fmt::format("{} is not supported; expected conv_transpose1d or conv_transpose2d", quoted(word.text)));
-      name = kPropertyNames.front();
-      return PropertyKind::kChannels;
-    }
     if (activation_named(word.text)) {
       error(word, fmt::format("'{}' is an activation: it stands in a chain, as in 'fuse {}'", word.text, word.text));
       return std::nullopt;
@@ -356,6 +352,10 @@ class Parser {
 
 std::string_view word_of(PropertyKind kind) {
   return std::ranges::find(kPropertyWords, kind, &PropertyWord::kind)->word;
+}
+
+int dimensions_of(std::string_view word) {
+  return word.ends_with("1d") ? 1 : word.ends_with("3d") ? 3 : 2;
 }
 
 std::optional<PropertyKind> property_named(std::string_view word) {

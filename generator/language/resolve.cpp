@@ -26,7 +26,7 @@ class Resolver {
     if (const Property* property = find(PropertyKind::kChannels)) {
       layer_.dimensions = property->dimensions;
     } else {
-      missing(PropertyKind::kChannels, "conv_transpose2d or conv_transpose1d");
+      missing(PropertyKind::kChannels, "conv_transpose2d, conv_transpose1d or conv_transpose3d");
     }
     if (find(PropertyKind::kKernel) == nullptr) {
       missing(PropertyKind::kKernel, "kernel");
@@ -99,8 +99,8 @@ class Resolver {
     const auto places = axes_of(layer_);
     if (values->size() != 1 && values->size() != places.size()) {
       wrong_count(kind, text_of(*values),
-                  std::is_same_v<Values, Paddings> ? "conv_transpose1d takes one number, or before:after"
-                                                   : "conv_transpose1d takes one number");
+                  fmt::format("{}{}", layer_.dimensions == 1 ? "one number" : axes_words() + ", or one number",
+                              std::is_same_v<Values, Paddings> ? " (or before:after)" : ""));
       return;
     }
     for (const std::size_t axis : places) {
@@ -115,23 +115,30 @@ class Resolver {
 
   void input() {
     const auto places = axes_of(layer_);
-    for (std::size_t axis = 0; axis < places.front(); ++axis) {
-      layer_.axes[axis] = kNoAxis;
+    for (std::size_t axis = 0; axis < kAxes; ++axis) {
+      layer_.axes[axis].extent = axis < places.front() ? Size(1) : std::nullopt;
     }
     const auto* numbers = value<Numbers>(PropertyKind::kInput);
     if (numbers == nullptr) {
       return;
     }
     if (numbers->size() != 1 + places.size()) {
-      wrong_count(PropertyKind::kInput, text_of(*numbers),
-                  layer_.dimensions == 1 ? "conv_transpose1d takes batch x length"
-                                         : "conv_transpose2d takes batch x height x width");
+      wrong_count(PropertyKind::kInput, text_of(*numbers), "batch x " + axes_words());
       return;
     }
     layer_.batch = numbers->front();
     for (const std::size_t axis : places) {
       layer_.axes[axis].extent = (*numbers)[1 + axis - places.front()];
     }
+  }
+
+  // "height x width".
+  [[nodiscard]] std::string axes_words() const {
+    std::string words;
+    for (const std::size_t axis : axes_of(layer_)) {
+      words += fmt::format("{}{}", words.empty() ? "" : " x ", axis_name(layer_, axis));
+    }
+    return words;
   }
 
   // Sizes as they were written.
@@ -149,12 +156,13 @@ class Resolver {
     return written;
   }
 
-  void wrong_count(PropertyKind kind, const std::string& written, std::string_view expected) {
+  void wrong_count(PropertyKind kind, const std::string& written, std::string_view taken) {
     mark_wrong(kind);
     if (find(PropertyKind::kChannels) == nullptr) {
-      return;  // it is not known which of the two the layer is
+      return;  // it is not known how many axes the layer has
     }
-    at_property(kind, own(kind), fmt::format("{} {} does not fit: {}", word_of(kind), written, expected));
+    at_property(kind, own(kind),
+                fmt::format("{} {} does not fit: {} takes {}", word_of(kind), written, operator_name(layer_), taken));
   }
 
   // At the property where that alone is wrong; else, for a default, at the layer that it does not go with.

@@ -16,7 +16,7 @@
 namespace convtgen {
 
 enum class PropertyKind {
-  kChannels,  // conv_transpose1d, conv_transpose2d
+  kChannels,  // conv_transpose1d, conv_transpose2d, conv_transpose3d
   kKernel,
   kStride,
   kPadding,
@@ -80,6 +80,9 @@ struct Item {
   TextSpan place;         // the layer's name, or the word `defaults`
   Block block;
 };
+
+/// Of a word for kChannels: 3 of "conv_transpose3d".
+[[nodiscard]] int dimensions_of(std::string_view word);
 
 /// The words for the properties. `word_of(kChannels)` is "conv_transpose2d".
 [[nodiscard]] std::string_view word_of(PropertyKind kind);

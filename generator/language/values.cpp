@@ -121,7 +121,7 @@ class ValueParser {
     }
     result.in = *in_value;
     result.out = *out_value;
-    result.dimensions = name_.ends_with("1d") ? 1 : 2;
+    result.dimensions = dimensions_of(name_);
     return result;
   }
 
@@ -154,8 +154,8 @@ class ValueParser {
 
   PropertyValue extents(bool is_input) {
     const std::string_view expected =
-        is_input ? "batch x height x width, as in 8x64x64 (batch x length for conv_transpose1d)"
-                 : "height x width, as in 3x7, or one number";
+        is_input ? "batch x height x width, as in 8x64x64 (1-D: batch x length; 3-D: batch x depth x height x width)"
+                 : "height x width, as in 3x7 (3-D: 3x3x7), or one number";
     const auto read = [&](const Token& token, std::string_view part, Size& value) {
       if (part == "?" && !is_input) {
         open_size(token);
@@ -166,12 +166,12 @@ class ValueParser {
       }
       return part == "?" || value.has_value();
     };
-    return parts<Size>(expected, is_input ? 2 : 1, is_input ? 3 : 2, read);
+    return is_input ? parts<Size>(expected, 2, 1 + kAxes, read) : parts<Size>(expected, 1, kAxes, read);
   }
 
   PropertyValue paddings() {
     constexpr std::string_view kExpected =
-        "height x width, as in 3x7, or one number (before:after, as in 1:2, where the ends differ)";
+        "height x width, as in 3x7 (3-D: 3x3x7), or one number; before:after, as in 1:2, where the ends differ";
     const auto read = [&](const Token& token, std::string_view part, Padding& value) {
       if (part.contains('?')) {
         open_size(token);
@@ -184,7 +184,7 @@ class ValueParser {
       value = {before.value_or(0), after.value_or(0)};
       return after.has_value();
     };
-    return parts<Padding>(kExpected, 1, 2, read);
+    return parts<Padding>(kExpected, 1, kAxes, read);
   }
 
   void open_size(const Token& token) {

@@ -52,7 +52,7 @@ struct Activation {
 /// A layer. Equal layers give equal kernels: the name is no part of a layer, it stands beside it.
 /// The default values are PyTorch's.
 struct Layer {
-  int dimensions = 2;  // 1 or 2, as in conv_transpose1d / conv_transpose2d
+  int dimensions = 2;  // 1 to 3, as in conv_transpose1d, conv_transpose2d, conv_transpose3d
   std::int64_t in_channels = 1;
   std::int64_t out_channels = 1;
   std::array<Axis, kAxes> axes{kNoAxis, Axis{}, Axis{}};

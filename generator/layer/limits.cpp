@@ -94,8 +94,8 @@ class Checker {
   }
 
   void check_dimensions() {
-    if (layer_.dimensions != 1 && layer_.dimensions != 2) {
-      add(operator_name(layer_), fmt::format("dimensions {} must be 1 or 2", layer_.dimensions));
+    if (layer_.dimensions < 1 || layer_.dimensions > static_cast<int>(kAxes)) {
+      add(operator_name(layer_), fmt::format("dimensions {} must be 1, 2 or 3", layer_.dimensions));
     }
     for (std::size_t axis = 0; axis < *axes_of(layer_).begin(); ++axis) {
       if (layer_.axes[axis] != kNoAxis) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace convtgen {
@@ -108,7 +109,8 @@ Result<std::int64_t> count_elements(const Layer& layer, std::string_view tensor,
 }  // namespace
 
 std::string_view operator_name(const Layer& layer) {
-  return layer.dimensions == 1 ? "conv_transpose1d" : "conv_transpose2d";
+  constexpr std::array<std::string_view, kAxes> kNames{"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"};
+  return kNames.at(axes_of(layer).size() - 1);
 }
 
 std::int64_t output_extent(const Axis& axis, std::int64_t in) {

@@ -44,7 +44,7 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
-/// The word of the property that names the channels: "conv_transpose1d" or "conv_transpose2d".
+/// The word of the property that names the channels: "conv_transpose1d" to "conv_transpose3d".
 [[nodiscard]] std::string_view operator_name(const Layer& layer);
 
 /// out = (in - 1) * stride - (padding before + after) + dilation * (kernel - 1) + output_padding + 1 (PyTorch's, whose

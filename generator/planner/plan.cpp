@@ -82,6 +82,10 @@ Result<Candidates> candidates(const Problem& problem) {
   if (const std::vector<Violation> violations = check_limits(problem.layer); !violations.empty()) {
     return fail(violations.front().message);
   }
+  if (problem.layer.dimensions > 2) {
+    return fail(fmt::format("{}: no template takes three axes yet; legal are conv_transpose1d and conv_transpose2d",
+                            operator_name(problem.layer)));
+  }
   // The first template takes all that there are kernels for, so what it refuses is refused. Nothing is predicted of its
   // plans; those of the others are ordered by their cost models, before or behind the first of it.
   const std::span<const Template> known = templates();

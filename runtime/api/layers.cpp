@@ -221,6 +221,11 @@ convtgen_status convtgen_layer_shape(const convtgen_layer* layer, int64_t batch,
     *shape = {};
     shape->struct_size = sizeof(convtgen_shape);
     const Layer& own = find(layer)->layer();
+    if (own.dimensions > 2) {
+      return fail_with(Status::kUnsupported,
+                       fmt::format("{}: convtgen_shape has no depth; legal are conv_transpose1d and conv_transpose2d",
+                                   operator_name(own)));
+    }
     const auto judged = shape_of(own, sizes_given(own, batch, height, width));
     if (!judged) {
       return fail_with(Status::kInvalidArgument, judged.error());

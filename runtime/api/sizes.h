@@ -13,7 +13,9 @@ namespace convtgen::api {
   const auto size = [](std::int64_t given, const Size& own) {
     return given == CONVTGEN_DYNAMIC ? own.value_or(given) : given;
   };
-  return {size(batch, layer.batch), {size(height, layer.axes[kHeight].extent), size(width, layer.axes[kWidth].extent)}};
+  return {size(batch, layer.batch),
+          {layer.axes[kDepth].extent.value_or(CONVTGEN_DYNAMIC), size(height, layer.axes[kHeight].extent),
+           size(width, layer.axes[kWidth].extent)}};
 }
 
 }  // namespace convtgen::api

@@ -199,8 +199,10 @@ std::string describe(const Comparison& comparison, const Layer& layer) {
                                  comparison.wrong, comparison.checked);
   if (comparison.worst && (comparison.wrong > 0 || !comparison.passed())) {
     const ComparedElement& worst = *comparison.worst;
-    text += fmt::format("\nworst: y[n={}, c={}, y={}, x={}] is {:.9g}, should be {:.9g} within {:.3g}", worst.at.n,
-                        worst.at.c, worst.at.y, worst.at.x, worst.got, worst.want, worst.bound);
+    const auto& [n, c, at] = worst.at;
+    const std::string depth = layer.dimensions == 3 ? fmt::format("z={}, ", at[kDepth]) : "";
+    text += fmt::format("\nworst: y[n={}, c={}, {}y={}, x={}] is {:.9g}, should be {:.9g} within {:.3g}", n, c, depth,
+                        at[kHeight], at[kWidth], worst.got, worst.want, worst.bound);
   }
   return text;
 }

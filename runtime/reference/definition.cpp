@@ -1,15 +1,39 @@
 #include "runtime/reference/definition.h"
 
+#include <array>
 #include <cmath>
+#include <optional>
 
 #include "runtime/reference/parallel.h"
 
 namespace convtgen {
 namespace {
 
-std::int64_t offset_in(Layout layout, std::int64_t channels, const Extents& image, const OutputPosition& at) {
-  return layout == Layout::kNhwc ? ((at.n * image[kHeight] + at.y) * image[kWidth] + at.x) * channels + at.c
-                                 : ((at.n * channels + at.c) * image[kHeight] + at.y) * image[kWidth] + at.x;
+std::int64_t offset_in(Layout layout, std::int64_t channels, const Extents& image, const OutputPosition& of) {
+  const auto along_axes = [&](std::int64_t offset) {
+    for (std::size_t axis = 0; axis < kAxes; ++axis) {
+      offset = offset * image[axis] + of.at[axis];
+    }
+    return offset;
+  };
+  return layout == Layout::kNhwc ? along_axes(of.n) * channels + of.c : along_axes(of.n * channels + of.c);
+}
+
+std::int64_t product(const Extents& extents) {
+  return extents[kDepth] * extents[kHeight] * extents[kWidth];
+}
+
+/// The place of a number below product(extents), the last axis fastest.
+Extents place_of(std::int64_t number, const Extents& extents) {
+  Extents place;
+  for (std::size_t axis = kAxes; axis-- > 0; number /= extents[axis]) {
+    place[axis] = number % extents[axis];
+  }
+  return place;
+}
+
+Extents kernel_of(const Layer& layer) {
+  return {layer.axes[kDepth].kernel, layer.axes[kHeight].kernel, layer.axes[kWidth].kernel};
 }
 
 std::vector<double> decode_all(const HostArray& array) {
@@ -36,50 +60,62 @@ std::vector<std::int64_t> count_pairs(const Axis& axis, std::int64_t in, std::in
   return counts;
 }
 
-/// One image and output channel of the result, rows by columns.
+/// One image and output channel of the result.
 struct Plane {
   std::vector<double> sum, magnitude;
 };
 
-/// Adds w times one input plane to the output plane, shifted by the tap (kh, kw).
+/// Adds w times one input plane to the output plane, shifted by the tap.
 void scatter_tap(const Layer& layer, const Shape& shape, const OutputPosition& source, const std::vector<double>& x,
-                 double w, std::int64_t kh, std::int64_t kw, Plane& plane) {
-  const Axis& rows = layer.axes[kHeight];
-  const Axis& columns = layer.axes[kWidth];
-  for (std::int64_t iy = 0; iy < shape.in[kHeight]; ++iy) {
-    const std::int64_t oy = iy * rows.stride - rows.padding.before + kh * rows.dilation;
-    if (oy < 0 || oy >= shape.out[kHeight]) {
-      continue;
-    }
-    for (std::int64_t ix = 0; ix < shape.in[kWidth]; ++ix) {
-      const std::int64_t ox = ix * columns.stride - columns.padding.before + kw * columns.dilation;
-      if (ox < 0 || ox >= shape.out[kWidth]) {
-        continue;
+                 double w, const Extents& tap, Plane& plane) {
+  // Where the tap brings place `i` of an axis; negative where that is outside of the output.
+  const auto reached = [&](std::size_t index, std::int64_t i) {
+    const Axis& axis = layer.axes[index];
+    const std::int64_t out = i * axis.stride - axis.padding.before + tap[index] * axis.dilation;
+    return out < shape.out[index] ? out : -1;
+  };
+  for (std::int64_t iz = 0; iz < shape.in[kDepth]; ++iz) {
+    const std::int64_t oz = reached(kDepth, iz);
+    for (std::int64_t iy = 0; oz >= 0 && iy < shape.in[kHeight]; ++iy) {
+      const std::int64_t oy = reached(kHeight, iy);
+      for (std::int64_t ix = 0; oy >= 0 && ix < shape.in[kWidth]; ++ix) {
+        const std::int64_t ox = reached(kWidth, ix);
+        if (ox >= 0) {
+          const std::int64_t from =
+              offset_in(layer.layout, shape.in_channels, shape.in, {source.n, source.c, {iz, iy, ix}});
+          const double term = x[static_cast<std::size_t>(from)] * w;
+          const auto to = static_cast<std::size_t>((oz * shape.out[kHeight] + oy) * shape.out[kWidth] + ox);
+          plane.sum[to] += term;
+          plane.magnitude[to] += std::abs(term);
+        }
       }
-      const std::int64_t from = offset_in(layer.layout, shape.in_channels, shape.in, {source.n, source.c, iy, ix});
-      const double term = x[static_cast<std::size_t>(from)] * w;
-      const auto to = static_cast<std::size_t>(oy * shape.out[kWidth] + ox);
-      plane.sum[to] += term;
-      plane.magnitude[to] += std::abs(term);
     }
   }
+}
+
+/// The input that a tap makes the output of; nothing where there is none.
+std::optional<Extents> input_of(const Layer& layer, const Shape& shape, const Extents& out, const Extents& tap) {
+  Extents in;
+  for (std::size_t i = 0; i < kAxes; ++i) {
+    const Axis& axis = layer.axes[i];
+    const std::int64_t from = out[i] + axis.padding.before - tap[i] * axis.dilation;
+    if (from < 0 || from % axis.stride != 0 || from / axis.stride >= shape.in[i]) {
+      return std::nullopt;
+    }
+    in[i] = from / axis.stride;
+  }
+  return in;
 }
 
 }  // namespace
 
 OutputPosition output_position(const Layer& layer, const Shape& shape, std::int64_t offset) {
-  OutputPosition at;
+  const std::int64_t channels = shape.out_channels;
+  const std::int64_t pixels = product(shape.out);
   if (layer.layout == Layout::kNhwc) {
-    at.c = offset % shape.out_channels;
-    at.x = offset / shape.out_channels % shape.out[kWidth];
-    at.y = offset / shape.out_channels / shape.out[kWidth] % shape.out[kHeight];
-  } else {
-    at.x = offset % shape.out[kWidth];
-    at.y = offset / shape.out[kWidth] % shape.out[kHeight];
-    at.c = offset / shape.out[kWidth] / shape.out[kHeight] % shape.out_channels;
+    return {offset / channels / pixels, offset % channels, place_of(offset / channels % pixels, shape.out)};
   }
-  at.n = offset / shape.out[kWidth] / shape.out[kHeight] / shape.out_channels;
-  return at;
+  return {offset / pixels / channels, offset / pixels % channels, place_of(offset % pixels, shape.out)};
 }
 
 std::int64_t output_offset(const Layer& layer, const Shape& shape, const OutputPosition& position) {
@@ -90,10 +126,12 @@ Definition define_all(const Layer& layer, const Shape& shape, const LayerInputs&
   const std::vector<double> x = decode_all(inputs.x);
   const std::int64_t group_in = layer.in_channels / layer.groups;
   const std::int64_t group_out = layer.out_channels / layer.groups;
-  const Axis& rows = layer.axes[kHeight];
-  const Axis& columns = layer.axes[kWidth];
-  const std::vector<std::int64_t> pairs_h = count_pairs(rows, shape.in[kHeight], shape.out[kHeight]);
-  const std::vector<std::int64_t> pairs_w = count_pairs(columns, shape.in[kWidth], shape.out[kWidth]);
+  std::array<std::vector<std::int64_t>, kAxes> pairs;
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    pairs[axis] = count_pairs(layer.axes[axis], shape.in[axis], shape.out[axis]);
+  }
+  const std::int64_t taps = tap_count(layer);
+  const std::int64_t pixels = product(shape.out);
   const auto outputs = static_cast<std::size_t>(shape.output_elements);
   Definition result{std::vector<double>(outputs), std::vector<double>(outputs), std::vector<std::int64_t>(outputs)};
 
@@ -103,26 +141,25 @@ Definition define_all(const Layer& layer, const Shape& shape, const LayerInputs&
       const std::int64_t n = task / shape.out_channels;
       const std::int64_t co = task % shape.out_channels;
       const double bias = inputs.bias ? inputs.bias->at(co) : 0.0;
-      const auto pixels = static_cast<std::size_t>(shape.out[kHeight] * shape.out[kWidth]);
-      Plane plane{std::vector<double>(pixels, bias), std::vector<double>(pixels, std::abs(bias))};
+      const auto size = static_cast<std::size_t>(pixels);
+      Plane plane{std::vector<double>(size, bias), std::vector<double>(size, std::abs(bias))};
       for (std::int64_t ci = co / group_out * group_in; ci < (co / group_out + 1) * group_in; ++ci) {
-        for (std::int64_t kh = 0; kh < rows.kernel; ++kh) {
-          for (std::int64_t kw = 0; kw < columns.kernel; ++kw) {
-            const double w =
-                inputs.weight.at(((ci * group_out + co % group_out) * rows.kernel + kh) * columns.kernel + kw);
-            scatter_tap(layer, shape, {n, ci, 0, 0}, x, w, kh, kw, plane);
-          }
+        for (std::int64_t tap = 0; tap < taps; ++tap) {
+          const double w = inputs.weight.at((ci * group_out + co % group_out) * taps + tap);
+          scatter_tap(layer, shape, {.n = n, .c = ci}, x, w, place_of(tap, kernel_of(layer)), plane);
         }
       }
-      for (std::int64_t oy = 0; oy < shape.out[kHeight]; ++oy) {
-        for (std::int64_t ox = 0; ox < shape.out[kWidth]; ++ox) {
-          const auto from = static_cast<std::size_t>(oy * shape.out[kWidth] + ox);
-          const auto to = static_cast<std::size_t>(output_offset(layer, shape, {n, co, oy, ox}));
-          result.sum[to] = plane.sum[from];
-          result.magnitude[to] = plane.magnitude[from];
-          result.terms[to] = group_in * pairs_h[static_cast<std::size_t>(oy)] * pairs_w[static_cast<std::size_t>(ox)] +
-                             (inputs.bias ? 1 : 0);
+      for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+        const Extents out = place_of(pixel, shape.out);
+        const auto from = static_cast<std::size_t>(pixel);
+        const auto to = static_cast<std::size_t>(output_offset(layer, shape, {n, co, out}));
+        result.sum[to] = plane.sum[from];
+        result.magnitude[to] = plane.magnitude[from];
+        result.terms[to] = group_in;
+        for (std::size_t axis = 0; axis < kAxes; ++axis) {
+          result.terms[to] *= pairs[axis][static_cast<std::size_t>(out[axis])];
         }
+        result.terms[to] += inputs.bias ? 1 : 0;
       }
     }
   });
@@ -133,36 +170,27 @@ Definition define_at(const Layer& layer, const Shape& shape, const LayerInputs& 
                      std::span<const std::int64_t> outputs) {
   const std::int64_t group_in = layer.in_channels / layer.groups;
   const std::int64_t group_out = layer.out_channels / layer.groups;
-  const Axis& rows = layer.axes[kHeight];
-  const Axis& columns = layer.axes[kWidth];
+  const std::int64_t taps = tap_count(layer);
   Definition result{std::vector<double>(outputs.size()), std::vector<double>(outputs.size()),
                     std::vector<std::int64_t>(outputs.size())};
   parallel_for(static_cast<std::int64_t>(outputs.size()), 64, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      const OutputPosition at = output_position(layer, shape, outputs[i]);
-      double sum = inputs.bias ? inputs.bias->at(at.c) : 0.0;
+      const OutputPosition output = output_position(layer, shape, outputs[i]);
+      double sum = inputs.bias ? inputs.bias->at(output.c) : 0.0;
       double magnitude = std::abs(sum);
       std::int64_t terms = inputs.bias ? 1 : 0;
-      for (std::int64_t kh = 0; kh < rows.kernel; ++kh) {
-        const std::int64_t from_y = at.y + rows.padding.before - kh * rows.dilation;
-        if (from_y < 0 || from_y % rows.stride != 0 || from_y / rows.stride >= shape.in[kHeight]) {
+      for (std::int64_t tap = 0; tap < taps; ++tap) {
+        const std::optional<Extents> in = input_of(layer, shape, output.at, place_of(tap, kernel_of(layer)));
+        if (!in) {
           continue;
         }
-        for (std::int64_t kw = 0; kw < columns.kernel; ++kw) {
-          const std::int64_t from_x = at.x + columns.padding.before - kw * columns.dilation;
-          if (from_x < 0 || from_x % columns.stride != 0 || from_x / columns.stride >= shape.in[kWidth]) {
-            continue;
-          }
-          for (std::int64_t c = 0; c < group_in; ++c) {
-            const std::int64_t ci = at.c / group_out * group_in + c;
-            const double x = inputs.x.at(offset_in(layer.layout, shape.in_channels, shape.in,
-                                                   {at.n, ci, from_y / rows.stride, from_x / columns.stride}));
-            const double w =
-                inputs.weight.at(((ci * group_out + at.c % group_out) * rows.kernel + kh) * columns.kernel + kw);
-            sum += x * w;
-            magnitude += std::abs(x * w);
-            ++terms;
-          }
+        for (std::int64_t c = 0; c < group_in; ++c) {
+          const std::int64_t ci = output.c / group_out * group_in + c;
+          const double x = inputs.x.at(offset_in(layer.layout, shape.in_channels, shape.in, {output.n, ci, *in}));
+          const double term = x * inputs.weight.at((ci * group_out + output.c % group_out) * taps + tap);
+          sum += term;
+          magnitude += std::abs(term);
+          ++terms;
         }
       }
       result.sum[i] = sum;

@@ -19,7 +19,8 @@ struct Definition {
 };
 
 /// All outputs, in y's memory order. Scatter form: every input element adds its product with every tap to the output
-/// that oy = iy * stride - padding + kh * dilation names, if there is one. Needs check_inputs() to have passed.
+/// that o = i * stride - padding + k * dilation names on each axis, if there is one. Needs check_inputs() to have
+/// passed.
 [[nodiscard]] Definition define_all(const Layer& layer, const Shape& shape, const LayerInputs& inputs);
 
 /// The outputs at these offsets of y's memory. Gather form: looks for the inputs that reach each of them.
@@ -28,7 +29,8 @@ struct Definition {
 
 /// Where an offset of y's memory lies.
 struct OutputPosition {
-  std::int64_t n = 0, c = 0, y = 0, x = 0;
+  std::int64_t n = 0, c = 0;
+  Extents at = {0, 0, 0};  // its place on each axis
   bool operator==(const OutputPosition&) const = default;
 };
 [[nodiscard]] OutputPosition output_position(const Layer& layer, const Shape& shape, std::int64_t offset);

@@ -129,27 +129,39 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return shape.empty() ? "a scalar" : fmt::format("{}", fmt::join(shape, "x"));
 }
 
+namespace {
+
+/// Of x or y: a layer with one axis has a height of 1.
+std::vector<std::int64_t> image_shape(const Layer& layer, std::int64_t batch, std::int64_t channels,
+                                      const Extents& image) {
+  std::vector<std::int64_t> shape(image.begin() + (layer.dimensions == 3 ? kDepth : kHeight), image.end());
+  shape.insert(layer.layout == Layout::kNhwc ? shape.end() : shape.begin(), channels);
+  shape.insert(shape.begin(), batch);
+  return shape;
+}
+
+}  // namespace
+
 std::vector<std::int64_t> input_shape(const Layer& layer, const Shape& shape) {
-  if (layer.layout == Layout::kNhwc) {
-    return {shape.batch, shape.in[kHeight], shape.in[kWidth], shape.in_channels};
-  }
-  return {shape.batch, shape.in_channels, shape.in[kHeight], shape.in[kWidth]};
+  return image_shape(layer, shape.batch, shape.in_channels, shape.in);
 }
 
 std::vector<std::int64_t> output_shape(const Layer& layer, const Shape& shape) {
-  if (layer.layout == Layout::kNhwc) {
-    return {shape.batch, shape.out[kHeight], shape.out[kWidth], shape.out_channels};
-  }
-  return {shape.batch, shape.out_channels, shape.out[kHeight], shape.out[kWidth]};
+  return image_shape(layer, shape.batch, shape.out_channels, shape.out);
 }
 
 std::vector<std::int64_t> weight_shape(const Layer& layer) {
-  return {layer.in_channels, layer.out_channels / layer.groups, layer.axes[kHeight].kernel, layer.axes[kWidth].kernel};
+  std::vector<std::int64_t> shape{layer.in_channels, layer.out_channels / layer.groups};
+  for (std::size_t axis = layer.dimensions == 3 ? kDepth : kHeight; axis < kAxes; ++axis) {
+    shape.push_back(layer.axes[axis].kernel);
+  }
+  return shape;
 }
 
 LayerInputs random_inputs(const Layer& layer, const Shape& shape, std::uint64_t seed) {
-  const double taps = static_cast<double>(tap_count(layer)) /
-                      static_cast<double>(layer.axes[kHeight].stride * layer.axes[kWidth].stride);
+  const double taps =
+      static_cast<double>(tap_count(layer)) /
+      static_cast<double>(layer.axes[kDepth].stride * layer.axes[kHeight].stride * layer.axes[kWidth].stride);
   const double terms = std::max(1.0, static_cast<double>(layer.in_channels / layer.groups) * taps);
   LayerInputs inputs{
       random_array(layer.dtype, input_shape(layer, shape), seed * 4, 1.0),

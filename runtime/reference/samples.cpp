@@ -8,15 +8,16 @@
 namespace convtgen {
 namespace {
 
-/// The k-th output on the border of one plane: the first row, the last row, then the columns between them.
+/// The k-th output on the border of one plane, with its n, c and depth 0: the first row, the last row, then the columns
+/// between them.
 OutputPosition border_position(const Shape& shape, std::int64_t k) {
   const std::int64_t full_rows = std::min<std::int64_t>(shape.out[kHeight], 2);
   if (k < full_rows * shape.out[kWidth]) {
-    return {0, 0, k / shape.out[kWidth] == 0 ? 0 : shape.out[kHeight] - 1, k % shape.out[kWidth]};
+    return {.at = {0, k / shape.out[kWidth] == 0 ? 0 : shape.out[kHeight] - 1, k % shape.out[kWidth]}};
   }
   k -= full_rows * shape.out[kWidth];
   const std::int64_t columns = std::min<std::int64_t>(shape.out[kWidth], 2);
-  return {0, 0, 1 + k / columns, k % columns == 0 ? 0 : shape.out[kWidth] - 1};
+  return {.at = {0, 1 + k / columns, k % columns == 0 ? 0 : shape.out[kWidth] - 1}};
 }
 
 std::int64_t border_count(const Shape& shape) {
@@ -39,12 +40,13 @@ Samples choose_samples(const Layer& layer, const Shape& shape, const SampleOptio
   for (std::int64_t i = 0; i < options.random; ++i) {
     samples.outputs.push_back(draw(shape.output_elements));
   }
-  const std::int64_t planes = shape.batch * shape.out_channels;
+  const std::int64_t planes = shape.batch * shape.out_channels * shape.out[kDepth];  // rows by columns
   const std::int64_t on_border = border_count(shape);
   const auto add_border = [&](std::int64_t plane, std::int64_t k) {
     OutputPosition at = border_position(shape, k);
-    at.n = plane / shape.out_channels;
-    at.c = plane % shape.out_channels;
+    at.n = plane / shape.out[kDepth] / shape.out_channels;
+    at.c = plane / shape.out[kDepth] % shape.out_channels;
+    at.at[kDepth] = plane % shape.out[kDepth];
     samples.outputs.push_back(output_offset(layer, shape, at));
   };
   samples.border_outputs = planes * on_border;

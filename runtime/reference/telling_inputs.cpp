@@ -51,7 +51,7 @@ class Places {
  public:
   Places(const Layer& layer, const Shape& shape, const ChannelMagnitudes& magnitudes)
       : magnitudes_(magnitudes),
-        plane_(shape.in[kHeight] * shape.in[kWidth]),
+        plane_(shape.in[kDepth] * shape.in[kHeight] * shape.in[kWidth]),
         channels_(shape.in_channels),
         group_channels_(layer.in_channels / layer.groups),
         taps_(tap_count(layer)),

@@ -119,6 +119,12 @@ TEST(ApiLayerTest, TellsTheShapeOfACall) {
   expect_error(thrown_by([&] { (void)layer.shape({1, 5, most}); }), CONVTGEN_INVALID_ARGUMENT, "width");
 }
 
+TEST(ApiLayerTest, ThreeAxesArePartOfALayerButNotOfItsShapeYet) {
+  const Layer layer("conv_transpose3d 8 -> 6; kernel 4x3x3; input 1x2x3x4");
+  EXPECT_EQ(std::string(layer.text()).find("conv_transpose3d 8 -> 6; kernel 4x3x3; input 1x2x3x4;"), 0U);
+  expect_error(thrown_by([&] { (void)layer.shape({1, 3, 4}); }), CONVTGEN_UNSUPPORTED, "no depth");
+}
+
 TEST(ApiLayerTest, NullAndForeignPointersAreErrorsThatNameTheArgument) {
   const auto expect_last = [](convtgen_status status, const std::string& words) {
     EXPECT_EQ(status, CONVTGEN_INVALID_ARGUMENT);

@@ -70,6 +70,29 @@ TEST(Check, LayersWithoutAKernelAreErrors) {
   EXPECT_THAT(text.err, HasSubstr("<-e>:1:1: error: there is no forward kernel"));
 }
 
+TEST(Check, EveryVerbTellsThatThreeAxesHaveNoKernelYet) {
+  const Folder folder;
+  const std::string layer = "conv_transpose3d 4 -> 2; kernel 3; padding 1:2x0x1; input 1x4x5x6";
+  write(folder / "a.convt", "layer a { " + layer + " }\n");
+  const std::vector<std::vector<std::string>> commands = {
+      {"check", "-e", layer},
+      {"explain", "-e", layer},
+      {"emit", "-e", layer},
+      {"compile", "-e", layer, "-o", "out"},
+      {"run", "-e", layer, "--device", "host"},
+      {"tune", "-e", layer, "--compile-only", "--arch", "sm_90a"},
+      {"cache", "why", "-e", layer, "--arch", "sm_90a"},
+      {"launcher", "a.convt", "--namespace", "net", "-o", "out"},
+  };
+  for (const std::vector<std::string>& command : commands) {
+    const Outcome outcome = convtgen(command, {.folder = folder.path()});
+    EXPECT_NE(outcome.exit, 0) << command.front();
+    EXPECT_THAT(outcome.err, HasSubstr("conv_transpose3d: no template takes three axes yet")) << command.front();
+  }
+  const Outcome formatted = convtgen({"fmt", "a.convt"}, {.folder = folder.path()});
+  EXPECT_EQ(formatted.exit, 0) << formatted.err;
+}
+
 TEST(Check, StandardInputAndTextOnTheCommandLine) {
   const Outcome input = convtgen({"check", "-"}, {.input = kWrong});
   EXPECT_EQ(input.exit, 1);

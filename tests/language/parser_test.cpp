@@ -82,6 +82,18 @@ TEST(Parser, PaddingMayDifferBeforeAndAfter) {
             "conv_transpose2d 1 -> 1; kernel 3x3; padding 2x0:1; dtype f32; compute f32; layout nchw");
 }
 
+TEST(Parser, ThreeAxesAreDepthHeightWidth) {
+  const Layer layer = layer_of("conv_transpose3d 4 -> 8; kernel 1x3x5; stride 2; padding 0x1:2x1; input 8x32x?x64");
+  EXPECT_EQ(layer.dimensions, 3);
+  EXPECT_EQ(layer.batch, 8);
+  EXPECT_EQ(layer.axes[kDepth], (Axis{1, 2, 0, 0, 1, 32}));
+  EXPECT_EQ(layer.axes[kHeight], (Axis{3, 2, {1, 2}, 0, 1, std::nullopt}));
+  EXPECT_EQ(layer.axes[kWidth], (Axis{5, 2, 1, 0, 1, 64}));
+  EXPECT_EQ(canonical_form(layer),
+            "conv_transpose3d 4 -> 8; kernel 1x3x5; stride 2x2x2; padding 0x1:2x1; input 8x32x?x64; dtype f32; compute "
+            "f32; layout nchw");
+}
+
 TEST(Parser, OneDimensionIsHeightOne) {
   const Layer layer = layer_of("conv_transpose1d 4 -> 8; kernel 5; stride 2; padding 1; input 3x?");
   EXPECT_EQ(layer.dimensions, 1);
@@ -171,7 +183,7 @@ TEST(Parser, OneLineFormsHaveNoBraces) {
   EXPECT_EQ(errors_of("conv_transpose2d 1 -> 1; kernel 1 }"), "1:35 " + message);
   EXPECT_EQ(errors_of(""), "1:1 there is no layer; expected one, as in 'conv_transpose2d 8 -> 8; kernel 3x3'\n");
   EXPECT_EQ(errors_of("kernel 0"),
-            "1:1 the layer has no conv_transpose2d or conv_transpose1d\n1:1 kernel 0 must be at least 1\n");
+            "1:1 the layer has no conv_transpose2d, conv_transpose1d or conv_transpose3d\n1:1 kernel 0 must be at least 1\n");
 }
 
 TEST(Parser, GradientsParse) {

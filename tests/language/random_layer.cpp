@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "generator/layer/shape.h"
-#include "tests/layer/set_axes.h"
 
 namespace convtgen::testing_support {
 
@@ -20,37 +19,16 @@ class Maker {
 
   Layer make() {
     Layer layer;
-    layer.dimensions = one_in(4) ? 1 : 2;
+    layer.dimensions = one_in(4) ? 1 : one_in(4) ? 3 : 2;
     types(layer);
-    if (one_in(20)) {
-      set_axes(layer, &Axis::kernel, {pick_(1, 64), pick_(1, 64)});
-    } else {
-      pair(layer, &Axis::kernel, 1, 7);
-    }
-    spread_pair(layer, &Axis::stride, 1, 4);
-    spread_pair(layer, &Axis::padding, 0, 4);
-    if (one_in(4)) {
-      for (const std::size_t axis : {kHeight, kWidth}) {
-        layer.axes[axis].padding.after = spread(0, 4, kMaxExtent);
-      }
-    }
-    spread_pair(layer, &Axis::dilation, 1, 4);
-    set_axes(
-        layer, &Axis::output_padding,
-        {pick_(0, std::min<std::int64_t>(5, std::max(layer.axes[kHeight].stride, layer.axes[kHeight].dilation) - 1)),
-         pick_(0, std::min<std::int64_t>(5, std::max(layer.axes[kWidth].stride, layer.axes[kWidth].dilation) - 1))});
+    axes(layer);
     layer.groups = one_in(3) ? pick_(1, 16) : 1;
     layer.in_channels = layer.groups * spread(1, 64, 1 << 20);
     layer.out_channels = layer.groups * spread(1, 64, 1 << 20);
     layer.batch = size(0, 256);
-    layer.axes[kHeight].extent = size(1, 600);
-    layer.axes[kWidth].extent = size(1, 600);
     layer.bias = one_in(2);
     fuse(layer);
     directions(layer);
-    if (layer.dimensions == 1) {
-      layer.axes[kHeight] = kNoAxis;
-    }
     make_legal(layer);
     return layer;
   }
@@ -62,15 +40,37 @@ class Maker {
   std::int64_t spread(std::int64_t least, std::int64_t usual, std::int64_t most) {
     return one_in(12) ? pick_(least, most) : pick_(least, usual);
   }
+  // Of two or three axes the values of a property are often the same.
   template <typename T>
-  void pair(Layer& layer, T Axis::* property, std::int64_t least, std::int64_t most) {
-    const std::int64_t h = pick_(least, most);
-    set_axes(layer, property, {h, one_in(3) ? h : pick_(least, most)});
+  void axes(Layer& layer, T Axis::* property, std::int64_t least, std::int64_t most) {
+    const std::int64_t first = pick_(least, most);
+    const bool is_same = one_in(3);
+    for (const std::size_t axis : axes_of(layer)) {
+      layer.axes[axis].*property = is_same || axis == axes_of(layer).front() ? first : pick_(least, most);
+    }
   }
   template <typename T>
-  void spread_pair(Layer& layer, T Axis::* property, std::int64_t least, std::int64_t usual) {
-    pair(layer, property, least, one_in(12) ? kMaxExtent : usual);
+  void spread_axes(Layer& layer, T Axis::* property, std::int64_t least, std::int64_t usual) {
+    axes(layer, property, least, one_in(12) ? kMaxExtent : usual);
   }
+
+  void axes(Layer& layer) {
+    for (std::size_t axis = 0; axis < kAxes; ++axis) {
+      layer.axes[axis] = axis < axes_of(layer).front() ? kNoAxis : Axis();
+    }
+    axes(layer, &Axis::kernel, 1, !one_in(20) ? 7 : layer.dimensions == 3 ? 16 : 64);
+    spread_axes(layer, &Axis::stride, 1, 4);
+    spread_axes(layer, &Axis::padding, 0, 4);
+    const bool is_uneven = one_in(4);
+    spread_axes(layer, &Axis::dilation, 1, 4);
+    for (const std::size_t index : axes_of(layer)) {
+      Axis& axis = layer.axes[index];
+      axis.padding.after = is_uneven ? spread(0, 4, kMaxExtent) : axis.padding.after;
+      axis.output_padding = pick_(0, std::min<std::int64_t>(5, std::max(axis.stride, axis.dilation) - 1));
+      axis.extent = size(1, 600);
+    }
+  }
+
   Size size(std::int64_t least, std::int64_t usual) {
     return one_in(3) ? Size() : Size(spread(least, usual, kMaxExtent));
   }
@@ -122,9 +122,8 @@ class Maker {
   static void make_legal(Layer& layer) {
     if (!check_limits(layer).empty()) {
       layer.batch.reset();
-      layer.axes[kWidth].extent.reset();
-      if (layer.dimensions == 2) {
-        layer.axes[kHeight].extent.reset();
+      for (const std::size_t axis : axes_of(layer)) {
+        layer.axes[axis].extent.reset();
       }
     }
   }

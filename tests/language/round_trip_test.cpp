@@ -70,6 +70,7 @@ TEST(RoundTrip, TheLayersReachEveryProperty) {
                                                          : "padding before:after"];
     ++seen[layer.groups == 1 ? "groups 1" : "groups"];
     ++seen[layer.batch ? "batch" : "batch ?"];
+    ++seen[layer.axes[kDepth].extent ? "depth" : "depth ?"];
     ++seen[layer.axes[kHeight].extent ? "height" : "height ?"];
     ++seen[layer.axes[kWidth].extent ? "width" : "width ?"];
     ++seen[layer.bias ? "bias" : "no bias"];
@@ -84,7 +85,7 @@ TEST(RoundTrip, TheLayersReachEveryProperty) {
       ++seen["direction " + std::string(name_of(direction))];
     }
   }
-  EXPECT_EQ(seen.size(), 2U * 11 + 1 + 12 + 4 + 6 + 2 + 3);
+  EXPECT_EQ(seen.size(), 2U * 12 + 2 + 12 + 4 + 6 + 2 + 3);
   for (const auto& [property, count] : seen) {
     EXPECT_GE(count, 50) << property;
   }

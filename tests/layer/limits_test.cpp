@@ -174,7 +174,34 @@ TEST(Limits, OneDimensionalLayersHaveNeutralRows) {
   EXPECT_EQ(broken([](Layer& l) { l.axes[kHeight].output_padding = 1; }, layer), Lines{message});
   EXPECT_EQ(broken([](Layer& l) { l.axes[kHeight].dilation = 2; }, layer), Lines{message});
   EXPECT_EQ(broken([](Layer& l) { l.axes[kHeight].extent.reset(); }, layer), Lines{message});
-  EXPECT_EQ(broken([](Layer& l) { l.dimensions = 3; }), Lines{"conv_transpose2d | dimensions 3 must be 1 or 2"});
+  EXPECT_EQ(broken([](Layer& l) { l.dimensions = 4; }), Lines{"conv_transpose3d | dimensions 4 must be 1, 2 or 3"});
+  EXPECT_EQ(
+      broken([](Layer& l) { l.axes[kDepth].kernel = 3; }),
+      Lines{"conv_transpose2d | conv_transpose2d must have depth 1, with kernel 1, stride 1, dilation 1 and no padding "
+            "on that axis"});
+}
+
+TEST(Limits, OfThreeAxes) {
+  Layer layer = legal_layer();
+  layer.dimensions = 3;
+  layer.axes[kDepth] = {.kernel = 3};
+  EXPECT_EQ(broken([](Layer&) {}, layer), Lines{});
+  EXPECT_EQ(broken([](Layer& l) { l.axes[kDepth].stride = 0; }, layer),
+            Lines{"stride | stride 0 must be at least 1 (depth)"});
+  EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::stride, {0, 0, 0}); }, layer),
+            Lines{"stride | stride 0 must be at least 1"});
+  EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::kernel, {16, 16, 17}); }, layer),
+            Lines{"kernel | kernel 16x16x17 has 4352 taps; at most 4096 are supported"});
+  EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::kernel, {1 << 30, 1 << 30, 1 << 30}); }, layer),
+            Lines{"kernel | kernel 1073741824x1073741824x1073741824 has 9223372036854775807 taps; at most 4096 are "
+                  "supported"});
+  EXPECT_EQ(broken(
+                [](Layer& l) {
+                  l.axes[kDepth].padding = {5, 6};
+                  l.axes[kDepth].extent = 8;
+                },
+                layer),
+            Lines{"padding | padding 5:6 makes the output depth -1 for input depth 8; it must be at least 1"});
 }
 
 TEST(Limits, OfTheFuseChain) {

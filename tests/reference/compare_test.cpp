@@ -66,7 +66,7 @@ TEST(Compare, TheRoundedDefinitionPasses) {
 TEST(Compare, OneElementOffIsFoundAndNamed) {
   for (const Dtype dtype : {Dtype::kF64, Dtype::kF32, Dtype::kF16, Dtype::kBf16}) {
     Case c = make_case(dtype);
-    const OutputPosition at{1, 2, 7, 4};
+    const OutputPosition at{1, 2, {0, 7, 4}};
     const std::int64_t offset = output_offset(c.layer, c.shape, at);
     const double right = c.y.at(offset);
     c.y.set(offset, right + (dtype == Dtype::kF64 ? 1e-12 : dtype == Dtype::kF32 ? 1e-4 : 0.1));

@@ -20,18 +20,20 @@ Layer random_layer(std::mt19937& random) {
     layer.groups = draw(1, 3);
     layer.in_channels = layer.groups * draw(1, 3);
     layer.out_channels = layer.groups * draw(1, 3);
-    set_axes(layer, &Axis::kernel, {draw(1, 4), draw(1, 5)});
-    set_axes(layer, &Axis::stride, {draw(1, 3), draw(1, 4)});
-    set_axes(layer, &Axis::padding, {draw(0, 3), draw(0, 3)});
-    set_axes(layer, &Axis::dilation, {draw(1, 3), draw(1, 3)});
-    set_axes(layer, &Axis::output_padding, {draw(0, 2), draw(0, 2)});
+    layer.dimensions = draw(0, 2) == 0 ? 3 : 2;
+    for (const std::size_t axis : axes_of(layer)) {
+      layer.axes[axis] = {.kernel = draw(1, axis == kDepth ? 2 : 5),
+                          .stride = draw(1, 4),
+                          .padding = {draw(0, 3), draw(0, 3)},
+                          .output_padding = draw(0, 2),
+                          .dilation = draw(1, 3),
+                          .extent = draw(1, axis == kDepth ? 3 : 6)};
+    }
     layer.bias = draw(0, 1) == 1;
     layer.layout = draw(0, 1) == 1 ? Layout::kNhwc : Layout::kNchw;
     layer.dtype = static_cast<Dtype>(draw(0, 3));
     layer.compute = default_compute(layer.dtype);
     layer.batch = draw(0, 3);
-    layer.axes[kHeight].extent = draw(1, 5);
-    layer.axes[kWidth].extent = draw(1, 6);
     if (check_limits(layer).empty()) {
       return layer;
     }
@@ -92,12 +94,13 @@ TEST(Definition, PositionsAndOffsetsAreInverse) {
     const Layer layer = random_layer(random);
     const Shape shape = *shape_of(layer, *known_sizes(layer));
     for (std::int64_t offset = 0; offset < shape.output_elements; ++offset) {
-      const OutputPosition at = output_position(layer, shape, offset);
-      ASSERT_EQ(output_offset(layer, shape, at), offset);
-      ASSERT_LT(at.n, shape.batch);
-      ASSERT_LT(at.c, shape.out_channels);
-      ASSERT_LT(at.y, shape.out[kHeight]);
-      ASSERT_LT(at.x, shape.out[kWidth]);
+      const OutputPosition position = output_position(layer, shape, offset);
+      ASSERT_EQ(output_offset(layer, shape, position), offset);
+      ASSERT_LT(position.n, shape.batch);
+      ASSERT_LT(position.c, shape.out_channels);
+      for (std::size_t axis = 0; axis < kAxes; ++axis) {
+        ASSERT_LT(position.at[axis], shape.out[axis]);
+      }
     }
   }
 }

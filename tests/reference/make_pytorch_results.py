@@ -155,7 +155,9 @@ LAYERS = [
     layer(2, 2, 2, 3, 3, stride=2, fuse=[("scale", 0.25), ("clamp", 0.0, 1.0), ("scale", 2.0)], layout="nhwc"),
     layer(2, 2, 2, 3, 3, fuse=[("add", -1.0), ("silu",), ("sigmoid",)]),
     layer(2, 2, 2, 3, 3, fuse=[("gelu_tanh",), ("tanh",)]),
+    *random_layers(100, 3, dims=3),
     *random_layers(12, 4, dims=2, ends=True),
+    *random_layers(12, 5, dims=3, ends=True),
 ]
 
 POINTS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.75, -2.75, 10.0, -10.0, 25.0, -25.0, 40.0, -40.0, 100.0, -100.0, 800.0,

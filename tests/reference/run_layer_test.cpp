@@ -165,7 +165,7 @@ TEST(RunLayer, OutputsThatNobodyWritesAreFound) {
   const auto all_but_one = run_layer(device, s.problem, s.plan, s.sizes, s.inputs);
   ASSERT_TRUE(all_but_one);
   EXPECT_EQ(all_but_one->verification.comparison.wrong, 1);
-  EXPECT_EQ(all_but_one->verification.comparison.worst->at, (OutputPosition{1, 5, 18, 21}));
+  EXPECT_EQ(all_but_one->verification.comparison.worst->at, (OutputPosition{1, 5, {0, 18, 21}}));
 }
 
 TEST(RunLayer, LargeLayersAreSampled) {
@@ -194,7 +194,7 @@ TEST(RunLayer, LargeLayersAreSampled) {
   const auto wrong = run_layer(device, s.problem, s.plan, s.sizes, s.inputs, options);
   ASSERT_TRUE(wrong);
   EXPECT_EQ(wrong->verification.comparison.wrong, 1);
-  EXPECT_EQ(wrong->verification.comparison.worst->at, (OutputPosition{0, 0, 5, 0}));
+  EXPECT_EQ(wrong->verification.comparison.worst->at, (OutputPosition{0, 0, {0, 5, 0}}));
 }
 
 TEST(RunLayer, CallsMayShareInputsAndAReference) {

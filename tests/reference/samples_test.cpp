@@ -10,8 +10,10 @@
 namespace convtgen {
 namespace {
 
-bool on_border(const Shape& shape, const OutputPosition& at) {
-  return at.y == 0 || at.x == 0 || at.y == shape.out[kHeight] - 1 || at.x == shape.out[kWidth] - 1;
+bool on_border(const Shape& shape, const OutputPosition& position) {
+  return std::ranges::any_of(std::array{kHeight, kWidth}, [&](std::size_t axis) {
+    return position.at[axis] == 0 || position.at[axis] == shape.out[axis] - 1;
+  });
 }
 
 TEST(Samples, EveryBorderOutputIsAmongThem) {
@@ -53,10 +55,10 @@ TEST(Samples, AboveTheCapBordersAreSampledAndItSaysSo) {
   std::set<std::int64_t> planes;
   std::set<std::pair<std::int64_t, std::int64_t>> corners;
   for (const std::int64_t offset : samples.outputs) {
-    const OutputPosition at = output_position(layer, shape, offset);
-    borders += on_border(shape, at) ? 1 : 0;
-    planes.insert(at.n * 64 + at.c);
-    corners.insert({at.y, at.x});
+    const OutputPosition position = output_position(layer, shape, offset);
+    borders += on_border(shape, position) ? 1 : 0;
+    planes.insert(position.n * 64 + position.c);
+    corners.insert({position.at[kHeight], position.at[kWidth]});
   }
   EXPECT_GE(borders, 4000);
   EXPECT_EQ(planes.size(), 512U);

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "938d32951648d86ea046fd95b662bc1fb1a97245fddccc69d9ad93b24253c653")
+  (digest "c5b4cb7524578391a5b4b82a260202c5fdf4d1f77b9a5a79394d51fd3f3696c4")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
