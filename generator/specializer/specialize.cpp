@@ -178,6 +178,10 @@ Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
     return fail(
         fmt::format("the program of the template {} can't be read: {}", plan.template_name, program.error().message));
   }
+  // What a plan launches is computed from its parameters: first of all it must have them.
+  if (const Result<Globals> globals = Globals::make(*program, plan.parameters); !globals) {
+    return std::unexpected(globals.error());
+  }
   const std::string layer = canonical_form(problem.layer);
   const std::string direction(name_of(problem.direction));
   std::vector<std::string> fields = {layer, direction, problem.target.architecture, plan.template_name};

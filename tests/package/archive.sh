@@ -48,8 +48,7 @@ if [[ ${CONVTGEN_TEST_ARCHIVE:-} == whole ]]; then
   options=()
 fi
 quietly cmake -S . -B build -G Ninja "${without_llvm[@]}" "${options[@]}"
-embedded=convtgen_specializer_embedded
-quietly cmake --build build --target convtgen_layer "convtgen/generator/specializer/CMakeFiles/convtgen_specializer.dir/$embedded/$embedded.cpp.o"
+quietly cmake --build build --target convtgen_layer convtgen_template_programs
 need_nvrtc
 quietly cmake --build build --target program
 expect "the program's kernel" up_forward "$(build/program)"

@@ -92,7 +92,7 @@ const Refused kRefused[] = {
      "most 168"},
     {"roll_gemm", "16 -> 16; kernel 3; compute f32x3", "compute f32x3; it takes tf32, f16, bf16"},
     {"roll_gemm", "16 -> 16; kernel 3; groups 2; compute tf32", "2 groups; it takes 1"},
-    {"roll_gemm", "16 -> 16; kernel 3; stride 1x2; compute tf32", "stride 1x2; it takes 1x1"},
+    {"roll_gemm", "16 -> 16; kernel 3; stride 1x2; compute tf32", "stride 1x2; it takes 1"},
     {"roll_gemm", "16 -> 16; kernel 3; dilation 2; compute tf32", "dilation 2 in height; it takes 1"},
     {"roll_gemm", "16 -> 16; kernel 1x3; compute tf32", "kernel height 1; in nchw it takes 2 and more"},
     {"roll_gemm", "16 -> 16; kernel 3; dilation 1x20; compute tf32",

@@ -25,7 +25,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr const char* kLayer = "conv_transpose2d 6 -> 5; kernel 3x2; stride 2; padding 1; bias; fuse add(0)";
+constexpr const char* kLayer = "conv_transpose2d 6 -> 5; kernel 3x2; stride 2; padding 1; bias; fuse scale(1), scale(1)";
 const InputSizes kSizes{3, {4, 9}};
 
 Problem problem_of(const std::string& layer) {
@@ -68,7 +68,7 @@ class Workspace {
 class Split : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Split, ComputesTheDefinition) {
-  const Problem problem = problem_of(fmt::format("conv_transpose2d {}; fuse add(0)", GetParam()));
+  const Problem problem = problem_of(fmt::format("conv_transpose2d {}; fuse scale(1), scale(1)", GetParam()));
   const std::vector<Plan> plans = plan(problem).value();
   ASSERT_EQ(plans.front().template_name, "split");
   const InputSizes sizes{2, {5, 40}};

@@ -1,4 +1,4 @@
-// Plans of the template `split` (tests/templates/split/), which takes what asks for it by `fuse add(0)`.
+// Plans of the template `split` (tests/templates/split/), which takes what asks for it by `fuse scale(1), scale(1)`.
 #pragma once
 
 #include <vector>
