@@ -44,7 +44,7 @@ run_tests() {
     sed -nE 's/.*<testcase name="([^"]*)".* time="([0-9.]+)".*/\2 \1/p' "$1/tests.xml" |
       awk -v build="${1##*/}" '{ printf "%8.1f  %s: %s\n", $1, build, $2 }'
   )
-  slowest=$(sort -rn <<<"$slowest" | sed 10q)
+  slowest=$(sort -rn <<<"$slowest" | sed -n 1,10p)  # which reads all: `set -o pipefail` minds a reader that ends early
   return "$status"
 }
 
