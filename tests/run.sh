@@ -111,7 +111,8 @@ if ((!sanitizers)); then
 fi
 
 step "build with AddressSanitizer and UndefinedBehaviorSanitizer"
-cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" -DCMAKE_UNITY_BUILD=ON -DCONVTGEN_WERROR=ON \
+# Warnings are no errors here: with a sanitizer's code between, GCC 12 takes members of std::regex for not initialised.
+cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" -DCMAKE_UNITY_BUILD=ON \
   -DCONVTGEN_SANITIZE=address,undefined -DCONVTGEN_SANITIZE_SLOW="${all:+ON}" "${compiler[@]}" >/dev/null
 # The build asks each test program for its tests: tests/CMakeLists.txt says what this option is for.
 export ASAN_OPTIONS=intercept_tls_get_addr=0
