@@ -48,6 +48,10 @@ struct Compiler {
   std::string path;  // the file that it is
 };
 
+std::shared_ptr<Store> store_for(bool cache) {
+  return cache ? store_of("") : store_in_memory();
+}
+
 Result<Compiler> nvrtc_compiler(bool cache) {
   if (auto there = check_nvrtc(); !there) {
     return std::unexpected(there.error());
@@ -56,13 +60,11 @@ Result<Compiler> nvrtc_compiler(bool cache) {
   if (path.empty()) {  // the loader knows it, by no path that we would find
     path = find_nvrtc().path;
   }
-  auto store = cache ? store_of("") : std::make_shared<Store>(StoreOptions{.limit = 0});
-  return Compiler{nullptr, std::make_shared<CubinMaker>(std::move(store)), "NVRTC", std::move(path)};
+  return Compiler{nullptr, std::make_shared<CubinMaker>(store_for(cache)), "NVRTC", std::move(path)};
 }
 
 Result<Compiler> host_compiler(bool cache) {
   HostOptions options;
-  options.cache = cache;
   options.portable = true;
   auto path = host_compiler_path(options);
   if (!path) {
@@ -72,7 +74,7 @@ Result<Compiler> host_compiler(bool cache) {
   if (!device) {
     return std::unexpected(device.error());
   }
-  auto maker = std::make_shared<DeviceMaker>(**device);
+  auto maker = std::make_shared<DeviceMaker>(**device, store_for(cache));
   return Compiler{*std::move(device), std::move(maker), "the host compiler", *std::move(path)};
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/compile/nvrtc_search.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/host/host_device.h"
+#include "runtime/make/shared_store.h"
 
 namespace convtgen::cli {
 namespace {
@@ -98,10 +99,10 @@ Finding examine_host() {
 }
 
 Finding examine_cache() {
-  constexpr const char* kWithout = "nothing, but kernels of the host device are compiled anew in every run";
-  const HostReport report = inspect_host();
-  return report.cache_folder.empty() ? failure(report.cache_problem, kWithout)
-                                     : Finding{true, report.cache_folder, {}, kWithout};
+  constexpr const char* kWithout = "nothing, but kernels are compiled anew in every run";
+  const std::shared_ptr<Store> store = store_of("");
+  const std::string problem = store->problem();
+  return problem.empty() ? Finding{true, store->folder(), {}, kWithout} : failure(problem, kWithout);
 }
 
 struct Part {

@@ -184,9 +184,7 @@ Launch launch_of(const convtgen_host_kernel& kernel, const Buffers& buffers) {
 
 Outcome<void> run(HostKernels& kernels, const convtgen_host_call_fields& call) {
   if (!kernels.device) {
-    HostOptions options;
-    options.cache = false;  // nothing is compiled
-    auto device = open_host_device(std::move(options));
+    auto device = open_host_device();
     if (!device) {
       return fail_with(Status::kInternal, device.error());
     }

@@ -23,7 +23,6 @@ Outcome<double> tune_on(const jit::JitDevice& on, const Layer& layer, const Inpu
     return std::unexpected(jit::forked_failure());
   }
   DeviceOptions opening{.gpu = on.ordinal(), .host = {}};
-  opening.host.cache_folder = on.store_folder();
   auto device = open_device(on.is_host() ? "host" : "cuda", opening);
   if (!device) {
     return fail_with(Status::kNoDevice, device.error());

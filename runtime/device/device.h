@@ -4,14 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "generator/recipe/tensor_map.h"
 #include "generator/specializer/kernel_source.h"
 #include "generator/support/error.h"
 #include "runtime/compile/binary.h"
-#include "generator/recipe/tensor_map.h"
+#include "runtime/store/key.h"
 
 namespace convtgen {
 
@@ -67,8 +69,12 @@ class Device {
 
   /// Whether there is what compile() needs. Errors: no NVRTC, or no C++ compiler for the host device; what was tried.
   [[nodiscard]] virtual Result<void> find_compiler() = 0;
-  /// Turns source into what load() takes. `architecture` is exact ("sm_90a"); the host device ignores it.
+  /// Compiles a source, each time anew, to what load() takes; runtime/make looks in the store before. `architecture` is
+  /// exact ("sm_90a"); the host device ignores it.
   [[nodiscard]] virtual Compiled<Binary> compile(const KernelSource& source, const std::string& architecture) = 0;
+  /// The key of the library that compile() makes of a source. Nothing where a store keeps no libraries of this device,
+  /// or there is no compiler.
+  [[nodiscard]] virtual std::optional<Key> library_key(const KernelSource&) { return std::nullopt; }
   /// One of the binary's kernels.
   [[nodiscard]] virtual Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary,
                                                                    const BinaryKernel& kernel) = 0;

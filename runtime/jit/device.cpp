@@ -77,9 +77,7 @@ Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, Devi
     }
     log(LogLevel::kWarning, fmt::format("kernels run on the host device, which is slow: {}", why));
   }
-  HostOptions host;
-  host.cache_folder = device->options_.store_folder;
-  auto opened = open_host_device(std::move(host));
+  auto opened = open_host_device();
   if (!opened) {
     return fail_with(Status::kNoDevice, opened.error());
   }
@@ -251,11 +249,12 @@ Outcome<KernelPointer> JitDevice::make_on_gpu(const LayerKey& layer, std::stop_t
 Outcome<KernelPointer> JitDevice::make_on_host(const LayerKey& layer, std::stop_token stop) {
   // Any architecture does: the device takes the source of each, and the oldest asks the least of it.
   const Problem problem{layer.layer(), Direction::kForward, known_targets().front()};
-  const auto plans = choose_plans(problem, stored_record(*store_of(options_.store_folder), problem, kHostChip));
+  const std::shared_ptr<Store> store = store_of(options_.store_folder);
+  const auto plans = choose_plans(problem, stored_record(*store, problem, kHostChip));
   if (!plans) {
     return std::unexpected(plans.error());
   }
-  auto made = DeviceMaker(*host_).make_first(problem, *plans, stop);
+  auto made = DeviceMaker(*host_, store).make_first(problem, *plans, stop);
   if (!made) {
     return std::unexpected(std::move(made.error()));
   }

@@ -126,7 +126,7 @@ Outcome<MadeKernel> CubinMaker::generate_older(const MadeKernel& made, const Tar
   return generate_first(problem, record, made.place);
 }
 
-bool CubinMaker::take(MadeKernel& made, const Wanted& wanted, const Key& key, std::string_view bytes) {
+bool CubinMaker::take(MadeKernel& made, const Wanted& wanted, std::string_view bytes) {
   auto stored = decode_kernel(bytes);
   if (!stored) {
     return false;
@@ -151,17 +151,17 @@ bool CubinMaker::take(MadeKernel& made, const Wanted& wanted, const Key& key, st
     return false;
   }
   made = std::move(found);
-  made.key = key.hex();
   made.architecture = stored->binary.architecture;
   made.compiled_by = std::move(stored->compiled_by);
   made.binary = std::move(stored->binary);
   return true;
 }
 
-bool CubinMaker::find(MadeKernel& made, BinaryKind kind, const Wanted& wanted, const Compiler& compiler) {
-  const Key key = binary_key(made, kind, compiler.identity);
-  const std::optional<Entry> entry = store_->find(key);
-  return entry && take(made, wanted, key, entry->bytes);
+KeptKernel CubinMaker::kept(const MadeKernel& made, BinaryKind kind, const Wanted& wanted, const Compiler& compiler) {
+  return {.key = binary_key(made, kind, compiler.identity),
+          .label = canonical_form(made.problem.layer),
+          .take = [this, wanted](MadeKernel& kernel, std::string_view bytes) { return take(kernel, wanted, bytes); },
+          .compile = {}};
 }
 
 void CubinMaker::note_older(int capability, const std::string& architecture, const Nvrtc& nvrtc) {
@@ -206,51 +206,17 @@ Outcome<MadeKernel> CubinMaker::compile(MadeKernel made, const Wanted& wanted, C
     }
     older = *std::move(again);
   }
-  return compile_as(std::move(made), older, kind, wanted, **nvrtc, compiler, stop);
-}
-
-Outcome<MadeKernel> CubinMaker::compile_as(MadeKernel made, const MadeKernel& older, BinaryKind kind,
-                                           const Wanted& wanted, const Nvrtc& nvrtc, const Compiler& compiler,
-                                           const std::stop_token& stop) {
-  const Key key = binary_key(made, kind, compiler.identity);
-  std::optional<Failure> failure;
-  bool ran = false;
-  const auto run = [&]() -> Made {
-    if (stop.stop_requested()) {
-      failure = Failure{Status::kCancelled, "cancelled"};
-      return fail(failure->message);
-    }
-    ran = true;
+  KeptKernel kept = this->kept(made, kind, wanted, compiler);
+  kept.compile = [&]() -> Made {
     count(counters().compiles);
-    auto binary = compile_source(nvrtc, older, kind);
+    auto binary = compile_source(**nvrtc, older, kind);
     if (!binary) {
-      failure = fail_with(Status::kCompileFailed, binary.error()).error();
       return std::unexpected(binary.error());
     }
     binary->architecture = code_name(older.problem.target, kind);
-    return encode_kernel({*std::move(binary), fmt::format("NVRTC {}.{}", nvrtc.major, nvrtc.minor)});
+    return encode_kernel({*std::move(binary), fmt::format("NVRTC {}.{}", (*nvrtc)->major, (*nvrtc)->minor)});
   };
-  const std::string label = canonical_form(made.problem.layer);
-  const auto entry = store_->get_or_make(key, run, label);
-  bool taken = entry && take(made, wanted, key, entry->bytes);
-  if (entry && !taken) {
-    // Whole, but not what belongs there now: of the plan before tuning, or as another version packs kernels.
-    if (const Made again = run()) {
-      store_->insert(key, *again, label);
-      taken = take(made, wanted, key, *again);
-    }
-  }
-  if (failure) {
-    return std::unexpected(*std::move(failure));
-  }
-  if (!entry) {
-    return fail_with(Status::kCompileFailed, entry.error());
-  }
-  if (!taken) {
-    return fail_with(Status::kInternal, fmt::format("{} was compiled to something else", key.name()));
-  }
-  made.compiled = ran;
-  return made;
+  return find_or_compile_kept(*store_, kept, std::move(made), stop);
 }
 
 Outcome<MadeKernel> CubinMaker::generate(const Layer& layer, Direction direction, const Target& target) {
@@ -282,9 +248,9 @@ Outcome<MadeKernel> CubinMaker::find_or_make(MadeKernel kernel, const Wanted& wa
   const Clock::time_point start = Clock::now();
   const Compiler compiler = this->compiler();
   // A chip also runs PTX that was made where NVRTC did not know its target.
+  const auto find = [&](BinaryKind kind) { return find_kept(*store_, kept(kernel, kind, wanted, compiler), kernel); };
   const bool found =
-      find(kernel, wanted.kind, wanted, compiler) ||
-      (wanted.capability && wanted.kind == BinaryKind::kCubin && find(kernel, BinaryKind::kPtx, wanted, compiler));
+      find(wanted.kind) || (wanted.capability && wanted.kind == BinaryKind::kCubin && find(BinaryKind::kPtx));
   count(found ? counters().hits : counters().misses);
   Outcome<MadeKernel> made = std::move(kernel);
   if (!found) {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "runtime/compile/nvrtc.h"
+#include "runtime/make/kept_kernel.h"
 #include "runtime/make/kernel_maker.h"
 #include "runtime/store/store.h"
 
@@ -19,8 +20,8 @@ namespace convtgen {
 /// the NVRTC that makes it; empty where there is none, then what any made serves.
 [[nodiscard]] Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compiler);
 
-/// Cubins and PTX. NVRTC is loaded only where something must be compiled. The store's lock for a key makes it one
-/// compile a kernel, over all processes.
+/// Cubins and PTX. NVRTC is loaded only where something must be compiled. A kernel is compiled once, over all
+/// processes, by the store's lock for its key.
 class CubinMaker final : public KernelMaker {
  public:
   /// `chip` is the GPU's name: tuning records are of one.
@@ -53,25 +54,23 @@ class CubinMaker final : public KernelMaker {
   /// What code is wanted of a kernel.
   struct Wanted {
     BinaryKind kind = BinaryKind::kCubin;
-    /// Of a chip for which PTX of an older target does too; nothing where it must be exactly the kernel's own target.
+    /// The chip's, where PTX of an older target will do; nothing where it must be exactly the kernel's own target.
     std::optional<int> capability = {};
   };
 
-  /// What an older target's PTX is made from where `made` can't be compiled: of the plan that a record for that target
-  /// names, or the chip's own record where that target has its plan too, else of the planner's first; as many are
-  /// passed over as for `made`.
+  /// The source of an older target's PTX, where `made` can't be compiled. Its plan is by a record for that target, else
+  /// by the chip's own record if that target has the plan too, else the planner's first. As many plans are passed over
+  /// as for `made`.
   [[nodiscard]] Outcome<MadeKernel> generate_older(const MadeKernel& made, const Target& target);
   /// The binary of a kernel that is generated: the store's, else compiled.
   [[nodiscard]] Outcome<MadeKernel> find_or_make(MadeKernel kernel, const Wanted& wanted, const std::stop_token& stop);
-  [[nodiscard]] bool find(MadeKernel& made, BinaryKind kind, const Wanted& wanted, const Compiler& compiler);
-  /// Makes `made` what an entry's bytes hold. False where that is not what belongs under its key.
-  [[nodiscard]] bool take(MadeKernel& made, const Wanted& wanted, const Key& key, std::string_view bytes);
+  /// The kernel as the store has it; `compile` is left out.
+  [[nodiscard]] KeptKernel kept(const MadeKernel& made, BinaryKind kind, const Wanted& wanted,
+                                const Compiler& compiler);
+  /// KeptKernel::take.
+  [[nodiscard]] bool take(MadeKernel& made, const Wanted& wanted, std::string_view bytes);
   [[nodiscard]] Outcome<MadeKernel> compile(MadeKernel made, const Wanted& wanted, Compiler compiler,
                                             const std::stop_token& stop);
-  /// `older` is what is compiled, `made` what the key is of: the same but where NVRTC does not know the chip.
-  [[nodiscard]] Outcome<MadeKernel> compile_as(MadeKernel made, const MadeKernel& older, BinaryKind kind,
-                                               const Wanted& wanted, const Nvrtc& nvrtc, const Compiler& compiler,
-                                               const std::stop_token& stop);
   [[nodiscard]] Compiler compiler();
   [[nodiscard]] Outcome<std::shared_ptr<const Nvrtc>> load(Compiler& compiler);
   void note_older(int capability, const std::string& architecture, const Nvrtc& nvrtc);

@@ -9,10 +9,11 @@
 
 namespace convtgen {
 
-/// Makes kernels with a device's own compiler, and with whatever store that has. The device must live as long.
+/// Makes kernels with a device's own compiler, and keeps those in the store that have a key there
+/// (Device::library_key()). The device must live as long.
 class DeviceMaker final : public KernelMaker {
  public:
-  explicit DeviceMaker(Device& device) : device_(device) {}
+  DeviceMaker(Device& device, std::shared_ptr<Store> store) : device_(device), store_(std::move(store)) {}
 
   /// Of the kind that the device takes, whatever is asked for.
   [[nodiscard]] Outcome<MadeKernel> find_or_compile(MadeKernel generated, BinaryKind kind,
@@ -20,10 +21,11 @@ class DeviceMaker final : public KernelMaker {
 
  private:
   Device& device_;
+  std::shared_ptr<Store> store_;
 };
 
-/// What makes this device's kernels as the JIT engine does: cubins of this store for a GPU, libraries for the host
-/// device. The device must live as long.
+/// What makes this device's kernels as the JIT engine does: cubins for a GPU, libraries for the host device. The device
+/// must live as long.
 [[nodiscard]] std::shared_ptr<KernelMaker> maker_for(Device& device, std::shared_ptr<Store> store);
 
 }  // namespace convtgen

@@ -22,10 +22,10 @@ struct MadeKernel {
   std::size_t place = 0;  // of the plan among those that there were: 0 unless some were passed over
   KernelSource source;
   Binary binary;
-  std::string key;           // in the store, hexadecimal; empty where a device keeps its binaries itself
-  std::string architecture;  // that it was compiled for: "sm_90a", or "compute_89" for PTX
+  std::string key;           // in the store, hexadecimal; empty where no store keeps it
+  std::string architecture;  // that it was compiled for: "sm_90a", or "compute_89" for PTX; empty of a host library
   std::string compiled_by;   // "NVRTC 13.0"; empty where a device compiled it
-  bool compiled = false;     // in this call, else the store had it; true where a device compiled it
+  bool compiled = false;     // in this call, else the store had it
   double generate_ms = 0, compile_ms = 0;
 };
 
@@ -36,8 +36,8 @@ struct MadeKernel {
 
 /// What `finish` makes of the first plan, from `from` on, that can be specialised and compiled. A plan is passed over,
 /// with a warning in the log, where it has no source or where `finish` fails for ever (Failure::lasting): the
-/// compiler's verdict on the source, which may be another one for another plan. Errors: where no plan is left, that of
-/// the first one; any other error of `finish` at once.
+/// compiler's verdict on the source, which may be another one for another plan. Errors: where no plan is left, the error
+/// of the first one; any other error of `finish` at once.
 using FinishKernel = std::function<Outcome<MadeKernel>(MadeKernel generated)>;
 [[nodiscard]] Outcome<MadeKernel> first_kernel(const Problem& problem, std::span<const Plan> plans,
                                                const FinishKernel& finish, std::size_t from = 0,
@@ -53,7 +53,7 @@ class KernelMaker {
   [[nodiscard]] Outcome<MadeKernel> make(const Problem& problem, const Plan& plan, const std::stop_token& stop = {});
 
   /// The kernel of the first of these plans, the best one first, that can be specialised and compiled.
-  /// Errors: where there is none, that of the first.
+  /// Errors: where there is none, the error of the first.
   [[nodiscard]] Outcome<MadeKernel> make_first(const Problem& problem, std::span<const Plan> plans,
                                                const std::stop_token& stop = {});
 

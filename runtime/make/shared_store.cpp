@@ -20,4 +20,8 @@ std::shared_ptr<Store> store_of(const std::string& folder) {
   return store;
 }
 
+std::shared_ptr<Store> store_in_memory() {
+  return std::make_shared<Store>(StoreOptions{.limit = 0});
+}
+
 }  // namespace convtgen

@@ -61,13 +61,15 @@ Result<LoadedLayer> load_made(Device& device, Outcome<MadeKernel> made) {
 
 }  // namespace
 
-Result<LoadedLayer> load_layer(Device& device, const Problem& problem, const Plan& plan) {
-  return load_made(device, DeviceMaker(device).make(problem, plan));
+Result<LoadedLayer> load_layer(Device& device, const Problem& problem, const Plan& plan,
+                               const std::shared_ptr<Store>& store) {
+  return load_made(device, maker_for(device, store)->make(problem, plan));
 }
 
-Result<LoadedLayer> load_source(Device& device, const Problem& problem, const Plan& plan, KernelSource source) {
+Result<LoadedLayer> load_source(Device& device, const Problem& problem, const Plan& plan, KernelSource source,
+                                const std::shared_ptr<Store>& store) {
   MadeKernel generated = generated_kernel(problem, plan, std::move(source));
-  return load_made(device, DeviceMaker(device).find_or_compile(std::move(generated), BinaryKind::kCubin));
+  return load_made(device, maker_for(device, store)->find_or_compile(std::move(generated), BinaryKind::kCubin));
 }
 
 Result<LoadedLayer> load_binary(Device& device, const Problem& problem, const Plan& plan, KernelSource source,

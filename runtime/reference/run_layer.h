@@ -12,6 +12,7 @@
 #include "generator/planner/plan.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/device/recipe_launch.h"
+#include "runtime/make/shared_store.h"
 #include "runtime/reference/compare.h"
 #include "runtime/reference/definition.h"
 #include "runtime/reference/host_array.h"
@@ -29,11 +30,12 @@ struct LoadedLayer {
   LoadedKernels kernels = {};
 };
 
-/// Specializes, compiles and loads. Errors: those of these steps.
-[[nodiscard]] Result<LoadedLayer> load_layer(Device& device, const Problem& problem, const Plan& plan);
+/// Specializes, compiles and loads. The store has what was compiled before. Errors: those of these steps.
+[[nodiscard]] Result<LoadedLayer> load_layer(Device& device, const Problem& problem, const Plan& plan,
+                                             const std::shared_ptr<Store>& store = store_of(""));
 /// Compiles and loads this source for the plan. Errors: those of these steps.
 [[nodiscard]] Result<LoadedLayer> load_source(Device& device, const Problem& problem, const Plan& plan,
-                                              KernelSource source);
+                                              KernelSource source, const std::shared_ptr<Store>& store = store_of(""));
 /// Loads what this source was compiled to. Errors: those of loading.
 [[nodiscard]] Result<LoadedLayer> load_binary(Device& device, const Problem& problem, const Plan& plan,
                                               KernelSource source, Binary binary);

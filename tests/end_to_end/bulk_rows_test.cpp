@@ -69,7 +69,7 @@ TEST_P(BulkRows, LeaveNothingOfOneTileToTheNext) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
     candidates.push_back({fmt::format("{}/{}", GetParam().name, i), {"any"}});
   }
-  const std::unique_ptr<HostDevice> device = open_host_device(HostOptions{.workers = 1, .cache = false}).value();
+  const std::unique_ptr<HostDevice> device = open_host_device(HostOptions{.workers = 1}).value();
   for (const std::size_t drawn : sample(candidates, 1)) {  // one of each layer's
     const Plan& plan = plans[drawn];
     SCOPED_TRACE(plan.summary + "; " + plan.reason);

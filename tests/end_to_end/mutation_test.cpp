@@ -70,8 +70,8 @@ void expect_all_needed(const Case& one) {
   EXPECT_GE(all.mutants.size(), one.least_mutants);
   KernelSource with_all = source;
   with_all.text = all.text;
-  const std::unique_ptr<HostDevice> device = open_host_device(HostOptions{.workers = 1, .cache = false}).value();
-  Result<LoadedLayer> loaded = load_source(*device, problem, plan, with_all);
+  const std::unique_ptr<HostDevice> device = open_host_device(HostOptions{.workers = 1}).value();
+  Result<LoadedLayer> loaded = load_source(*device, problem, plan, with_all, store_in_memory());
   ASSERT_TRUE(loaded) << loaded.error().message;
 
   chosen = 0;

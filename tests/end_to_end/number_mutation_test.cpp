@@ -98,10 +98,10 @@ class NumberMutation {
  private:
   /// The results of the source are right with all of these inputs, those of each mutant wrong with some.
   void expect_all_wrong(const Switched& switched, const std::vector<Telling>& all) {
-    const auto device = open_host_device(HostOptions{.workers = 2, .cache = false}).value();
+    const auto device = open_host_device(HostOptions{.workers = 2}).value();
     KernelSource source = source_;
     source.text = switched.text;
-    auto loaded = load_source(*device, problem_, plan_, source);
+    auto loaded = load_source(*device, problem_, plan_, source, store_in_memory());
     if (!loaded) {
       ADD_FAILURE() << loaded.error().message << switched.text;
       return;

@@ -15,7 +15,7 @@ namespace convtgen::testing {
 namespace {
 
 TEST(OutputPitch, OneThatLeavesOutputPaddingOutIsFoundAtEveryBatch) {
-  const auto device = open_host_device(HostOptions{.workers = 1, .cache = false}).value();
+  const auto device = open_host_device(HostOptions{.workers = 1}).value();
   for (const int batch : {1, 2, 5}) {
     const auto problem_of = [&](int output_padding) {
       const std::string text = fmt::format(

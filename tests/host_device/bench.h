@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "runtime/device/host/host_device.h"
+#include "runtime/make/device_maker.h"
+#include "runtime/make/shared_store.h"
 
 namespace convtgen::testing {
 
@@ -32,11 +34,12 @@ inline KernelSource source_of(const std::string& text, const std::vector<std::st
 }
 
 inline Result<std::unique_ptr<LoadedKernel>> build(Device& device, const KernelSource& source) {
-  auto binary = device.compile(source, "");
-  if (!binary) {
-    return std::unexpected(binary.error());
+  auto made =
+      DeviceMaker(device, store_of("")).find_or_compile(generated_kernel({}, {}, source), BinaryKind::kHostLibrary);
+  if (!made) {
+    return fail(made.error().message);
   }
-  return device.load(*binary);
+  return device.load(made->binary);
 }
 
 /// A buffer on the device.

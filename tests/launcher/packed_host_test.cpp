@@ -55,7 +55,6 @@ class PackedOnHost : public testing::TestWithParam<PackedKernel> {
     ASSERT_TRUE(made) << "the planner has no plan that packs the weights";
     alignment_ = made->plan.alignment;
     HostOptions options;
-    options.cache = false;
     options.portable = true;
     const auto device = open_host_device(options).value();
     const auto library = device->compile(made->source, made->code.target.architecture);

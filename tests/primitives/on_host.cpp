@@ -14,7 +14,7 @@ namespace convtgen::testing {
 Result<CaseOnHost> CaseOnHost::make(Case one) {
   CaseOnHost made;
   made.case_ = std::move(one);
-  auto device = open_host_device({.workers = 1, .cache = false});
+  auto device = open_host_device({.workers = 1});
   if (!device) {
     return std::unexpected(device.error());
   }

@@ -14,6 +14,7 @@
 #include "generator/planner/templates.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/make/device_maker.h"
+#include "runtime/make/shared_store.h"
 #include "runtime/reference/run_layer.h"
 #include "runtime/tune/tune.h"
 #include "tests/launcher/over_fake_driver.h"
@@ -122,8 +123,8 @@ TEST(SplitRecipe, ReadingBeforeTheWaitIsAnError) {
   for (std::size_t at = source.text.find("  " + wait); at != std::string::npos; at = source.text.find("  " + wait, at + 1)) {
     KernelSource without = source;
     without.text.erase(at, wait.size() + 2);
-    const auto device = open_host_device({.cache = false}).value();
-    auto loaded = load_source(*device, problem, best, without);
+    const auto device = open_host_device().value();
+    auto loaded = load_source(*device, problem, best, without, store_in_memory());
     ASSERT_TRUE(loaded) << loaded.error().message;
     const auto call = make_call(*device, *loaded, kSizes, inputs);
     ASSERT_TRUE(call) << call.error().message;
@@ -177,7 +178,7 @@ class SplitInLaunchCode : public OverFakeDriver {
     const Problem problem{kernel.layer, kernel.direction, code.target};
     const Plan best = plan(problem).value().front();
     made_ = {code, best, specialize(problem, best).value()};
-    const auto device = open_host_device({.cache = false, .portable = true}).value();
+    const auto device = open_host_device({.portable = true}).value();
     const auto library = device->compile(made_.source, "");
     ASSERT_TRUE(library) << library.error().message;
     set_.write_launch_code({"net", "net.h", LaunchFormat::kCubin, true, {code}}, kernel, {made_});
@@ -248,10 +249,10 @@ TEST_F(SplitInLaunchCode, LaunchesAllKernelsByTheDriver) {
 
 TEST(SplitInTuning, IsMeasuredWithTheOthers) {
   const Problem problem = problem_of(kLayer);
-  const auto device = open_host_device({.cache = false}).value();
+  const auto device = open_host_device().value();
   const convtgen::testing::Scratch scratch;
   convtgen::Store store({.folder = scratch.path().string()});
-  DeviceMaker maker(*device);
+  DeviceMaker maker(*device, store_of(""));
   const auto tuned = tune(*device, store, maker, {problem, kSizes}, {.candidates = 2});
   ASSERT_TRUE(tuned) << tuned.error().message;
   ASSERT_EQ(tuned->candidates.size(), 2U);

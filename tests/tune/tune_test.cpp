@@ -13,6 +13,7 @@
 #include "runtime/jit/device.h"
 #include "runtime/make/choose.h"
 #include "runtime/make/device_maker.h"
+#include "runtime/make/shared_store.h"
 #include "runtime/support/log.h"
 #include "tests/store/folders.h"
 
@@ -48,14 +49,18 @@ class FakeGpu : public Device {
   [[nodiscard]] DeviceKind kind() const override { return DeviceKind::kCuda; }
   [[nodiscard]] std::string name() const override { return "Fake GPU"; }
   [[nodiscard]] Result<void> find_compiler() override { return host_->find_compiler(); }
-  [[nodiscard]] Compiled<Binary> compile(const KernelSource& source, const std::string& architecture) override {
+  [[nodiscard]] Compiled<Binary> compile(const KernelSource& source, const std::string&) override {
     ++compiled;
-    return broken >= 0 && source.symbol == symbols_[static_cast<std::size_t>(broken)]
-               ? fail("it does not compile")
-               : host_->compile(source, architecture);
+    if (broken >= 0 && source.symbol == symbols_[static_cast<std::size_t>(broken)]) {
+      return fail("it does not compile");
+    }
+    auto made = DeviceMaker(*host_, store_of("")).find_or_compile(generated_kernel({}, {}, source), BinaryKind::kCubin);
+    if (!made) {
+      return fail(made.error().message);
+    }
+    return std::move(made->binary);
   }
-  [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary,
-                                                           const BinaryKernel& kernel) override {
+  [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary, const BinaryKernel& kernel) override {
     if (const auto found = std::ranges::find(symbols_, binary.symbol); found != symbols_.end()) {
       current_ = static_cast<int>(found - symbols_.begin());
     }
@@ -94,7 +99,7 @@ class FakeGpu : public Device {
 /// Tuning with the device's own compiler.
 Result<Tuned> tune_on(Device& device, Store& store, const Problem& problem, const InputSizes& sizes,
                       const TuneOptions& options = {}) {
-  DeviceMaker maker(device);
+  DeviceMaker maker(device, store_of(""));
   return tune(device, store, maker, {problem, sizes}, options);
 }
 
@@ -209,7 +214,7 @@ TEST_F(TuneTest, JobsAreToldInTheirOrderAndEqualOnesAreMeasuredOnce) {
     steps.push_back(step.kind);
     fractions.push_back(step.fraction);
   };
-  DeviceMaker maker(gpu);
+  DeviceMaker maker(gpu, store_of(""));
   tune_all(gpu, store, maker, jobs, options, [&](std::size_t job, const Result<Tuned>& tuned) {
     told.push_back(!tuned ? tuned.error().message
                           : fmt::format("{}{}", job, tuned->candidates[1].recorded ? " recorded" : ""));

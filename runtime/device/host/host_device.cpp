@@ -18,7 +18,6 @@
 #include "runtime/device/host/process.h"
 #include "runtime/device/host/report.h"
 #include "runtime/device/host/worker.h"
-#include "runtime/store/store.h"
 
 namespace convtgen {
 namespace host {
@@ -84,19 +83,9 @@ class ClusterOrder {
   std::uint64_t shift_ = 0;
 };
 
-StoreOptions store_options(const HostOptions& options) {
-  StoreOptions result;
-  result.folder = options.cache_folder;
-  if (!options.cache) {
-    result.limit = 0;
-  }
-  return result;
-}
-
 class HostDeviceImpl final : public HostDevice {
  public:
-  explicit HostDeviceImpl(HostOptions options)
-      : options_(std::move(options)), seed_(options_.seed), store_(store_options(options_)) {
+  explicit HostDeviceImpl(HostOptions options) : options_(std::move(options)), seed_(options_.seed) {
     workers_ =
         options_.workers > 0 ? options_.workers : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   }
@@ -109,6 +98,7 @@ class HostDeviceImpl final : public HostDevice {
 
   [[nodiscard]] Result<void> find_compiler() override;
   [[nodiscard]] Compiled<Binary> compile(const KernelSource& source, const std::string& architecture) override;
+  [[nodiscard]] std::optional<Key> library_key(const KernelSource& source) override;
   [[nodiscard]] Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary, const BinaryKernel& kernel) override;
   [[nodiscard]] Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
   [[nodiscard]] Result<void> upload(Buffer& to, std::span<const std::byte> from) override;
@@ -132,7 +122,6 @@ class HostDeviceImpl final : public HostDevice {
   HostOptions options_;
   std::atomic<std::uint64_t> seed_;
   int workers_ = 1;
-  Store store_;
   std::shared_ptr<BufferTable> buffers_ = std::make_shared<BufferTable>();
 
   std::mutex compiler_mutex_;
@@ -166,18 +155,16 @@ Compiled<Binary> HostDeviceImpl::compile(const KernelSource& source, const std::
   if (!compiler) {
     return std::unexpected(compiler.error());
   }
-  const std::string unit = host_translation_unit(source);
-  const auto make = [&]() -> Made { return compile_host_library(**compiler, unit, source.symbol); };
-  Compiled<Entry> library = store_.get_or_make(host_library_key(**compiler, unit), make, source.symbol);
+  Compiled<std::string> library = compile_host_library(**compiler, host_translation_unit(source), source.symbol);
   if (!library) {
     return std::unexpected(library.error());
   }
-  Binary binary;
-  binary.kind = BinaryKind::kHostLibrary;
-  binary.symbol = source.symbol;
-  binary.bytes = pack_library(std::move(library->bytes), source);
-  binary.kernels = kernels_in(source);
-  return binary;
+  return library_binary(*std::move(library), source);
+}
+
+std::optional<Key> HostDeviceImpl::library_key(const KernelSource& source) {
+  const auto compiler = this->compiler();
+  return compiler ? std::optional(host_library_key(**compiler, host_translation_unit(source))) : std::nullopt;
 }
 
 Result<std::unique_ptr<LoadedKernel>> HostDeviceImpl::load(const Binary& binary, const BinaryKernel& kernel) {
@@ -438,9 +425,6 @@ HostReport inspect_host(const HostOptions& options) {
   } else {
     report.compiler_problem = compiler.error().message;
   }
-  const Store store({.folder = options.cache_folder});
-  report.cache_problem = store.problem();
-  report.cache_folder = report.cache_problem.empty() ? store.folder() : "";
   return report;
 }
 

@@ -16,13 +16,11 @@
 namespace convtgen {
 
 struct HostOptions {
-  std::uint64_t seed = 0;         // of the orders of threads and blocks
-  int workers = 0;                // OS threads that run blocks; 0: one for each core
-  bool races = true;              // look for races in shared memory
-  std::string compiler = {};      // a command; empty: $CXX, g++, c++ or clang++
-  std::string cache_folder = {};  // empty: $CONVTGEN_CACHE_DIR, $XDG_CACHE_HOME/convtgen or ~/.cache/convtgen
-  bool cache = true;              // keep compiled kernels on disk
-  bool portable = false;          // compile for every machine of this kind, and not for this one's instructions
+  std::uint64_t seed = 0;     // of the orders of threads and blocks
+  int workers = 0;            // OS threads that run blocks; 0: one for each core
+  bool races = true;          // look for races in shared memory
+  std::string compiler = {};  // a command; empty: $CXX, g++, c++ or clang++
+  bool portable = false;      // compile for every machine of this kind, and not for this one's instructions
 };
 
 /// Thread-safe: calls from several threads take turns at launching.
@@ -52,8 +50,6 @@ class HostDevice : public Device {
 struct HostReport {
   std::string compiler;          // command and version, or empty
   std::string compiler_problem;  // why there is none
-  std::string cache_folder;      // or empty
-  std::string cache_problem;
 };
 [[nodiscard]] HostReport inspect_host(const HostOptions& options = {});
 

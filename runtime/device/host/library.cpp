@@ -111,9 +111,28 @@ std::vector<std::string> parameters_among(std::string_view lines, std::string_vi
   return names;
 }
 
+/// The bytes of library_binary().
+struct Parts {
+  std::string_view library, names, text;
+};
+
+Result<Parts> parts_of(std::string_view bytes) {
+  if (bytes.size() < kTail || !bytes.ends_with(kMagic)) {
+    return fail("these bytes are no library for the host device: compile the kernel with this version of convtgen");
+  }
+  const std::uint64_t text_bytes = length_at(bytes.substr(bytes.size() - kMagic.size() - 8));
+  const std::uint64_t name_bytes = length_at(bytes.substr(bytes.size() - kTail));
+  bytes.remove_suffix(kTail);
+  if (text_bytes > bytes.size() || name_bytes > bytes.size() - text_bytes) {
+    return fail("a library for the host device is cut short");
+  }
+  const std::size_t names = bytes.size() - text_bytes - name_bytes;
+  return Parts{bytes.substr(0, names), bytes.substr(names, name_bytes), bytes.substr(names + name_bytes)};
+}
+
 }  // namespace
 
-std::string pack_library(std::string library, const KernelSource& source) {
+Binary library_binary(std::string library, const KernelSource& source) {
   std::string names;
   for (const RecipeKernel& kernel : source.recipe.kernels) {
     names += names_of(kernel.symbol, kernel.parameters);
@@ -123,28 +142,33 @@ std::string pack_library(std::string library, const KernelSource& source) {
   append_length(library, names.size());
   append_length(library, source.text.size());
   library += kMagic;
-  return library;
+  Binary binary;
+  binary.kind = BinaryKind::kHostLibrary;
+  binary.symbol = source.symbol;
+  binary.bytes = std::move(library);
+  binary.kernels = kernels_in(source);
+  return binary;
+}
+
+Result<std::string_view> library_in(std::string_view bytes) {
+  const auto parts = parts_of(bytes);
+  if (!parts) {
+    return std::unexpected(parts.error());
+  }
+  return parts->library;
 }
 
 Result<std::unique_ptr<Library>> Library::load(const std::string& bytes, const std::string& symbol) {
-  std::string_view rest = bytes;
-  if (rest.size() < kTail || !rest.ends_with(kMagic)) {
-    return fail("these bytes are no library for the host device: compile the kernel with this version of convtgen");
-  }
-  const std::uint64_t text_bytes = length_at(rest.substr(rest.size() - kMagic.size() - 8));
-  const std::uint64_t name_bytes = length_at(rest.substr(rest.size() - kTail));
-  rest.remove_suffix(kTail);
-  if (text_bytes > rest.size() || name_bytes > rest.size() - text_bytes) {
-    return fail("a library for the host device is cut short");
+  const auto parts = parts_of(bytes);
+  if (!parts) {
+    return std::unexpected(parts.error());
   }
   std::unique_ptr<Library> library(new Library);
-  library->source_ = rest.substr(rest.size() - text_bytes);
-  rest.remove_suffix(text_bytes);
-  library->parameter_names_ = parameters_among(rest.substr(rest.size() - name_bytes), symbol);
-  rest.remove_suffix(name_bytes);
+  library->source_ = parts->text;
+  library->parameter_names_ = parameters_among(parts->names, symbol);
 
   library->file_ = anonymous_file();
-  if (library->file_ < 0 || !write_all(library->file_, rest)) {
+  if (library->file_ < 0 || !write_all(library->file_, parts->library)) {
     return fail(fmt::format("no file for a kernel's library: {}", std::strerror(errno)));
   }
   const std::string path = fmt::format("/proc/self/fd/{}", library->file_);

@@ -9,13 +9,16 @@
 
 #include "generator/specializer/kernel_source.h"
 #include "generator/support/error.h"
+#include "runtime/compile/binary.h"
 #include "runtime/device/host/memory.h"
 
 namespace convtgen::host {
 
-/// The bytes of a Binary for the host device: a shared library, and behind it what messages need of the source.
-/// (Bytes after its end are nothing to a loader.)
-[[nodiscard]] std::string pack_library(std::string library, const KernelSource& source);
+/// What the host device loads. The bytes are a shared library, and behind it what messages need of the source. (Bytes
+/// after its end are nothing to a loader.)
+[[nodiscard]] Binary library_binary(std::string library, const KernelSource& source);
+/// The shared library in the bytes of such a Binary. Errors: they are of no version of the host device, or cut short.
+[[nodiscard]] Result<std::string_view> library_in(std::string_view bytes);
 
 class Library {
  public:

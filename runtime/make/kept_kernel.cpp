@@ -1,0 +1,64 @@
+#include "runtime/make/kept_kernel.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+namespace convtgen {
+namespace {
+
+bool take(const KeptKernel& kept, MadeKernel& made, std::string_view bytes) {
+  if (!kept.take(made, bytes)) {
+    return false;
+  }
+  made.key = kept.key.hex();
+  return true;
+}
+
+}  // namespace
+
+bool find_kept(Store& store, const KeptKernel& kept, MadeKernel& made) {
+  const std::optional<Entry> entry = store.find(kept.key);
+  return entry && take(kept, made, entry->bytes);
+}
+
+Outcome<MadeKernel> find_or_compile_kept(Store& store, const KeptKernel& kept, MadeKernel made,
+                                         const std::stop_token& stop) {
+  std::optional<Failure> failure;
+  bool ran = false;
+  const auto run = [&]() -> Made {
+    if (stop.stop_requested()) {
+      failure = Failure{Status::kCancelled, "cancelled"};
+      return fail(failure->message);
+    }
+    ran = true;
+    Made bytes = kept.compile();
+    if (!bytes) {
+      failure = fail_with(Status::kCompileFailed, bytes.error()).error();
+    }
+    return bytes;
+  };
+  const auto entry = store.get_or_make(kept.key, run, kept.label);
+  bool taken = entry && take(kept, made, entry->bytes);
+  if (entry && !taken) {
+    // Whole, but not what belongs there now: of the plan before tuning, or as another version packs kernels.
+    if (const Made again = run()) {
+      store.insert(kept.key, *again, kept.label);
+      taken = take(kept, made, *again);
+    }
+  }
+  if (failure) {
+    return std::unexpected(*std::move(failure));
+  }
+  if (!entry) {
+    return fail_with(Status::kCompileFailed, entry.error());
+  }
+  if (!taken) {
+    return fail_with(Status::kInternal, fmt::format("{} was compiled to something else", kept.key.name()));
+  }
+  made.compiled = ran;
+  return made;
+}
+
+}  // namespace convtgen
