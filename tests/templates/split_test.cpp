@@ -17,6 +17,7 @@
 #include "runtime/make/shared_store.h"
 #include "runtime/reference/run_layer.h"
 #include "runtime/tune/tune.h"
+#include "tests/cli/process.h"
 #include "tests/launcher/over_fake_driver.h"
 #include "tests/store/folders.h"
 
@@ -245,6 +246,15 @@ TEST_F(SplitInLaunchCode, LaunchesAllKernelsByTheDriver) {
       << set_.last_error();
   ASSERT_EQ(state_->launches.size(), 5U);
   EXPECT_FALSE(state_->launches[3].overlaps) << "there is no launch before it";
+}
+
+TEST(SplitInTheProgram, IsRunAndVerified) {
+  const std::string layer = std::string(kLayer) + "; input 3x4x9";
+  const Outcome explained = convtgen({"explain", "--no-compile", "-e", layer});
+  EXPECT_THAT(explained.out, HasSubstr("template    split, forward")) << explained.err;
+  const Outcome run = convtgen({"run", "--device", "host", "-e", layer});
+  EXPECT_EQ(run.exit, 0) << run.out << run.err;
+  EXPECT_THAT(run.out, HasSubstr("verified"));
 }
 
 TEST(SplitInTuning, IsMeasuredWithTheOthers) {
