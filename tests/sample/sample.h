@@ -2,11 +2,13 @@
 //
 // CONVTGEN_TEST_SEED   any text, which chooses (default "1"; tests/run.sh: the sources' digest)
 // CONVTGEN_TEST_ALL    if set: all cases
-// CONVTGEN_TEST_ONLY   if set: only cases whose names contain this text, to repeat a failure
+// CONVTGEN_TEST_ONLY   if set: only cases whose names contain this text, to repeat a failure by its test program. A
+//                      program then has only the tests that have such a case, so CTest's list is not for it
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,5 +34,9 @@ struct Candidate {
 /// Part `part` of `parts` of a sample that several tests run: every `parts`th.
 [[nodiscard]] std::vector<std::size_t> part_of(const std::vector<std::size_t>& drawn, std::size_t part,
                                                std::size_t parts);
+
+/// The number of such tests, so that each of them has a case: `most`, of a sample of at least as many whatever the
+/// seed; fewer where CONVTGEN_TEST_ONLY leaves fewer of the candidates, which are made only there.
+[[nodiscard]] std::size_t number_of_parts(std::size_t most, const std::function<std::vector<Candidate>()>& candidates);
 
 }  // namespace convtgen::testing

@@ -100,5 +100,13 @@ TEST(PartOf, EveryCaseIsInOnePart) {
   EXPECT_EQ(part_of(drawn, 2, 3), std::vector<std::size_t>{8});
 }
 
+TEST_F(Sample, HasNoEmptyParts) {
+  EXPECT_EQ(number_of_parts(8, candidates), 8U);
+  for (const auto& [text, parts] : {std::pair{"number 4", 8U}, {"number 42", 1U}, {"no such number", 0U}}) {
+    const Variable only("CONVTGEN_TEST_ONLY", text);
+    EXPECT_EQ(number_of_parts(8, candidates), parts) << text;
+  }
+}
+
 }  // namespace
 }  // namespace convtgen::testing
