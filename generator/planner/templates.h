@@ -1,4 +1,4 @@
-// The table of templates: what there is, a line each.
+// The table of templates, one line for each.
 #pragma once
 
 #include <optional>
@@ -37,7 +37,7 @@ struct Template {
 /// Errors: there is none of that name; the message lists them.
 [[nodiscard]] Result<const Template*> template_named(std::string_view name);
 
-/// The plan's. Throws std::invalid_argument, with the same message, where there is none: no planner makes such a plan.
+/// The template of a plan. Throws std::invalid_argument, with the same message, where there is none: no planner makes such a plan.
 [[nodiscard]] const Template& template_of(const Plan& plan);
 
 }  // namespace convtgen

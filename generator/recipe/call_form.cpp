@@ -173,7 +173,7 @@ Result<void> CallForm::check_arrays(const Arrays& arrays, const Call& call) cons
   return {};
 }
 
-// Behind the checks of the other arrays.
+// After the checks of the other arrays.
 Result<void> CallForm::check_workspace(const Arrays& arrays, const Call& call) const {
   const auto needed = workspace_bytes(call.shape);
   if (!needed) {

@@ -17,7 +17,7 @@ struct Arrays {
   void set(Role role, void* array) { tensors[static_cast<std::size_t>(role)] = array; }
 };
 
-/// Those of a forward call. `weight` is null where the workspace holds what an earlier call has packed, `bias` where the
+/// The arrays of a forward call. `weight` is null where the workspace holds what an earlier call has packed, `bias` where the
 /// layer has none. What is const here is only read.
 [[nodiscard]] Arrays forward_arrays(const void* x, const void* weight, const void* bias, void* y,
                                     void* workspace = nullptr);
@@ -58,7 +58,7 @@ class CallForm {
   /// Bytes of the workspace of a call of this shape; 0 where the recipe needs none.
   /// Errors: more than 63 bits count.
   [[nodiscard]] Result<std::int64_t> workspace_bytes(const Shape& shape) const;
-  /// Of these, from its beginning, the bytes that later calls with the same weights read.
+  /// How many of these bytes, the first ones, later calls with the same weights read.
   [[nodiscard]] std::int64_t kept_bytes() const { return kept_bytes_; }
 
   /// Tensor map `index` of the recipe in a call with these arrays. Errors: a size that is not legal for it.

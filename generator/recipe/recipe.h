@@ -23,7 +23,7 @@ inline constexpr std::size_t kRoles = 8;
 /// "x", "grad_weight": kernels' parameters are called so.
 [[nodiscard]] std::string_view name_of(Role role);
 
-/// A number that depends on the sizes of a call. "Image": all positions of one image; "pixels": those of the batch.
+/// A number that depends on the sizes of a call. "Image": all positions of one image; "pixels": all positions of the batch.
 enum class Quantity : std::uint8_t {
   kOne,
   kBatch,

@@ -32,7 +32,7 @@ struct TensorMap {
   std::array<std::uint64_t, kMaxTensorRank> sizes{};               // elements of each dimension
   std::array<std::uint64_t, kMaxTensorRank> pitches{};             // bytes from one index to the next; [0] is not used
   std::array<std::uint32_t, kMaxTensorRank> box{};                 // elements of each dimension that a copy spans
-  std::array<std::uint32_t, kMaxTensorRank> steps{1, 1, 1, 1, 1};  // every so manieth element of the box is loaded
+  std::array<std::uint32_t, kMaxTensorRank> steps{1, 1, 1, 1, 1};  // of the box, every steps[i]-th element is loaded
   Swizzle swizzle = Swizzle::kNone;
   Fill fill = Fill::kZero;
   bool operator==(const TensorMap&) const = default;

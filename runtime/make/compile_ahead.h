@@ -36,7 +36,7 @@ class CompileAhead {
   [[nodiscard]] std::size_t count() const { return kernels_.size(); }
 
   /// Waits for the kernel at a place of the list and gives it away: once each.
-  /// Errors: those of its making.
+  /// Errors: the errors of making it.
   [[nodiscard]] Outcome<MadeKernel> take(std::size_t index);
 
  private:

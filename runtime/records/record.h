@@ -21,7 +21,7 @@ inline constexpr std::string_view kHostChip = "host";
 
 /// The store's record of a problem on a chip, as text; empty where there is none.
 [[nodiscard]] std::string stored_record(Store& store, const Problem& problem, std::string_view chip);
-/// Every record of a store on disk. What is none of this version is left out.
+/// Every record of a store on disk. Records of other versions are left out.
 [[nodiscard]] std::vector<TuningRecord> stored_records(Store& store);
 
 /// The fastest of the candidates that were measured, if the record's fastest is still among them.

@@ -1,4 +1,4 @@
-"""What structure.py must find, each in a small tree that is right but for it."""
+"""Each problem that structure.py must find, in a small tree that has no other."""
 
 import os
 import subprocess

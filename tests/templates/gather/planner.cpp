@@ -13,7 +13,7 @@ constexpr std::int64_t kThreads = 64;
 
 Result<std::vector<Plan>> plans_gather(const Problem& problem) {
   const Layer& layer = problem.layer;
-  // The identity, which no layer has but for this.
+  // The identity: only layers of tests have it.
   if (layer.fuse != std::vector{Activation{ActivationKind::kScale, 1, 0}}) {
     return fail("no 'fuse scale(1)', by which tests ask for it");
   }

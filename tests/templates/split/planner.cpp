@@ -26,7 +26,7 @@ std::int64_t slice_of(const Layer& layer) {
 
 Result<std::vector<Plan>> plans_split(const Problem& problem) {
   const Layer& layer = problem.layer;
-  // The identity, which no layer has but for this.
+  // The identity: only layers of tests have it.
   if (layer.fuse != std::vector(2, Activation{ActivationKind::kScale, 1, 0})) {
     return fail("no 'fuse scale(1), scale(1)', by which tests ask for it");
   }
