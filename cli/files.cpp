@@ -102,7 +102,7 @@ class StagedFile {
       return writable;
     }
     const File file(std::fopen(written_.c_str(), "wb"));
-    struct stat old {};
+    struct stat old{};
     if (file && beside() && stat(path_.c_str(), &old) == 0) {
       const bool given = fchown(fileno(file.get()), old.st_uid, old.st_gid) == 0;
       fchmod(fileno(file.get()), old.st_mode & (given ? 07777 : 0777));

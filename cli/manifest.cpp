@@ -74,14 +74,10 @@ Json kernel_json(const Recipe& recipe, const RecipeKernel& kernel, const std::op
                          {"type", kernel.parameters[i].type},
                          {"value", value_json(recipe, kernel.arguments[i])}});
   }
-  Json json = {{"symbol", kernel.symbol},
-               {"threads", kernel.threads},
-               {"cluster", kernel.cluster},
-               {"shared_bytes", kernel.shared_bytes},
-               {"waits", kernel.waits},
-               {"once", kernel.once},
-               {"grid", grid_json(kernel.grid)},
-               {"arguments", std::move(arguments)}};
+  Json json = {{"symbol", kernel.symbol},        {"threads", kernel.threads},
+               {"cluster", kernel.cluster},      {"shared_bytes", kernel.shared_bytes},
+               {"waits", kernel.waits},          {"once", kernel.once},
+               {"grid", grid_json(kernel.grid)}, {"arguments", std::move(arguments)}};
   if (const auto blocks = quantities ? kernel.grid.blocks(*quantities) : std::nullopt) {
     json["blocks"] = *blocks;
   }
@@ -117,10 +113,8 @@ Json launch_json(const Product& product) {
     kernels.push_back(kernel_json(recipe, kernel, quantities));
   }
   for (const Region& region : recipe.regions) {
-    regions.push_back({{"name", region.name},
-                       {"what", region.what},
-                       {"bytes", amount_json(region.bytes)},
-                       {"kept", region.kept}});
+    regions.push_back(
+        {{"name", region.name}, {"what", region.what}, {"bytes", amount_json(region.bytes)}, {"kept", region.kept}});
   }
   for (const Tensor& tensor : recipe.tensors) {
     tensors.push_back({{"role", name_of(tensor.role)},

@@ -68,7 +68,7 @@ void clean_up_on_signals() {
     return;
   }
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction action {};
+    struct sigaction action{};
     sigaction(signal, nullptr, &action);
     if (action.sa_handler == SIG_DFL) {
       action.sa_handler = tell_thread;

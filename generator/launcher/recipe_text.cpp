@@ -99,15 +99,14 @@ std::string maps_text(const std::string& large, const std::string& type, const s
         "{{{}, {}, /* element, rank */ {}, {},\n"
         "     /* sizes, pitches */ {{{}}}, {{{}}},\n"
         "     /* box, steps */ {{{}}}, {{{}}}, /* swizzle, fill */ {}, {}}}",
-        map.of_region ? 1 : 0,
-        map.of_region ? fmt::format("{}", map.region) : constant(large, name_of(map.role)),
+        map.of_region ? 1 : 0, map.of_region ? fmt::format("{}", map.region) : constant(large, name_of(map.role)),
         static_cast<int>(map.form.element), map.form.rank, fmt::join(sizes, ", "), fmt::join(pitches, ", "),
         fmt::join(map.form.box, ", "), fmt::join(map.form.steps, ", "), static_cast<int>(map.form.swizzle),
         static_cast<int>(map.form.fill)));
   }
-  return entries.empty() ? std::string()
-                         : fmt::format("static const {} {}[] = {{\n    {},\n}};\n\n", type, name,
-                                       fmt::join(entries, ",\n    "));
+  return entries.empty()
+             ? std::string()
+             : fmt::format("static const {} {}[] = {{\n    {},\n}};\n\n", type, name, fmt::join(entries, ",\n    "));
 }
 
 std::string recipe_text(const std::string& large, const Recipe& recipe, const std::string& maps,

@@ -71,7 +71,8 @@ Result<std::vector<TextFile>> shared_files(const LayerSet& set, const std::vecto
       fmt::format("/* Shared by the kernels of \"{}\". Made by convtgen; not for programs: they include {}. */\n", name,
                   set.header);
   std::string code =
-      fmt::format("{}#include \"{}_support.h\"\n\n{}\n{}\n", head, name, support_text(support_sources::calls(), name) + "\n" + support_text(support_sources::recipe(), name),
+      fmt::format("{}#include \"{}_support.h\"\n\n{}\n{}\n", head, name,
+                  support_text(support_sources::calls(), name) + "\n" + support_text(support_sources::recipe(), name),
                   support_text(source ? support_sources::runtime() : support_sources::driver(), name));
   if (set.host) {
     code += support_text(support_sources::host(), name) + "\n";

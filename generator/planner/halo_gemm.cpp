@@ -453,8 +453,8 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
   const Layer& layer = f.layer;
   constexpr auto kNone = std::numeric_limits<std::int64_t>::max();
   if (least.products == kNone) {  // of eight channels
-    return fail(fmt::format("stride {} in width: a product makes that many phases; at most {}", layer.axes[kWidth].stride,
-                            kMostColumns / 8));
+    return fail(fmt::format("stride {} in width: a product makes that many phases; at most {}",
+                            layer.axes[kWidth].stride, kMostColumns / 8));
   }
   if (least.products > kMostProducts) {
     return fail(fmt::format("kernel {} takes {} products, each written out; at most {}",

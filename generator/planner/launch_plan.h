@@ -32,8 +32,8 @@ struct LaunchPlan {
 [[nodiscard]] LaunchPlan launch_plan_of(const Problem& problem, const Plan& plan);
 
 /// The tensors of a direction in which the layer is called, what it writes first; those that kernels read or write by
-/// several elements at a time (x and y, and their gradients) have this alignment in bytes, or an element's where that is
-/// more.
+/// several elements at a time (x and y, and their gradients) have this alignment in bytes, or an element's where that
+/// is more.
 [[nodiscard]] std::vector<Tensor> tensors_of(const Layer& layer, Direction direction, std::int64_t alignment);
 
 }  // namespace convtgen

@@ -350,8 +350,8 @@ std::unexpected<Error> why_none(const Facts& f) {
     return fail_shared_memory(f.target, words, shared_bytes(f, least));
   }
   if (const std::int64_t sums = sum_registers(f, least); sums > kMostSums) {
-    return fail(
-        fmt::format("kernel height {} takes {} accumulators of a thread; at most {}", layer.axes[kHeight].kernel, sums, kMostSums));
+    return fail(fmt::format("kernel height {} takes {} accumulators of a thread; at most {}",
+                            layer.axes[kHeight].kernel, sums, kMostSums));
   }
   if (const Registers registers = registers_of(f, least); registers.wanted > registers.most) {
     return fail(fmt::format("kernel {}x{} takes {} registers of a thread for accumulators and fragments; at most {}",
@@ -510,9 +510,9 @@ std::optional<double> roll_gemm_seconds(const Problem& problem, const Plan& plan
 TileGrid roll_gemm_grid(const Problem& problem, const Plan& plan) {
   const std::int64_t columns = ceil_div(problem.layer.out_channels, integer_of(plan, "columns"));
   TileGrid grid{.tile_rows = integer_of(plan, "rows"),
-            .tile_columns = 64 * integer_of(plan, "run"),
-            .blocks_per_tile = columns,
-            .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};
+                .tile_columns = 64 * integer_of(plan, "run"),
+                .blocks_per_tile = columns,
+                .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};
   if (const Result<Facts> facts = facts_of(problem, planned_sizes(problem.layer)); facts && flag_of(plan, "flat")) {
     // In the sequence an image takes more than its outputs: as many blocks as its share of the strips, or some more.
     grid.tile_columns = grid.tile_columns * facts->shape.out[kWidth] / facts->image_pitch(integer_of(plan, "run"));

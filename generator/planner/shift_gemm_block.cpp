@@ -188,8 +188,8 @@ std::int64_t terms_of_chunk(const Facts& f, const Block& b) {
 
 /// Products in the unrolled body.
 std::int64_t products(const Facts& f, const Block& b) {
-  return tap_count(f.layer) / merged_phases(f.layer) * b.phase_rows / f.rows.stride *
-         (b.chunk / f.depth) * (b.run / 2) * (f.split ? 3 : 1);
+  return tap_count(f.layer) / merged_phases(f.layer) * b.phase_rows / f.rows.stride * (b.chunk / f.depth) *
+         (b.run / 2) * (f.split ? 3 : 1);
 }
 
 /// The rest of a block whose run, phase rows, columns, chunk, copies and cluster are chosen; nothing where nothing
@@ -304,8 +304,7 @@ std::vector<Block> blocks(const Facts& f) {
     }
   }
   std::vector<Block> all;
-  for (const std::int64_t phase_rows :
-       std::set<std::int64_t>{f.rows.stride, rows_part(layer) ? 1 : f.rows.stride}) {
+  for (const std::int64_t phase_rows : std::set<std::int64_t>{f.rows.stride, rows_part(layer) ? 1 : f.rows.stride}) {
     for (const std::int64_t run : {2, 4, 8}) {
       Block block;
       block.run = run;

@@ -23,9 +23,9 @@ Result<void> check_tensor_cores(const Problem& problem, std::span<const Compute>
 std::unexpected<Error> fail_extent(const Layer& layer, std::int64_t multiple, std::int64_t bytes) {
   const bool channels_last = layer.layout == Layout::kNhwc;
   const std::string copies = fmt::format("copies of {} bytes take multiples of {}", bytes, multiple);
-  return channels_last ? fail(fmt::format("{} input channels; {}", layer.in_channels, copies))
+  return channels_last               ? fail(fmt::format("{} input channels; {}", layer.in_channels, copies))
          : layer.axes[kWidth].extent ? fail(fmt::format("a width of {}; {}", *layer.axes[kWidth].extent, copies))
-                       : fail(fmt::format("an open width; {}", copies));
+                                     : fail(fmt::format("an open width; {}", copies));
 }
 
 std::unexpected<Error> fail_shared_memory(const Target& target, std::string_view what, std::int64_t bytes) {

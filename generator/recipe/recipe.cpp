@@ -31,11 +31,10 @@ constexpr std::array<std::string_view, kRoles> kRoleNames = {"x",      "weight",
                                                              "grad_x", "grad_y", "grad_weight", "grad_bias"};
 
 /// The sizes of a call that kernels take, as their parameters are called.
-constexpr std::pair<std::string_view, Quantity> kSizeParameters[] = {
-    {"batch", Quantity::kBatch},
-    {"depth", Quantity::kInDepth},
-    {"height", Quantity::kInHeight},
-    {"width", Quantity::kInWidth}};
+constexpr std::pair<std::string_view, Quantity> kSizeParameters[] = {{"batch", Quantity::kBatch},
+                                                                     {"depth", Quantity::kInDepth},
+                                                                     {"height", Quantity::kInHeight},
+                                                                     {"width", Quantity::kInWidth}};
 
 std::int64_t round_to_alignment(std::int64_t bytes) {
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
@@ -67,9 +66,8 @@ std::optional<KernelArgument> argument_named(const Recipe& recipe, std::span<con
     }
   }
   const auto constant = std::ranges::find(constants, name, &NamedConstant::name);
-  return constant == constants.end()
-             ? std::nullopt
-             : std::optional(KernelArgument{.kind = kConstant, .value = constant->value});
+  return constant == constants.end() ? std::nullopt
+                                     : std::optional(KernelArgument{.kind = kConstant, .value = constant->value});
 }
 
 bool takes(const RecipeKernel& kernel, KernelArgument::Kind kind, std::size_t index) {
@@ -148,7 +146,8 @@ std::optional<std::int64_t> Grid::blocks(const Quantities& quantities) const {
       return std::nullopt;
     }
   }
-  const std::int64_t most = (kMostInt - 2 * most_tiles) / blocks_per_tile;  // a block steps beyond the last tile, by two
+  const std::int64_t most =
+      (kMostInt - 2 * most_tiles) / blocks_per_tile;  // a block steps beyond the last tile, by two
   std::int64_t tiles = 1;
   for (const Axis& axis : axes) {
     const std::optional<std::int64_t> extent = axis.extent.in(quantities);

@@ -23,7 +23,8 @@ inline constexpr std::size_t kRoles = 8;
 /// "x", "grad_weight": kernels' parameters are called so.
 [[nodiscard]] std::string_view name_of(Role role);
 
-/// A number that depends on the sizes of a call. "Image": all positions of one image; "pixels": all positions of the batch.
+/// A number that depends on the sizes of a call. "Image": all positions of one image; "pixels": all positions of the
+/// batch.
 enum class Quantity : std::uint8_t {
   kOne,
   kBatch,
@@ -71,8 +72,8 @@ struct Tensor {
 
 /// A part of the workspace. Each begins at a multiple of kWorkspaceAlignment, in the recipe's order.
 struct Region {
-  std::string name;   // kernels' parameters are called so: "packed"
-  std::string what;   // for people: "a packed copy of the weights"
+  std::string name;  // kernels' parameters are called so: "packed"
+  std::string what;  // for people: "a packed copy of the weights"
   Amount bytes = {};
   bool kept = false;  // what a call writes there serves later calls with the same weights
   bool operator==(const Region&) const = default;
@@ -85,9 +86,9 @@ inline constexpr std::int64_t kWorkspaceAlignment = 128;
 struct MapRecipe {
   std::string name;  // kernels' parameters are called so
   bool of_region = false;
-  Role role = Role::kX;      // unless it is of a region
-  std::size_t region = 0;    // else its place among the recipe's
-  TensorMap form = {};            // element, rank, box, steps, swizzle and fill; the rest is filled in for a call
+  Role role = Role::kX;    // unless it is of a region
+  std::size_t region = 0;  // else its place among the recipe's
+  TensorMap form = {};     // element, rank, box, steps, swizzle and fill; the rest is filled in for a call
   std::array<Amount, kMaxTensorRank> sizes{};    // elements of each dimension
   std::array<Amount, kMaxTensorRank> pitches{};  // bytes from one index to the next; [0] is not used
   bool operator==(const MapRecipe&) const = default;
@@ -131,8 +132,8 @@ struct Grid {
   };
   std::vector<Axis> axes = {};
   std::int64_t blocks_per_tile = 1;
-  std::int64_t most_tiles = 0;  // that have blocks at a time, which go on to others; 0: all have
-  std::vector<Bound> bounds = {};    // beyond which the kernel's 32-bit coordinates don't reach
+  std::int64_t most_tiles = 0;     // that have blocks at a time, which go on to others; 0: all have
+  std::vector<Bound> bounds = {};  // beyond which the kernel's 32-bit coordinates don't reach
 
   /// Nothing where checked_blocks() is an error.
   [[nodiscard]] std::optional<std::int64_t> blocks(const Quantities& quantities) const;
@@ -142,9 +143,9 @@ struct Grid {
 };
 
 struct RecipeKernel {
-  std::string symbol;  // extern "C" name
-  int threads = 0;     // of a block
-  int cluster = 1;     // blocks of a cluster, as the source says it: launches need not
+  std::string symbol;             // extern "C" name
+  int threads = 0;                // of a block
+  int cluster = 1;                // blocks of a cluster, as the source says it: launches need not
   std::int64_t shared_bytes = 0;  // dynamic, of a block
   std::vector<KernelParameter> parameters = {};
   std::vector<KernelArgument> arguments = {};  // for the parameters, in order

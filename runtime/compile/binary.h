@@ -16,7 +16,7 @@ enum class BinaryKind { kCubin, kPtx, kHostLibrary };
 /// What those who load must know of a kernel in a binary.
 struct BinaryKernel {
   std::string symbol;
-  int threads = 0;  // of a block
+  int threads = 0;                // of a block
   std::int64_t shared_bytes = 0;  // dynamic, of a block
   bool operator==(const BinaryKernel&) const = default;
 };
@@ -26,7 +26,7 @@ struct Binary {
   std::string architecture;  // "sm_90a"; empty for a host library
   std::string symbol;        // the main kernel's name
   std::string bytes;
-  std::string log;  // the compiler's, as it came
+  std::string log;                         // the compiler's, as it came
   std::vector<BinaryKernel> kernels = {};  // that are in the bytes, in the recipe's order
 };
 

@@ -47,8 +47,8 @@ Result<std::vector<Launch>> launches_of(const CallForm& form, const Arrays& arra
     if (launch.blocks == 0) {
       continue;
     }
-    launch.arguments.assign(call.kernels[k].slots.begin(), call.kernels[k].slots.begin() +
-                                                               static_cast<std::ptrdiff_t>(kernel.arguments.size()));
+    launch.arguments.assign(call.kernels[k].slots.begin(),
+                            call.kernels[k].slots.begin() + static_cast<std::ptrdiff_t>(kernel.arguments.size()));
     for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
       if (kernel.arguments[i].kind == KernelArgument::Kind::kMap) {
         auto map = form.map(kernel.arguments[i].index, arrays, call);

@@ -36,8 +36,8 @@ struct MadeKernel {
 
 /// What `finish` makes of the first plan, from `from` on, that can be specialised and compiled. A plan is passed over,
 /// with a warning in the log, where it has no source or where `finish` fails for ever (Failure::lasting): the
-/// compiler's verdict on the source, which may be another one for another plan. Errors: where no plan is left, the error
-/// of the first one; any other error of `finish` at once.
+/// compiler's verdict on the source, which may be another one for another plan. Errors: where no plan is left, the
+/// error of the first one; any other error of `finish` at once.
 using FinishKernel = std::function<Outcome<MadeKernel>(MadeKernel generated)>;
 [[nodiscard]] Outcome<MadeKernel> first_kernel(const Problem& problem, std::span<const Plan> plans,
                                                const FinishKernel& finish, std::size_t from = 0,

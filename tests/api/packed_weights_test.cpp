@@ -109,8 +109,7 @@ TEST(PackedCallTest, SourcesThatDoNotGoTogetherAreRefused) {
   recipe.kernels[0].parameters.push_back({"scale", "float"});
   const auto unknown = bind_arguments(recipe);
   ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().message,
-            "the kernel pack_weights has a parameter 'float scale' that no caller knows");
+  EXPECT_EQ(unknown.error().message, "the kernel pack_weights has a parameter 'float scale' that no caller knows");
   recipe.kernels[0].parameters.pop_back();
   recipe.regions.clear();
   const auto nowhere = bind_arguments(recipe);
@@ -160,9 +159,8 @@ class PackedOnHost : public ::testing::Test {
   }
   [[nodiscard]] std::vector<float> launched(const float* weight, Workspace& workspace) const {
     std::vector<float> y(2 * 5 * 12);
-    const auto done =
-        kernel_->launch(forward_arrays(x_.data(), weight, bias_.data(), y.data(), workspace.floats.data()), kSizes,
-                        nullptr);
+    const auto done = kernel_->launch(
+        forward_arrays(x_.data(), weight, bias_.data(), y.data(), workspace.floats.data()), kSizes, nullptr);
     EXPECT_TRUE(done) << done.error().message;
     return y;
   }

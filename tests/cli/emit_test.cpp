@@ -205,8 +205,9 @@ TEST(Emit, ManifestOfAKernelThatPacksItsWeights) {
   product.plan = plan(product.problem).value().front();
   Recipe& recipe = product.source.recipe;
   recipe.tensors = tensors_of(product.problem.layer, Direction::kForward, 16);
-  recipe.regions = {{.name = "packed", .what = "packed weights", .bytes = {.constant = 4096}, .kept = true},
-                    {.name = "partial", .what = "sums", .bytes = {.constant = 8, .factor = 4, .per = Quantity::kBatch}}};
+  recipe.regions = {
+      {.name = "packed", .what = "packed weights", .bytes = {.constant = 4096}, .kept = true},
+      {.name = "partial", .what = "sums", .bytes = {.constant = 8, .factor = 4, .per = Quantity::kBatch}}};
   recipe.kernels = {{.symbol = "pack_it",
                      .threads = 96,
                      .parameters = {{"weight", "const float*"}, {"packed", "float*"}, {"height", "int"}},

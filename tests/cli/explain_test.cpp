@@ -139,10 +139,9 @@ TEST(Explain, PredictionsAreForTheSizesThatAreGiven) {
 
 TEST(Explain, DoesNotCompileWhereThatIsNotWanted) {
   const Folder folder;
-  const Setting setting{
-      .environment = {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC},
-                      {"CONVTGEN_FAKE_NVRTC_COUNT", folder / "compiles"},
-                      {"CONVTGEN_CACHE_DIR", folder / "cache"}}};
+  const Setting setting{.environment = {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC},
+                                        {"CONVTGEN_FAKE_NVRTC_COUNT", folder / "compiles"},
+                                        {"CONVTGEN_CACHE_DIR", folder / "cache"}}};
   const std::string layer = "conv_transpose2d 16 -> 16; kernel 3; stride 64";
   const Outcome without = convtgen({"explain", "--no-compile", "-e", layer}, setting);
   EXPECT_EQ(without.exit, 0);

@@ -65,8 +65,8 @@ std::vector<Check> bound_checks(const std::string& text) {
 std::vector<Mutant> without_bound_checks(const std::string& text) {
   std::vector<Mutant> mutants;
   for (const auto& [begin, end, missing] : bound_checks(text)) {
-    mutants.push_back(
-        {fmt::format("line {}: {}", line_of(text, begin), text.substr(begin, end - begin)), begin, end, missing, false});
+    mutants.push_back({fmt::format("line {}: {}", line_of(text, begin), text.substr(begin, end - begin)), begin, end,
+                       missing, false});
   }
   return mutants;
 }

@@ -19,12 +19,12 @@ struct Broken {
   std::string text;
   std::vector<Mutant> mutants;
 };
-/// With the mutants of mutants_of(), and the same if `bound_checks`, below the device primitives; lines are counted from
-/// there. `*chosen` outlives the kernel.
+/// With the mutants of mutants_of(), and the same if `bound_checks`, below the device primitives; lines are counted
+/// from there. `*chosen` outlives the kernel.
 [[nodiscard]] Broken broken(const std::string& text, bool bound_checks, const volatile int* chosen);
 
-/// Runs a kernel for each of the seeds; empty where its results are right, else what was wrong. `blocks` is how many are
-/// launched, of a kernel that goes on to other tiles; 0: as many as the plan wants.
+/// Runs a kernel for each of the seeds; empty where its results are right, else what was wrong. `blocks` is how many
+/// are launched, of a kernel that goes on to other tiles; 0: as many as the plan wants.
 [[nodiscard]] std::string judge(HostDevice& device, const Layer& layer, LoadedLayer& loaded, const InputSizes& sizes,
                                 const LayerInputs& inputs, std::uint64_t seeds, std::int64_t blocks = 0);
 

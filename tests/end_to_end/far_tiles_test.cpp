@@ -174,7 +174,8 @@ class FarLayer {
     set_argument(launch, far_source, "y", y->address());
     set_argument(launch, far_source, "batch", static_cast<std::uint64_t>(far_.batch));
     set_argument(launch, far_source, "height", static_cast<std::uint64_t>(far_.extents[kHeight]));
-    if (const Result<void> run = device_->run_from(*loaded->kernels.back(), launch, (tiles - last) * grid.blocks_per_tile);
+    if (const Result<void> run =
+            device_->run_from(*loaded->kernels.back(), launch, (tiles - last) * grid.blocks_per_tile);
         !run) {
       return run.error().message;
     }

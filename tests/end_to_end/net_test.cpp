@@ -132,7 +132,8 @@ TEST(Net, LayersMatchTheDefinition) {
   auto lines = read_net_lines(kNet);
   ASSERT_TRUE(lines) << lines.error().message;
   const std::size_t all = lines->size();
-  const std::vector<Planned> drawn = sample_of(planned(*std::move(lines)), number_from("CONVTGEN_TEST_LAYERS", kLayers));
+  const std::vector<Planned> drawn =
+      sample_of(planned(*std::move(lines)), number_from("CONVTGEN_TEST_LAYERS", kLayers));
   fmt::print("CONVTGEN_TEST_SEED={}: {} of {} layers\n", test_seed(), drawn.size(), all);
   run(drawn);
 }

@@ -235,7 +235,9 @@ TEST_F(TemporaryFolders, OutOfMemoryIsNotTheEnd) {
   const std::string gone = made->path();
   std::ofstream(gone + "/a file with a name of some length") << "bytes";
   allocations_left = 0;
-  { const TemporaryFolder last = std::move(*made); }
+  {
+    const TemporaryFolder last = std::move(*made);
+  }
   allocations_left = -1;
   EXPECT_FALSE(fs::exists(gone));
   EXPECT_EQ(open_descriptors(), before);

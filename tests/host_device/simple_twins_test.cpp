@@ -162,7 +162,8 @@ TEST(SimpleTwins, Warps) {
 TEST(SimpleTwins, WarpFunctionsAreCollective) {
   const auto device = open_host({.workers = 1});
   const Array<unsigned> y(*device, 32);
-  for (const std::string call : {"elect_one()", "warp_uniform(3)", "warp_sum(1.0f)", "__reduce_max_sync(0xffffffffu, 1)"}) {
+  for (const std::string call :
+       {"elect_one()", "warp_uniform(3)", "warp_sum(1.0f)", "__reduce_max_sync(0xffffffffu, 1)"}) {
     const auto message = launch(
         *device,
         source_of("extern \"C\" __global__ void kernel(unsigned int* y) {\n  if (threadIdx.x != 5) y[threadIdx.x] = " +

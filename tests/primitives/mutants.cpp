@@ -101,13 +101,14 @@ std::string switched(const std::string& text, std::size_t begin, std::size_t end
     const Mutant first = *mutants.front().mutant;
     const auto same = std::ranges::find_if(
         mutants, [&](const Numbered& one) { return one.mutant->begin != first.begin || one.mutant->end != first.end; });
-    const auto inside = std::ranges::find_if(
-        same, mutants.end(), [&](const Numbered& one) { return one.mutant->begin >= first.end; });
+    const auto inside =
+        std::ranges::find_if(same, mutants.end(), [&](const Numbered& one) { return one.mutant->begin >= first.end; });
     result += text.substr(begin, first.begin - begin);
     result += first.is_statement ? "{ " : "(";
     for (const auto& [mutant, number] : std::span(mutants.begin(), same)) {
-      result += fmt::format(fmt::runtime(first.is_statement ? "if (is_mutant({})) {{ {} }} else " : "is_mutant({}) ? ({}) : "),
-                            number, mutant->by);
+      result += fmt::format(
+          fmt::runtime(first.is_statement ? "if (is_mutant({})) {{ {} }} else " : "is_mutant({}) ? ({}) : "), number,
+          mutant->by);
     }
     const std::string as_it_is = switched(text, first.begin, first.end, std::span(same, inside));
     result += first.is_statement ? as_it_is + " }" : "(" + as_it_is + "))";
@@ -124,8 +125,8 @@ std::vector<Mutant> mutants_of(const std::string& body) {
   for (const Call& call : calls_in(body)) {
     const auto line = 1 + std::count(body.begin(), body.begin() + static_cast<std::ptrdiff_t>(call.begin), '\n');
     const auto replace = [&](std::size_t begin, std::size_t end, const std::string& by, const std::string& what) {
-      mutants.push_back({fmt::format("line {}: {} {}", line, body.substr(call.begin, call.end - call.begin), what), begin,
-                         end, by, begin == call.begin});
+      mutants.push_back({fmt::format("line {}: {} {}", line, body.substr(call.begin, call.end - call.begin), what),
+                         begin, end, by, begin == call.begin});
     };
     // What is left may be the body of an if.
     replace(call.begin, call.end, ";", "deleted");

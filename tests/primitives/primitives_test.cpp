@@ -1,5 +1,5 @@
-// The table and the printer of primitives; every kernel of the cases compiled for two architectures that have it, or for
-// all (tests/sample/sample.h).
+// The table and the printer of primitives; every kernel of the cases compiled for two architectures that have it, or
+// for all (tests/sample/sample.h).
 #include "generator/specializer/primitives.h"
 
 #include <gtest/gtest.h>

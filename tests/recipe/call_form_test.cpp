@@ -77,15 +77,14 @@ TEST(CallFormTest, AgreesWithShapeOfAndGridBlocks) {
   EXPECT_GT(refused, 250);
 }
 
-/// Packing, sums of parts of the pixels, and their reduction: two regions, of which one grows with the batch, and a tensor
-/// map of it.
+/// Packing, sums of parts of the pixels, and their reduction: two regions, of which one grows with the batch, and a
+/// tensor map of it.
 Recipe three_kernels(const Layer& layer) {
   Recipe recipe;
   recipe.tensors = tensors_of(layer, Direction::kForward, 16);
-  recipe.regions = {{.name = "packed", .what = "packed weights", .bytes = {.constant = 200}, .kept = true},
-                    {.name = "partial",
-                     .what = "partial sums",
-                     .bytes = {.constant = 64, .factor = 4096, .per = Quantity::kBatch}}};
+  recipe.regions = {
+      {.name = "packed", .what = "packed weights", .bytes = {.constant = 200}, .kept = true},
+      {.name = "partial", .what = "partial sums", .bytes = {.constant = 64, .factor = 4096, .per = Quantity::kBatch}}};
   MapRecipe map{.name = "sums", .of_region = true, .region = 1};
   map.form.element = TensorMap::Element::kF32;
   map.form.rank = 2;
@@ -178,7 +177,8 @@ TEST(CallFormTest, WrongArraysAreNamed) {
   EXPECT_EQ(refusal(arrays), "y overlaps x");
   arrays = right;
   arrays.workspace = nullptr;
-  EXPECT_EQ(refusal(arrays), "workspace is null: the kernel needs 24896 bytes there, for packed weights and partial sums");
+  EXPECT_EQ(refusal(arrays),
+            "workspace is null: the kernel needs 24896 bytes there, for packed weights and partial sums");
   arrays.workspace = at(0x300000 - 24832);
   EXPECT_EQ(refusal(arrays), "workspace (24896 bytes) overlaps y");
 }

@@ -39,7 +39,9 @@ class MemoryDevice : public Device {
     binary.kernels = kernels_in(text);
     return binary;
   }
-  Result<std::unique_ptr<LoadedKernel>> load(const Binary&, const BinaryKernel&) override { return std::make_unique<LoadedKernel>(); }
+  Result<std::unique_ptr<LoadedKernel>> load(const Binary&, const BinaryKernel&) override {
+    return std::make_unique<LoadedKernel>();
+  }
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
     if (bytes > memory) {
       return fail("out of memory");

@@ -414,9 +414,9 @@ TEST(Residual, AllKernelsOfTheLaunchPlanAreInTheSource) {
   EXPECT_EQ(packs.grid.blocks({}), 2) << "16 bytes a thread";
   EXPECT_TRUE(packs.once);
   using enum KernelArgument::Kind;
-  EXPECT_EQ(packs.arguments, (std::vector<KernelArgument>{
-                                 {.kind = kTensor, .index = static_cast<std::uint8_t>(Role::kWeight)},
-                                 {.kind = kRegion, .index = 0}}));
+  EXPECT_EQ(packs.arguments,
+            (std::vector<KernelArgument>{{.kind = kTensor, .index = static_cast<std::uint8_t>(Role::kWeight)},
+                                         {.kind = kRegion, .index = 0}}));
   EXPECT_EQ(&with->main(), &with->recipe.kernels[1]);
   EXPECT_EQ(with->main().threads, 64);
   EXPECT_EQ(with->main().shared_bytes, 1024);

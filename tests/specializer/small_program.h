@@ -44,9 +44,8 @@ inline Result<KernelSource> specialised(std::string_view items, std::string_view
                               {"flag", false},
                               {"list", std::vector<std::int64_t>{5, 7}},
                               {"Element", TypeName{"float"}}};
-  return launch.kernels.empty()
-             ? specialize_program(*program, parameters, "// head", "kernel", architecture)
-             : specialize_program(*program, parameters, "// head", "kernel", architecture, launch);
+  return launch.kernels.empty() ? specialize_program(*program, parameters, "// head", "kernel", architecture)
+                                : specialize_program(*program, parameters, "// head", "kernel", architecture, launch);
 }
 
 /// The text between the braces of the kernel.

@@ -1,9 +1,9 @@
 // Tensor maps in the chip's form, made by the driver.
 #pragma once
 
+#include "generator/recipe/tensor_map.h"
 #include "generator/support/error.h"
 #include "runtime/device/cuda/driver.h"
-#include "generator/recipe/tensor_map.h"
 
 namespace convtgen {
 

@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <ranges>
 #include <cstdlib>
 #include <filesystem>
+#include <ranges>
 #include <sstream>
 #include <string_view>
 
@@ -141,10 +141,10 @@ bool is_asynchronous(std::string_view text) {
 }
 
 std::string host_translation_unit(const KernelSource& source) {
-  std::string unit = fmt::format(
-      "#define CONVTGEN_HOST_DEVICE 1\n{}{}{}#line 1 \"{}\"\n{}\n#line 1 \"entry.h\"\n{}",
-      host_sources::abi(), host_sources::twin(), is_asynchronous(source.text) ? host_sources::twin_async() : "",
-      kSourceName, source.text, host_sources::entry());
+  std::string unit = fmt::format("#define CONVTGEN_HOST_DEVICE 1\n{}{}{}#line 1 \"{}\"\n{}\n#line 1 \"entry.h\"\n{}",
+                                 host_sources::abi(), host_sources::twin(),
+                                 is_asynchronous(source.text) ? host_sources::twin_async() : "", kSourceName,
+                                 source.text, host_sources::entry());
   for (const RecipeKernel& kernel : source.recipe.kernels | std::views::reverse) {
     unit += fmt::format("CONVTGEN_HOST_KERNEL({})\n", kernel.symbol);
     if (kernel.cluster > 1) {

@@ -18,8 +18,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "generator/support/error.h"
 #include "generator/recipe/tensor_map.h"
+#include "generator/support/error.h"
 
 namespace convtgen::host {
 

@@ -9,7 +9,7 @@ namespace convtgen {
 namespace {
 
 constexpr std::int64_t kThreads = 64;
-constexpr std::int64_t kMostColumns = 32;    // accumulators of a thread
+constexpr std::int64_t kMostColumns = 32;     // accumulators of a thread
 constexpr std::int64_t kMostSliceRows = 256;  // of a tensor map's box
 
 /// Input channels of a slice: half of all, or as many as a box has rows for.
@@ -94,20 +94,18 @@ LaunchPlan split_launch(const Problem& problem, const Plan& plan) {
   if (flag_of(plan, "mapped")) {
     launch.maps = {map};
   }
-  launch.kernels = {{.function = "pack_weights",
-                     .suffix = "_pack",
-                     .grid = {.axes = {{{.constant = rows * columns}, 1}}},
-                     .per_thread = true,
-                     .once = true},
-                    {.function = "partial_sums",
-                     .suffix = "_partial",
-                     .shared_bytes = 128 + rows / slices * columns * 4 + 8,  // aligned, and an mbarrier
-                     .grid = {.axes = {{pixels(1), 1}}, .blocks_per_tile = slices},
-                     .per_thread = true},
-                    {.function = "split",
-                     .suffix = "",
-                     .grid = {.axes = {{pixels(layer.out_channels), 1}}},
-                     .per_thread = true}};
+  launch.kernels = {
+      {.function = "pack_weights",
+       .suffix = "_pack",
+       .grid = {.axes = {{{.constant = rows * columns}, 1}}},
+       .per_thread = true,
+       .once = true},
+      {.function = "partial_sums",
+       .suffix = "_partial",
+       .shared_bytes = 128 + rows / slices * columns * 4 + 8,  // aligned, and an mbarrier
+       .grid = {.axes = {{pixels(1), 1}}, .blocks_per_tile = slices},
+       .per_thread = true},
+      {.function = "split", .suffix = "", .grid = {.axes = {{pixels(layer.out_channels), 1}}}, .per_thread = true}};
   return launch;
 }
 
