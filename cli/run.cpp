@@ -235,7 +235,8 @@ void add_run(CLI::App& app, Exit& exit) {
   verb->get_option("--arch")->description("Whose kernel the host device runs; a GPU runs its own.");
   add_direction_option(*verb, options->direction);
   verb->add_option("--x", options->arrays.x, "Input, (N, C, H, W), or (N, H, W, C) for layout nhwc.")->type_name("NPY");
-  verb->add_option("--w", options->arrays.weight, "Weights, (Cin, Cout/groups, KH, KW) in either layout.")
+  verb->add_option("--w", options->arrays.weight,
+                   "Weights, (Cin, Cout/groups, KH, KW), or (Cin, KH, KW, Cout/groups) if they are channels_last.")
       ->type_name("NPY");
   verb->add_option("--bias", options->arrays.bias, "Bias, (Cout).")->type_name("NPY");
   verb->add_option("--out", options->out, "Writes y here.")->type_name("NPY");

@@ -20,6 +20,16 @@ void add_height(const Layer& layer, std::vector<std::int64_t>& shape, std::size_
   }
 }
 
+std::size_t weight_height_axis(const Layer& layer) {
+  return layer.weight_layout == WeightLayout::kChannelsLast ? 1 : 2;
+}
+
+std::string weight_order_text(const Layer& layer) {
+  const std::string_view taps = layer.dimensions == 3 ? "KD, KH, KW" : "KH, KW";
+  return layer.weight_layout == WeightLayout::kChannelsLast ? fmt::format("(Cin, {}, Cout/groups)", taps)
+                                                            : fmt::format("(Cin, Cout/groups, {})", taps);
+}
+
 std::string order_text(const Layer& layer) {
   if (layer.dimensions == 1) {
     return layer.layout == Layout::kNhwc ? "(N, L, C)" : "(N, C, L)";
@@ -38,14 +48,14 @@ Result<HostArray> read_array(const std::string& path, std::string_view name, con
     return array;
   }
   if (name == "weight") {
-    add_height(layer, array->shape, 2);
+    add_height(layer, array->shape, weight_height_axis(layer));
   }
   if (array->shape != wanted) {
-    return fail(fmt::format("{}: {} is {}, and the layer takes {}{}", path, name, shape_text(array->shape),
+    return fail(fmt::format("{}: {} is {}, and the layer takes {} {}", path, name, shape_text(array->shape),
                             shape_text(wanted),
-                            name != "weight"        ? " (Cout)"
-                            : layer.dimensions == 3 ? " (Cin, Cout/groups, KD, KH, KW), whatever the layout"
-                                                    : " (Cin, Cout/groups, KH, KW), whatever the layout"));
+                            name == "weight" ? fmt::format("{} for weight_layout {}", weight_order_text(layer),
+                                                           name_of(layer.weight_layout))
+                                             : "(Cout)"));
   }
   return array;
 }

@@ -38,6 +38,7 @@ constexpr std::array kPropertyWords = std::to_array<PropertyWord>({
     {"dtype", PropertyKind::kDtype},
     {"compute", PropertyKind::kCompute},
     {"layout", PropertyKind::kLayout},
+    {"weight_layout", PropertyKind::kWeightLayout},
     {"directions", PropertyKind::kDirections},
 });
 constexpr auto kPropertyNames = [] {

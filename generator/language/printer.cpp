@@ -77,6 +77,9 @@ std::vector<Line> lines_of(const Layer& layer) {
   lines.push_back({"dtype", std::string(name_of(layer.dtype))});
   lines.push_back({"compute", std::string(name_of(layer.compute))});
   lines.push_back({"layout", std::string(name_of(layer.layout))});
+  if (layer.weight_layout != plain.weight_layout) {
+    lines.push_back({"weight_layout", std::string(name_of(layer.weight_layout))});
+  }
   if (layer.directions != plain.directions) {
     std::string names;
     for (const Direction direction : layer.directions) {

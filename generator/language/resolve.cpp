@@ -44,6 +44,7 @@ class Resolver {
     layer_.compute = default_compute(layer_.dtype);
     take(PropertyKind::kCompute, layer_.compute);
     take(PropertyKind::kLayout, layer_.layout);
+    take(PropertyKind::kWeightLayout, layer_.weight_layout);
     take(PropertyKind::kDirections, layer_.directions);
     for (const Violation& violation : check_limits(layer_)) {
       judge(violation);

@@ -29,6 +29,7 @@ enum class PropertyKind {
   kDtype,
   kCompute,
   kLayout,
+  kWeightLayout,
   kDirections,
 };
 inline constexpr int kPropertyKinds = static_cast<int>(PropertyKind::kDirections) + 1;
@@ -55,8 +56,9 @@ struct Channels {
 using Numbers = std::vector<Size>;
 using Paddings = std::vector<Padding>;
 
-using PropertyValue = std::variant<std::monostate, Channels, Numbers, Paddings, std::int64_t, bool,
-                                   std::vector<Activation>, Dtype, Compute, Layout, std::vector<Direction>>;
+using PropertyValue =
+    std::variant<std::monostate, Channels, Numbers, Paddings, std::int64_t, bool, std::vector<Activation>, Dtype,
+                 Compute, Layout, WeightLayout, std::vector<Direction>>;
 
 struct Property {
   PropertyKind kind = PropertyKind::kKernel;

@@ -54,6 +54,8 @@ class ValueParser {
         return choice(all_computes(), compute_named);
       case PropertyKind::kLayout:
         return choice(all_layouts(), layout_named);
+      case PropertyKind::kWeightLayout:
+        return choice(all_weight_layouts(), weight_layout_named);
       case PropertyKind::kDirections:
         return directions();
     }

@@ -40,7 +40,8 @@ std::string size_text(const Size& known, const char* name) {
   return known ? fmt::format("{}", *known) : std::string(name);
 }
 
-// "x (batch, 64, height, width), weight (64, 32, 4, 4), bias (32), y (batch, 32, ...)."
+// "x (batch, 64, height, width), weight (64, 32, 4, 4), bias (32), y (batch, 32, ...)."; with weights that are channels
+// last "weight (64, 4, 4, 32; output channels last)".
 std::string arrays_text(const Layer& layer) {
   std::vector<std::string> in, kernel, out;
   for (const std::size_t index : axes_of(layer)) {
@@ -56,8 +57,12 @@ std::string arrays_text(const Layer& layer) {
                ? fmt::format("({}, {}, {})", size_text(layer.batch, "batch"), channels, place)
                : fmt::format("({}, {}, {})", size_text(layer.batch, "batch"), place, channels);
   };
-  return fmt::format("x {}, weight ({}, {}, {}){}, y {}.", image(layer.in_channels, in), layer.in_channels,
-                     layer.out_channels / layer.groups, fmt::join(kernel, ", "),
+  const std::int64_t group_out = layer.out_channels / layer.groups;
+  const std::string weight =
+      layer.weight_layout == WeightLayout::kContiguous
+          ? fmt::format("({}, {}, {})", layer.in_channels, group_out, fmt::join(kernel, ", "))
+          : fmt::format("({}, {}, {}; output channels last)", layer.in_channels, fmt::join(kernel, ", "), group_out);
+  return fmt::format("x {}, weight {}{}, y {}.", image(layer.in_channels, in), weight,
                      layer.bias ? fmt::format(", bias ({})", layer.out_channels) : "", image(layer.out_channels, out));
 }
 
@@ -156,7 +161,7 @@ std::string header_text(const LayerSet& set, const std::vector<SetKernel>& kerne
       R"(/* The layers of "{name}". Made by convtgen.
  *
  * Each layer has one function a direction, which puts one call on a stream and returns an {name}_status, 0 where all is
- * well. Arrays are contiguous and on the GPU (in host memory on the host device, see {name}_use_host()); sizes are those
+ * well. Arrays are without gaps and on the GPU (in host memory on the host device, see {name}_use_host()); sizes are those
  * of x, and only those that the layer leaves open; stream is a CUstream or cudaStream_t, null for the default stream.
  * Functions may be called from any thread. The first call in a context loads the kernel; no later one locks, allocates
  * or loads anything, and it can be captured in a CUDA graph.

@@ -18,6 +18,9 @@ constexpr std::array kComputeNames = std::to_array<std::string_view>({"f64", "f3
 constexpr std::array kLayouts{Layout::kNchw, Layout::kNhwc};
 constexpr std::array kLayoutNames = std::to_array<std::string_view>({"nchw", "nhwc"});
 
+constexpr std::array kWeightLayouts{WeightLayout::kContiguous, WeightLayout::kChannelsLast};
+constexpr std::array kWeightLayoutNames = std::to_array<std::string_view>({"contiguous", "channels_last"});
+
 constexpr std::array kDirections{Direction::kForward, Direction::kGradInput, Direction::kGradWeight};
 constexpr std::array kDirectionNames = std::to_array<std::string_view>({"forward", "grad_input", "grad_weight"});
 
@@ -39,11 +42,11 @@ consteval bool in_order(const std::array<Enum, kCount>& values) {
   }
   return true;
 }
-static_assert(in_order(kDtypes) && in_order(kComputes) && in_order(kLayouts) && in_order(kDirections) &&
-              in_order(kActivations));
+static_assert(in_order(kDtypes) && in_order(kComputes) && in_order(kLayouts) && in_order(kWeightLayouts) &&
+              in_order(kDirections) && in_order(kActivations));
 static_assert(kDtypes.size() == kDtypeNames.size() && kComputes.size() == kComputeNames.size() &&
-              kLayouts.size() == kLayoutNames.size() && kDirections.size() == kDirectionNames.size() &&
-              kActivations.size() == kActivationNames.size());
+              kLayouts.size() == kLayoutNames.size() && kWeightLayouts.size() == kWeightLayoutNames.size() &&
+              kDirections.size() == kDirectionNames.size() && kActivations.size() == kActivationNames.size());
 
 template <typename Enum, std::size_t kCount>
 std::optional<Enum> value_named(std::string_view name, const std::array<std::string_view, kCount>& names) {
@@ -70,6 +73,9 @@ std::string_view name_of(Compute compute) {
 std::string_view name_of(Layout layout) {
   return kLayoutNames[std::to_underlying(layout)];
 }
+std::string_view name_of(WeightLayout layout) {
+  return kWeightLayoutNames[std::to_underlying(layout)];
+}
 std::string_view name_of(Direction direction) {
   return kDirectionNames[std::to_underlying(direction)];
 }
@@ -86,6 +92,9 @@ std::optional<Compute> compute_named(std::string_view name) {
 std::optional<Layout> layout_named(std::string_view name) {
   return value_named<Layout>(name, kLayoutNames);
 }
+std::optional<WeightLayout> weight_layout_named(std::string_view name) {
+  return value_named<WeightLayout>(name, kWeightLayoutNames);
+}
 std::optional<Direction> direction_named(std::string_view name) {
   return value_named<Direction>(name, kDirectionNames);
 }
@@ -101,6 +110,9 @@ std::span<const Compute> all_computes() {
 }
 std::span<const Layout> all_layouts() {
   return kLayouts;
+}
+std::span<const WeightLayout> all_weight_layouts() {
+  return kWeightLayouts;
 }
 std::span<const Direction> all_directions() {
   return kDirections;

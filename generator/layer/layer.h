@@ -21,8 +21,14 @@ enum class Dtype { kF64, kF32, kF16, kBf16 };
 /// How products are formed. Accumulation is fp32, or fp64 for kF64.
 enum class Compute { kF64, kF32, kTf32, kF32x3, kF16, kBf16 };
 
-/// Memory order of x and y. Weights are always (Cin, Cout/groups, KH, KW), contiguous.
+/// Memory order of x and y.
 enum class Layout { kNchw, kNhwc };
+
+/// Memory order of the weights, which is independent of that of x and y.
+enum class WeightLayout {
+  kContiguous,    // (Cin, Cout/groups, KH, KW)
+  kChannelsLast,  // (Cin, KH, KW, Cout/groups): torch.channels_last of a ConvTranspose2d's weight
+};
 
 enum class Direction { kForward, kGradInput, kGradWeight };
 
@@ -63,6 +69,7 @@ struct Layer {
   Dtype dtype = Dtype::kF32;
   Compute compute = Compute::kF32;
   Layout layout = Layout::kNchw;
+  WeightLayout weight_layout = WeightLayout::kContiguous;
   std::vector<Direction> directions{Direction::kForward};  // each once, in the enumeration's order
   bool operator==(const Layer&) const = default;
 };
@@ -87,6 +94,7 @@ struct NamedLayer {
 [[nodiscard]] std::string_view name_of(Dtype dtype);
 [[nodiscard]] std::string_view name_of(Compute compute);
 [[nodiscard]] std::string_view name_of(Layout layout);
+[[nodiscard]] std::string_view name_of(WeightLayout layout);
 [[nodiscard]] std::string_view name_of(Direction direction);
 [[nodiscard]] std::string_view name_of(ActivationKind kind);
 
@@ -94,6 +102,7 @@ struct NamedLayer {
 [[nodiscard]] std::optional<Dtype> dtype_named(std::string_view name);
 [[nodiscard]] std::optional<Compute> compute_named(std::string_view name);
 [[nodiscard]] std::optional<Layout> layout_named(std::string_view name);
+[[nodiscard]] std::optional<WeightLayout> weight_layout_named(std::string_view name);
 [[nodiscard]] std::optional<Direction> direction_named(std::string_view name);
 [[nodiscard]] std::optional<ActivationKind> activation_named(std::string_view name);
 
@@ -101,6 +110,7 @@ struct NamedLayer {
 [[nodiscard]] std::span<const Dtype> all_dtypes();
 [[nodiscard]] std::span<const Compute> all_computes();
 [[nodiscard]] std::span<const Layout> all_layouts();
+[[nodiscard]] std::span<const WeightLayout> all_weight_layouts();
 [[nodiscard]] std::span<const Direction> all_directions();
 [[nodiscard]] std::span<const ActivationKind> all_activations();
 

@@ -12,6 +12,9 @@ Parameters layer_parameters(const Layer& l) {
   }
   const Axis rows = symmetric(l.axes[kHeight]);
   const Axis columns = symmetric(l.axes[kWidth]);
+  // With one tap or one output channel in a group both orders are the same.
+  const bool weights_turned =
+      l.weight_layout == WeightLayout::kChannelsLast && tap_count(l) > 1 && l.out_channels > l.groups;
   return {
       {"kernel_h", rows.kernel},
       {"kernel_w", columns.kernel},
@@ -27,6 +30,7 @@ Parameters layer_parameters(const Layer& l) {
       {"out_channels", l.out_channels},
       {"has_bias", l.bias},
       {"channels_last", l.layout == Layout::kNhwc},
+      {"weight_channels_last", weights_turned},
       {"height", rows.extent.value_or(-1)},
       {"width", columns.extent.value_or(-1)},
       {"fuse_count", static_cast<std::int64_t>(l.fuse.size())},

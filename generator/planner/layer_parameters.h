@@ -5,7 +5,7 @@
 
 namespace convtgen {
 
-/// Kernel, strides and so on, channels, sizes (-1 where they are open), layout, bias and fuse chain. Types are the
+/// Kernel, strides and so on, channels, sizes (-1 where they are open), layouts, bias and fuse chain. Types are the
 /// templates' own.
 [[nodiscard]] Parameters layer_parameters(const Layer& layer);
 

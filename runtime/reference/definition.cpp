@@ -145,7 +145,7 @@ Definition define_all(const Layer& layer, const Shape& shape, const LayerInputs&
       Plane plane{std::vector<double>(size, bias), std::vector<double>(size, std::abs(bias))};
       for (std::int64_t ci = co / group_out * group_in; ci < (co / group_out + 1) * group_in; ++ci) {
         for (std::int64_t tap = 0; tap < taps; ++tap) {
-          const double w = inputs.weight.at((ci * group_out + co % group_out) * taps + tap);
+          const double w = inputs.weight.at(weight_offset(layer, {ci, co % group_out, tap}));
           scatter_tap(layer, shape, {.n = n, .c = ci}, x, w, place_of(tap, kernel_of(layer)), plane);
         }
       }
@@ -187,7 +187,7 @@ Definition define_at(const Layer& layer, const Shape& shape, const LayerInputs& 
         for (std::int64_t c = 0; c < group_in; ++c) {
           const std::int64_t ci = output.c / group_out * group_in + c;
           const double x = inputs.x.at(offset_in(layer.layout, shape.in_channels, shape.in, {output.n, ci, *in}));
-          const double term = x * inputs.weight.at((ci * group_out + output.c % group_out) * taps + tap);
+          const double term = x * inputs.weight.at(weight_offset(layer, {ci, output.c % group_out, tap}));
           sum += term;
           magnitude += std::abs(term);
           ++terms;

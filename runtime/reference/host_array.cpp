@@ -151,11 +151,29 @@ std::vector<std::int64_t> output_shape(const Layer& layer, const Shape& shape) {
 }
 
 std::vector<std::int64_t> weight_shape(const Layer& layer) {
-  std::vector<std::int64_t> shape{layer.in_channels, layer.out_channels / layer.groups};
+  std::vector<std::int64_t> shape{layer.in_channels};
   for (std::size_t axis = layer.dimensions == 3 ? kDepth : kHeight; axis < kAxes; ++axis) {
     shape.push_back(layer.axes[axis].kernel);
   }
+  shape.insert(layer.weight_layout == WeightLayout::kChannelsLast ? shape.end() : shape.begin() + 1,
+               layer.out_channels / layer.groups);
   return shape;
+}
+
+std::int64_t weight_offset(const Layer& layer, const WeightPosition& position) {
+  const std::int64_t outs = layer.out_channels / layer.groups;
+  const std::int64_t taps = tap_count(layer);
+  return layer.weight_layout == WeightLayout::kChannelsLast
+             ? (position.in * taps + position.tap) * outs + position.out
+             : (position.in * outs + position.out) * taps + position.tap;
+}
+
+WeightPosition weight_position(const Layer& layer, std::int64_t offset) {
+  const std::int64_t outs = layer.out_channels / layer.groups;
+  const std::int64_t taps = tap_count(layer);
+  const std::int64_t in = offset / (outs * taps);
+  return layer.weight_layout == WeightLayout::kChannelsLast ? WeightPosition{in, offset % outs, offset / outs % taps}
+                                                            : WeightPosition{in, offset / taps % outs, offset % taps};
 }
 
 LayerInputs random_inputs(const Layer& layer, const Shape& shape, std::uint64_t seed) {

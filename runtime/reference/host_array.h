@@ -40,7 +40,7 @@ struct HostArray {
 /// "512x4x4"
 [[nodiscard]] std::string shape_text(const std::vector<std::int64_t>& shape);
 
-/// What a call of a layer reads: x in the layer's memory order, weight (Cin, Cout/groups, KH, KW), bias (Cout).
+/// What a call of a layer reads: x and weight in the layer's memory orders, bias (Cout).
 struct LayerInputs {
   HostArray x;
   HostArray weight;
@@ -50,7 +50,16 @@ struct LayerInputs {
 /// (N, C, H, W) or (N, H, W, C).
 [[nodiscard]] std::vector<std::int64_t> input_shape(const Layer& layer, const Shape& shape);
 [[nodiscard]] std::vector<std::int64_t> output_shape(const Layer& layer, const Shape& shape);
+/// (Cin, Cout/groups, KH, KW) or (Cin, KH, KW, Cout/groups).
 [[nodiscard]] std::vector<std::int64_t> weight_shape(const Layer& layer);
+
+/// Where a weight stands: its input channel of all groups, its output channel in the group, its tap.
+struct WeightPosition {
+  std::int64_t in = 0, out = 0, tap = 0;
+  bool operator==(const WeightPosition&) const = default;
+};
+[[nodiscard]] std::int64_t weight_offset(const Layer& layer, const WeightPosition& position);
+[[nodiscard]] WeightPosition weight_position(const Layer& layer, std::int64_t offset);
 
 /// x and bias in [-1, 1); weights small enough that sums stay near 1, whatever their number of terms.
 [[nodiscard]] LayerInputs random_inputs(const Layer& layer, const Shape& shape, std::uint64_t seed);

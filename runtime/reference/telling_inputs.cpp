@@ -50,7 +50,8 @@ class Hash {
 class Places {
  public:
   Places(const Layer& layer, const Shape& shape, const ChannelMagnitudes& magnitudes)
-      : magnitudes_(magnitudes),
+      : layer_(layer),
+        magnitudes_(magnitudes),
         plane_(shape.in[kDepth] * shape.in[kHeight] * shape.in[kWidth]),
         channels_(shape.in_channels),
         group_channels_(layer.in_channels / layer.groups),
@@ -66,12 +67,7 @@ class Places {
     return {index / (channels_ * plane_), channels_last_ ? rest % channels_ : rest / plane_,
             channels_last_ ? rest / channels_ : rest % plane_};
   }
-  struct OfWeight {
-    std::int64_t channel, output, tap;  // `channel` of all groups, `output` of one
-  };
-  [[nodiscard]] OfWeight of_weight(std::int64_t index) const {
-    return {index / (taps_ * group_outputs_), index / taps_ % group_outputs_, index % taps_};
-  }
+  [[nodiscard]] WeightPosition of_weight(std::int64_t index) const { return weight_position(layer_, index); }
 
   [[nodiscard]] std::int64_t block(std::int64_t channel) const {
     return channel % group_channels_ / magnitudes_.channels;
@@ -83,7 +79,7 @@ class Places {
   }
   [[nodiscard]] std::int64_t turns() const { return static_cast<std::int64_t>(magnitudes_.exponents.size()); }
   /// Whether the weight's output channel is one of its input channel's block.
-  [[nodiscard]] bool agree(const OfWeight& at) const { return at.output % turns() == block(at.channel) % turns(); }
+  [[nodiscard]] bool agree(const WeightPosition& at) const { return at.out % turns() == block(at.in) % turns(); }
 
   /// A number for the block of an image that the element lies in, and the place of the element there; how many it has.
   [[nodiscard]] std::int64_t image_block(const OfX& at) const {
@@ -97,14 +93,15 @@ class Places {
   }
 
   /// The one input channel and tap of an output channel, as the index in its group's weights without output channel.
-  [[nodiscard]] std::int64_t column(const OfWeight& at) const { return at.channel % group_channels_ * taps_ + at.tap; }
+  [[nodiscard]] std::int64_t column(const WeightPosition& at) const { return at.in % group_channels_ * taps_ + at.tap; }
   [[nodiscard]] std::int64_t columns() const { return group_channels_ * taps_; }
   /// A number for the output channel among all groups'.
-  [[nodiscard]] std::int64_t output(const OfWeight& at) const {
-    return at.channel / group_channels_ * group_outputs_ + at.output;
+  [[nodiscard]] std::int64_t output(const WeightPosition& at) const {
+    return at.in / group_channels_ * group_outputs_ + at.out;
   }
 
  private:
+  const Layer& layer_;
   const ChannelMagnitudes& magnitudes_;
   std::int64_t plane_, channels_, group_channels_, taps_, group_outputs_;
   bool channels_last_;

@@ -16,6 +16,9 @@ using P = Parameters;
 using Element = P::Element;
 using Sum = P::Sum;
 using Offset = P::Offset;
+using WeightIndex = P::Offset;
+
+#include "device/weight_order.h"
 
 enum ElementKind { kPlain, kF16, kBf16 };
 
@@ -100,19 +103,19 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restri
 }
 
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
-// ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
+// ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __restrict__ weight, int first_channel,
                                               const int first_out) {
 #pragma unroll 3  // more would spill
   for (int i = threadIdx.x; i < P::chunk * kTileChannels * kTaps; i += kThreads) {
-    const int tap = i % kTaps;
-    const int channel = i / kTaps % kTileChannels;
+    const int tap = P::weight_channels_last ? i / kTileChannels % kTaps : i % kTaps;
+    const int channel = P::weight_channels_last ? i % kTileChannels : i / kTaps % kTileChannels;
     const int chunk_channel = i / (kTaps * kTileChannels);
     const int ci = first_channel + chunk_channel;
     const int co = first_out + channel;
     Sum value = 0;
     if ((kWholeChunks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut)) {
-      value = widen(weight[(static_cast<Offset>(ci) * kGroupOut + co) * kTaps + tap]);
+      value = widen(weight[weight_offset(static_cast<WeightIndex>(ci), co, tap, kGroupOut, kTaps)]);
     }
     stage.weights[chunk_channel][tap][channel] = value;
   }
@@ -148,7 +151,8 @@ __device__ __forceinline__ void multiply_add_unstaged(Sums& sums, const Element*
 #pragma unroll
         for (int channel = 0; channel < P::channels_per_thread; ++channel) {
           if (kWholeTiles || channel < channels) {
-            sums[channel][row][column] = fma(value, widen(weights[channel * kTaps]), sums[channel][row][column]);
+            sums[channel][row][column] =
+                fma(value, widen(weights[channel * weight_channel_step(kTaps)]), sums[channel][row][column]);
           }
         }
       }
@@ -264,8 +268,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                     multiply_add_unstaged(
                         sums[phase], x_group + (first_in + c) * (P::channels_last ? 1 : in_pixels), m_y + offset_h,
                         m_x + offset_w, in_h, in_w,
-                        weight_group +
-                            ((first_in + c) * static_cast<long long>(kGroupOut) + first_out + channel) * kTaps + tap,
+                        weight_group + weight_offset_at(static_cast<long long>(first_in + c), first_out + channel, kh,
+                                                        kw, kGroupOut, P::kernel_h, P::kernel_w),
                         channels);  // tap ({kh}, {kw})
                   }
                 }

@@ -19,6 +19,7 @@ struct Parameters {
   static constexpr int groups = 1;
   static constexpr bool has_bias = false;
   static constexpr bool channels_last = false;  // x and y are NHWC
+  static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
 
   // Rows and columns of the input; -1: an argument of the kernel. The grid gives the batch.
   static constexpr int height = 32;

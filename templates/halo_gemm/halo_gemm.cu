@@ -24,6 +24,9 @@
 
 using P = Parameters;
 using Element = P::Element;
+using WeightIndex = long long;
+
+#include "device/weight_order.h"
 
 __host__ __device__ constexpr int larger(int a, int b) {
   return a > b ? a : b;
@@ -135,8 +138,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
   if (i < static_cast<long long>(kChunks) * kUnits * kOut * kKernel) {
-    const int tap = static_cast<int>(i % kKernel);
-    const int co = static_cast<int>(i / kKernel % kOut);
+    const int tap = static_cast<int>(P::weight_channels_last ? i / kOut % kKernel : i % kKernel);
+    const int co = static_cast<int>(P::weight_channels_last ? i % kOut : i / kKernel % kOut);
     const int unit = static_cast<int>(i / (kKernel * kOut));
     const int kh = tap / kPaddedW;
     const int kw = tap % kPaddedW;
@@ -151,7 +154,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
         const int ci = unit * kPack + (P::type == kWgmmaTf32 ? word : 2 * word + half);
         Element value = 0;
         if (exists && (P::in_channels % P::chunk == 0 || ci < P::in_channels)) {
-          value = weight[((static_cast<long long>(ci) * P::out_channels + co) * P::kernel_h + kh) * P::kernel_w + kw];
+          value = weight[weight_offset_at(static_cast<long long>(ci), co, kh, kw, P::out_channels, P::kernel_h,
+                                          P::kernel_w)];
         }
         if constexpr (P::type == kWgmmaTf32) {
           halves[half] = operand(__float_as_uint(value));

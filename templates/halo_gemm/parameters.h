@@ -19,6 +19,7 @@ struct Parameters {
   static constexpr int out_channels = 64;
   static constexpr bool has_bias = false;
   static constexpr bool channels_last = true;  // x and y are NHWC
+  static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
 
   // Rows and columns of the input; -1: an argument of the kernel.
   static constexpr int height = 16;

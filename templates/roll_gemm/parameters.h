@@ -19,6 +19,7 @@ struct Parameters {
   static constexpr int out_channels = 32;
   static constexpr bool has_bias = false;
   static constexpr bool channels_last = false;  // x and y are NHWC; pixels fill whole 16 bytes
+  static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
 
   // Rows and columns of the input; -1: an argument of the kernel. In NCHW the columns are known, and fill whole 16
   // bytes; for a sequence they are known.

@@ -25,6 +25,9 @@
 
 using P = Parameters;
 using Element = P::Element;
+using WeightIndex = long long;
+
+#include "device/weight_order.h"
 
 constexpr int kConsumers = 256;
 constexpr int kProducers = 128;
@@ -117,13 +120,13 @@ constexpr bool kOneGroup = kChunks == 1 && kSteps == 2 && kTurns == 2;  // of pr
 
 // Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
 // column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
-// 16 bytes, adjacent threads read adjacent taps.
+// 16 bytes, adjacent threads read adjacent weights.
 extern "C" __global__ void __launch_bounds__(256)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   const int index = blockIdx.x * 256 + threadIdx.x;
-  const int tap = index % kTaps;
-  const int n = index / kTaps % P::columns;
+  const int tap = P::weight_channels_last ? index / P::columns % kTaps : index % kTaps;
+  const int n = P::weight_channels_last ? index % P::columns : index / kTaps % P::columns;
   const int half = index / (kTaps * P::columns) % 2;
   const int step = index / (kTaps * P::columns * 2) % (kSteps * kChunks);
   const int column_tile = index / (kTaps * P::columns * 2 * kSteps * kChunks);
@@ -140,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(256)
         Element value = 0;
         if ((P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
             (P::out_channels % P::columns == 0 || co < P::out_channels)) {
-          value = weight[(static_cast<long long>(ci) * P::out_channels + co) * kTaps + tap];
+          value = weight[weight_offset(static_cast<WeightIndex>(ci), co, tap, P::out_channels, kTaps)];
         }
         parts[part] = bits_of(value);
       }

@@ -31,6 +31,9 @@
 
 using P = Parameters;
 using Element = P::Element;
+using WeightIndex = long long;
+
+#include "device/weight_order.h"
 
 constexpr int kConsumers = 256;
 constexpr int kTileWarps = P::in_turn ? 4 : 8;  // of consumers, that make a tile

@@ -15,7 +15,7 @@ __device__ __forceinline__ int out_channel_at(int n) {
 __device__ __forceinline__ Element weight_at(const Element* __restrict__ weight, int ci, int co, int tap) {
   return (P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
                  (P::out_channels % P::columns == 0 || co < P::out_channels)
-             ? weight[(static_cast<long long>(ci) * P::out_channels + co) * kTaps + tap]
+             ? weight[weight_offset(static_cast<WeightIndex>(ci), co, tap, P::out_channels, kTaps)]
              : static_cast<Element>(0);
 }
 
@@ -23,7 +23,7 @@ __device__ __forceinline__ Element weight_at(const Element* __restrict__ weight,
 __device__ inline float weight_in_column(const float* from, int ci, int co, int place) {
   return (P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
                  (P::out_channels % P::columns == 0 || co < P::out_channels)
-             ? from[static_cast<long long>(ci) * (P::out_channels * kTaps) + place]
+             ? from[static_cast<long long>(ci) * (P::out_channels * kTaps) + place * weight_tap_step(P::out_channels)]
              : 0;
 }
 
@@ -45,11 +45,11 @@ constexpr long long kGroupWeights = static_cast<long long>(P::in_channels) * P::
 constexpr int kPackedRows = P::split ? 1 : kDepths % 4 == 0 ? 4 : 2;
 
 // Makes {kPackedRows} rows of 16 bytes of the packed weights, of depths that follow one another: their reads are under
-// way together. Adjacent threads read adjacent taps, of all phase rows.
+// way together. Adjacent threads read adjacent weights, of all phase rows.
 __device__ __forceinline__ void pack(const Element* __restrict__ weight, unsigned char* __restrict__ packed,
                                      int index) {
-  const int place = index % kTaps;
-  const int n = index / kTaps % P::columns;
+  const int place = P::weight_channels_last ? index / P::columns % kTaps : index % kTaps;
+  const int n = P::weight_channels_last ? index % P::columns : index / kTaps % P::columns;
   const int half = index / (kTaps * P::columns) % 2;
   const int first = index / (kTaps * P::columns * 2) % (kDepths / kPackedRows) * kPackedRows;
   const int channel_tile = index / (kTaps * P::columns * 2 * (kDepths / kPackedRows));
@@ -133,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(256)
       const int column_tile = (group * (kPhaseGroups - 1) + index % kPhaseGroups) * kChannelTiles + channel_tile;
       unsigned char* to = packed + static_cast<long long>(column_tile) * kPackedBytes;
       const int co = (channel_tile - group * kChannelTiles) * P::columns + out_channel_at(n);
-      const Element* from = weight + (group * kGroupWeights + static_cast<long long>(co) * kTaps);
+      const Element* from = weight + (group * kGroupWeights + static_cast<long long>(co) * weight_channel_step(kTaps));
       float values[kHeldDepths * 16];
       float most = 0;
       for (int turn = 0; turn < kPackTurns; ++turn) {

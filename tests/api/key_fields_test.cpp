@@ -34,10 +34,10 @@ auto fields_of(Activation& it) {
   return std::tie(kind, a, b);
 }
 auto fields_of(Layer& it) {
-  auto& [dimensions, in_channels, out_channels, axes, groups, batch, bias, fuse, dtype, compute, layout, directions] =
-      it;
+  auto& [dimensions, in_channels, out_channels, axes, groups, batch, bias, fuse, dtype, compute, layout, weight_layout,
+         directions] = it;
   return std::tie(dimensions, in_channels, out_channels, axes, groups, batch, bias, fuse, dtype, compute, layout,
-                  directions);
+                  weight_layout, directions);
 }
 auto fields_of(Target& it) {
   auto& [architecture, capability, multiprocessors, max_shared_bytes, shared_bytes_per_sm, bytes_per_second, f32_flops,
@@ -100,6 +100,7 @@ const Layer kLayer{.dimensions = 2,
                    .dtype = Dtype::kF32,
                    .compute = Compute::kF32,
                    .layout = Layout::kNchw,
+                   .weight_layout = WeightLayout::kContiguous,
                    .directions = {Direction::kForward}};
 const Layer kOther{.dimensions = 1,
                    .in_channels = 8,
@@ -112,6 +113,7 @@ const Layer kOther{.dimensions = 1,
                    .dtype = Dtype::kF16,
                    .compute = Compute::kTf32,
                    .layout = Layout::kNhwc,
+                   .weight_layout = WeightLayout::kChannelsLast,
                    .directions = {Direction::kForward, Direction::kGradInput}};
 
 // What must go with a change for the layer to be legal.
@@ -151,7 +153,7 @@ std::string key_of(const MadeKernel& made, BinaryKind kind = BinaryKind::kCubin,
 TEST(KeyFieldsTest, EveryFieldOfALayerMakesAnotherKey) {
   std::set<std::string> keys = {key_of(planned(kLayer))};
   const std::vector<Layer> layers = each_changed(kLayer, kOther);
-  EXPECT_EQ(layers.size(), 10u + 2 * 7 + 3);  // two axes of seven fields, one activation of three
+  EXPECT_EQ(layers.size(), 11u + 2 * 7 + 3);  // two axes of seven fields, one activation of three
   for (const Layer& layer : layers) {
     const Layer changed = legal(layer);
     EXPECT_TRUE(keys.insert(key_of(planned(changed))).second) << canonical_form(changed);

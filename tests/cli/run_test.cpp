@@ -114,7 +114,8 @@ TEST(Run, ArraysThatDoNotGoWithTheLayer) {
   EXPECT_THAT(run({"--x", "x.npy", "--input", "2x5x7"}), HasSubstr("x is for --input 3x6x8"));
   save("w.npy", Dtype::kF32, {6, 4, 3, 2});
   EXPECT_THAT(run({"--w", "w.npy"}),
-              HasSubstr("w.npy: weight is 6x4x3x2, and the layer takes 4x6x3x2 (Cin, Cout/groups"));
+              HasSubstr("w.npy: weight is 6x4x3x2, and the layer takes 4x6x3x2 (Cin, Cout/groups, KH, KW) for "
+                        "weight_layout contiguous"));
   save("b.npy", Dtype::kF32, {4});
   EXPECT_THAT(run({"--bias", "b.npy"}), HasSubstr("b.npy: bias is 4, and the layer takes 6 (Cout)"));
   EXPECT_THAT(run({"--x", "nowhere.npy"}), HasSubstr("nowhere.npy: can't be read"));

@@ -179,7 +179,7 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
   };
   for (const auto& [name, value] : plan.parameters) {
     if (const bool* flag = std::get_if<bool>(&value);
-        flag != nullptr && name != "has_bias" && name != "channels_last") {
+        flag != nullptr && name != "has_bias" && name != "channels_last" && name != "weight_channels_last") {
       is(*flag, name);
     }
   }

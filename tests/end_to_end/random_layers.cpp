@@ -38,6 +38,7 @@ enum Index : std::size_t {
   kOut,
   kBias,
   kFuse,
+  kWeights,
   kProperties
 };
 constexpr std::size_t kOfAnAxis = kKernelW - kKernelH;
@@ -132,7 +133,8 @@ std::span<const Property> properties() {
                                  {"channels in of a group", channels},
                                  {"channels out of a group", channels},
                                  {"bias", no_yes},
-                                 {"fuse", {"none", "one", "several"}}};
+                                 {"fuse", {"none", "one", "several"}},
+                                 {"weights", {"contiguous", "channels last"}}};
   }();
   return all;
 }
@@ -152,7 +154,8 @@ Classes classes_of(const RandomLayer& drawn) {
                                  : group_in == 1 ? 2
                                                  : 1,
                                  class_of_channels(group_in), class_of_channels(l.out_channels / l.groups),
-                                 l.bias ? 1 : 0, static_cast<int>(std::min<std::size_t>(l.fuse.size(), 2))});
+                                 l.bias ? 1 : 0, static_cast<int>(std::min<std::size_t>(l.fuse.size(), 2)),
+                                 l.weight_layout == WeightLayout::kChannelsLast ? 1 : 0});
   return classes;
 }
 
@@ -283,6 +286,7 @@ RandomLayer LayerSource::draw(const Wanted& wanted) {
   for (int i = 0; i < (fuse == 2 ? 3 : fuse); ++i) {
     l.fuse.push_back(draw_activation());
   }
+  l.weight_layout = all_weight_layouts()[static_cast<std::size_t>(class_wanted(kWeights, random_() % 2))];
   return result;
 }
 

@@ -120,6 +120,23 @@ TEST(Parser, ComputeFollowsTheDtype) {
   EXPECT_EQ(layer_of("conv_transpose2d 1 -> 1; kernel 1; compute f32x3").compute, Compute::kF32x3);
 }
 
+TEST(Parser, WeightsLieContiguousUnlessChannelsLastIsAskedFor) {
+  EXPECT_EQ(layer_of("conv_transpose2d 1 -> 1; kernel 1").weight_layout, WeightLayout::kContiguous);
+  EXPECT_EQ(layer_of("conv_transpose2d 1 -> 1; kernel 1; layout nhwc").weight_layout, WeightLayout::kContiguous);
+  EXPECT_EQ(layer_of("conv_transpose1d 1 -> 1; kernel 1; weight_layout channels_last").weight_layout,
+            WeightLayout::kChannelsLast);
+  const auto layers = layers_of(R"(
+defaults { kernel 3; weight_layout channels_last }
+layer last { conv_transpose2d 1 -> 1 }
+layer undone { conv_transpose2d 1 -> 1; weight_layout contiguous }
+)");
+  ASSERT_EQ(layers.size(), 2U);
+  EXPECT_EQ(canonical_form(layers[0].layer),
+            "conv_transpose2d 1 -> 1; kernel 3x3; dtype f32; compute f32; layout nchw; weight_layout channels_last");
+  EXPECT_EQ(canonical_form(layers[1].layer),
+            "conv_transpose2d 1 -> 1; kernel 3x3; dtype f32; compute f32; layout nchw");
+}
+
 TEST(Parser, FuseChainsKeepTheirOrder) {
   const Layer layer = layer_of(
       "conv_transpose2d 1 -> 1; kernel 1; fuse scale(2), relu, scale(2), leaky_relu(0.01), hardtanh(-1,1), "

@@ -29,6 +29,7 @@ class Maker {
     layer.bias = one_in(2);
     fuse(layer);
     directions(layer);
+    layer.weight_layout = all_weight_layouts()[index(all_weight_layouts().size())];
     make_legal(layer);
     return layer;
   }

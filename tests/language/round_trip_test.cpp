@@ -81,11 +81,12 @@ TEST(RoundTrip, TheLayersReachEveryProperty) {
     ++seen["dtype " + std::string(name_of(layer.dtype))];
     ++seen["compute " + std::string(name_of(layer.compute))];
     ++seen["layout " + std::string(name_of(layer.layout))];
+    ++seen["weight_layout " + std::string(name_of(layer.weight_layout))];
     for (const Direction direction : layer.directions) {
       ++seen["direction " + std::string(name_of(direction))];
     }
   }
-  EXPECT_EQ(seen.size(), 2U * 12 + 2 + 12 + 4 + 6 + 2 + 3);
+  EXPECT_EQ(seen.size(), 2U * 12 + 2 + 12 + 4 + 6 + 2 + 2 + 3);
   for (const auto& [property, count] : seen) {
     EXPECT_GE(count, 50) << property;
   }

@@ -52,7 +52,8 @@ TEST(LauncherTexts, FunctionsTakeTheSizesThatAreOpen) {
   const auto files = shared_files(
       some_set(), {kernel("fixed", "conv_transpose2d 4 -> 2; kernel 3; input 2x8x8"),
                    kernel("open", "conv_transpose2d 4 -> 2; kernel 3; bias; dtype f64; input ?x8x?"),
-                   kernel("line", "conv_transpose1d 4 -> 2; kernel 3; dtype bf16; layout nhwc; input 3x?")});
+                   kernel("line", "conv_transpose1d 4 -> 2; kernel 3; dtype bf16; layout nhwc; input 3x?"),
+                   kernel("last", "conv_transpose2d 4 -> 2; kernel 3x5; input 2x8x8; weight_layout channels_last")});
   ASSERT_TRUE(files) << files.error().message;
   const std::string header = text_of(*files, "net.h");
   EXPECT_THAT(
@@ -69,6 +70,7 @@ TEST(LauncherTexts, FunctionsTakeTheSizesThatAreOpen) {
   EXPECT_THAT(header, HasSubstr("size_t net_open_forward_workspace(int64_t batch, int64_t width);"));
   EXPECT_THAT(header, HasSubstr("x (2, 4, 8, 8), weight (4, 2, 3, 3), y (2, 2, 10, 10)."));
   EXPECT_THAT(header, HasSubstr("x (3, length, 4), weight (4, 2, 3), y (3, out_length, 2)."));
+  EXPECT_THAT(header, HasSubstr("x (2, 4, 8, 8), weight (4, 3, 5, 2; output channels last), y (2, 2, 10, 12)."));
   EXPECT_THAT(header, HasSubstr("inline int fixed_forward("));
   EXPECT_THAT(text_of(*files, "net_support.c"), HasSubstr("&net_line_forward_kernel,"));
   for (const TextFile& file : *files) {

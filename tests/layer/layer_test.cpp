@@ -24,11 +24,13 @@ TEST(Layer, EveryNameLeadsBackToItsValue) {
   expect_round_trip(all_dtypes(), dtype_named);
   expect_round_trip(all_computes(), compute_named);
   expect_round_trip(all_layouts(), layout_named);
+  expect_round_trip(all_weight_layouts(), weight_layout_named);
   expect_round_trip(all_directions(), direction_named);
   expect_round_trip(all_activations(), activation_named);
   EXPECT_EQ(all_dtypes().size(), 4U);
   EXPECT_EQ(all_computes().size(), 6U);
   EXPECT_EQ(all_layouts().size(), 2U);
+  EXPECT_EQ(all_weight_layouts().size(), 2U);
   EXPECT_EQ(all_directions().size(), 3U);
   EXPECT_EQ(all_activations().size(), 12U);
 }
@@ -37,6 +39,8 @@ TEST(Layer, NamesAreTheLanguagesOwn) {
   EXPECT_EQ(name_of(Dtype::kBf16), "bf16");
   EXPECT_EQ(name_of(Compute::kF32x3), "f32x3");
   EXPECT_EQ(name_of(Layout::kNhwc), "nhwc");
+  EXPECT_EQ(name_of(WeightLayout::kContiguous), "contiguous");
+  EXPECT_EQ(name_of(WeightLayout::kChannelsLast), "channels_last");
   EXPECT_EQ(name_of(Direction::kGradWeight), "grad_weight");
   EXPECT_EQ(name_of(ActivationKind::kLeakyRelu), "leaky_relu");
   EXPECT_EQ(name_of(ActivationKind::kGeluTanh), "gelu_tanh");

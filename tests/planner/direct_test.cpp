@@ -60,6 +60,22 @@ TEST(PlanDirect, EveryRandomLayerGetsALegalBlockOnEveryTarget) {
   }
 }
 
+TEST(PlanDirect, WeightsThatLieAlikeInBothOrdersGiveOnePlan) {
+  const auto turned = [](Layer layer) {
+    layer.weight_layout = WeightLayout::kChannelsLast;
+    return std::get<bool>(plan_direct(problem_of(layer)).value().parameters.at("weight_channels_last"));
+  };
+  EXPECT_FALSE(std::get<bool>(plan_direct(problem_of(layer_a())).value().parameters.at("weight_channels_last")));
+  EXPECT_TRUE(turned(layer_a()));
+  Layer one_tap = layer_a();
+  set_axes(one_tap, &Axis::kernel, {1, 1});
+  set_axes(one_tap, &Axis::padding, {0, 0});
+  EXPECT_FALSE(turned(one_tap));
+  Layer depthwise = layer_a();
+  depthwise.groups = depthwise.out_channels;
+  EXPECT_FALSE(turned(depthwise));
+}
+
 TEST(PlanDirect, CandidatesForTuningDifferAndTheFirstIsTheCostModels) {
   const Problem problem = problem_of(layer_a());
   const std::vector<Plan> plans = plan(problem).value();

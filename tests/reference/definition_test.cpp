@@ -31,6 +31,7 @@ Layer random_layer(std::mt19937& random) {
     }
     layer.bias = draw(0, 1) == 1;
     layer.layout = draw(0, 1) == 1 ? Layout::kNhwc : Layout::kNchw;
+    layer.weight_layout = draw(0, 1) == 1 ? WeightLayout::kChannelsLast : WeightLayout::kContiguous;
     layer.dtype = static_cast<Dtype>(draw(0, 3));
     layer.compute = default_compute(layer.dtype);
     layer.batch = draw(0, 3);
@@ -86,6 +87,23 @@ TEST(Definition, AWorkedExample) {
   EXPECT_EQ(result.sum, (std::vector<double>{200.5, -3000 + 20 + 0.5, 400.5, -6000 + 0.5}));
   EXPECT_EQ(result.magnitude, (std::vector<double>{200.5, 3020.5, 400.5, 6000.5}));
   EXPECT_EQ(result.terms, (std::vector<std::int64_t>{2, 3, 2, 2}));
+}
+
+TEST(Definition, WeightsAreReadAsTheyLie) {
+  // One input, one tap a place: y[co][k] = x * w(co, k).
+  Layer layer;
+  layer.dimensions = 1;
+  layer.out_channels = 2;
+  layer.axes[kHeight].extent = 1;
+  set_axes(layer, &Axis::kernel, {1, 3});
+  const Shape shape = *shape_of(layer, {1, {1, 1}});
+  const LayerInputs inputs{make_array(Dtype::kF32, {1, 1, 1, 1}, {2}),
+                           make_array(Dtype::kF32, {1, 2, 1, 3}, {1, 2, 3, 4, 5, 6}), std::nullopt};
+  EXPECT_EQ(define_all(layer, shape, inputs).sum, (std::vector<double>{2, 4, 6, 8, 10, 12}));
+  layer.weight_layout = WeightLayout::kChannelsLast;
+  EXPECT_EQ(define_all(layer, shape, inputs).sum, (std::vector<double>{2, 6, 10, 4, 8, 12}));
+  const std::vector<std::int64_t> all{0, 1, 2, 3, 4, 5};
+  EXPECT_EQ(define_at(layer, shape, inputs, all).sum, (std::vector<double>{2, 6, 10, 4, 8, 12}));
 }
 
 TEST(Definition, PositionsAndOffsetsAreInverse) {

@@ -46,6 +46,24 @@ TEST(HostArray, RandomNumbersDependOnSeedAndIndexAlone) {
   EXPECT_LE(most, 2.0);
 }
 
+TEST(HostArray, PositionsAndOffsetsOfWeightsAreInverse) {
+  Layer layer;
+  layer.in_channels = 6;
+  layer.out_channels = 4;
+  layer.groups = 2;
+  set_axes(layer, &Axis::kernel, {3, 7});
+  EXPECT_EQ(weight_offset(layer, {.in = 5, .out = 1, .tap = 20}), 6 * 2 * 21 - 1);
+  EXPECT_EQ(weight_offset(layer, {.in = 1, .out = 1, .tap = 3}), 42 + 21 + 3);
+  Layer turned = layer;
+  turned.weight_layout = WeightLayout::kChannelsLast;
+  EXPECT_EQ(weight_offset(turned, {.in = 1, .out = 1, .tap = 3}), 42 + 3 * 2 + 1);
+  for (const Layer& each : {layer, turned}) {
+    for (std::int64_t offset = 0; offset < 6 * 2 * 21; ++offset) {
+      EXPECT_EQ(weight_offset(each, weight_position(each, offset)), offset);
+    }
+  }
+}
+
 TEST(HostArray, InputsHaveTheLayersShapes) {
   Layer layer;
   layer.in_channels = 6;
@@ -63,6 +81,12 @@ TEST(HostArray, InputsHaveTheLayersShapes) {
   ASSERT_TRUE(inputs.bias);
   EXPECT_EQ(inputs.bias->shape, (std::vector<std::int64_t>{4}));
   EXPECT_TRUE(check_inputs(layer, shape, inputs));
+  Layer turned = layer;
+  turned.weight_layout = WeightLayout::kChannelsLast;
+  EXPECT_EQ(weight_shape(turned), (std::vector<std::int64_t>{6, 3, 7, 2}));
+  turned.dimensions = 3;
+  turned.axes[kDepth].kernel = 5;
+  EXPECT_EQ(weight_shape(turned), (std::vector<std::int64_t>{6, 5, 3, 7, 2}));
 
   LayerInputs wrong = inputs;
   wrong.bias.reset();

@@ -42,8 +42,18 @@ HostArray array(Dtype dtype, const std::vector<std::int64_t>& shape, std::uint32
   return make_array(dtype, shape, values(made.size(), salt));
 }
 
+/// The same numbers for weights in the other order.
+HostArray turned(const Layer& layer, const Layer& to, const HostArray& weight) {
+  HostArray result = make_array(weight.dtype, weight_shape(to));
+  for (std::int64_t i = 0; i < weight.size(); ++i) {
+    result.set(weight_offset(to, weight_position(layer, i)), weight.at(i));
+  }
+  return result;
+}
+
 TEST(PyTorch, LayersAgreeWithTheDefinition) {
   std::map<int, int> of_dimensions;
+  int changed_orders = 0;  // of layers whose weights lie differently in the two
   for (const nlohmann::json& entry : results().at("layers")) {
     const std::string text = entry.at("layer");
     SCOPED_TRACE(text);
@@ -63,6 +73,13 @@ TEST(PyTorch, LayersAgreeWithTheDefinition) {
     }
     ASSERT_EQ(entry.at("y_shape").get<std::vector<std::int64_t>>(), wanted_shape);
     const Definition definition = define_all(*layer, shape, inputs);
+    // PyTorch gives the same results whatever the memory format of its weights.
+    Layer last = *layer;
+    last.weight_layout = WeightLayout::kChannelsLast;
+    LayerInputs last_inputs = inputs;
+    last_inputs.weight = turned(*layer, last, inputs.weight);
+    changed_orders += last_inputs.weight.bytes == inputs.weight.bytes ? 0 : 1;
+    ASSERT_EQ(define_all(last, shape, last_inputs).sum, definition.sum);
     ASSERT_EQ(entry.at("y").size(), definition.sum.size());
     for (std::size_t i = 0; i < definition.sum.size(); ++i) {
       const double want = number(entry.at("y")[i]);
@@ -73,6 +90,7 @@ TEST(PyTorch, LayersAgreeWithTheDefinition) {
   }
   EXPECT_GE(of_dimensions[1] + of_dimensions[2], 50);
   EXPECT_GE(of_dimensions[3], 100);
+  EXPECT_GE(changed_orders, 50);
 }
 
 TEST(PyTorch, ActivationsAgreeAtSpecialValues) {

@@ -191,4 +191,6 @@ class Draw:
         if self._chance(0.25):
             parts.append(f"fuse {self._fuse()}")
         parts += [f"dtype {DTYPES[mode]}", f"compute {mode}", f"layout {layout}"]
+        if self._chance(0.4):
+            parts.append("weight_layout channels_last")
         return Case("; ".join(parts), (batch, height, width))

@@ -43,6 +43,7 @@ class DrawTest(unittest.TestCase):
             "groups": lambda c, l: l.groups > 1,
             "one dimension": lambda c, l: c.text.startswith("conv_transpose1d"),
             "an open width": lambda c, l: c.property("input").endswith("?"),
+            "channels-last weights": lambda c, l: c.property("weight_layout") == "channels_last",
             "a chain": lambda c, l: "," in c.property("fuse"),
         }.items():
             self.assertGreater(sum(holds(*each) for each in layers), 5, name)

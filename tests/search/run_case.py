@@ -33,9 +33,9 @@ class Guarded:
         return bool((front == self._guard).all()) and bool((back == self._guard).all())
 
 
-def _in_memory(tensor, layout):
-    """A tensor's elements in the order of the layout."""
-    return (tensor.permute(0, 2, 3, 1) if layout == "nhwc" else tensor).contiguous().flatten()
+def _in_memory(tensor, channels_last):
+    """A tensor's elements as they lie, contiguous or with its second axis last."""
+    return (tensor.permute(0, 2, 3, 1) if channels_last else tensor).contiguous().flatten()
 
 
 def _from_memory(elements, shape, layout):
@@ -87,7 +87,9 @@ def _judged(library, kernel, where, case, random):
     x, weight, bias = _inputs(layer, dtype, where, random)
     shape = (layer.batch, layer.out_channels, layer.out_height, layer.out_width)
     inputs = {}
-    for name, values in (("x", _in_memory(x, layout)), ("weight", weight.flatten()), ("bias", bias)):
+    weights_last = case.property("weight_layout") == "channels_last"
+    for name, values in (("x", _in_memory(x, layout == "nhwc")), ("weight", _in_memory(weight, weights_last)),
+                         ("bias", bias)):
         if values is not None:
             inputs[name] = Guarded(values.numel(), dtype, where, _POISON, alignment=16 if name == "x" else 512)
             inputs[name].elements.copy_(values)

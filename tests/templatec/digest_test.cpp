@@ -84,7 +84,8 @@ TEST(CommittedPrograms, TheSourcesOfDirectAreAllOfItsFiles) {
     EXPECT_FALSE(text.empty()) << name;
   }
   EXPECT_EQ(names, (std::vector<std::string>{"device/activation.h", "device/convert.h", "device/memory.h",
-                                             "device/template.h", "direct.cu", "parameters.h"}));
+                                             "device/template.h", "device/weight_order.h", "direct.cu",
+                                             "parameters.h"}));
 }
 
 TEST(Digest, IsSha256OverLengthPrefixedFields) {

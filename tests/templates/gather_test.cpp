@@ -39,7 +39,8 @@ TEST_P(Gather, ComputesTheDefinition) {
 INSTANTIATE_TEST_SUITE_P(Each, Gather,
                          ::testing::Values("3 -> 4; kernel 3; input 2x5x40", "3 -> 4; kernel 3x2; bias",
                                            "2 -> 3; kernel 4; stride 3x2; padding 2x1; output_padding 1x0; bias",
-                                           "2 -> 2; kernel 3x5; stride 2; dilation 3x2; padding 4x7; input ?x5x?"));
+                                           "2 -> 2; kernel 3x5; stride 2; dilation 3x2; padding 4x7; input ?x5x?",
+                                           "3 -> 4; kernel 3x2; stride 2; bias; weight_layout channels_last"));
 
 TEST(GatherPlans, AreForLayersThatAskForThem) {
   const auto reason = [](const char* layer) {

@@ -88,7 +88,8 @@ TEST_P(Split, ComputesTheDefinition) {
 INSTANTIATE_TEST_SUITE_P(Each, Split,
                          ::testing::Values("4 -> 4; kernel 3; input 2x5x40", "3 -> 1; kernel 3x2; bias",
                                            "6 -> 3; kernel 4; stride 3x2; padding 2x1; output_padding 1x0; bias",
-                                           "2 -> 30; kernel 3x5; stride 2; dilation 3x2; padding 4x7; input ?x5x?"));
+                                           "2 -> 30; kernel 3x5; stride 2; dilation 3x2; padding 4x7; input ?x5x?",
+                                           "6 -> 3; kernel 3x2; stride 2; bias; weight_layout channels_last"));
 
 TEST(SplitRecipe, HasThreeKernelsTwoRegionsAndAMap) {
   const Problem problem = problem_of(kLayer);

@@ -28,7 +28,8 @@ const char* ns_last_error(void);
 
 /* All extents of one call, in elements: x is (batch, in_channels, in_height, in_width), y (batch, out_channels,
  * out_height, out_width), both with the channels last where the layer's layout is nhwc; weight is (in_channels,
- * out_channels / groups, kernel height, kernel width). All are contiguous. */
+ * out_channels / groups, kernel height, kernel width), or (in_channels, kernel height, kernel width, out_channels /
+ * groups) where the layer's weight_layout is channels_last. No array has gaps between its elements. */
 typedef struct ns_sizes {
   int64_t batch;
   int64_t in_channels, in_height, in_width;

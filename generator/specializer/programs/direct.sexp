@@ -1,5 +1,5 @@
 (program direct
-  (digest "cdbd2aa7edf81f738942b59656936d6aefae9a7ce6ae4de6979796920bea4690")
+  (digest "9a2c3608aa3c8aab0695e63edad1e7d999ff102d8986d78532a447aaac1afaba")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -15,6 +15,7 @@
   (parameter int groups 1)
   (parameter bool has_bias false)
   (parameter bool channels_last false)
+  (parameter bool weight_channels_last false)
   (parameter int height 32)
   (parameter int width 32)
   (type_parameter Element float)
@@ -164,34 +165,64 @@
   (alias @16 Element P::Element)
   (alias @17 Sum P::Sum)
   (alias @18 Offset P::Offset)
-  (enum @20 ElementKind (kPlain 0) (kF16 1) (kBf16 2))
-  (constant @22 int kThreads (* (* P::threads_x P::threads_y) P::threads_z))
-  (constant @23 int kTaps (* P::kernel_h P::kernel_w))
-  (constant @24 int kGroupIn (/ P::in_channels P::groups))
-  (constant @25 int kGroupOut (/ P::out_channels P::groups))
-  (constant @26 int kTileColumns (* P::threads_x P::columns_per_thread))
-  (constant @27 int kTileRows (* P::threads_y P::rows_per_thread))
-  (constant @28 int kTileChannels (* P::threads_z P::channels_per_thread))
-  (constant @29 int kChannelTiles (call ceil_div kGroupOut kTileChannels))
-  (constant @30 int kPhases (* P::group_phases_h P::group_phases_w))
-  (constant @31 int kPhaseGroupsH (call ceil_div P::stride_h P::group_phases_h))
-  (constant @32 int kPhaseGroupsW (call ceil_div P::stride_w P::group_phases_w))
-  (constant @33 int kPhaseGroups (* kPhaseGroupsH kPhaseGroupsW))
-  (constant @34 bool kWholeTiles (== (% kGroupOut kTileChannels) 0))
-  (constant @35 bool kWholeChunks (== (% kGroupIn P::chunk) 0))
-  (constant @38 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
-  (constant @39 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
-  (constant @40 int kStagedRows (- (+ kTileRows (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h)) kLeastOffsetH))
-  (constant @41 int kStagedColumns (- (+ kTileColumns (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w)) kLeastOffsetW))
-  (constant @43 int kPitch (* (call ceil_div kStagedColumns 4) 4))
-  (static_assert @45 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @46 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
-  (record @48 Stage
+  (alias @19 WeightIndex P::Offset)
+  (file "device/weight_order.h")
+  (function @8 device WeightIndex weight_offset
+    (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
+    (attributes "inline")
+    (argument WeightIndex ci)
+    (argument int co)
+    (argument int tap)
+    (argument int outs)
+    (argument int taps)
+    (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
+  (function @13 device "long long" weight_offset_at
+    (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
+    (attributes "inline")
+    (argument "long long" ci)
+    (argument int co)
+    (argument int kh)
+    (argument int kw)
+    (argument int outs)
+    (argument int kernel_h)
+    (argument int kernel_w)
+    (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
+  (function @20 constexpr int weight_channel_step
+    (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
+    (argument int taps)
+    (return @1 (? P::weight_channels_last 1 taps)))
+  (function @23 constexpr int weight_tap_step
+    (argument int outs)
+    (return @1 (? P::weight_channels_last outs 1)))
+  (file "direct.cu")
+  (enum @23 ElementKind (kPlain 0) (kF16 1) (kBf16 2))
+  (constant @25 int kThreads (* (* P::threads_x P::threads_y) P::threads_z))
+  (constant @26 int kTaps (* P::kernel_h P::kernel_w))
+  (constant @27 int kGroupIn (/ P::in_channels P::groups))
+  (constant @28 int kGroupOut (/ P::out_channels P::groups))
+  (constant @29 int kTileColumns (* P::threads_x P::columns_per_thread))
+  (constant @30 int kTileRows (* P::threads_y P::rows_per_thread))
+  (constant @31 int kTileChannels (* P::threads_z P::channels_per_thread))
+  (constant @32 int kChannelTiles (call ceil_div kGroupOut kTileChannels))
+  (constant @33 int kPhases (* P::group_phases_h P::group_phases_w))
+  (constant @34 int kPhaseGroupsH (call ceil_div P::stride_h P::group_phases_h))
+  (constant @35 int kPhaseGroupsW (call ceil_div P::stride_w P::group_phases_w))
+  (constant @36 int kPhaseGroups (* kPhaseGroupsH kPhaseGroupsW))
+  (constant @37 bool kWholeTiles (== (% kGroupOut kTileChannels) 0))
+  (constant @38 bool kWholeChunks (== (% kGroupIn P::chunk) 0))
+  (constant @41 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
+  (constant @42 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
+  (constant @43 int kStagedRows (- (+ kTileRows (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h)) kLeastOffsetH))
+  (constant @44 int kStagedColumns (- (+ kTileColumns (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w)) kLeastOffsetW))
+  (constant @46 int kPitch (* (call ceil_div kStagedColumns 4) 4))
+  (static_assert @48 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @49 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
+  (record @51 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::chunk) rows)
     (field (array (array (array Sum kTileChannels) kTaps) P::chunk) weights))
-  (alias @54 Sums (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+  (alias @57 Sums (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "What one thread accumulates for one phase."))
-  (function @56 device Sum widen
+  (function @59 device Sum widen
     (attributes "__forceinline__")
     (argument Element value)
     (if_constexpr @1 (== P::element_kind kF16)
@@ -203,7 +234,7 @@
             (return @4 (call bfloat16_to_float value)))
           (else
             (return @6 value))))))
-  (function @66 device Element narrow
+  (function @69 device Element narrow
     (attributes "__forceinline__")
     (argument Sum value)
     (if_constexpr @1 (== P::element_kind kF16)
@@ -215,7 +246,7 @@
             (return @4 (call float_to_bfloat16 value)))
           (else
             (return @6 value))))))
-  (function @78 device void stage_rows
+  (function @81 device void stage_rows
     (comment "Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.")
     (comment "`x` is the first channel of the group in this image; channel, row and column are the first that are staged.")
     (attributes "__forceinline__")
@@ -244,9 +275,9 @@
             (else
               (do @17 (= value (call widen (at x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix)))))))))
       (do @20 (= (at (at (at (. stage rows) channel) row) column) value))))
-  (function @104 device void stage_weights
+  (function @107 device void stage_weights
     (comment "Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group")
-    (comment "ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).")
+    (comment "ends. `weight` is the first input channel of the group.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
     (argument (restrict (pointer (const Element))) weight)
@@ -254,17 +285,17 @@
     (argument (const int) first_out)
     (comment @2 "more would spill")
     (for @3 (pragma "unroll 3") (declare @3 int i (. threadIdx x)) (< i (* (* P::chunk kTileChannels) kTaps)) (+= i kThreads)
-      (declare @4 (const int) tap (% i kTaps))
-      (declare @5 (const int) channel (% (/ i kTaps) kTileChannels))
+      (declare @4 (const int) tap (? P::weight_channels_last (% (/ i kTileChannels) kTaps) (% i kTaps)))
+      (declare @5 (const int) channel (? P::weight_channels_last (% i kTileChannels) (% (/ i kTaps) kTileChannels)))
       (declare @6 (const int) chunk_channel (/ i (* kTaps kTileChannels)))
       (declare @7 (const int) ci (+ first_channel chunk_channel))
       (declare @8 (const int) co (+ first_out channel))
       (declare @9 Sum value 0)
       (if @10 (&& (|| kWholeChunks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut)))
         (then
-          (do @11 (= value (call widen (at weight (+ (* (+ (* (static_cast Offset ci) kGroupOut) co) kTaps) tap)))))))
+          (do @11 (= value (call widen (at weight (call weight_offset (static_cast WeightIndex ci) co tap kGroupOut kTaps)))))))
       (do @13 (= (at (at (at (. stage weights) chunk_channel) tap) channel) value))))
-  (function @122 device void multiply_add
+  (function @125 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Sums) sums)
@@ -274,7 +305,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at sums channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at sums channel) row) column))))))))
-  (function @137 device void multiply_add_unstaged
+  (function @140 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
@@ -296,8 +327,8 @@
             (for @12 (pragma "unroll") (declare @12 int channel 0) (< channel P::channels_per_thread) (++ channel)
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
-                  (do @14 (= (at (at (at sums channel) row) column) (call fma value (call widen (at weights (* channel kTaps))) (at (at (at sums channel) row) column))))))))))))
-  (function @161 device void store
+                  (do @14 (= (at (at (at sums channel) row) column) (call fma value (call widen (at weights (* channel (call weight_channel_step kTaps)))) (at (at (at sums channel) row) column))))))))))))
+  (function @165 device void store
     (comment "Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co")
     (comment "the first channel, (oy, ox) the output of the first position.")
     (attributes "__forceinline__")
@@ -327,7 +358,7 @@
                       (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
                       (do @19 (= (at y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (function @189 kernel void direct
+  (function @193 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -403,7 +434,7 @@
                               (do @71 (call multiply_add (at sums phase) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) tap) channel)))
                                 (trail "tap ({kh}, {kw})")))
                             (else
-                              (do @75 (call multiply_add_unstaged (at sums phase) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ (+ weight_group (* (+ (+ (* (+ first_in c) (static_cast "long long" kGroupOut)) first_out) channel) kTaps)) tap) channels)
+                              (do @75 (call multiply_add_unstaged (at sums phase) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset_at (static_cast "long long" (+ first_in c)) (+ first_out channel) kh kw kGroupOut P::kernel_h P::kernel_w)) channels)
                                 (trail "tap ({kh}, {kw})")))))))))))))))
     (blank @44)
     (declare @91 (const int) co (+ (+ (* group kGroupOut) first_out) channel))

@@ -2,7 +2,7 @@
 // forward for sm_80. Template direct: a block makes 16x32 outputs of 30 channels; 16 taps; 22.2 KiB shared.
 // Launch: 256 threads and 22784 bytes of dynamic shared memory a block.
 
-namespace convtgen_direct_forward_08542c92566ab253_source {
+namespace convtgen_direct_forward_602126ed2e23c0d8_source {
 #ifndef CONVTGEN_HOST_DEVICE
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
   float value;
@@ -51,7 +51,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
   }
 }
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
-// ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
+// ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
                                               int first_channel) {
   // more would spill
@@ -90,7 +90,7 @@ __device__ __forceinline__ void store(const Sums& sums, unsigned short* __restri
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
-    convtgen_direct_forward_08542c92566ab253(const unsigned short* __restrict__ x,
+    convtgen_direct_forward_602126ed2e23c0d8(const unsigned short* __restrict__ x,
                                              const unsigned short* __restrict__ weight,
                                              const unsigned short* __restrict__ bias, unsigned short* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
@@ -148,5 +148,5 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   store(sums[3], y_image, bias, channel, channels, m_y * 2 + 1, column * 2 + 1);
 }
 
-}  // namespace convtgen_direct_forward_08542c92566ab253_source
-using convtgen_direct_forward_08542c92566ab253_source::convtgen_direct_forward_08542c92566ab253;
+}  // namespace convtgen_direct_forward_602126ed2e23c0d8_source
+using convtgen_direct_forward_602126ed2e23c0d8_source::convtgen_direct_forward_602126ed2e23c0d8;

@@ -2,7 +2,7 @@
 // forward for sm_90a. Template halo_gemm: a block makes 256 outputs of 32 channels; 16 taps; 195.0 KiB shared.
 // Launch: 384 threads and 199656 bytes of dynamic shared memory a block.
 
-namespace convtgen_halo_gemm_forward_8bcaf074ada6d76e_source {
+namespace convtgen_halo_gemm_forward_9f8faaf265c2876a_source {
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
 #elif !defined(CONVTGEN_HOST_DEVICE)
@@ -136,7 +136,7 @@ __device__ __forceinline__ int column_of(int channel) {
 
 // Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_halo_gemm_forward_8bcaf074ada6d76e_pack(const unsigned short* __restrict__ weight,
+    convtgen_halo_gemm_forward_9f8faaf265c2876a_pack(const unsigned short* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
@@ -334,7 +334,7 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[1][1], unsigned s
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_halo_gemm_forward_8bcaf074ada6d76e(const unsigned short* __restrict__ x, const unsigned char* packed,
+    convtgen_halo_gemm_forward_9f8faaf265c2876a(const unsigned short* __restrict__ x, const unsigned char* packed,
                                                 const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
                                                 int batch) {
   const int tiles = static_cast<int>((static_cast<long long>(batch) * 289 + 63) / 64);
@@ -440,6 +440,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   }
 }
 
-}  // namespace convtgen_halo_gemm_forward_8bcaf074ada6d76e_source
-using convtgen_halo_gemm_forward_8bcaf074ada6d76e_source::convtgen_halo_gemm_forward_8bcaf074ada6d76e_pack;
-using convtgen_halo_gemm_forward_8bcaf074ada6d76e_source::convtgen_halo_gemm_forward_8bcaf074ada6d76e;
+}  // namespace convtgen_halo_gemm_forward_9f8faaf265c2876a_source
+using convtgen_halo_gemm_forward_9f8faaf265c2876a_source::convtgen_halo_gemm_forward_9f8faaf265c2876a_pack;
+using convtgen_halo_gemm_forward_9f8faaf265c2876a_source::convtgen_halo_gemm_forward_9f8faaf265c2876a;

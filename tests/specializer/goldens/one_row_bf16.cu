@@ -2,7 +2,7 @@
 // forward for sm_100. Template direct: a block makes 1x1536 outputs of 7 channels; 9 taps; 11.3 KiB shared.
 // Launch: 256 threads and 11580 bytes of dynamic shared memory a block.
 
-namespace convtgen_direct_forward_ab7410dd41080992_source {
+namespace convtgen_direct_forward_4f2ddf8c1d520018_source {
 #ifndef CONVTGEN_HOST_DEVICE
 __device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
   return __uint_as_float(static_cast<unsigned int>(bits) << 16);
@@ -45,7 +45,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
   }
 }
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
-// ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
+// ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
                                               int first_channel) {
   // more would spill
@@ -82,7 +82,7 @@ __device__ __forceinline__ void store(const Sums& sums, unsigned short* __restri
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
-    convtgen_direct_forward_ab7410dd41080992(const unsigned short* __restrict__ x,
+    convtgen_direct_forward_4f2ddf8c1d520018(const unsigned short* __restrict__ x,
                                              const unsigned short* __restrict__ weight, unsigned short* __restrict__ y,
                                              int width) {
   const int out_w = (width - 1) * 3 + 9;
@@ -130,5 +130,5 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   store(sums[2], y_image, channel, 0, m_x * 3 + 2, out_w);
 }
 
-}  // namespace convtgen_direct_forward_ab7410dd41080992_source
-using convtgen_direct_forward_ab7410dd41080992_source::convtgen_direct_forward_ab7410dd41080992;
+}  // namespace convtgen_direct_forward_4f2ddf8c1d520018_source
+using convtgen_direct_forward_4f2ddf8c1d520018_source::convtgen_direct_forward_4f2ddf8c1d520018;

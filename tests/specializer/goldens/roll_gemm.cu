@@ -2,7 +2,7 @@
 // forward for sm_90a. Template roll_gemm: a block makes 256x128 outputs of 32 channels; 21 taps; 220.1 KiB shared.
 // Launch: 384 threads and 225416 bytes of dynamic shared memory a block.
 
-namespace convtgen_roll_gemm_forward_b765da87e8aec411_source {
+namespace convtgen_roll_gemm_forward_c2db2588baf0899d_source {
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
 #elif !defined(CONVTGEN_HOST_DEVICE)
@@ -113,9 +113,9 @@ using Run = unsigned int[9][4];
 
 // Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
 // column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
-// 16 bytes, adjacent threads read adjacent taps.
+// 16 bytes, adjacent threads read adjacent weights.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_roll_gemm_forward_b765da87e8aec411_pack(const float* __restrict__ weight,
+    convtgen_roll_gemm_forward_c2db2588baf0899d_pack(const float* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   const int index = blockIdx.x * 256 + threadIdx.x;
@@ -284,7 +284,7 @@ __device__ __forceinline__ void store_row(const Sums (&sums)[1], float* __restri
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_roll_gemm_forward_b765da87e8aec411(const float* __restrict__ x, const unsigned char* packed,
+    convtgen_roll_gemm_forward_c2db2588baf0899d(const float* __restrict__ x, const unsigned char* packed,
                                                 const float* __restrict__ bias, float* __restrict__ y, int batch) {
   const int strips = batch * 8;
   const int tiles = strips * 2;
@@ -386,6 +386,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   }
 }
 
-}  // namespace convtgen_roll_gemm_forward_b765da87e8aec411_source
-using convtgen_roll_gemm_forward_b765da87e8aec411_source::convtgen_roll_gemm_forward_b765da87e8aec411_pack;
-using convtgen_roll_gemm_forward_b765da87e8aec411_source::convtgen_roll_gemm_forward_b765da87e8aec411;
+}  // namespace convtgen_roll_gemm_forward_c2db2588baf0899d_source
+using convtgen_roll_gemm_forward_c2db2588baf0899d_source::convtgen_roll_gemm_forward_c2db2588baf0899d_pack;
+using convtgen_roll_gemm_forward_c2db2588baf0899d_source::convtgen_roll_gemm_forward_c2db2588baf0899d;

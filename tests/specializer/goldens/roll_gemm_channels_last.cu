@@ -2,7 +2,7 @@
 // forward for sm_90a. Template roll_gemm: a block makes 128x256 outputs of 32 channels; 21 taps; 173.1 KiB shared.
 // Launch: 384 threads and 177288 bytes of dynamic shared memory a block.
 
-namespace convtgen_roll_gemm_forward_e167b5c94b04684f_source {
+namespace convtgen_roll_gemm_forward_f5f12399f3aa7e9e_source {
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
 #elif !defined(CONVTGEN_HOST_DEVICE)
@@ -129,9 +129,9 @@ __device__ __forceinline__ int out_channel_at(int n) {
 
 // Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
 // column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
-// 16 bytes, adjacent threads read adjacent taps.
+// 16 bytes, adjacent threads read adjacent weights.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_roll_gemm_forward_e167b5c94b04684f_pack(const unsigned short* __restrict__ weight,
+    convtgen_roll_gemm_forward_f5f12399f3aa7e9e_pack(const unsigned short* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   const int index = blockIdx.x * 256 + threadIdx.x;
@@ -316,7 +316,7 @@ __device__ __forceinline__ void store_pixels(const Sums (&sums)[2], unsigned sho
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_roll_gemm_forward_e167b5c94b04684f(const unsigned short* __restrict__ x, const unsigned char* packed,
+    convtgen_roll_gemm_forward_f5f12399f3aa7e9e(const unsigned short* __restrict__ x, const unsigned char* packed,
                                                 unsigned short* __restrict__ y, int batch) {
   const int strips = batch * 4;
   const int tiles = strips * 4;
@@ -421,6 +421,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   }
 }
 
-}  // namespace convtgen_roll_gemm_forward_e167b5c94b04684f_source
-using convtgen_roll_gemm_forward_e167b5c94b04684f_source::convtgen_roll_gemm_forward_e167b5c94b04684f_pack;
-using convtgen_roll_gemm_forward_e167b5c94b04684f_source::convtgen_roll_gemm_forward_e167b5c94b04684f;
+}  // namespace convtgen_roll_gemm_forward_f5f12399f3aa7e9e_source
+using convtgen_roll_gemm_forward_f5f12399f3aa7e9e_source::convtgen_roll_gemm_forward_f5f12399f3aa7e9e_pack;
+using convtgen_roll_gemm_forward_f5f12399f3aa7e9e_source::convtgen_roll_gemm_forward_f5f12399f3aa7e9e;

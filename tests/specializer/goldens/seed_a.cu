@@ -2,7 +2,7 @@
 // forward for sm_90a. Template direct: a block makes 8x64 outputs of 32 channels; 21 taps; 21.8 KiB shared.
 // Launch: 256 threads and 22272 bytes of dynamic shared memory a block.
 
-namespace convtgen_direct_forward_bf89179f0ab50b90_source {
+namespace convtgen_direct_forward_7e6a3cfabdc527b3_source {
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
@@ -31,7 +31,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
   }
 }
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
-// ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
+// ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
   // more would spill
   _Pragma("unroll 3") for (int i = threadIdx.x; i < 2688; i += 256) {
@@ -68,7 +68,7 @@ __device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, i
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
-    convtgen_direct_forward_bf89179f0ab50b90(const float* __restrict__ x, const float* __restrict__ weight,
+    convtgen_direct_forward_7e6a3cfabdc527b3(const float* __restrict__ x, const float* __restrict__ weight,
                                              float* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const int block = blockIdx.x;
@@ -127,5 +127,5 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   store(sums[0], y_image, channel, m_y, m_x);
 }
 
-}  // namespace convtgen_direct_forward_bf89179f0ab50b90_source
-using convtgen_direct_forward_bf89179f0ab50b90_source::convtgen_direct_forward_bf89179f0ab50b90;
+}  // namespace convtgen_direct_forward_7e6a3cfabdc527b3_source
+using convtgen_direct_forward_7e6a3cfabdc527b3_source::convtgen_direct_forward_7e6a3cfabdc527b3;

@@ -2,7 +2,7 @@
 // forward for sm_75. Template direct: a block makes 16x48 outputs of 12 channels; 21 taps; 13.5 KiB shared.
 // Launch: 256 threads and 13824 bytes of dynamic shared memory a block.
 
-namespace convtgen_direct_forward_29b7e11415d0eb9b_source {
+namespace convtgen_direct_forward_fb56b2d4b4656800_source {
 #ifndef CONVTGEN_HOST_DEVICE
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
@@ -31,7 +31,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
   }
 }
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
-// ends. `weight` is the first input channel of the group, (Cin, Cout / groups, KH, KW).
+// ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
   // more would spill
   _Pragma("unroll 3") for (int i = threadIdx.x; i < 2016; i += 256) {
@@ -62,7 +62,7 @@ __device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, c
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
-    convtgen_direct_forward_29b7e11415d0eb9b(const float* __restrict__ x, const float* __restrict__ weight,
+    convtgen_direct_forward_fb56b2d4b4656800(const float* __restrict__ x, const float* __restrict__ weight,
                                              const float* __restrict__ bias, float* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const int block = blockIdx.x;
@@ -128,5 +128,5 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   store(sums[5], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 2);
 }
 
-}  // namespace convtgen_direct_forward_29b7e11415d0eb9b_source
-using convtgen_direct_forward_29b7e11415d0eb9b_source::convtgen_direct_forward_29b7e11415d0eb9b;
+}  // namespace convtgen_direct_forward_fb56b2d4b4656800_source
+using convtgen_direct_forward_fb56b2d4b4656800_source::convtgen_direct_forward_fb56b2d4b4656800;

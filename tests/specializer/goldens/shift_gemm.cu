@@ -2,7 +2,7 @@
 // forward for sm_90a. Template shift_gemm: a block makes 16x32 outputs of 64 channels; 16 taps; 161.0 KiB shared.
 // Launch: 384 threads and 164896 bytes of dynamic shared memory a block.
 
-namespace convtgen_shift_gemm_forward_6aec6a67a1559aa6_source {
+namespace convtgen_shift_gemm_forward_72f32dcfe8d1ab6f_source {
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
 #elif !defined(CONVTGEN_HOST_DEVICE)
@@ -138,7 +138,7 @@ __device__ __forceinline__ int operand_row(int tap, int step, int half, int n) {
   return (tap * 2 + step) * 128 + half * 64 + n;
 }
 // Makes 4 rows of 16 bytes of the packed weights, of depths that follow one another: their reads are under
-// way together. Adjacent threads read adjacent taps, of all phase rows.
+// way together. Adjacent threads read adjacent weights, of all phase rows.
 __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned char* __restrict__ packed, int index) {
   const int place = index % 16;
   const int n = index / 16 % 64;
@@ -164,7 +164,7 @@ __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned 
 
 // Puts the weights where products look for them: by block, chunk, tap and step, the two columns of a B operand.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_6aec6a67a1559aa6_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_72f32dcfe8d1ab6f_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
@@ -320,7 +320,7 @@ struct Tile { int image; int m_y; int m_x; };
 __device__ __forceinline__ Tile tile_at(int index) { return {index / 2, index % 2 * 8, 0}; }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_6aec6a67a1559aa6(const float* __restrict__ x, const unsigned char* packed,
+    convtgen_shift_gemm_forward_72f32dcfe8d1ab6f(const float* __restrict__ x, const unsigned char* packed,
                                                  const float* __restrict__ bias, float* __restrict__ y, int batch) {
   const int tiles = batch * 2;
   // The block's output channels and phase rows; blocks that read the same input run together.
@@ -401,6 +401,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   }
 }
 
-}  // namespace convtgen_shift_gemm_forward_6aec6a67a1559aa6_source
-using convtgen_shift_gemm_forward_6aec6a67a1559aa6_source::convtgen_shift_gemm_forward_6aec6a67a1559aa6_pack;
-using convtgen_shift_gemm_forward_6aec6a67a1559aa6_source::convtgen_shift_gemm_forward_6aec6a67a1559aa6;
+}  // namespace convtgen_shift_gemm_forward_72f32dcfe8d1ab6f_source
+using convtgen_shift_gemm_forward_72f32dcfe8d1ab6f_source::convtgen_shift_gemm_forward_72f32dcfe8d1ab6f_pack;
+using convtgen_shift_gemm_forward_72f32dcfe8d1ab6f_source::convtgen_shift_gemm_forward_72f32dcfe8d1ab6f;

@@ -2,7 +2,7 @@
 // forward for sm_90a. Template shift_gemm: a block makes 8x32 outputs of 32 channels; 21 taps; 217.5 KiB shared.
 // Launch: 384 threads and 222696 bytes of dynamic shared memory a block.
 
-namespace convtgen_shift_gemm_forward_44b60de84de30912_source {
+namespace convtgen_shift_gemm_forward_911947ef2c1daf78_source {
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
 #elif !defined(CONVTGEN_HOST_DEVICE)
@@ -153,7 +153,7 @@ using Words = unsigned int[2][12];
 
 // Puts the weights where products look for them: by block, chunk, tap and step, the two columns of a B operand.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_44b60de84de30912_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_911947ef2c1daf78_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   // Some columns at a time, each with a scale of its own. A thread has a tap of a column, and some depths.
@@ -498,7 +498,7 @@ struct Tile { int image; int m_y; int m_x; };
 __device__ __forceinline__ Tile tile_at(int index) { return {index / 2048, index / 32 % 64 * 8, index % 32 * 32}; }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_44b60de84de30912(const float* __restrict__ x, const unsigned char* packed,
+    convtgen_shift_gemm_forward_911947ef2c1daf78(const float* __restrict__ x, const unsigned char* packed,
                                                  float* __restrict__ y, int batch) {
   const int tiles = batch * 2048;
   // The block's output channels and phase rows; blocks that read the same input run together.
@@ -603,6 +603,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   }
 }
 
-}  // namespace convtgen_shift_gemm_forward_44b60de84de30912_source
-using convtgen_shift_gemm_forward_44b60de84de30912_source::convtgen_shift_gemm_forward_44b60de84de30912_pack;
-using convtgen_shift_gemm_forward_44b60de84de30912_source::convtgen_shift_gemm_forward_44b60de84de30912;
+}  // namespace convtgen_shift_gemm_forward_911947ef2c1daf78_source
+using convtgen_shift_gemm_forward_911947ef2c1daf78_source::convtgen_shift_gemm_forward_911947ef2c1daf78_pack;
+using convtgen_shift_gemm_forward_911947ef2c1daf78_source::convtgen_shift_gemm_forward_911947ef2c1daf78;

@@ -2,7 +2,7 @@
 // forward for sm_120. Template direct: a block makes 10x80 outputs of 2 channels; 9 taps; nothing shared.
 // Launch: 32 threads and 0 bytes of dynamic shared memory a block.
 
-namespace convtgen_direct_forward_7c493066b95165b9_source {
+namespace convtgen_direct_forward_05b5e60a0b2fef26_source {
 
 // Every step of the chain in its order.
 __device__ __forceinline__ double activate(double value) {
@@ -37,7 +37,7 @@ __device__ __forceinline__ void store(const Sums& sums, double* __restrict__ y, 
 }
 
 extern "C" __global__ void __launch_bounds__(32, 16)
-    convtgen_direct_forward_7c493066b95165b9(const double* __restrict__ x, const double* __restrict__ weight,
+    convtgen_direct_forward_05b5e60a0b2fef26(const double* __restrict__ x, const double* __restrict__ weight,
                                              double* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const int block = blockIdx.x;
@@ -67,26 +67,35 @@ extern "C" __global__ void __launch_bounds__(32, 16)
   for (int first_in = 0; first_in < 5; ++first_in) {
     if (phase_group == 0) {
       // Kernel row 0: output rows of phase 0, input offset 0.
+      // tap (0, 0)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y, m_x,
-                            weight + (first_in * 7ll + first_out + channel) * 9, channels);  // tap (0, 0)
+                            weight + (static_cast<long long>(first_in) * 7 + (first_out + channel)) * 9, channels);
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y, m_x - 80,
-                            weight + (first_in * 7ll + first_out + channel) * 9 + 1, channels);  // tap (0, 1)
+                            weight + ((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 9 + 1),
+                            channels);  // tap (0, 1)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y, m_x - 160,
-                            weight + (first_in * 7ll + first_out + channel) * 9 + 2, channels);  // tap (0, 2)
+                            weight + ((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 9 + 2),
+                            channels);  // tap (0, 2)
       // Kernel row 1: output rows of phase 0, input offset -80.
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 80, m_x,
-                            weight + (first_in * 7ll + first_out + channel) * 9 + 3, channels);  // tap (1, 0)
+                            weight + ((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 3 + 1) * 3,
+                            channels);  // tap (1, 0)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 80, m_x - 80,
-                            weight + (first_in * 7ll + first_out + channel) * 9 + 4, channels);  // tap (1, 1)
+                            weight + (((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 3 + 1) * 3 + 1),
+                            channels);  // tap (1, 1)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 80, m_x - 160,
-                            weight + (first_in * 7ll + first_out + channel) * 9 + 5, channels);  // tap (1, 2)
+                            weight + (((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 3 + 1) * 3 + 2),
+                            channels);  // tap (1, 2)
       // Kernel row 2: output rows of phase 0, input offset -160.
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 160, m_x,
-                            weight + (first_in * 7ll + first_out + channel) * 9 + 6, channels);  // tap (2, 0)
+                            weight + ((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 3 + 2) * 3,
+                            channels);  // tap (2, 0)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 160, m_x - 80,
-                            weight + (first_in * 7ll + first_out + channel) * 9 + 7, channels);  // tap (2, 1)
+                            weight + (((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 3 + 2) * 3 + 1),
+                            channels);  // tap (2, 1)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 160, m_x - 160,
-                            weight + (first_in * 7ll + first_out + channel) * 9 + 8, channels);  // tap (2, 2)
+                            weight + (((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 3 + 2) * 3 + 2),
+                            channels);  // tap (2, 2)
     }
   }
 
@@ -122,5 +131,5 @@ extern "C" __global__ void __launch_bounds__(32, 16)
   }
 }
 
-}  // namespace convtgen_direct_forward_7c493066b95165b9_source
-using convtgen_direct_forward_7c493066b95165b9_source::convtgen_direct_forward_7c493066b95165b9;
+}  // namespace convtgen_direct_forward_05b5e60a0b2fef26_source
+using convtgen_direct_forward_05b5e60a0b2fef26_source::convtgen_direct_forward_05b5e60a0b2fef26;

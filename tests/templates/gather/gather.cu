@@ -6,6 +6,9 @@
 #include "device/template.h"
 
 using P = Parameters;
+using WeightIndex = long long;
+
+#include "device/weight_order.h"
 
 constexpr int kTaps = P::kernel_h * P::kernel_w;
 
@@ -44,7 +47,8 @@ extern "C" __global__ void __launch_bounds__(P::threads)
 #pragma unroll 1
           for (int c = 0; c < P::in_channels; ++c) {
             sum += x_image[(static_cast<long long>(c) * in_h + from_h / P::stride_h) * in_w + from_w / P::stride_w] *
-                   weight[(static_cast<long long>(c) * P::out_channels + channel) * kTaps + (kh * P::kernel_w + kw)];
+                   weight[weight_offset(static_cast<WeightIndex>(c), channel, kh * P::kernel_w + kw, P::out_channels,
+                                        kTaps)];
           }
         }
       }

@@ -1,5 +1,5 @@
 (program gather
-  (digest "61d1a896905438aa401a75f7063c3650e93877ed8e574294b52bf6748ae5b189")
+  (digest "cd5f078abf9fe0fda5687d029539ce2d83ce56ad82675802be45f5e6a1341ea4")
   (parameter int kernel_h 3)
   (parameter int kernel_w 3)
   (parameter int stride_h 2)
@@ -13,6 +13,7 @@
   (parameter int in_channels 4)
   (parameter int out_channels 3)
   (parameter bool has_bias true)
+  (parameter bool weight_channels_last false)
   (parameter int height (- 1))
   (parameter int width (- 1))
   (parameter int threads 64)
@@ -55,8 +56,38 @@
     (argument int dilation)
     (return @1 (- (call floor_div (- (* dilation k) padding) stride))))
   (file "gather.cu")
-  (constant @10 int kTaps (* P::kernel_h P::kernel_w))
-  (function @12 kernel void gather
+  (alias @9 WeightIndex "long long")
+  (file "device/weight_order.h")
+  (function @8 device WeightIndex weight_offset
+    (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
+    (attributes "inline")
+    (argument WeightIndex ci)
+    (argument int co)
+    (argument int tap)
+    (argument int outs)
+    (argument int taps)
+    (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
+  (function @13 device "long long" weight_offset_at
+    (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
+    (attributes "inline")
+    (argument "long long" ci)
+    (argument int co)
+    (argument int kh)
+    (argument int kw)
+    (argument int outs)
+    (argument int kernel_h)
+    (argument int kernel_w)
+    (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
+  (function @20 constexpr int weight_channel_step
+    (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
+    (argument int taps)
+    (return @1 (? P::weight_channels_last 1 taps)))
+  (function @23 constexpr int weight_tap_step
+    (argument int outs)
+    (return @1 (? P::weight_channels_last outs 1)))
+  (file "gather.cu")
+  (constant @13 int kTaps (* P::kernel_h P::kernel_w))
+  (function @15 kernel void gather
     (launch_bounds P::threads)
     (argument (restrict (pointer (const float))) x)
     (argument (restrict (pointer (const float))) weight)
@@ -92,5 +123,5 @@
             (if @30 (&& (&& (&& (&& (&& (>= from_h 0) (== (% from_h P::stride_h) 0)) (< (/ from_h P::stride_h) in_h)) (>= from_w 0)) (== (% from_w P::stride_w) 0)) (< (/ from_w P::stride_w) in_w))
               (then
                 (for @33 (pragma "unroll 1") (declare @33 int c 0) (< c P::in_channels) (++ c)
-                  (do @34 (+= sum (* (at x_image (+ (* (+ (* (static_cast "long long" c) in_h) (/ from_h P::stride_h)) in_w) (/ from_w P::stride_w))) (at weight (+ (* (+ (* (static_cast "long long" c) P::out_channels) channel) kTaps) (+ (* kh P::kernel_w) kw)))))))))))
-        (do @40 (= (at y (+ (* (+ (* (+ (* image P::out_channels) channel) out_h) row) out_w) column)) sum))))))
+                  (do @34 (+= sum (* (at x_image (+ (* (+ (* (static_cast "long long" c) in_h) (/ from_h P::stride_h)) in_w) (/ from_w P::stride_w))) (at weight (call weight_offset (static_cast WeightIndex c) channel (+ (* kh P::kernel_w) kw) P::out_channels kTaps))))))))))
+        (do @41 (= (at y (+ (* (+ (* (+ (* image P::out_channels) channel) out_h) row) out_w) column)) sum))))))

@@ -16,6 +16,7 @@ struct Parameters {
   static constexpr int in_channels = 4;
   static constexpr int out_channels = 3;
   static constexpr bool has_bias = true;
+  static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
   static constexpr int height = -1;  // -1: an argument of the kernel
   static constexpr int width = -1;
 

@@ -11,6 +11,9 @@
 #include "device/tensor_copy.h"
 
 using P = Parameters;
+using WeightIndex = int;
+
+#include "device/weight_order.h"
 
 constexpr int kTaps = P::kernel_h * P::kernel_w;
 constexpr int kSliceRows = P::slice * kTaps;
@@ -31,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(P::threads)
   if (row < P::in_channels * kTaps) {
     float value = 0;
     if (channel < P::out_channels) {
-      value = weight[(row / kTaps * P::out_channels + channel) * kTaps + row % kTaps];
+      value = weight[weight_offset(row / kTaps, channel, row % kTaps, P::out_channels, kTaps)];
     }
     packed[i] = value;
   }

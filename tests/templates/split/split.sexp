@@ -1,5 +1,5 @@
 (program split
-  (digest "018c91b807c984ca2a2ef68e54f4353cac964562dd899828a0124ee242b96c35")
+  (digest "3977ff50f723f97957dd18935ff515dda83df00bb44b10a1eaf0edd6c0c68f22")
   (parameter int kernel_h 3)
   (parameter int kernel_w 3)
   (parameter int stride_h 2)
@@ -13,6 +13,7 @@
   (parameter int in_channels 8)
   (parameter int out_channels 3)
   (parameter bool has_bias true)
+  (parameter bool weight_channels_last false)
   (parameter int height (- 1))
   (parameter int width (- 1))
   (parameter int columns 4)
@@ -115,12 +116,42 @@
   (primitive @234 void bulk_wait (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread are complete: their bytes are\n// written.\n__device__ __forceinline__ void bulk_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @266 void fence_proxy_async (uses) "// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.\n__device__ __forceinline__ void fence_proxy_async() {\n  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}")
   (file "split.cu")
-  (constant @15 int kTaps (* P::kernel_h P::kernel_w))
-  (constant @16 int kSliceRows (* P::slice kTaps))
-  (constant @17 int kSlices (/ P::in_channels P::slice))
-  (static_assert @19 (== (% P::in_channels P::slice) 0) "slices are whole")
-  (static_assert @20 (== (% P::columns 4) 0) "rows of packed weights are multiples of 16 bytes")
-  (function @23 kernel void pack_weights
+  (alias @14 WeightIndex int)
+  (file "device/weight_order.h")
+  (function @8 device WeightIndex weight_offset
+    (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
+    (attributes "inline")
+    (argument WeightIndex ci)
+    (argument int co)
+    (argument int tap)
+    (argument int outs)
+    (argument int taps)
+    (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
+  (function @13 device "long long" weight_offset_at
+    (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
+    (attributes "inline")
+    (argument "long long" ci)
+    (argument int co)
+    (argument int kh)
+    (argument int kw)
+    (argument int outs)
+    (argument int kernel_h)
+    (argument int kernel_w)
+    (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
+  (function @20 constexpr int weight_channel_step
+    (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
+    (argument int taps)
+    (return @1 (? P::weight_channels_last 1 taps)))
+  (function @23 constexpr int weight_tap_step
+    (argument int outs)
+    (return @1 (? P::weight_channels_last outs 1)))
+  (file "split.cu")
+  (constant @18 int kTaps (* P::kernel_h P::kernel_w))
+  (constant @19 int kSliceRows (* P::slice kTaps))
+  (constant @20 int kSlices (/ P::in_channels P::slice))
+  (static_assert @22 (== (% P::in_channels P::slice) 0) "slices are whole")
+  (static_assert @23 (== (% P::columns 4) 0) "rows of packed weights are multiples of 16 bytes")
+  (function @26 kernel void pack_weights
     (comment "The packed weights have a row for each input channel and tap, with the output channels side by side.")
     (launch_bounds P::threads)
     (argument (restrict (pointer (const float))) weight)
@@ -136,9 +167,9 @@
         (declare @9 float value 0)
         (if @10 (< channel P::out_channels)
           (then
-            (do @11 (= value (at weight (+ (* (+ (* (/ row kTaps) P::out_channels) channel) kTaps) (% row kTaps)))))))
+            (do @11 (= value (at weight (call weight_offset (/ row kTaps) channel (% row kTaps) P::out_channels kTaps))))))
         (do @13 (= (at packed i) value)))))
-  (function @41 kernel void partial_sums
+  (function @44 kernel void partial_sums
     (comment "A thread makes the sums of one output pixel over one slice: (slice, pixel, column).")
     (launch_bounds P::threads)
     (argument (restrict (pointer (const float))) x)
@@ -196,7 +227,7 @@
                     (do @56 (+= (at sums i) (* value (at weights (+ (* (+ (* c kTaps) (+ (* kh P::kernel_w) kw)) P::columns) i)))))))))))
         (for @63 unrolled (declare @63 int i 0) (< i P::columns) (++ i)
           (do @64 (= (at partial (+ (* (+ (* slice pixels) pixel) P::columns) i)) (at sums i)))))))
-  (function @111 kernel void split
+  (function @114 kernel void split
     (comment "A thread makes one output.")
     (launch_bounds P::threads)
     (argument (restrict (pointer (const float))) partial)

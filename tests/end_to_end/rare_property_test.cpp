@@ -1,0 +1,117 @@
+// Layers with one property that few others have: random ones for each template, run through the whole chain and held to
+// the definition in fp64.
+//
+// CONVTGEN_TEST_SEED    any text, which chooses the layers of a run (default "1"; tests/run.sh: the sources' digest)
+// CONVTGEN_TEST_ALL     if set: all layers
+// CONVTGEN_TEST_DEVICE  host (default) or cuda
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+
+#include "generator/language/language.h"
+#include "runtime/reference/parallel.h"
+#include "tests/end_to_end/net.h"
+#include "tests/end_to_end/through_the_chain.h"
+#include "tests/sample/sample.h"
+
+namespace convtgen::testing {
+namespace {
+
+constexpr std::size_t kRun = 4;  // layers of a property and a template, unless all are
+
+std::mt19937_64 seeded_by(const std::string& text) {
+  std::seed_seq seeds(text.begin(), text.end());
+  return std::mt19937_64(seeds);
+}
+
+/// Padding that differs at the two ends of an axis.
+bool is_uneven(const Layer& layer) {
+  return std::ranges::any_of(layer.axes, [](const Axis& axis) { return axis.padding.before != axis.padding.after; });
+}
+
+/// Weights that lie in another order than contiguous ones do.
+bool has_turned_weights(const Layer& layer) {
+  return layer.weight_layout == WeightLayout::kChannelsLast && tap_count(layer) > 1 &&
+         layer.out_channels > layer.groups;
+}
+
+struct RareProperty {
+  const char* name;
+  int layers;  // of each template
+  bool (*has)(const Layer& layer);
+};
+constexpr RareProperty kRareProperties[] = {{"UnevenPadding", 500, is_uneven},
+                                            {"ChannelsLastWeights", 200, has_turned_weights}};
+
+struct Drawn {
+  RandomLayer layer;
+  Plan plan;
+};
+
+/// The property's layer of this number for the template, and one of the plans that the template has of it.
+Drawn draw(const RareProperty& property, const std::string& name, int number) {
+  std::mt19937_64 random = seeded_by(fmt::format("{} {} {}", property.name, name, number));
+  LayerSource source(random());
+  for (;;) {
+    Wanted wanted = random_wish(random);
+    wanted.template_name = name;
+    const std::optional<RandomLayer> drawn = source.next(wanted);
+    if (!drawn || !property.has(drawn->layer)) {
+      continue;
+    }
+    std::vector<Plan> plans = net_plans(drawn->layer).value_or(std::vector<Plan>());
+    std::erase_if(plans, [&](const Plan& plan) { return plan.template_name != name; });
+    if (!plans.empty()) {
+      return {*drawn, plans[random() % plans.size()]};
+    }
+  }
+}
+
+using Case = std::tuple<RareProperty, const char*>;
+class RareProperties : public ::testing::TestWithParam<Case> {};
+
+TEST_P(RareProperties, MatchTheDefinition) {
+  const auto& [property, template_name] = GetParam();
+  const std::string name = template_name;
+  const char* seed = std::getenv("CONVTGEN_TEST_SEED");
+  std::mt19937_64 random = seeded_by(seed == nullptr ? "1" : seed);
+  const std::size_t count = tests_all() ? static_cast<std::size_t>(property.layers) : kRun;
+  std::set<int> numbers;
+  while (numbers.size() < count) {
+    numbers.insert(static_cast<int>(random() % static_cast<std::uint64_t>(property.layers)));
+  }
+  const std::vector<int> chosen(numbers.begin(), numbers.end());
+  std::mutex mutex;
+  std::map<std::string, int> counts;
+  parallel_for(static_cast<std::int64_t>(chosen.size()), 1, [&](std::int64_t begin, std::int64_t) {
+    const int number = chosen[static_cast<std::size_t>(begin)];
+    const Drawn drawn = draw(property, name, number);
+    const std::unique_ptr<Device> device = test_device(1);
+    ASSERT_NE(device, nullptr);
+    const auto& [layer, sizes] = drawn.layer;
+    const auto failure = failure_of(*device, layer, sizes, drawn.plan, static_cast<std::uint64_t>(number));
+    const std::lock_guard lock(mutex);
+    ++counts[mode_of(layer, drawn.plan) + (layer.groups > 1 ? ", groups" : "")];
+    EXPECT_FALSE(failure) << fmt::format("{} {}: {} at {}x{}x{}; {}: {}", name, number, canonical_form(layer),
+                                         sizes.batch, sizes.extents[kHeight], sizes.extents[kWidth], drawn.plan.reason,
+                                         *failure);
+  });
+  for (const auto& [mode, layers] : counts) {
+    fmt::print("  {}: {} layers\n", mode, layers);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Templates, RareProperties,
+                         ::testing::Combine(::testing::ValuesIn(kRareProperties),
+                                            ::testing::Values("direct", "shift_gemm", "halo_gemm", "roll_gemm")),
+                         [](const ::testing::TestParamInfo<Case>& info) {
+                           return fmt::format("{}_{}", std::get<0>(info.param).name, std::get<1>(info.param));
+                         });
+
+}  // namespace
+}  // namespace convtgen::testing
