@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <ranges>
 
 #include "generator/language/language.h"
@@ -67,6 +68,18 @@ Compiled<Binary> compile_source(const Nvrtc& nvrtc, const MadeKernel& made, Bina
     log(LogLevel::kWarning, fmt::format("{} [layer: {}]", *note, canonical_form(made.problem.layer)));
   }
   return compile_with_nvrtc(nvrtc, made.source, made.problem.target.architecture, kind);
+}
+
+/// Once a process. No warning: after an update that is as it should be, and they are replaced one by one.
+void note_packed_otherwise(const std::string& layer) {
+  static std::atomic<bool> noted = false;
+  if (!noted.exchange(true)) {
+    log(LogLevel::kInfo,
+        fmt::format(
+            "kernels in the cache that another version of convtgen packed otherwise are compiled anew; the first "
+            "is [layer: {}]",
+            layer));
+  }
 }
 
 }  // namespace
@@ -235,6 +248,9 @@ Outcome<MadeKernel> CubinMaker::compile_as(MadeKernel made, const MadeKernel& ol
   bool taken = entry && take(made, wanted, key, entry->bytes);
   if (entry && !taken) {
     // Whole, but not what belongs there now: of the plan before tuning, or as another version packs kernels.
+    if (is_packed_otherwise(entry->bytes)) {
+      note_packed_otherwise(label);
+    }
     if (const Made again = run()) {
       store_->insert(key, *again, label);
       taken = take(made, wanted, key, *again);
