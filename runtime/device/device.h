@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -84,6 +85,12 @@ class Device {
   [[nodiscard]] virtual Result<void> download_part(std::span<std::byte> to, const Buffer& from, std::size_t offset) = 0;
   /// Sets every byte. The host device then counts the buffer as never written: it is how outputs are poisoned.
   [[nodiscard]] virtual Result<void> poison(Buffer& buffer, std::byte value) = 0;
+
+  /// Bytes that allocate() could give in all. Nothing where there is no bound, as on the host device, or where it can't
+  /// be told.
+  [[nodiscard]] virtual std::optional<std::size_t> free_memory() const { return std::nullopt; }
+  /// Bytes that time() will allocate for itself; 0 once it has, since it keeps them.
+  [[nodiscard]] virtual std::size_t timing_bytes() const { return 0; }
 
   /// Runs the kernel to its end. Errors: a fault of the kernel, with thread and source line where the device knows
   /// them.
