@@ -159,6 +159,25 @@ class TuneMemoryTest : public ::testing::Test {
   testing::Scratch scratch_;
 };
 
+// With the test templates, the third has a plan whose workspace grows with the call.
+TEST_F(TuneMemoryTest, AWorkspaceIsThatOfTheKernelsThatAreMade) {
+  for (const char* text : {"conv_transpose2d 16 -> 8; kernel 2; compute tf32; input 3x4x8",
+                           "conv_transpose1d 64 -> 64; kernel 3; dtype f16; layout nhwc; input 2x128",
+                           "conv_transpose2d 4 -> 4; kernel 2; fuse scale(1), scale(1); input 3x5x7"}) {
+    const Problem problem = problem_of(text);
+    const Shape shape = shape_of(problem.layer, known_sizes(problem.layer).value()).value();
+    const std::vector<Plan> plans = candidates_of(problem, 12).value();
+    std::int64_t most = 0;
+    for (const Plan& each : plans) {
+      const KernelSource source = specialize(problem, each).value();
+      const std::int64_t bytes = CallForm::make(problem.layer, source.recipe).value().workspace_bytes(shape).value();
+      EXPECT_EQ(workspace_of(problem, each, shape), bytes) << text << ": " << each.summary;
+      most = std::max(most, bytes);
+    }
+    EXPECT_TRUE(most > 0 || problem.layer.fuse.size() == 2) << text;
+  }
+}
+
 TEST_F(TuneMemoryTest, OnTheHostDeviceItIsWhatIsAllocated) {
   CountingDevice device;
   const TuneJob job = tf32_job();
