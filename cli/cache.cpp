@@ -10,6 +10,7 @@
 
 #include "cli/cache.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/terminal.h"
 #include "runtime/store/folder.h"
 #include "runtime/store/store.h"
@@ -83,10 +84,14 @@ Exit verify(bool remove) {
   return verified.bad.empty() ? Exit::kOk : Exit::kWrong;
 }
 
-Exit prune(const std::string& to) {
+Exit prune(const std::string& to, bool other_versions) {
   Store store;
   if (!usable(store)) {
     return Exit::kUsage;
+  }
+  if (other_versions) {
+    const ForeignEntries foreign = store.remove_foreign();
+    fmt::print("removed {} of other versions ({})\n", entries_text(foreign.count), size_text(foreign.bytes));
   }
   const std::optional<std::uint64_t> limit = to.empty() ? std::nullopt : parse_size(to);
   PruneReport report = store.prune(limit);
@@ -120,10 +125,6 @@ Exit path() {
   }
   fmt::print("{}\n", store.folder());
   return Exit::kOk;
-}
-
-std::string check_size(const std::string& text) {
-  return parse_size(text) ? "" : fmt::format("'{}' is no size; it should be as 1048576, 512K, 500M or 2G", text);
 }
 
 }  // namespace
@@ -195,13 +196,17 @@ Exit codes: 0 all are good; 1 some are bad, or were; 2 the cache can't be used.)
   CLI::App* prune_verb = cache->add_subcommand("prune", "Remove what was not used for longest, down to a size.");
   prune_verb->add_option("--to", *to, "Bytes to keep: 1048576, 512K, 500M, 2G; the cache's bound unless given.")
       ->type_name("BYTES")
-      ->check(check_size);
+      ->check(size_in_bytes());
+  auto other_versions = std::make_shared<bool>(false);
+  prune_verb->add_flag("--other-versions", *other_versions,
+                       "First remove all that other versions of convtgen left, which this one does not read.");
   prune_verb->footer(R"(
 Also removes what processes that died while writing left behind more than an hour ago.
 Examples:
   convtgen cache prune
-  convtgen cache prune --to 100M)");
-  prune_verb->callback([to, &exit] { exit = prune(*to); });
+  convtgen cache prune --to 100M
+  convtgen cache prune --other-versions)");
+  prune_verb->callback([to, other_versions, &exit] { exit = prune(*to, *other_versions); });
 
   CLI::App* clear_verb = cache->add_subcommand("clear", "Remove every entry, of other versions too.");
   clear_verb->footer(R"(

@@ -7,6 +7,8 @@
 #include <limits>
 #include <string>
 
+#include "runtime/store/store.h"
+
 namespace convtgen::cli {
 
 CLI::Validator whole_number() {
@@ -17,6 +19,14 @@ CLI::Validator whole_number() {
                        ? ""
                        : fmt::format("'{}' should be a whole number from 0 to {}", text,
                                      std::numeric_limits<std::uint64_t>::max());
+          },
+          ""};
+}
+
+CLI::Validator size_in_bytes() {
+  return {[](const std::string& text) -> std::string {
+            return parse_size(text) ? ""
+                                    : fmt::format("'{}' is no size; it should be as 1048576, 512K, 500M or 2G", text);
           },
           ""};
 }

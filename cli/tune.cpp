@@ -1,5 +1,6 @@
 // convtgen tune: which of the planner's candidates is the fastest here; kept for every later process.
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -16,7 +17,7 @@
 #include "runtime/device/open/open.h"
 #include "runtime/make/device_maker.h"
 #include "runtime/records/record.h"
-#include "runtime/tune/tune.h"
+#include "runtime/tune/tune_memory.h"
 
 namespace convtgen::cli {
 namespace {
@@ -34,6 +35,7 @@ struct TuneVerb {
   std::string import_file, export_file, chip;
   std::string json;
   std::size_t jobs = 0;
+  std::string memory_limit;  // parse_size()
   bool compile_only = false;
   std::vector<std::string> architectures{"sm_90a"};
 };
@@ -51,7 +53,7 @@ Exit import_records(const TuneVerb& options, Store& store) {
   }
   std::size_t kept = 0;
   for (const TuningRecord& record : *records) {
-    if (!options.again && store.find(record_key(record))) {
+    if (!options.again && !stored_record(store, record_key(record)).empty()) {
       ++kept;
     } else {
       store.insert(record_key(record), print_record(record), record.layer);
@@ -123,10 +125,19 @@ std::vector<TunedLayer> jobs_of(const TuneVerb& options, const std::vector<Named
       continue;
     }
     for (const Direction direction : directions_of(options, named.layer)) {
-      jobs.push_back({named.name, {{sized->layer, direction, target}, sized->sizes}, fail("not tuned")});
+      jobs.push_back({named.name,
+                      {{sized->layer, direction, target}, sized->sizes},
+                      std::nullopt,
+                      fail_with(Status::kInternal, "not tuned")});
     }
   }
   return jobs;
+}
+
+/// 0 where none is given.
+std::int64_t limit_of(const TuneVerb& options) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  return static_cast<std::int64_t>(std::min(parse_size(options.memory_limit).value_or(0), kMost));
 }
 
 std::string step_text(const std::string& name, const TuneStep& step) {
@@ -155,17 +166,23 @@ Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers,
   }
   Exit exit = Exit::kOk;
   std::vector<TunedLayer> layers_tuned = jobs_of(options, layers, *target, exit);
-  std::vector<TuneJob> jobs;
-  for (const TunedLayer& each : layers_tuned) {
-    jobs.push_back(each.job);
-  }
-  std::optional<Progress> progress(std::in_place, "planning");
   TuneOptions tuning{.candidates = options.candidates,
                      .repeats = options.repeats,
                      .seed = options.seed,
                      .again = options.again,
+                     .memory_limit = limit_of(options),
                      .compile_threads = options.jobs};
   tuning.verify.samples.seed = options.seed;
+  std::vector<TuneJob> jobs;
+  for (TunedLayer& each : layers_tuned) {
+    jobs.push_back(each.job);
+    if (const auto memory = tune_memory(**device, each.job, tuning)) {
+      each.memory = *memory;
+    }
+  }
+  fmt::print("{}", memory_line(**device, layers_tuned));
+  std::fflush(stdout);
+  std::optional<Progress> progress(std::in_place, "planning");
   tuning.progress = [&](const TuneStep& step) {
     if (!progress) {
       progress.emplace(layers_tuned[step.job].name);
@@ -173,15 +190,17 @@ Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers,
     progress->update(step_text(layers_tuned[step.job].name, step), step.fraction);
   };
   const std::shared_ptr<KernelMaker> maker = maker_for(**device, store);
-  tune_all(**device, *store, *maker, jobs, tuning, [&](std::size_t job, const Result<Tuned>& tuned) {
+  tune_all(**device, *store, *maker, jobs, tuning, [&](std::size_t job, const Outcome<Tuned>& tuned) {
     TunedLayer& layer = layers_tuned[job];
     layer.tuned = tuned;
     progress.reset();  // off the terminal before anything is printed
     if (tuned) {
       print_tuned(layer.name, **device, *tuned);
+    } else if (tuned.error().status == Status::kOutOfMemory) {
+      print_warning(fmt::format("layer '{}': skipped: {}", layer.name, tuned.error().message));
     } else {
-      print_layer_error(layer.name, tuned.error());
-      exit = worse(exit, (*device)->find_compiler() ? Exit::kWrong : Exit::kUsage);
+      print_layer_error(layer.name, Error{tuned.error().message});
+      exit = worse(exit, tuned.error().status == Status::kNoCompiler ? Exit::kUsage : Exit::kWrong);
     }
   });
   if (!options.json.empty()) {
@@ -191,6 +210,20 @@ Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers,
     }
   }
   return exit;
+}
+
+/// Nothing where the sizes are not known.
+std::optional<TuneMemory> memory_of_call(const Problem& problem, const std::vector<Plan>& plans,
+                                         const Result<InputSizes>& sizes) {
+  const auto shape = sizes ? shape_of(problem.layer, *sizes) : std::unexpected(sizes.error());
+  if (!shape) {
+    return std::nullopt;
+  }
+  std::int64_t workspace = 0;
+  for (const Plan& plan : plans) {
+    workspace = std::max(workspace, workspace_of(problem, plan, *shape));
+  }
+  return tune_memory(problem, *shape, workspace);
 }
 
 Exit compile_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers,
@@ -220,8 +253,10 @@ Exit compile_layers(const TuneVerb& options, const std::vector<NamedLayer>& laye
           exit = worse(exit, Exit::kWrong);
           continue;
         }
-        candidates.push_back(
-            {fmt::format("{} for {}", named.name, architecture), std::move(problem), *std::move(plans)});
+        auto memory =
+            memory_of_call(problem, *plans, options.input.text.empty() ? known_sizes(sized->layer) : sized->sizes);
+        candidates.push_back({fmt::format("{} for {}", named.name, architecture), std::move(problem), *std::move(plans),
+                              std::move(memory)});
       }
     }
   }
@@ -295,6 +330,12 @@ void add_tune(CLI::App& app, Exit& exit) {
       ->type_name("FILE");
   verb->add_option("--chip", options->chip, "Exports only the records of the chip of this name.")->type_name("NAME");
   verb->add_flag("--best", options->best, "Exports of each record the fastest plan alone.");
+  CLI::Option* memory_limit =
+      verb->add_option("--memory-limit", options->memory_limit,
+                       "Bytes on the device that a layer may take: 1048576, 512K, 500M, 4G; what is free there unless "
+                       "given. A layer that takes more is skipped.")
+          ->type_name("BYTES")
+          ->check(size_in_bytes());
   CLI::Option* json =
       verb->add_option("--json", options->json, "At the end writes all candidates with their times to this file.")
           ->type_name("FILE");
@@ -304,6 +345,7 @@ void add_tune(CLI::App& app, Exit& exit) {
                      "measures at once. Needs NVRTC, and no GPU.")
           ->excludes(device)
           ->excludes(gpu)
+          ->excludes(memory_limit)
           ->excludes(json);
   add_architectures_option(*verb, options->architectures, Architectures::kReal);
   verb->get_option("--arch")->needs(compile_only);
@@ -311,15 +353,19 @@ void add_tune(CLI::App& app, Exit& exit) {
 Each plan's results are verified before its time counts. What was measured is kept at once beside the compiled
 kernels, and so are the plans' binaries: a run that was ended goes on where it was. The runtime (the C and C++ API)
 makes a layer's kernel by its record from the next process on; emit, compile, explain and run go by the layer and by
-the records that ship with convtgen, so that they give the same everywhere. KernelMaker of --compile-only serve machines
-with the same NVRTC, or with none.
+the records that ship with convtgen, so that they give the same everywhere. The binaries of --compile-only serve
+machines with the same NVRTC, or with none.
+A layer takes its arrays, the largest workspace of its plans and twice the L2 cache on the GPU. Where that is more than
+is free, or than --memory-limit, nothing of the layer is allocated or measured, and the next one has its turn.
 Examples:
   convtgen tune layers.convt
   convtgen tune layers.convt --layer up --input 8x64x64 --repeat 100
   convtgen tune layers.convt --compile-only --arch sm_90a
+  convtgen tune layers.convt --memory-limit 4G
   convtgen tune --export h200.json --chip "NVIDIA H200"
   convtgen tune --import h200.json
-Exit codes: 0 all is well; 1 a layer is wrong, or none of its plans works; 2 wrong usage, no such device or compiler.)");
+Exit codes: 0 all is well, or a layer was skipped for want of memory; 1 a layer is wrong, or none of its plans works;
+2 wrong usage, no such device or compiler.)");
   verb->callback([options, &exit] { exit = run_tune(*options); });
 }
 

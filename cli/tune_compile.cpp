@@ -69,6 +69,11 @@ Exit compile_candidates(const std::shared_ptr<Store>& store, const std::vector<L
     progress.reset();  // off the terminal while something is printed
     fmt::print("{}: {} of {} candidates compiled, {} were in the store\n", bold(stdout, layer.name), counts.compiled,
                layer.plans.size(), counts.stored);
+    if (layer.memory) {
+      fmt::print("  tuning takes {} on the GPU and twice its L2 cache, and {} of main memory\n",
+                 bytes_text(static_cast<double>(layer.memory->device())),
+                 bytes_text(static_cast<double>(layer.memory->host)));
+    }
     std::fflush(stdout);
     for (const std::string& problem : counts.problems) {
       print_warning(fmt::format("layer '{}': a candidate does not compile: {}", layer.name, problem));

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
 #include "runtime/make/compile_ahead.h"
 #include "runtime/store/store.h"
+#include "runtime/tune/tune_memory.h"
 
 namespace convtgen::cli {
 
@@ -16,6 +18,7 @@ struct LayerCandidates {
   std::string name;  // "up for sm_90a"
   Problem problem;
   std::vector<Plan> plans;
+  std::optional<TuneMemory> memory;  // that tuning takes; nothing where sizes are open
 };
 
 /// Puts all binaries into the store, `threads` at a time, and tells what came of each layer. `kWrong` where none of a

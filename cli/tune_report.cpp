@@ -47,6 +47,10 @@ Json to_json(const Candidate& candidate, bool best) {
   return json;
 }
 
+Json to_json(const TuneMemory& memory) {
+  return {{"device", memory.device()}, {"host", memory.host}};
+}
+
 Json to_json(const TunedLayer& layer) {
   const Problem& problem = layer.job.problem;
   const InputSizes& sizes = layer.job.sizes;
@@ -54,8 +58,10 @@ Json to_json(const TunedLayer& layer) {
             {"layer", record_layer(problem.layer, problem.direction)},
             {"direction", std::string(name_of(problem.direction))},
             {"architecture", problem.target.architecture},
-            {"sizes", {{"batch", sizes.batch}, {"height", sizes.extents[kHeight]}, {"width", sizes.extents[kWidth]}}},
+            {"sizes", {{"batch", sizes.batch}, {"extents", sizes.extents}}},
+            {"memory", layer.memory ? to_json(*layer.memory) : Json()},
             {"problem", layer.tuned ? Json() : Json(layer.tuned.error().message)},
+            {"skipped", !layer.tuned && layer.tuned.error().status == Status::kOutOfMemory},
             {"candidates", Json::array()}};
   for (std::size_t i = 0; layer.tuned && i < layer.tuned->candidates.size(); ++i) {
     json["candidates"].push_back(to_json(layer.tuned->candidates[i], i == layer.tuned->best));
@@ -101,6 +107,20 @@ std::string tune_table(const Tuned& tuned) {
                  differences_of(each.plan, plans) + (each.recorded ? " (measured before)" : ""));
   }
   return text;
+}
+
+std::string memory_line(const Device& device, const std::vector<TunedLayer>& layers) {
+  const auto bytes = [](const TunedLayer& layer) { return layer.memory ? layer.memory->device() : -1; };
+  const auto most = std::ranges::max_element(layers, {}, bytes);
+  if (most == layers.end() || !most->memory) {
+    return "";
+  }
+  const auto text = [](std::int64_t count) { return bytes_text(static_cast<double>(count)); };
+  const auto free = device.free_memory();
+  return fmt::format("tuning takes up to {} on {}{}, and {} of main memory: layer '{}'\n", text(most->memory->device()),
+                     device.name(),
+                     free ? fmt::format(", where {} are free", text(static_cast<std::int64_t>(*free))) : "",
+                     text(most->memory->host), most->name);
 }
 
 std::string tune_json(const std::string& device, const std::vector<TunedLayer>& layers) {

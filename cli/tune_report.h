@@ -1,10 +1,11 @@
 // What convtgen tune tells of the candidates that it measured.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "runtime/tune/tune.h"
+#include "runtime/tune/tune_memory.h"
 
 namespace convtgen::cli {
 
@@ -12,7 +13,8 @@ namespace convtgen::cli {
 struct TunedLayer {
   std::string name;
   TuneJob job;
-  Result<Tuned> tuned;
+  std::optional<TuneMemory> memory;  // nothing where there is no plan
+  Outcome<Tuned> tuned;
 };
 
 /// The numbers in which a plan differs from the other plans of its template: "channels_per_thread 8, threads_y 16"; its
@@ -22,7 +24,11 @@ struct TunedLayer {
 /// A table: a line for each candidate, with its times, its template and what tells it from the others.
 [[nodiscard]] std::string tune_table(const Tuned& tuned);
 
-/// All of it for programs: times in milliseconds, null where there is none.
+/// What the layer that takes the most memory on the device takes: "tuning takes up to 1.5 MiB on GPU A, where 70 GiB
+/// are free, and 9.1 MiB of main memory: layer 'up'\n". Empty where there is no plan of any.
+[[nodiscard]] std::string memory_line(const Device& device, const std::vector<TunedLayer>& layers);
+
+/// All of it for programs: times in milliseconds, memory in bytes, null where there is none.
 [[nodiscard]] std::string tune_json(const std::string& device, const std::vector<TunedLayer>& layers);
 
 }  // namespace convtgen::cli

@@ -17,8 +17,6 @@ namespace {
 
 using Json = nlohmann::json;  // members in alphabetical order
 
-constexpr int kFormat = 1;
-
 struct ValueJson {
   Json operator()(const TypeName& type) const { return type.spelling; }
   template <typename T>
@@ -36,11 +34,8 @@ Json to_json(const TuningRecord& record) {
           {"direction", name_of(record.direction)},
           {"chip", record.chip},
           {"architecture", record.architecture},
-          {"sizes",
-           {{"batch", record.sizes.batch},
-            {"height", record.sizes.extents[kHeight]},
-            {"width", record.sizes.extents[kWidth]}}},
-          {"versions", {{"convtgen", record.version}, {"format", kFormat}}},
+          {"sizes", {{"batch", record.sizes.batch}, {"extents", record.sizes.extents}}},
+          {"versions", {{"convtgen", record.version}, {"format", kRecordFormat}}},
           {"measured", std::move(measured)}};
 }
 
@@ -55,13 +50,36 @@ Result<Direction> direction_of(const std::string& name) {
   return fail(fmt::format("there is no direction '{}'; there are: {}", name, names));
 }
 
+// What to do with a record of another format.
+std::string other_format(int format, const Json& versions) {
+  const std::string advice = format < kRecordFormat
+                                 ? "tune again, or convert it with generator/planner/records/migrate.py of the sources"
+                                 : "a newer convtgen reads it";
+  return fmt::format("a record of format {}, by convtgen {}; this convtgen reads format {}: {}", format,
+                     versions.value("convtgen", "of no known version"), kRecordFormat, advice);
+}
+
 // Throws nlohmann's exceptions where members are missing or of another type.
+Result<InputSizes> sizes_of(const Json& json) {
+  InputSizes sizes{.batch = json.at("batch").get<std::int64_t>()};
+  const Json& extents = json.at("extents");
+  if (!extents.is_array() || extents.size() != kAxes) {
+    return fail(fmt::format("its extents are {}; they should be [depth, height, width]", extents.dump()));
+  }
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    sizes.extents[axis] = extents[axis].get<std::int64_t>();
+  }
+  return sizes;
+}
+
+// As sizes_of().
 Result<TuningRecord> from_json(const Json& json) {
   if (!json.is_object()) {
     return fail("it is no JSON object");
   }
-  if (const int format = json.at("versions").at("format").get<int>(); format != kFormat) {
-    return fail(fmt::format("a record of format {}; this convtgen reads format {}", format, kFormat));
+  const Json& versions = json.at("versions");
+  if (const int format = versions.at("format").get<int>(); format != kRecordFormat) {
+    return fail(other_format(format, versions));
   }
   TuningRecord record;
   record.layer = json.at("layer").get<std::string>();
@@ -80,10 +98,12 @@ Result<TuningRecord> from_json(const Json& json) {
   }
   record.chip = json.at("chip").get<std::string>();
   record.architecture = json.at("architecture").get<std::string>();
-  const Json& sizes = json.at("sizes");
-  record.sizes = {sizes.at("batch").get<std::int64_t>(),
-                  {sizes.at("height").get<std::int64_t>(), sizes.at("width").get<std::int64_t>()}};
-  record.version = json.at("versions").at("convtgen").get<std::string>();
+  const auto sizes = sizes_of(json.at("sizes"));
+  if (!sizes) {
+    return std::unexpected(sizes.error());
+  }
+  record.sizes = *sizes;
+  record.version = versions.at("convtgen").get<std::string>();
   for (const Json& each : json.at("measured")) {
     const double milliseconds = each.at("milliseconds").get<double>();
     if (!(milliseconds > 0) || !std::isfinite(milliseconds)) {
@@ -197,6 +217,12 @@ std::string print_record(const TuningRecord& record) {
 
 Result<TuningRecord> parse_record(std::string_view text) {
   return guarded([&] { return from_json(Json::parse(text)); });
+}
+
+std::optional<int> record_format(std::string_view text) {
+  const auto format =
+      guarded([&]() -> Result<int> { return Json::parse(text).at("versions").at("format").get<int>(); });
+  return format ? std::optional(*format) : std::nullopt;
 }
 
 std::string print_records(std::span<const TuningRecord> records) {

@@ -12,6 +12,9 @@
 
 namespace convtgen {
 
+/// Of a record's JSON. Records of another one are not read; records/migrate.py makes the next of the one before it.
+inline constexpr int kRecordFormat = 2;
+
 /// A candidate that gave right results, and its time.
 struct Measurement {
   std::string plan;  // plan_json()
@@ -47,6 +50,8 @@ struct TuningRecord {
 /// Errors: no JSON, a member that is missing or of another type, a layer that is none or not in canonical form, another
 /// version of the format, a direction or a template that is none.
 [[nodiscard]] Result<TuningRecord> parse_record(std::string_view text);
+/// The format that a text says it is a record of, whatever else it holds; nothing where it says none.
+[[nodiscard]] std::optional<int> record_format(std::string_view text);
 
 /// A file of records, each on a line of its own, sorted by chip and layer: the same records give the same bytes in
 /// whichever order they come.

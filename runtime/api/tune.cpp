@@ -44,10 +44,7 @@ Outcome<double> tune_on(const jit::JitDevice& on, const Layer& layer, const Inpu
   const std::shared_ptr<KernelMaker> maker = maker_for(**device, store);
   const auto tuned = tune(**device, *store, *maker, {problem, sizes}, options);
   if (!tuned) {
-    const Status status = options.stop.stop_requested() ? Status::kCancelled
-                          : (*device)->find_compiler()  ? Status::kCompileFailed
-                                                        : Status::kNoCompiler;
-    return fail_with(status, tuned.error());
+    return std::unexpected(tuned.error());
   }
   return tuned->candidates[tuned->best].milliseconds;
 }

@@ -91,6 +91,12 @@ class Device {
   /// Sets every byte. The host device then counts the buffer as never written: it is how outputs are poisoned.
   [[nodiscard]] virtual Result<void> poison(Buffer& buffer, std::byte value) = 0;
 
+  /// Bytes that allocate() could give in all. Nothing where there is no bound, as on the host device, or where it can't
+  /// be told.
+  [[nodiscard]] virtual std::optional<std::size_t> free_memory() const { return std::nullopt; }
+  /// Bytes that time() will allocate for itself; 0 once it has, since it keeps them.
+  [[nodiscard]] virtual std::size_t timing_bytes() const { return 0; }
+
   /// Runs the kernel to its end. Errors: a fault of the kernel, with thread and source line where the device knows
   /// them.
   [[nodiscard]] virtual Result<void> run(LoadedKernel& kernel, const Launch& launch) = 0;

@@ -8,7 +8,9 @@
 namespace convtgen {
 namespace {
 
+constexpr std::string_view kPacked = "convtgen kernel ";
 constexpr std::string_view kMagic = "convtgen kernel 4\n";
+static_assert(kMagic.starts_with(kPacked));
 
 std::string field(std::string_view text) {
   return fmt::format("{}:{}", text.size(), text);
@@ -72,6 +74,10 @@ std::string encode_kernel(const StoredKernel& kernel) {
   return fmt::format("{}{}{}{}{}{}{}{}", kMagic, field(binary.kind == BinaryKind::kPtx ? "ptx" : "cubin"),
                      field(binary.architecture), field(binary.symbol), field(encode_kernels(binary.kernels)),
                      field(kernel.compiled_by), field(binary.log), field(binary.bytes));
+}
+
+bool is_packed_otherwise(std::string_view bytes) {
+  return bytes.starts_with(kPacked) && !bytes.starts_with(kMagic);
 }
 
 std::optional<StoredKernel> decode_kernel(std::string_view bytes) {

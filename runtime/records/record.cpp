@@ -2,11 +2,24 @@
 
 #include <fmt/core.h>
 
+#include <atomic>
 #include <optional>
 #include <utility>
 
+#include "runtime/support/log.h"
+
 namespace convtgen {
 namespace {
+
+void warn_of_format(int format, const Key& key) {
+  static std::atomic<bool> warned = false;
+  if (!warned.exchange(true)) {
+    log(LogLevel::kWarning,
+        fmt::format("tuning records of another format than {} are ignored; the first is of format {}: 'convtgen tune' "
+                    "measures anew [layer: {}]",
+                    kRecordFormat, format, key.field("layer")));
+  }
+}
 
 Key key_of(std::string layer, Direction direction, std::string_view chip, std::string_view architecture) {
   return {EntryKind::kTuningRecord,
@@ -26,9 +39,20 @@ Key record_key(const TuningRecord& record) {
   return key_of(record.layer, record.direction, record.chip, record.architecture);
 }
 
+std::string stored_record(Store& store, const Key& key) {
+  std::optional<Entry> record = store.find(key);
+  if (!record) {
+    return {};
+  }
+  if (const auto format = record_format(record->bytes); format && *format != kRecordFormat) {
+    warn_of_format(*format, key);
+    return {};
+  }
+  return std::move(record->bytes);
+}
+
 std::string stored_record(Store& store, const Problem& problem, std::string_view chip) {
-  const std::optional<Entry> record = store.find(record_key(problem, chip));
-  return record ? record->bytes : std::string();
+  return stored_record(store, record_key(problem, chip));
 }
 
 std::vector<TuningRecord> stored_records(Store& store) {
@@ -38,8 +62,7 @@ std::vector<TuningRecord> stored_records(Store& store) {
     if (key.field("kind") != name_of(EntryKind::kTuningRecord)) {
       continue;
     }
-    const auto entry = store.find(key);
-    if (auto record = parse_record(entry ? entry->bytes : std::string())) {
+    if (auto record = parse_record(stored_record(store, key))) {
       records.push_back(*std::move(record));
     }
   }

@@ -19,9 +19,12 @@ inline constexpr std::string_view kHostChip = "host";
 [[nodiscard]] Key record_key(const Problem& problem, std::string_view chip);
 [[nodiscard]] Key record_key(const TuningRecord& record);
 
-/// The store's record of a problem on a chip, as text; empty where there is none.
+/// The store's record under a key, as text; empty where there is none. One of another format is as none: what it says
+/// is lost until the layer is tuned again, so the first one that a process meets is told as a warning in the log.
+[[nodiscard]] std::string stored_record(Store& store, const Key& key);
+/// That of a problem on a chip.
 [[nodiscard]] std::string stored_record(Store& store, const Problem& problem, std::string_view chip);
-/// Every record of a store on disk. Records of other versions are left out.
+/// Every record of a store on disk. What is none of this format is left out, as in stored_record().
 [[nodiscard]] std::vector<TuningRecord> stored_records(Store& store);
 
 /// The fastest of the candidates that were measured, if the record's fastest is still among them.

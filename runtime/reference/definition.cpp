@@ -1,8 +1,10 @@
 #include "runtime/reference/definition.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
+#include <thread>
 
 #include "runtime/reference/parallel.h"
 
@@ -120,6 +122,12 @@ OutputPosition output_position(const Layer& layer, const Shape& shape, std::int6
 
 std::int64_t output_offset(const Layer& layer, const Shape& shape, const OutputPosition& position) {
   return offset_in(layer.layout, shape.out_channels, shape.out, position);
+}
+
+std::int64_t definition_bytes(const Shape& shape) {
+  const std::int64_t planes = shape.batch * shape.out_channels;
+  const std::int64_t threads = std::min<std::int64_t>(planes, std::max(1U, std::thread::hardware_concurrency()));
+  return static_cast<std::int64_t>(sizeof(double)) * (shape.input_elements + 2 * product(shape.out) * threads);
 }
 
 Definition define_all(const Layer& layer, const Shape& shape, const LayerInputs& inputs) {

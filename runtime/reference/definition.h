@@ -18,6 +18,12 @@ struct Definition {
   std::vector<std::int64_t> terms;  // summands, the bias among them
 };
 
+/// Bytes of the three for an output.
+inline constexpr std::int64_t kDefinedBytes = 24;
+
+/// Bytes of main memory that define_all() takes beside its inputs and what it returns.
+[[nodiscard]] std::int64_t definition_bytes(const Shape& shape);
+
 /// All outputs, in y's memory order. Scatter form: every input element adds its product with every tap to the output
 /// that o = i * stride - padding + k * dilation names on each axis, if there is one. Needs check_inputs() to have
 /// passed.

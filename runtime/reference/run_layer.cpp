@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "runtime/make/device_maker.h"
@@ -15,7 +16,23 @@ namespace {
 
 constexpr std::byte kPoison{0xff};  // every float of these bytes is a NaN
 
-Result<std::unique_ptr<Buffer>> allocate_for(Device& device, const char* name, std::int64_t bytes) {
+/// An array of the caller's.
+class GivenBuffer final : public Buffer {
+ public:
+  GivenBuffer(void* array, std::int64_t bytes) : array_(array), bytes_(static_cast<std::size_t>(bytes)) {}
+  [[nodiscard]] std::uint64_t address() const override { return reinterpret_cast<std::uint64_t>(array_); }
+  [[nodiscard]] std::size_t bytes() const override { return bytes_; }
+
+ private:
+  void* array_;
+  std::size_t bytes_;
+};
+
+/// What is given, or where that is null, new memory.
+Result<std::unique_ptr<Buffer>> allocate_for(Device& device, std::string_view name, std::int64_t bytes, void* given) {
+  if (given != nullptr) {
+    return std::make_unique<GivenBuffer>(given, bytes);
+  }
   // A buffer of no bytes still needs an address.
   auto buffer = device.allocate(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)));
   if (!buffer) {
@@ -24,8 +41,9 @@ Result<std::unique_ptr<Buffer>> allocate_for(Device& device, const char* name, s
   return buffer;
 }
 
-Result<std::unique_ptr<Buffer>> upload_array(Device& device, const char* name, const HostArray& array) {
-  auto buffer = allocate_for(device, name, static_cast<std::int64_t>(array.bytes.size()));
+Result<std::unique_ptr<Buffer>> upload_array(Device& device, std::string_view name, const HostArray& array,
+                                             void* given) {
+  auto buffer = allocate_for(device, name, static_cast<std::int64_t>(array.bytes.size()), given);
   if (!buffer || array.bytes.empty()) {
     return buffer;
   }
@@ -35,8 +53,8 @@ Result<std::unique_ptr<Buffer>> upload_array(Device& device, const char* name, c
   return buffer;
 }
 
-Result<std::unique_ptr<Buffer>> poisoned_array(Device& device, const char* name, std::int64_t bytes) {
-  auto buffer = allocate_for(device, name, bytes);
+Result<std::unique_ptr<Buffer>> poisoned_array(Device& device, std::string_view name, std::int64_t bytes, void* given) {
+  auto buffer = allocate_for(device, name, bytes, given);
   if (!buffer) {
     return buffer;
   }
@@ -44,6 +62,10 @@ Result<std::unique_ptr<Buffer>> poisoned_array(Device& device, const char* name,
     return std::unexpected(poisoned.error());
   }
   return buffer;
+}
+
+bool checks_all(const Layer& layer, const Shape& shape, const VerifyOptions& options) {
+  return multiply_adds(layer, shape) <= options.most_for_all && shape.output_elements <= options.most_outputs_for_all;
 }
 
 void append(Definition& to, const Definition& part) {
@@ -87,7 +109,7 @@ Result<LoadedLayer> load_binary(Device& device, const Problem& problem, const Pl
 }
 
 Result<UploadedInputs> upload_inputs(Device& device, const Layer& layer, const InputSizes& sizes,
-                                     const LayerInputs& inputs) {
+                                     const LayerInputs& inputs, const Arrays& given) {
   auto shape = shape_of(layer, sizes);
   if (!shape) {
     return std::unexpected(shape.error());
@@ -96,22 +118,23 @@ Result<UploadedInputs> upload_inputs(Device& device, const Layer& layer, const I
     return std::unexpected(checked.error());
   }
   UploadedInputs uploaded{sizes, *shape, nullptr, nullptr, nullptr};
-  const auto put = [&](const char* name, const HostArray& array, std::shared_ptr<Buffer>& into) -> Result<void> {
-    auto buffer = upload_array(device, name, array);
+  const auto put = [&](Role role, const HostArray& array, std::shared_ptr<Buffer>& into) -> Result<void> {
+    const std::string_view name = name_of(role);
+    auto buffer = upload_array(device, name, array, given.of(role));
     if (!buffer) {
       return std::unexpected(buffer.error());
     }
     into = *std::move(buffer);
     return {};
   };
-  if (auto done = put("x", inputs.x, uploaded.x); !done) {
+  if (auto done = put(Role::kX, inputs.x, uploaded.x); !done) {
     return std::unexpected(done.error());
   }
-  if (auto done = put("weight", inputs.weight, uploaded.weight); !done) {
+  if (auto done = put(Role::kWeight, inputs.weight, uploaded.weight); !done) {
     return std::unexpected(done.error());
   }
   if (inputs.bias) {
-    if (auto done = put("bias", *inputs.bias, uploaded.bias); !done) {
+    if (auto done = put(Role::kBias, *inputs.bias, uploaded.bias); !done) {
       return std::unexpected(done.error());
     }
   }
@@ -127,9 +150,10 @@ Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, const Inpu
   return make_call(device, layer, *std::move(uploaded));
 }
 
-Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedInputs inputs) {
+Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedInputs inputs, const Arrays& given) {
   LayerCall call{std::move(inputs), nullptr, nullptr, {}};
-  auto y = poisoned_array(device, "y", call.shape.output_elements * bytes_of(layer.problem.layer.dtype));
+  auto y =
+      poisoned_array(device, "y", call.shape.output_elements * bytes_of(layer.problem.layer.dtype), given.of(Role::kY));
   if (!y) {
     return std::unexpected(y.error());
   }
@@ -139,7 +163,7 @@ Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedIn
     return std::unexpected(workspace_bytes.error());
   }
   if (*workspace_bytes > 0) {
-    auto workspace = poisoned_array(device, "workspace", *workspace_bytes);
+    auto workspace = poisoned_array(device, "workspace", *workspace_bytes, given.workspace);
     if (!workspace) {
       return std::unexpected(workspace.error());
     }
@@ -203,9 +227,22 @@ Result<HostArray> read_samples(Device& device, const Layer& layer, const LayerCa
   return samples;
 }
 
+VerifyMemory verify_memory(const Layer& layer, const Shape& shape, const VerifyOptions& options) {
+  const std::int64_t element = bytes_of(layer.dtype);
+  if (checks_all(layer, shape, options)) {
+    const std::int64_t reference = shape.output_elements * kDefinedBytes;
+    return {.making = reference + definition_bytes(shape), .checking = reference + shape.output_elements * element};
+  }
+  const std::int64_t samples = options.samples.random + options.samples.most_borders;
+  // Lists that grow have room for up to twice of what is in them.
+  const std::int64_t reference = 2 * samples * (kDefinedBytes + static_cast<std::int64_t>(sizeof(std::int64_t)));
+  const std::int64_t piece = std::min(kPieceBytes / element, shape.output_elements) * element;
+  return {.making = reference, .checking = reference + samples * element + piece};
+}
+
 Reference make_reference(const Layer& layer, const Shape& shape, const LayerInputs& inputs,
                          const VerifyOptions& options) {
-  if (multiply_adds(layer, shape) <= options.most_for_all && shape.output_elements <= options.most_outputs_for_all) {
+  if (checks_all(layer, shape, options)) {
     return {define_all(layer, shape, inputs), std::nullopt};
   }
   Reference reference{{}, choose_samples(layer, shape, options.samples)};

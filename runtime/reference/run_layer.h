@@ -47,9 +47,10 @@ struct UploadedInputs {
   std::shared_ptr<Buffer> x, weight, bias;  // bias: null where the layer has none
 };
 
-/// Errors: sizes or arrays that don't go with the layer, memory.
+/// To the arrays that are given, which must be on the device, large enough and not in use; where one is null, to a
+/// buffer of its own. Errors: sizes or arrays that don't go with the layer, memory.
 [[nodiscard]] Result<UploadedInputs> upload_inputs(Device& device, const Layer& layer, const InputSizes& sizes,
-                                                   const LayerInputs& inputs);
+                                                   const LayerInputs& inputs, const Arrays& given = {});
 
 /// One call of a layer: its arrays on the device and the launches that bind them. It must not outlive the device.
 struct LayerCall : UploadedInputs {
@@ -58,10 +59,11 @@ struct LayerCall : UploadedInputs {
   std::vector<Launch> launches;       // one a kernel of the recipe; of zero blocks where there is nothing to compute
 };
 
-/// A call with inputs of this layer. Its y and workspace are its own, and poisoned, so that an output which is never
-/// written is NaN.
-/// Errors: memory, or a size that the kernels can't have.
-[[nodiscard]] Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedInputs inputs);
+/// A call with inputs of this layer. Its y and workspace are those that are given, as for upload_inputs(), or its own;
+/// and poisoned, so that an output which is never written is NaN. Errors: memory, a size that the kernels can't have,
+/// or an array that is misaligned.
+[[nodiscard]] Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedInputs inputs,
+                                          const Arrays& given = {});
 /// With inputs of its own. Errors: also those of uploading them.
 [[nodiscard]] Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, const InputSizes& sizes,
                                           const LayerInputs& inputs);
@@ -76,10 +78,12 @@ struct LayerCall : UploadedInputs {
 /// y in the layer's memory order.
 [[nodiscard]] Result<HostArray> read_output(Device& device, const Layer& layer, const LayerCall& call);
 
+inline constexpr std::int64_t kPieceBytes = std::int64_t{256} << 20;
+
 /// The elements of y at these ascending offsets, as a vector; y is read in pieces, so it may be larger than memory.
 [[nodiscard]] Result<HostArray> read_samples(Device& device, const Layer& layer, const LayerCall& call,
                                              std::span<const std::int64_t> offsets,
-                                             std::int64_t piece_bytes = std::int64_t{256} << 20);
+                                             std::int64_t piece_bytes = kPieceBytes);
 
 struct VerifyOptions {
   /// The most multiply-adds and outputs (32 bytes of memory each) for which every output is checked; above either,
@@ -90,6 +94,13 @@ struct VerifyOptions {
   /// Told now and then which part of the work is done, from 0 to 1. May be empty.
   std::function<void(double)> progress;
 };
+
+/// Bytes of main memory that verification takes, at most.
+struct VerifyMemory {
+  std::int64_t making = 0;    // while the reference is made, the inputs not counted
+  std::int64_t checking = 0;  // of the reference and of results that are compared with it
+};
+[[nodiscard]] VerifyMemory verify_memory(const Layer& layer, const Shape& shape, const VerifyOptions& options = {});
 
 /// What the results of a layer are held to: the definition of all outputs, or of samples. It depends on the layer and
 /// its inputs alone, so it serves any number of calls.

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kMagic = "convtgen store ";
 constexpr std::string_view kHead = "convtgen store " CONVTGEN_STORE_FORMAT "\n";
+static_assert(kHead.size() <= kHeadBytes);
 constexpr std::size_t kNumberBytes = 8;
 
 void add_number(std::string& to, std::uint64_t number) {

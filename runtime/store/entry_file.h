@@ -1,6 +1,7 @@
 // An entry as bytes in a file.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -25,7 +26,9 @@ struct Entry {
 /// The same but for the checksum and the bytes, which it leaves empty.
 [[nodiscard]] Result<Entry> decode_head(std::string_view file);
 
-/// Whether another version of this program may have written it: not for this one to judge or use.
+/// Whether another version of this program may have written it: not for this one to judge or use. The file's first
+/// kHeadBytes are enough.
 [[nodiscard]] bool is_foreign_entry(std::string_view file);
+inline constexpr std::size_t kHeadBytes = 64;
 
 }  // namespace convtgen

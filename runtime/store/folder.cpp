@@ -165,6 +165,18 @@ std::optional<std::string> Folder::read(const std::string& name, bool note_use) 
   return bytes;
 }
 
+std::optional<std::string> Folder::read_begin(const std::string& name, std::size_t most) const {
+  const Descriptor file(openat(descriptor_, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status = {};
+  if (file.get() < 0 || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return std::nullopt;
+  }
+  std::string bytes(most, '\0');
+  const ssize_t got = ::read(file.get(), bytes.data(), bytes.size());
+  bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return bytes;
+}
+
 Result<void> Folder::publish(const std::string& name, std::string_view bytes) const {
   const FileSizeSignalHeld held;
   const std::string staged = staged_name(name);

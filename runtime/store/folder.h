@@ -37,6 +37,8 @@ class Folder {
   /// A whole file, noted as used just now (at most once an hour). Nothing where it can't be read, whatever the reason,
   /// or is no plain file.
   [[nodiscard]] std::optional<std::string> read(const std::string& name, bool note_use = true) const;
+  /// Its first bytes, at most so many; not noted as a use. Nothing as in read().
+  [[nodiscard]] std::optional<std::string> read_begin(const std::string& name, std::size_t most) const;
   /// Writes a file beside it, has the disk keep it, and renames it, so that a reader sees all of it or nothing.
   /// What is no plain file in its place is removed. Errors: the step that failed, with the system's reason, a full
   /// file-size limit too; nothing is left behind.

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "runtime/store/entry_file.h"
 #include "runtime/store/lock.h"
 
 namespace convtgen {
@@ -53,6 +54,18 @@ PruneReport prune_folder(const Folder& folder, std::uint64_t limit) {
     }
   }
   return report;
+}
+
+ForeignEntries foreign_entries(const Folder& folder, bool remove) {
+  ForeignEntries foreign;
+  for (const Folder::File& entry : folder.files(kEntryEnding)) {
+    const std::optional<std::string> head = folder.read_begin(entry.name, kHeadBytes);
+    if (head && is_foreign_entry(*head) && (!remove || folder.remove(entry.name))) {
+      ++foreign.count;
+      foreign.bytes += entry.bytes;
+    }
+  }
+  return foreign;
 }
 
 }  // namespace convtgen

@@ -28,4 +28,12 @@ inline constexpr std::string_view kPruneLock = "prune.lock";
 /// folders, links and FIFOs that have the name of an entry, a lock or a staged file.
 PruneReport prune_folder(const Folder& folder, std::uint64_t limit);
 
+/// Entries of other versions of the store (format.h).
+struct ForeignEntries {
+  std::size_t count = 0;
+  std::uint64_t bytes = 0;
+};
+/// Reads the first bytes of every entry. Where `remove`, those that it counts are removed.
+ForeignEntries foreign_entries(const Folder& folder, bool remove = false);
+
 }  // namespace convtgen

@@ -16,6 +16,7 @@
 #include "runtime/store/folder.h"
 #include "runtime/store/lock.h"
 #include "runtime/store/memory.h"
+#include "runtime/support/log.h"
 
 namespace convtgen {
 namespace {
@@ -29,6 +30,22 @@ constexpr std::uint64_t kPruneParts = 16;
 
 std::string entry_file(const std::string& name) {
   return name + std::string(kEntryEnding);
+}
+
+// Tells, once a process, that another version has left entries. No warning: after an update that is as it should be,
+// and all that they hold is made anew.
+void note_foreign(const Folder& folder, const std::string& path) {
+  static std::atomic<bool> noted = false;
+  if (noted || !heard(LogLevel::kInfo)) {
+    return;
+  }
+  const ForeignEntries foreign = foreign_entries(folder);
+  if (foreign.count > 0 && !noted.exchange(true)) {
+    log(LogLevel::kInfo,
+        fmt::format("the cache {} has entries of other versions of convtgen, which this one does not read: {}, of {} "
+                    "bytes; 'convtgen cache prune --other-versions' removes them",
+                    path, foreign.count, foreign.bytes));
+  }
 }
 
 }  // namespace
@@ -58,6 +75,7 @@ struct Store::State {
   std::atomic<bool> warned = false;
   std::atomic<std::uint64_t> hits = 0, misses = 0, made = 0, evicted = 0, bad = 0, write_failures = 0;
   std::atomic<std::uint64_t> until_prune = 0;  // bytes to write before the folder is looked through again
+  std::atomic<bool> looked_for_foreign = false;
 
   std::mutex mutex;  // of what follows; held for no longer than it takes to look there
   std::condition_variable flight_done;
@@ -136,6 +154,9 @@ Result<void> Store::State::publish(const Key& key, const Entry& entry) {
   } else if (const PruneReport report = prune_folder(*folder, limit - limit / kSpareParts); !report.skipped) {
     evicted += report.evicted;
     until_prune = limit / kPruneParts;
+  }
+  if (!looked_for_foreign.exchange(true)) {
+    note_foreign(*folder, options.folder);
   }
   return {};
 }
@@ -293,6 +314,11 @@ PruneReport Store::prune(std::optional<std::uint64_t> limit) {
   const PruneReport report = prune_folder(*folder, limit.value_or(state_->limit));
   state_->evicted += report.evicted;
   return report;
+}
+
+ForeignEntries Store::remove_foreign() {
+  const Result<Folder> folder = state_->open(false);
+  return folder ? foreign_entries(*folder, true) : ForeignEntries();
 }
 
 std::size_t Store::clear() {

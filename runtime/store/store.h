@@ -94,6 +94,8 @@ class Store {
 
   /// To at most `limit` bytes on disk, or this store's own limit.
   PruneReport prune(std::optional<std::uint64_t> limit = {});
+  /// Removes the entries of other versions of the store.
+  ForeignEntries remove_foreign();
   /// Removes every entry, of other versions too, and forgets failures. Returns how many there were on disk.
   std::size_t clear();
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/make/compile_ahead.h"
+#include "runtime/tune/tune_memory.h"
 
 namespace convtgen {
 namespace {
@@ -15,17 +16,19 @@ namespace {
 /// What a job's candidates are given and held to, the same for all of them.
 struct Trial {
   UploadedInputs inputs;
+  Arrays given;  // by the caller
   Reference reference;
 };
 
 Result<Trial> make_trial(Device& device, const TuneJob& job, const Shape& shape, const TuneOptions& options) {
   const Layer& layer = job.problem.layer;
   const LayerInputs inputs = random_inputs(layer, shape, options.seed);
-  auto uploaded = upload_inputs(device, layer, job.sizes, inputs);
+  const Arrays given = used_arrays(device, options);
+  auto uploaded = upload_inputs(device, layer, job.sizes, inputs, given);
   if (!uploaded) {
     return std::unexpected(uploaded.error());
   }
-  return Trial{*std::move(uploaded), make_reference(layer, shape, inputs, options.verify)};
+  return Trial{*std::move(uploaded), given, make_reference(layer, shape, inputs, options.verify)};
 }
 
 /// Milliseconds of one call. Errors: those of its steps, and a result that is wrong.
@@ -35,7 +38,7 @@ Result<double> measure(Device& device, const Problem& problem, const Plan& plan,
   if (!layer) {
     return std::unexpected(layer.error());
   }
-  auto call = make_call(device, *layer, trial.inputs);
+  auto call = make_call(device, *layer, trial.inputs, trial.given);
   if (!call) {
     return std::unexpected(call.error());
   }
@@ -63,9 +66,8 @@ TuningRecord record_to_go_on_with(const Device& device, Store& store, const Prob
                      .sizes = sizes,
                      .version = CONVTGEN_VERSION,
                      .measured = {}};
-  const auto entry = again ? std::nullopt : store.find(record_key(fresh));
-  if (entry) {
-    auto recorded = parse_record(entry->bytes);
+  if (!again) {
+    auto recorded = parse_record(stored_record(store, record_key(fresh)));
     if (recorded && recorded->sizes == fresh.sizes && recorded->version == fresh.version) {
       return *std::move(recorded);
     }
@@ -77,31 +79,65 @@ TuningRecord record_to_go_on_with(const Device& device, Store& store, const Prob
 struct Begun {
   Tuned tuned;
   Shape shape;
+  std::size_t open = 0;    // candidates that are to be measured
+  TuneMemory memory = {};  // that these take
 };
 
-Result<Begun> begin(const Device& device, Store& store, const TuneJob& job, const TuneOptions& options) {
+bool is_open(const Candidate& candidate) {
+  return !candidate.recorded && candidate.problem.empty();
+}
+
+Outcome<Begun> begin(const Device& device, Store& store, const TuneJob& job, const TuneOptions& options) {
   auto plans = candidates_of(job.problem, options.candidates);
   if (!plans) {
-    return std::unexpected(plans.error());
+    return fail_with(Status::kUnsupported, plans.error());
   }
   const auto shape = shape_of(job.problem.layer, job.sizes);
   if (!shape) {
-    return std::unexpected(shape.error());
+    return fail_with(Status::kInvalidArgument, shape.error());
   }
   if (shape->output_elements == 0) {
-    return fail("the batch is empty: there is nothing to measure");
+    return fail_with(Status::kInvalidArgument, "the batch is empty: there is nothing to measure");
   }
-  Tuned tuned{record_to_go_on_with(device, store, job.problem, job.sizes, options.again), {}, 0};
+  Begun begun{{record_to_go_on_with(device, store, job.problem, job.sizes, options.again), {}, 0}, *shape};
+  Tuned& tuned = begun.tuned;
   const std::vector<Measurement> earlier = std::exchange(tuned.record.measured, {});
+  std::int64_t workspace = 0;
   for (Plan& each : *plans) {  // what the planner no longer offers is left out
     const auto found = std::ranges::find(earlier, plan_json(each), &Measurement::plan);
     const bool recorded = found != earlier.end();
     if (recorded) {
       tuned.record.measured.push_back(*found);
     }
-    tuned.candidates.push_back({std::move(each), recorded ? found->milliseconds : 0, "", recorded});
+    const std::int64_t own = workspace_of(job.problem, each, *shape);
+    std::string problem;
+    if (!recorded && outgrows_given(own, options)) {
+      problem = fmt::format("its workspace needs {} bytes; the one that is given has {}", own,
+                            options.buffers.workspace_bytes);
+    }
+    tuned.candidates.push_back({std::move(each), recorded ? found->milliseconds : 0, std::move(problem), recorded});
+    if (is_open(tuned.candidates.back())) {
+      ++begun.open;
+      workspace = std::max(workspace, own);
+    }
   }
-  return Begun{std::move(tuned), *shape};
+  begun.memory = tune_memory(job.problem, *shape, workspace, used_arrays(device, options), options.verify);
+  begun.memory.timing = static_cast<std::int64_t>(device.timing_bytes());
+  return begun;
+}
+
+/// Errors: kOutOfMemory.
+Outcome<void> check_room(const Device& device, const Begun& begun, const TuneOptions& options) {
+  return begun.open == 0 ? Outcome<void>() : check_memory(device, begun.memory, options);
+}
+
+/// Why none of the candidates has a time.
+Failure none_measured(Device& device, const Tuned& tuned, const Begun& begun) {
+  const Status status = begun.open == 0          ? Status::kOutOfMemory
+                        : device.find_compiler() ? Status::kCompileFailed
+                                                 : Status::kNoCompiler;
+  return {status, fmt::format("none of {} candidates could be measured; of the first: {}", tuned.candidates.size(),
+                              tuned.candidates.front().problem)};
 }
 
 /// Where a job's candidates are among the kernels that are compiled ahead; nothing for those that are not.
@@ -118,23 +154,28 @@ struct Run {
 };
 
 /// Measures what is to be measured of the job at a place of the list, and says which candidate is the best.
-Result<Tuned> measure_all(Run& run, std::size_t place, const TuneJob& job, const Places& places) {
+Outcome<Tuned> measure_all(Run& run, std::size_t place, const TuneJob& job, const Places& places) {
   const TuneOptions& options = run.options;
   // Looked at anew: an equal job before this one may have measured it.
   auto begun = begin(run.device, run.store, job, options);
   if (!begun) {
     return std::unexpected(begun.error());
   }
+  if (auto room = check_room(run.device, *begun, options); !room) {
+    run.done += static_cast<std::size_t>(std::ranges::count_if(places, [](const auto& at) { return at.has_value(); }));
+    return std::unexpected(room.error());
+  }
   Tuned& tuned = begun->tuned;
   std::optional<Trial> trial;  // made where something is to be measured
   const std::size_t count = tuned.candidates.size();
   for (std::size_t i = 0; i < count; ++i) {
     Candidate& candidate = tuned.candidates[i];
-    if (candidate.recorded) {
+    if (!is_open(candidate)) {
       continue;
     }
     if (options.stop.stop_requested()) {
-      return fail(fmt::format("stopped before candidate {} of {}; those before it are recorded", i + 1, count));
+      return fail_with(Status::kCancelled,
+                       fmt::format("stopped before candidate {} of {}; those before it are recorded", i + 1, count));
     }
     const auto tell = [&](TuneStep::Kind kind) {
       if (options.progress) {
@@ -156,7 +197,7 @@ Result<Tuned> measure_all(Run& run, std::size_t place, const TuneJob& job, const
     if (!trial) {
       auto made = make_trial(run.device, job, begun->shape, options);
       if (!made) {
-        return std::unexpected(made.error());
+        return fail_with(Status::kDriver, made.error());
       }
       trial = *std::move(made);
     }
@@ -172,8 +213,7 @@ Result<Tuned> measure_all(Run& run, std::size_t place, const TuneJob& job, const
   }
   const Measurement* best = best_of(tuned.record);
   if (best == nullptr) {
-    return fail(fmt::format("none of {} candidates could be measured; of the first: {}", count,
-                            tuned.candidates.front().problem));
+    return std::unexpected(none_measured(run.device, tuned, *begun));
   }
   const auto chosen = std::ranges::find(tuned.candidates, best->plan,
                                         [](const Candidate& candidate) { return plan_json(candidate.plan); });
@@ -197,15 +237,18 @@ Result<std::vector<Plan>> candidates_of(const Problem& problem, std::size_t most
 
 void tune_all(Device& device, Store& store, KernelMaker& maker, std::span<const TuneJob> jobs,
               const TuneOptions& options,
-              const std::function<void(std::size_t job, const Result<Tuned>& tuned)>& told) {
+              const std::function<void(std::size_t job, const Outcome<Tuned>& tuned)>& told) {
   std::vector<PlannedKernel> kernels;
   std::vector<Places> places;
   for (const TuneJob& job : jobs) {
     Places& own = places.emplace_back();
     const auto begun = begin(device, store, job, options);
+    // Where memory is short by now, and is there in time after all, kernels are compiled when they are wanted.
+    const bool ahead = begun && check_room(device, *begun, options);
     for (const Candidate& candidate : begun ? begun->tuned.candidates : std::vector<Candidate>()) {
-      own.push_back(candidate.recorded ? std::nullopt : std::optional(kernels.size()));
-      if (!candidate.recorded) {
+      const bool wanted = ahead && is_open(candidate);
+      own.push_back(wanted ? std::optional(kernels.size()) : std::nullopt);
+      if (wanted) {
         kernels.push_back({job.problem, candidate.plan});
       }
     }
@@ -220,10 +263,10 @@ void tune_all(Device& device, Store& store, KernelMaker& maker, std::span<const 
   }
 }
 
-Result<Tuned> tune(Device& device, Store& store, KernelMaker& maker, const TuneJob& job, const TuneOptions& options) {
-  Result<Tuned> outcome = fail("nothing was tuned");
+Outcome<Tuned> tune(Device& device, Store& store, KernelMaker& maker, const TuneJob& job, const TuneOptions& options) {
+  Outcome<Tuned> outcome = fail_with(Status::kInternal, "nothing was tuned");
   tune_all(device, store, maker, std::span(&job, 1), options,
-           [&](std::size_t, const Result<Tuned>& tuned) { outcome = tuned; });
+           [&](std::size_t, const Outcome<Tuned>& tuned) { outcome = tuned; });
   return outcome;
 }
 

@@ -14,6 +14,7 @@
 #include "runtime/records/record.h"
 #include "runtime/reference/run_layer.h"
 #include "runtime/store/store.h"
+#include "runtime/support/failure.h"
 
 namespace convtgen {
 
@@ -30,6 +31,12 @@ struct TuneStep {
   double fraction = 0;  // of all jobs' candidates, from 0 to 1
 };
 
+/// Arrays of the caller's, on the device and not in use, that tuning works in. What is null it allocates.
+struct TuneBuffers {
+  Arrays arrays;                     // each as large as the job's sizes make it; overwritten
+  std::int64_t workspace_bytes = 0;  // of arrays.workspace: plans that need more are passed over
+};
+
 struct TuneOptions {
   std::size_t candidates = 8;  // at most, the planner's first ones
   int repeats = 20;            // timed runs of each on a GPU; on the host device it is one
@@ -37,6 +44,11 @@ struct TuneOptions {
   bool again = false;          // measure what the store's record has already
   VerifyOptions verify = {
       .most_for_all = std::int64_t{1} << 26, .samples = {.random = 50'000, .most_borders = 50'000}, .progress = {}};
+  /// Bytes on the device that a job may allocate at a time; 0: what is free there when its turn comes. A job that needs
+  /// more is skipped: nothing is allocated, nothing measured.
+  std::int64_t memory_limit = 0;
+  /// The host device makes its own checked buffers all the same, and goes by `workspace_bytes` only.
+  TuneBuffers buffers = {};
   /// Threads that compile; 0: one for each core but the one that measures.
   std::size_t compile_threads = 0;
   /// Told before each step, from the calling thread. May be empty.
@@ -47,7 +59,7 @@ struct TuneOptions {
 struct Candidate {
   Plan plan;
   double milliseconds = 0;  // of a call with weights: packing them is part of it; 0 where there is a problem
-  std::string problem;      // why it was not measured: it did not compile, or run, or gave wrong results
+  std::string problem;      // why it was not measured: no room in the workspace, no compile, no run, wrong results
   bool recorded = false;    // an earlier run measured it
 };
 
@@ -73,13 +85,16 @@ struct TuneJob {
 /// later jobs too, on other threads. What is measured is stored at once, so that a run that was ended goes on in the
 /// next; a record of other sizes or of another version of convtgen is begun anew. The engine takes the fastest from
 /// then on (runtime/make/choose.h). `told` gets each job's outcome when that is known.
-/// Errors: no plan, sizes that don't go with the layer or leave nothing to compute, inputs that the device can't hold,
-/// no candidate that could be measured, a stop; what was measured before stays stored.
+/// Errors: kUnsupported, no plan; kInvalidArgument, sizes that don't go with the layer or leave nothing to compute;
+/// kOutOfMemory, there is too little for what is to be measured (tune_memory.h); kNoCompiler or kCompileFailed, no
+/// candidate that could be measured; kDriver, inputs that can't be uploaded; kCancelled, a stop. What was measured
+/// before stays stored.
 void tune_all(Device& device, Store& store, KernelMaker& maker, std::span<const TuneJob> jobs,
-              const TuneOptions& options, const std::function<void(std::size_t job, const Result<Tuned>& tuned)>& told);
+              const TuneOptions& options,
+              const std::function<void(std::size_t job, const Outcome<Tuned>& tuned)>& told);
 
 /// The same for one job.
-[[nodiscard]] Result<Tuned> tune(Device& device, Store& store, KernelMaker& maker, const TuneJob& job,
-                                 const TuneOptions& options = {});
+[[nodiscard]] Outcome<Tuned> tune(Device& device, Store& store, KernelMaker& maker, const TuneJob& job,
+                                  const TuneOptions& options = {});
 
 }  // namespace convtgen

@@ -214,6 +214,23 @@ TEST_F(CacheTest, WhyGoesByTuningRecords) {
   EXPECT_THAT(cache({"why", "-e", kLayer, "--arch", "sm_80"}).out, HasSubstr("layer, forward for sm_80: miss"));
 }
 
+TEST_F(CacheTest, PruneRemovesOtherVersionsWhenThatIsAskedFor) {
+  insert(kernel_key(EntryKind::kCubin, "source", "sm_90a", "nvrtc", {}), "own");
+  const std::string own = files().front().string();
+  // Of another key, and of another version by its head.
+  const std::size_t digit = folder().size() + 1;
+  std::string other = own;
+  other[digit] = own[digit] == '0' ? '1' : '0';
+  write(other, "convtgen store 99\n and what that one writes");
+  const Outcome plain = cache({"prune"});
+  EXPECT_THAT(plain.out, HasSubstr("removed 0 entries (0 B); "));
+  EXPECT_EQ(files().size(), 2u);
+  const Outcome asked = cache({"prune", "--other-versions"});
+  EXPECT_EQ(asked.exit, 0) << asked.err;
+  EXPECT_THAT(asked.out, HasSubstr("removed 1 entry of other versions (43 B)\nremoved 0 entries"));
+  EXPECT_EQ(files(), std::vector<std::filesystem::path>{own});
+}
+
 TEST_F(CacheTest, WhyNamesTheFieldsThatDiffer) {
   EXPECT_THAT(cache({"why", "-e", kLayer}).out, HasSubstr("nearest      none"));
   (void)make();

@@ -32,6 +32,8 @@ TEST_F(TuneVerbTest, MeasuresOnceAndGoesOnWhereItWas) {
   const Outcome first = tune({"--device", "host", "-e", kTiny, "--candidates", "2"});
   EXPECT_EQ(first.exit, 0) << first.out << first.err;
   EXPECT_EQ(first.err, "");
+  EXPECT_THAT(first.out, HasSubstr("tuning takes up to 5.69 KiB on host ("));
+  EXPECT_THAT(first.out, HasSubstr(" of main memory: layer 'layer'\n"));
   EXPECT_THAT(first.out, HasSubstr("layer on host"));
   EXPECT_THAT(first.out, HasSubstr("\n  * "));
   EXPECT_THAT(first.out, HasSubstr("blocks_per_sm "));
@@ -92,7 +94,11 @@ TEST_F(TuneVerbTest, TellsAllCandidatesToPeopleAndToPrograms) {
   ASSERT_EQ(times.at("layers").size(), 1u);
   const nlohmann::json& layer = times["layers"][0];
   EXPECT_EQ(layer.at("name"), "layer");
-  EXPECT_EQ(layer.at("sizes").at("width"), 5);
+  EXPECT_EQ(layer.at("sizes"), nlohmann::json::parse(R"({"batch": 1, "extents": [1, 6, 5]})"));
+  // x, weight and y: 8 channels each, of 30 inputs, 4 taps for each of 8 channels, and 120 outputs.
+  EXPECT_EQ(layer.at("memory").at("device"), 4 * 8 * (30 + 4 * 8 + 120));
+  EXPECT_GT(layer.at("memory").at("host"), 4 * 8 * (30 + 4 * 8));
+  EXPECT_EQ(layer.at("skipped"), false);
   EXPECT_TRUE(layer.at("problem").is_null());
   ASSERT_EQ(layer.at("candidates").size(), 2u);
   int best = 0;
@@ -107,6 +113,25 @@ TEST_F(TuneVerbTest, TellsAllCandidatesToPeopleAndToPrograms) {
   const Outcome nowhere = tune({"--device", "host", "-e", kTiny, "--json", "no/such/folder/times.json"});
   EXPECT_EQ(nowhere.exit, 2);
   EXPECT_THAT(nowhere.err, HasSubstr("no/such/folder"));
+}
+
+TEST_F(TuneVerbTest, ALayerThatTakesMoreThanTheLimitIsSkipped) {
+  const Outcome outcome = tune({"--device", "host", "-e", "conv_transpose2d 8 -> 8; kernel 2; stride 2; input 1x60x50",
+                                "-e", kTiny, "--candidates", "1", "--memory-limit", "8K", "--json", "times.json"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("convtgen: warning: layer 'layer"));
+  EXPECT_THAT(outcome.err, HasSubstr("skipped: tuning needs 481024 bytes on host ("));
+  EXPECT_THAT(outcome.err, HasSubstr("; 8192 are allowed\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("tuning takes up to 470 KiB on host ("));
+  const nlohmann::json layers = nlohmann::json::parse(read(folder_ / "times.json")).at("layers");
+  ASSERT_EQ(layers.size(), 2u);
+  EXPECT_EQ(layers[0].at("skipped"), true);
+  EXPECT_THAT(layers[0].at("problem").get<std::string>(), HasSubstr("8192 are allowed"));
+  EXPECT_EQ(layers[1].at("skipped"), false);
+  EXPECT_EQ(layers[1].at("candidates").size(), 1u) << "it went on";
+  const Outcome wrong = tune({"--device", "host", "-e", kTiny, "--memory-limit", "much"});
+  EXPECT_EQ(wrong.exit, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("'much' is no size"));
 }
 
 /// With a stand-in for NVRTC, and for a GPU that computes nothing.
@@ -133,6 +158,7 @@ TEST_F(TuneStoreTest, NothingIsCompiledTwice) {
   EXPECT_EQ(ahead.exit, 0) << ahead.err;
   EXPECT_THAT(ahead.out, HasSubstr("layer for sm_90a: 2 of 2 candidates compiled, 0 were in the store\n"));
   EXPECT_THAT(ahead.out, HasSubstr("layer for sm_80: 2 of 2 candidates compiled, 0 were in the store\n"));
+  EXPECT_THAT(ahead.out, HasSubstr("\n  tuning takes 5.69 KiB on the GPU and twice its L2 cache, and "));
   EXPECT_THAT(ahead.out, HasSubstr("4 binaries are ready in "));
   EXPECT_THAT(ahead.out, HasSubstr("a machine with this NVRTC ("));
   EXPECT_EQ(compiles(), 4u);
@@ -163,6 +189,15 @@ TEST_F(TuneStoreTest, NothingIsCompiledTwice) {
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_FALSE(made->compiled);
   EXPECT_EQ(plan_json(made->plan), plan_json(plans[1]));
+}
+
+TEST_F(TuneStoreTest, AGpuWithTooLittleFreeMemoryIsLeftAlone) {
+  const Outcome outcome = tune({"--memory-limit", "1K"});
+  EXPECT_EQ(outcome.exit, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("tuning takes up to 7.64 KiB on Fake GPU, where 1 GiB are free, and "));
+  EXPECT_THAT(outcome.err, HasSubstr("layer 'layer': skipped: tuning needs 7824 bytes on Fake GPU ("));
+  EXPECT_THAT(outcome.err, HasSubstr(", 0 for the workspace, 2000 for timing); 1024 are allowed\n"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "compiles")) << "nothing was compiled";
 }
 
 TEST_F(TuneStoreTest, TuningFillsTheStoreToo) {
@@ -211,7 +246,7 @@ TEST_F(TuneVerbTest, AnotherFileThanOneOfRecordsIsTold) {
                           "object {{\"records\": [...]}}, as 'convtgen tune --export FILE' writes it\n",
                           file, line));
   }
-  write(folder_ / "bad.json", "{\"other\": [{}], \"records\": [\n\n{\"versions\":\n{\"format\": 1}},\n7]}\n");
+  write(folder_ / "bad.json", "{\"other\": [{}], \"records\": [\n\n{\"versions\":\n{\"format\": 2}},\n7]}\n");
   EXPECT_THAT(tune({"--import", "bad.json"}).err, HasSubstr("bad.json: line 3: record 1: key 'layer' not found\n"));
 }
 
@@ -223,6 +258,14 @@ TEST_F(TuneVerbTest, WhatIsWrongIsTold) {
   const Outcome bad = tune({"--import", "bad.json", "--export", "out.json"});
   EXPECT_EQ(bad.exit, 1);
   EXPECT_THAT(bad.err, HasSubstr("bad.json: line 1: record 1: a record of format 7"));
+  write(folder_ / "older.json", R"({"records": [
+{"versions": {"convtgen": "0.1.0", "format": 1}}]})");
+  const Outcome older = tune({"--import", "older.json"});
+  EXPECT_EQ(older.exit, 1);
+  EXPECT_EQ(
+      older.err,
+      "convtgen: error: older.json: line 2: record 1: a record of format 1, by convtgen 0.1.0; this convtgen reads "
+      "format 2: tune again, or convert it with generator/planner/records/migrate.py of the sources\n");
   const Outcome open = tune({"--device", "host", "-e", "conv_transpose2d 4 -> 4; kernel 2"});
   EXPECT_EQ(open.exit, 2);
   EXPECT_THAT(open.err, HasSubstr("give the sizes with --input"));

@@ -126,6 +126,7 @@ TEST(ApiValuesTest, DriverSignatures) {
 #endif
   CONVTGEN_SAME(mem_alloc, cuMemAlloc);
   CONVTGEN_SAME(mem_free, cuMemFree);
+  CONVTGEN_SAME(mem_get_info, cuMemGetInfo);
   CONVTGEN_SAME(memcpy_to_device_async, cuMemcpyHtoDAsync);
   CONVTGEN_SAME(memcpy_to_host_async, cuMemcpyDtoHAsync);
   CONVTGEN_SAME(memset_d8_async, cuMemsetD8Async);

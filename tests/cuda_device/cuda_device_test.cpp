@@ -114,6 +114,24 @@ TEST_F(CudaDeviceTest, CopiesAndPoisonsMemory) {
   expect_nothing_left();
 }
 
+TEST_F(CudaDeviceTest, TellsWhatMemoryThereIsAndWhatTimingTakes) {
+  const auto device = open();
+  state_->memory_bytes = 10'000;
+  EXPECT_EQ(device->free_memory(), 10'000u);
+  const auto buffer = device->allocate(1'000);
+  ASSERT_TRUE(buffer) << buffer.error().message;
+  EXPECT_EQ(device->free_memory(), 9'000u);
+  EXPECT_EQ(device->timing_bytes(), 2'000u) << "twice the L2 cache";
+  const auto kernel = device->load(binary_of("k"));
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  ASSERT_TRUE(device->time(**kernel, {.blocks = 1, .threads = 32, .arguments = {}}, 3));
+  EXPECT_EQ(device->free_memory(), 7'000u) << "as much was allocated";
+  EXPECT_EQ(device->timing_bytes(), 0u) << "it is there now";
+  state_->failures["cuMemGetInfo"] = 1;
+  EXPECT_FALSE(device->free_memory());
+  EXPECT_EQ(state_->calls_without_context, 0);
+}
+
 TEST_F(CudaDeviceTest, RefusesCopiesBeyondABuffer) {
   const auto device = open();
   const auto buffer = device->allocate(4);

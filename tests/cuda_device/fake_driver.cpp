@@ -2,6 +2,7 @@
 // device on a machine with no GPU. A kernel named "double_it" with parameters (pointer, count) doubles that many bytes.
 #include "tests/cuda_device/fake_driver.h"
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -95,6 +96,14 @@ unsigned char* locate(DevicePointer address, std::size_t bytes) {
   auto& [base, block] = *std::prev(above);
   const std::size_t offset = address - base;
   return offset <= block.size() && bytes <= block.size() - offset ? block.data() + offset : nullptr;
+}
+
+std::size_t allocated() {
+  std::size_t bytes = 0;
+  for (const auto& [address, block] : state.memory) {
+    bytes += block.size();
+  }
+  return bytes;
 }
 
 // Counts the use of a module where it is not loaded.
@@ -332,7 +341,14 @@ Status cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
   *address = next;
   next += (bytes / 256 + 2) * 256;
   state.memory[*address].assign(bytes, 0xcc);
+  state.most_memory = std::max(state.most_memory, allocated());
   return kSuccess;
+}
+Status cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  const Lock lock(mutex);
+  *total = state.memory_bytes;
+  *free = state.memory_bytes - std::min(state.memory_bytes, allocated());
+  return enter("cuMemGetInfo", true);
 }
 Status cuMemFree_v2(DevicePointer address) {
   const Lock lock(mutex);
@@ -454,6 +470,11 @@ Status cuLaunchKernel(FunctionHandle function, unsigned int grid_x, unsigned int
   }
   if (static_cast<int>(shared_bytes) > state.allowed_shared) {
     return kErrorInvalidValue;
+  }
+  if (state.launches_clear) {
+    for (auto& [address, block] : state.memory) {
+      std::ranges::fill(block, 0);
+    }
   }
   if (launched.symbol == "double_it") {
     unsigned char* bytes = locate(launch.arguments[0], launch.arguments[1]);

@@ -38,11 +38,13 @@ struct State {
   std::map<std::string, int, std::less<>> failures_after;  // function name -> calls that still succeed
   std::set<std::uint64_t> capturing;                       // streams; loading a module meanwhile spoils the capture
   bool record = true;                                      // whether calls and launches are kept
+  bool launches_clear = false;                             // each makes all memory zero, whatever its kernel
 
   // What has happened.
   std::vector<std::string> calls;  // the names, in order, those of plain questions left out
   std::vector<SeenLaunch> launches;
   std::map<std::uint64_t, std::vector<unsigned char>> memory;  // live allocations
+  std::size_t most_memory = 0;                                 // bytes that were allocated at a time
   int live_modules = 0, live_streams = 0, live_events = 0, live_contexts = 0;
   int current_depth = 0;          // pushed contexts
   int calls_without_context = 0;  // of functions that need a current one

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "generator/language/language.h"
+#include "runtime/support/log.h"
+#include "tests/store/folders.h"
 
 namespace convtgen {
 namespace {
@@ -40,7 +42,8 @@ TEST(Record, ComesBackAsItWasAndInTheSameBytes) {
   ASSERT_TRUE(parsed) << parsed.error().message;
   EXPECT_EQ(*parsed, record);
   EXPECT_EQ(print_record(*parsed), text);
-  for (const char* word : {R"("chip":"NVIDIA H200")", R"("template":"direct")", R"("chunk":)", R"("batch":1)"}) {
+  for (const char* word : {R"("chip":"NVIDIA H200")", R"("template":"direct")", R"("chunk":)",
+                           R"("sizes":{"batch":1,"extents":[1,64,64]})"}) {
     EXPECT_THAT(text, HasSubstr(word));
   }
 }
@@ -82,7 +85,13 @@ TEST(Record, WhatIsNoRecordIsAnErrorThatSaysWhy) {
     return parsed ? std::string("a record") : parsed.error().message;
   };
   EXPECT_EQ(message_of("NVIDIA H200", "NVIDIA B200"), "a record");
-  EXPECT_THAT(message_of("\"format\":1", "\"format\":2"), HasSubstr("format 2; this convtgen reads format 1"));
+  EXPECT_EQ(message_of("\"format\":2", "\"format\":1"),
+            "a record of format 1, by convtgen 0.1.0; this convtgen reads format 2: tune again, or convert it with "
+            "generator/planner/records/migrate.py of the sources");
+  EXPECT_EQ(message_of("\"format\":2", "\"format\":3"),
+            "a record of format 3, by convtgen 0.1.0; this convtgen reads format 2: a newer convtgen reads it");
+  EXPECT_EQ(message_of("[1,64,64]", "[64,64]"), "its extents are [64,64]; they should be [depth, height, width]");
+  EXPECT_THAT(message_of("[1,64,64]", "[1,64,\"64\"]"), HasSubstr("number"));
   EXPECT_THAT(message_of("\"layer\":", "\"lair\":"), HasSubstr("layer"));
   EXPECT_THAT(message_of("forward", "sideways"), HasSubstr("no direction 'sideways'; there are: forward, "));
   EXPECT_THAT(message_of(R"("template":"direct")", R"("template":"indirect")"),
@@ -98,6 +107,48 @@ TEST(Record, WhatIsNoRecordIsAnErrorThatSaysWhy) {
   for (const char* text : {"null", "[]", "3", "{}", R"({"records":3})", R"({"records":[1]})"}) {
     EXPECT_FALSE(parse_record(text)) << text;
     EXPECT_FALSE(parse_records(text)) << text;
+  }
+}
+
+TEST(Record, OfAnotherFormatItIsAsNoneAndToldOnceAProcess) {
+  const testing::Scratch scratch;
+  Store store({.folder = scratch.path().string()});
+  const Problem problem = problem_of();
+  const Problem other = problem_of("conv_transpose1d 4 -> 4; kernel 2");
+  const auto insert = [&](const Problem& of, const char* format) {
+    const TuningRecord record = record_of(of);
+    std::string text = print_record(record);
+    const std::string own = "\"format\":2";
+    store.insert(record_key(record), text.replace(text.find(own), own.size(), format));
+  };
+  insert(problem, "\"format\":1");
+  insert(other, "\"format\":3");
+  std::vector<std::string> told;
+  set_log_sink(
+      [&](LogLevel level, std::string_view message) {
+        told.push_back(std::string(message) + (level == LogLevel::kWarning ? "" : "?"));
+      },
+      LogLevel::kDebug);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(stored_record(store, problem, "NVIDIA H200"), "");
+    EXPECT_EQ(stored_record(store, other, "NVIDIA H200"), "");
+    EXPECT_TRUE(stored_records(store).empty());
+  }
+  set_log_sink({}, LogLevel::kWarning);
+  EXPECT_THAT(told,
+              ::testing::ElementsAre(
+                  "tuning records of another format than 2 are ignored; the first is of format 1: 'convtgen tune' "
+                  "measures anew [layer: conv_transpose2d 8 -> 8; kernel 3x3; input 1x64x64; "
+                  "dtype f32; compute f32; layout nchw]"));
+  insert(problem, "\"format\":2");
+  EXPECT_EQ(parse_record(stored_record(store, problem, "NVIDIA H200")), record_of(problem));
+  EXPECT_EQ(stored_records(store).size(), 1u);
+  // What is no record at all is for parse_record() to judge.
+  store.insert(record_key(problem, "NVIDIA H200"), "no record");
+  EXPECT_EQ(stored_record(store, problem, "NVIDIA H200"), "no record");
+  EXPECT_EQ(record_format(print_record(record_of(problem))), kRecordFormat);
+  for (const char* text : {"", "no record", "{}", R"({"versions":{"format":"2"}})", "[2]"}) {
+    EXPECT_FALSE(record_format(text)) << text;
   }
 }
 

@@ -97,8 +97,8 @@ class FakeGpu : public Device {
 };
 
 /// Tuning with the device's own compiler.
-Result<Tuned> tune_on(Device& device, Store& store, const Problem& problem, const InputSizes& sizes,
-                      const TuneOptions& options = {}) {
+Outcome<Tuned> tune_on(Device& device, Store& store, const Problem& problem, const InputSizes& sizes,
+                       const TuneOptions& options = {}) {
   DeviceMaker maker(device, store_of(""));
   return tune(device, store, maker, {problem, sizes}, options);
 }
@@ -176,6 +176,7 @@ TEST_F(TuneTest, ARunThatWasStoppedGoesOn) {
     Store store = open();
     const auto stopped = tune_on(gpu, store, tiny(), kSizes, options);
     ASSERT_FALSE(stopped);
+    EXPECT_EQ(stopped.error().status, Status::kCancelled);
     EXPECT_EQ(stopped.error().message, "stopped before candidate 3 of 4; those before it are recorded");
     EXPECT_EQ(stored("Fake GPU")->measured.size(), 2u);
   }
@@ -215,7 +216,7 @@ TEST_F(TuneTest, JobsAreToldInTheirOrderAndEqualOnesAreMeasuredOnce) {
     fractions.push_back(step.fraction);
   };
   DeviceMaker maker(gpu, store_of(""));
-  tune_all(gpu, store, maker, jobs, options, [&](std::size_t job, const Result<Tuned>& tuned) {
+  tune_all(gpu, store, maker, jobs, options, [&](std::size_t job, const Outcome<Tuned>& tuned) {
     told.push_back(!tuned ? tuned.error().message
                           : fmt::format("{}{}", job, tuned->candidates[1].recorded ? " recorded" : ""));
   });
@@ -232,20 +233,21 @@ TEST_F(TuneTest, WhatCanNotBeMeasured) {
   Store store = open();
   const auto none = tune_on(gpu, store, tiny(), kSizes, {.candidates = 1});
   ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().status, Status::kCompileFailed);
   EXPECT_EQ(none.error().message, "none of 1 candidates could be measured; of the first: it does not compile");
   EXPECT_FALSE(stored("Fake GPU"));
   Problem open_sizes = tiny();
   open_sizes.layer.batch.reset();
   EXPECT_THAT(tune_on(gpu, store, open_sizes, {0, {6, 9}}).error().message, HasSubstr("nothing to measure"));
-  EXPECT_FALSE(tune_on(gpu, store, tiny(), {1, {7, 9}}));
+  EXPECT_EQ(tune_on(gpu, store, tiny(), {1, {7, 9}}).error().status, Status::kInvalidArgument);
   Problem backward = tiny();
   backward.direction = Direction::kGradInput;
-  EXPECT_FALSE(tune_on(gpu, store, backward, kSizes));
+  EXPECT_EQ(tune_on(gpu, store, backward, kSizes).error().status, Status::kUnsupported);
 }
 
 TEST_F(TuneTest, TheEngineTakesTheRecordFromThenOn) {
   const auto host = open_host_device().value();
-  const jit::LayerKey layer(tiny().layer);
+  const jit::KernelKey layer(tiny().layer);
   const auto prepared_plan = [&] {  // as a new process
     const auto device = jit::JitDevice::open("host", {.store_folder = scratch_.path().string()}).value();
     return plan_text(device->prepare(layer).value()->facts().plan);

@@ -143,6 +143,7 @@ struct Api {
   Status (*func_get_param_info)(FunctionHandle, std::size_t index, std::size_t* offset, std::size_t* size);
   Status (*mem_alloc)(DevicePointer*, std::size_t bytes);
   Status (*mem_free)(DevicePointer);
+  Status (*mem_get_info)(std::size_t* free, std::size_t* total);
   Status (*memcpy_to_device_async)(DevicePointer to, const void* from, std::size_t bytes, StreamHandle);
   Status (*memcpy_to_host_async)(void* to, DevicePointer from, std::size_t bytes, StreamHandle);
   Status (*memset_d8_async)(DevicePointer, unsigned char value, std::size_t bytes, StreamHandle);

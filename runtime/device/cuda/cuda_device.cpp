@@ -121,6 +121,9 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<void> download_part(std::span<std::byte> to, const Buffer& from, std::size_t offset) override;
   [[nodiscard]] Result<void> poison(Buffer& buffer, std::byte value) override;
 
+  [[nodiscard]] std::optional<std::size_t> free_memory() const override;
+  [[nodiscard]] std::size_t timing_bytes() const override { return flush_ == nullptr ? flush_bytes() : 0; }
+
   [[nodiscard]] Result<void> run(LoadedKernel& kernel, const Launch& launch) override;
   [[nodiscard]] Result<double> time(std::span<const KernelLaunch> launches, int repeats) override;
 
@@ -129,6 +132,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<CudaKernel*> checked(LoadedKernel& kernel, const Launch& launch) const;
   [[nodiscard]] Result<void> enqueue(const CudaKernel& kernel, const Launch& launch) const;
   [[nodiscard]] Result<void> enqueue_all(std::span<const KernelLaunch> launches) const;
+  [[nodiscard]] std::size_t flush_bytes() const { return std::max<std::size_t>(2 * info_.l2_bytes, 1); }
   [[nodiscard]] Result<void> flush_l2();
 
   std::shared_ptr<CudaContext> context_;
@@ -217,6 +221,12 @@ Result<std::unique_ptr<Buffer>> CudaDevice::allocate(std::size_t bytes) {
     return std::unexpected(made.error());
   }
   return std::make_unique<CudaBuffer>(context_, address, bytes);
+}
+
+std::optional<std::size_t> CudaDevice::free_memory() const {
+  const CurrentContext current(*context_);
+  std::size_t free = 0, total = 0;
+  return context_->api().mem_get_info(&free, &total) == cuda::kSuccess ? std::optional(free) : std::nullopt;
 }
 
 Result<void> CudaDevice::upload(Buffer& to, std::span<const std::byte> from) {
@@ -379,7 +389,7 @@ Result<void> CudaDevice::enqueue_all(std::span<const KernelLaunch> launches) con
 // Writes twice the L2 cache, so that nothing of the last run is left in it.
 Result<void> CudaDevice::flush_l2() {
   if (flush_ == nullptr) {
-    Result<std::unique_ptr<Buffer>> scratch = allocate(std::max<std::size_t>(2 * info_.l2_bytes, 1));
+    Result<std::unique_ptr<Buffer>> scratch = allocate(flush_bytes());
     if (!scratch) {
       return std::unexpected(scratch.error());
     }

@@ -68,6 +68,7 @@ const char* bind_all(const SharedLibrary& library, cuda::Api& api) {
   need("cuFuncSetAttribute", api.func_set_attribute);
   need("cuMemAlloc_v2", api.mem_alloc);
   need("cuMemFree_v2", api.mem_free);
+  need("cuMemGetInfo_v2", api.mem_get_info);
   need("cuMemcpyHtoDAsync_v2", api.memcpy_to_device_async);
   need("cuMemcpyDtoHAsync_v2", api.memcpy_to_host_async);
   need("cuMemsetD8Async", api.memset_d8_async);

@@ -1,0 +1,109 @@
+"""generator/planner/records/migrate.py makes records of format 2 that name the same plans, and that convtgen takes."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+SCRIPT = HERE.parents[1] / "generator" / "planner" / "records" / "migrate.py"
+OLD = HERE / "records_of_format_1.json"
+CONVTGEN = None  # the program
+
+
+def migrate(*arguments):
+    return subprocess.run([sys.executable, "-B", SCRIPT, *arguments], capture_output=True, text=True)
+
+
+class MigrateTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.file = self.folder / "records.json"
+        self.file.write_bytes(OLD.read_bytes())
+
+    def tune(self, *arguments):
+        environment = {**os.environ, "CONVTGEN_CACHE_DIR": str(self.folder / "store")}
+        return subprocess.run([CONVTGEN, "tune", *arguments], capture_output=True, text=True, env=environment)
+
+    def refused(self, *arguments):
+        """The words for a call that must fail."""
+        done = migrate(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertTrue(done.stderr.endswith("; nothing was written\n"), done.stderr)
+        return done.stderr
+
+    def test_each_record_names_the_plans_that_it_named(self):
+        self.assertEqual(migrate(self.file).returncode, 0)
+        before = json.loads(OLD.read_text())["records"]
+        after = json.loads(self.file.read_text())["records"]
+        self.assertEqual([len(each["measured"]) for each in before], [len(each["measured"]) for each in after])
+        for old, new in zip(before, after):
+            self.assertEqual(old["versions"], {"convtgen": "0.1.0", "format": 1})
+            self.assertEqual(new.pop("versions"), {"convtgen": "0.1.0", "format": 2})
+            sizes = old.pop("sizes")
+            self.assertEqual(new.pop("sizes"), {"batch": sizes["batch"], "extents": [1, sizes["height"], sizes["width"]]})
+            for measured in new["measured"]:
+                self.assertIs(measured["plan"]["parameters"].pop("weight_channels_last"), False)
+            del old["versions"]
+            self.assertEqual(old, new)
+
+    def test_convtgen_refuses_the_old_file_and_takes_the_new_one(self):
+        refused = self.tune("--import", self.file)
+        self.assertEqual(refused.returncode, 1)
+        self.assertEqual(
+            refused.stderr,
+            f"convtgen: error: {self.file}: line 2: record 1: a record of format 1, by convtgen 0.1.0; this convtgen reads "
+            "format 2: tune again, or convert it with generator/planner/records/migrate.py of the sources\n")
+        self.assertEqual(migrate(self.file).returncode, 0)
+        again = self.folder / "again.json"
+        taken = self.tune("--import", self.file, "--export", again)
+        self.assertEqual((taken.returncode, taken.stderr), (0, ""))
+        self.assertIn(": 3 of 3 records taken\n", taken.stdout)
+        self.assertEqual(again.read_bytes(), self.file.read_bytes())
+
+    def test_a_new_file_stays_as_it_is(self):
+        self.assertEqual(migrate(self.file).returncode, 0)
+        laid_out = json.dumps(json.loads(self.file.read_text()), indent=1)
+        self.file.write_text(laid_out)
+        self.assertEqual(migrate(self.file).returncode, 0)
+        self.assertEqual(self.file.read_text(), laid_out)
+
+    def test_with_an_output_the_file_stays_as_it_is(self):
+        output = self.folder / "new.json"
+        self.assertEqual(migrate(self.file, "--output", output).returncode, 0)
+        self.assertEqual(self.file.read_bytes(), OLD.read_bytes())
+        self.assertEqual(migrate(self.file).returncode, 0)
+        self.assertEqual(output.read_bytes(), self.file.read_bytes())
+        self.assertEqual(migrate(output, "-o", self.file).returncode, 0)
+        self.assertEqual(output.read_bytes(), self.file.read_bytes())
+
+    def test_other_files_are_refused(self):
+        for text, words in (
+                ("layer a {}", "no file of tuning records"),
+                ("[]", "no file of tuning records"),
+                ('{"records": {}}', "no file of tuning records"),
+                ('{"records": [1]}', "record 1: it names no format"),
+                (OLD.read_text().replace('"format":1', '"format":3', 1), "record 1: it is of format 3; this script makes "),
+                (OLD.read_text().replace('"sizes"', '"size"', 1), "record 1: it is no record of format 1: "),
+                ("\udcff", "")):
+            self.file.write_bytes(text.encode("utf-8", "surrogateescape"))
+            self.assertIn(words, self.refused(self.file))
+            self.assertEqual(self.file.read_bytes(), text.encode("utf-8", "surrogateescape"))
+        self.assertIn("No such file or directory", self.refused(self.folder / "none.json"))
+        self.assertIn("Is a directory", self.refused(self.folder))
+        self.assertIn("No such file or directory", self.refused(OLD, "-o", self.folder / "no" / "folder"))
+        self.assertEqual(sorted(self.folder.iterdir()), [self.file])
+
+    def test_it_says_what_it_is_for(self):
+        told = migrate("--help")
+        self.assertEqual(told.returncode, 0)
+        self.assertIn("from format 1 to format 2", told.stdout)
+
+
+if __name__ == "__main__":
+    CONVTGEN = sys.argv.pop(1)
+    unittest.main()
