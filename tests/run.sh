@@ -122,7 +122,7 @@ run_tests build/asan -LE gpu
 
 if [[ $regenerate == ON ]]; then
   step "build of the fuzzers"
-  cmake -S . -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" \
+  cmake -S . -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -DNDEBUG" \
     -DCMAKE_UNITY_BUILD=ON -DCONVTGEN_FUZZERS=ON >/dev/null
   cmake --build build/fuzz -j "$jobs" --target fuzz_parser fuzz_round_trip fuzz_api
   step "fuzzers, 30 seconds each"
