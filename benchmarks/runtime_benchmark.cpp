@@ -23,7 +23,8 @@ constexpr const char* kLayer = "conv_transpose2d 512 -> 256; kernel 4; stride 2;
 void* address(std::uint64_t number) {
   return reinterpret_cast<void*>(number);
 }
-const convtgen::Arrays kArrays{address(0x10000000), address(0x20000000), address(0x30000000), address(0x40000000)};
+const convtgen::Tensors kTensors =
+    convtgen::Tensors::forward(address(0x10000000), address(0x20000000), address(0x30000000), address(0x40000000));
 
 // The fake driver, and a store that is gone at the end.
 class Machine {
@@ -91,7 +92,7 @@ void BM_PreparedLaunch(benchmark::State& state) {
   const convtgen::Device device("cuda");
   const convtgen::Kernel kernel = device.prepare(convtgen::Layer(kLayer));
   for (auto _ : state) {
-    kernel.launch(kArrays, {8, 32, 32});
+    kernel.launch(kTensors, {8, 32, 32});
   }
 }
 BENCHMARK(BM_PreparedLaunch);
@@ -107,11 +108,12 @@ void BM_PackedLaunch(benchmark::State& state) {
   }
   const convtgen::Device device("cuda");
   const convtgen::Kernel kernel = device.prepare(convtgen::Layer(kPacked));
-  convtgen::Arrays arrays = kArrays;
-  arrays.bias = nullptr;
-  arrays.workspace = address(0x70000000);
+  convtgen::Tensors tensors = kTensors;
+  tensors.bias = nullptr;
+  tensors.workspace = address(0x70000000);
+  tensors.workspace_bytes = kernel.workspace({8, 32, 32});
   for (auto _ : state) {
-    kernel.launch(arrays, {8, 32, 32});
+    kernel.launch(tensors, {8, 32, 32});
   }
 }
 BENCHMARK(BM_PackedLaunch);
@@ -121,7 +123,7 @@ void BM_Run(benchmark::State& state) {
   const convtgen::Device device("cuda");
   const convtgen::Layer layer(kLayer);
   for (auto _ : state) {
-    device.run(layer, kArrays, {8, 32, 32});
+    device.run(layer, kTensors, {8, 32, 32});
   }
 }
 BENCHMARK(BM_Run);

@@ -101,7 +101,7 @@ void prepare_through_api(const std::string& text) {
   convtgen_kernel* kernel = nullptr;
   if (convtgen_device_open("cuda", &device) != CONVTGEN_OK ||
       convtgen_layer_parse(text.c_str(), nullptr, &layer) != CONVTGEN_OK ||
-      convtgen_prepare(device, layer, &kernel) != CONVTGEN_OK) {
+      convtgen_prepare(device, layer, CONVTGEN_FORWARD, &kernel) != CONVTGEN_OK) {
     stop(convtgen_last_error());
   }
 }

@@ -146,9 +146,10 @@ RunOutcome run_one(const RunOptions& options, Device& device, KernelMaker& maker
   } else {
     fmt::print("  time     {}, {:.4g} GFLOP/s{}\n", seconds_text(*milliseconds / 1e3),
                2 * multiplies / (*milliseconds * 1e6),
-               device.kind() == DeviceKind::kHost ? " (the host device is made to find faults, not to be fast)"
-                                                  : fmt::format(" (median of {} runs{})", options.repeats,
-                                                                layer->form.recipe().may_omit_weight() ? ", each packing the weights" : ""));
+               device.kind() == DeviceKind::kHost
+                   ? " (the host device is made to find faults, not to be fast)"
+                   : fmt::format(" (median of {} runs{})", options.repeats,
+                                 layer->form.recipe().may_omit_weight() ? ", each packing the weights" : ""));
   }
   if (!options.out.empty()) {
     fmt::print("  output   {}\n", options.out);

@@ -51,11 +51,11 @@ Result<HostArray> read_array(const std::string& path, std::string_view name, con
     add_height(layer, array->shape, weight_height_axis(layer));
   }
   if (array->shape != wanted) {
-    return fail(fmt::format("{}: {} is {}, and the layer takes {} {}", path, name, shape_text(array->shape),
-                            shape_text(wanted),
-                            name == "weight" ? fmt::format("{} for weight_layout {}", weight_order_text(layer),
-                                                           name_of(layer.weight_layout))
-                                             : "(Cout)"));
+    return fail(
+        fmt::format("{}: {} is {}, and the layer takes {} {}", path, name, shape_text(array->shape), shape_text(wanted),
+                    name == "weight"
+                        ? fmt::format("{} for weight_layout {}", weight_order_text(layer), name_of(layer.weight_layout))
+                        : "(Cout)"));
   }
   return array;
 }

@@ -110,7 +110,8 @@ void print_tuned(const std::string& name, const Device& device, const Tuned& tun
 }
 
 std::vector<Direction> directions_of(const TuneVerb& options, const Layer& layer) {
-  return options.direction.empty() ? layer.directions : std::vector<Direction>{direction_named(options.direction).value()};
+  return options.direction.empty() ? layer.directions
+                                   : std::vector<Direction>{direction_named(options.direction).value()};
 }
 
 /// What to tune, with the names of the layers. Where a layer has no sizes, that has been told and `exit` is set.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Searches random legal layers for one whose kernel is wrong: on a GPU, against PyTorch in fp64.
 
-    search_on_gpu.py --library libconvtgen.so.0 [--seconds 300] [--seed 1] [--jobs 16] [--json OUT]
-    search_on_gpu.py --library libconvtgen.so.0 --again 'LAYER | NxHxW' --seed N
+    search_on_gpu.py --library libconvtgen.so.0.2 [--seconds 300] [--seed 1] [--jobs 16] [--json OUT]
+    search_on_gpu.py --library libconvtgen.so.0.2 --again 'LAYER | NxHxW' --seed N
 
 Layers are drawn for the template and compute mode that had the fewest so far; the planner chooses the template. Each
 runs with poisoned outputs and guards around all arrays, twice, and once with the weights packed before; the results

@@ -47,7 +47,7 @@ class Version:
 
         def call(y):
             library.launch(kernel, x.data_ptr(), weight.data_ptr(), bias.data_ptr() if bias is not None else 0,
-                           y.data_ptr(), workspace.data_ptr(), stream)
+                           y.data_ptr(), workspace.data_ptr(), workspace.numel(), stream)
 
         return call
 

@@ -84,7 +84,7 @@ class Measurement:
 
         def call(weight_address=weight.data_ptr()):
             self.library.launch(kernel, x.data_ptr(), weight_address, bias.data_ptr() if layer.bias else 0,
-                                y.data_ptr(), workspace.data_ptr(), stream)
+                                y.data_ptr(), workspace.data_ptr(), workspace.numel(), stream)
 
         def timed(way):
             """(relative L2, what is wrong, milliseconds): the time of a right result alone."""
@@ -146,7 +146,7 @@ def options_of(words):
     parser.add_argument("--mode", action="append", choices=list(MODES), help="default: tf32")
     parser.add_argument("--layout", action="append", choices=["nchw", "nhwc"], help="default: nchw")
     parser.add_argument("--layer", action="append", help="these layers alone")
-    parser.add_argument("--library", default="libconvtgen.so.0", help="the shared library")
+    parser.add_argument("--library", default="libconvtgen.so.0.2", help="the shared library")
     parser.add_argument("--repeats", type=int, default=50)
     parser.add_argument("--tune", action="store_true", help="measure the planner's candidates first")
     parser.add_argument("--commit", default="", help="goes into the JSON file")

@@ -1,10 +1,29 @@
 """The part of libconvtgen's C API (runtime/include/convtgen/convtgen.h) that the benchmark calls, through ctypes."""
 
 import ctypes
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p, sizeof
+
+FORWARD = 0
 
 
-OWN_SIZES = (-1, -1, -1)  # of the layer, where it has them
+class Sizes(Structure):
+    """convtgen_sizes."""
+
+    _fields_ = [("batch", c_int64), ("extents", c_int64 * 3)]
+
+
+class Tensors(Structure):
+    """convtgen_tensors."""
+
+    _fields_ = [("struct_size", c_size_t)] + [
+        (role, c_void_p)
+        for role in ("x", "weight", "bias", "y", "grad_y", "grad_x", "grad_weight", "grad_bias", "workspace")
+    ] + [("workspace_bytes", c_size_t)]
+
+
+def _sizes(sizes):
+    """(batch, height, width) as the API takes it; None stands for the layer's own."""
+    return None if sizes is None else byref(Sizes(sizes[0], (c_int64 * 3)(1, *sizes[1:])))
 
 
 class ConvtgenError(RuntimeError):
@@ -21,10 +40,10 @@ class Library:
             ("convtgen_layer_text", c_char_p, (c_void_p,)),
             ("convtgen_layer_destroy", None, (c_void_p,)),
             ("convtgen_device_open", c_int, (c_char_p, POINTER(c_void_p))),
-            ("convtgen_prepare", c_int, (c_void_p, c_void_p, POINTER(c_void_p))),
-            ("convtgen_tune", c_int, (c_void_p, c_void_p) + (c_int64,) * 3 + (c_int, c_void_p, c_void_p, POINTER(c_double))),
-            ("convtgen_kernel_workspace", c_int, (c_void_p,) + (c_int64,) * 3 + (POINTER(c_size_t),)),
-            ("convtgen_launch", c_int, (c_void_p,) * 6 + (c_int64,) * 3 + (c_void_p,)),
+            ("convtgen_prepare", c_int, (c_void_p, c_void_p, c_int, POINTER(c_void_p))),
+            ("convtgen_tune", c_int, (c_void_p, c_void_p, c_int, POINTER(Sizes), c_void_p, POINTER(c_double))),
+            ("convtgen_kernel_workspace", c_int, (c_void_p, POINTER(Sizes), POINTER(c_size_t), POINTER(c_size_t))),
+            ("convtgen_launch", c_int, (c_void_p, POINTER(Tensors), POINTER(Sizes), c_void_p)),
             ("convtgen_kernel_plan", c_char_p, (c_void_p,)),
             ("convtgen_kernel_key", c_char_p, (c_void_p,)),
             ("convtgen_kernel_destroy", None, (c_void_p,)),
@@ -55,22 +74,25 @@ class Library:
 
     def prepare(self, device, layer):
         handle = c_void_p()
-        self._check(self._c.convtgen_prepare(device, layer, byref(handle)))
+        self._check(self._c.convtgen_prepare(device, layer, FORWARD, byref(handle)))
         return handle
 
     def tune(self, device, layer):
         """At the layer's own sizes."""
-        self._check(self._c.convtgen_tune(device, layer, -1, -1, -1, 0, None, None, None))
+        self._check(self._c.convtgen_tune(device, layer, FORWARD, None, None, None))
 
-    def workspace(self, kernel, sizes=OWN_SIZES):
-        """Bytes of the workspace of a launch at (batch, height, width)."""
+    def workspace(self, kernel, sizes=None):
+        """Bytes of the workspace of a launch at (batch, height, width), or at the layer's own sizes."""
         size = c_size_t()
-        self._check(self._c.convtgen_kernel_workspace(kernel, *sizes, byref(size)))
+        self._check(self._c.convtgen_kernel_workspace(kernel, _sizes(sizes), byref(size), None))
         return size.value
 
-    def launch(self, kernel, x, weight, bias, y, workspace, stream, sizes=OWN_SIZES):
-        """At (batch, height, width); the arrays are addresses, bias and workspace 0 where there is none."""
-        self._check(self._c.convtgen_launch(kernel, x, weight, bias, y, workspace, *sizes, stream))
+    def launch(self, kernel, x, weight, bias, y, workspace, workspace_bytes, stream, sizes=None):
+        """At (batch, height, width), or at the layer's own sizes; the arrays are addresses, bias and workspace 0 where
+        there is none."""
+        tensors = Tensors(struct_size=sizeof(Tensors), x=x, weight=weight, bias=bias or None, y=y,
+                          workspace=workspace or None, workspace_bytes=workspace_bytes)
+        self._check(self._c.convtgen_launch(kernel, byref(tensors), _sizes(sizes), stream))
 
     def template(self, kernel):
         """The name of the template that its plan has: "direct"."""

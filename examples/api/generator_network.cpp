@@ -40,18 +40,20 @@ int main(int argc, char** argv) try {
   const Arrays arrays = arrays_open(device.is_host() ? 1 : 0);
   const std::uint64_t compiles = convtgen::counters().compiles;
   bool right = true;
-  for (const convtgen::Sizes sizes : {convtgen::Sizes{1, 4, 4}, convtgen::Sizes{2, 3, 5}}) {
+  for (const convtgen::Sizes& sizes : {convtgen::Sizes(1, 4, 4), convtgen::Sizes(2, 3, 5)}) {
     const convtgen_shape first = grow.shape(sizes);
-    const convtgen_shape second = image.shape({sizes.batch, first.out_height, first.out_width});
+    const convtgen::Sizes hidden_sizes(first.batch, first.out[1], first.out[2]);
+    const convtgen_shape second = image.shape(hidden_sizes);
     float* x = filled(arrays, first.x_elements, 1.0F);
     float* hidden = filled(arrays, first.y_elements, 0.0F);
     float* y = filled(arrays, second.y_elements, 9.0F);
-    const convtgen::Sizes hidden_sizes{sizes.batch, first.out_height, first.out_width};
-    kernels[0].launch({x, filled(arrays, first.weight_elements, 0.2F), filled(arrays, first.bias_elements, 0.1F),
-                       hidden, arrays_allocate(&arrays, kernels[0].workspace(sizes))},
+    const std::size_t first_bytes = kernels[0].workspace(sizes), second_bytes = kernels[1].workspace(hidden_sizes);
+    kernels[0].launch(convtgen::Tensors::forward(x, filled(arrays, first.weight_elements, 0.2F),
+                                                 filled(arrays, first.bias_elements, 0.1F), hidden,
+                                                 arrays_allocate(&arrays, first_bytes), first_bytes),
                       sizes);
-    kernels[1].launch({hidden, filled(arrays, second.weight_elements, 0.2F), nullptr, y,
-                       arrays_allocate(&arrays, kernels[1].workspace(hidden_sizes))},
+    kernels[1].launch(convtgen::Tensors::forward(hidden, filled(arrays, second.weight_elements, 0.2F), nullptr, y,
+                                                 arrays_allocate(&arrays, second_bytes), second_bytes),
                       hidden_sizes);
     arrays_wait(&arrays);
     double sum = 0;
@@ -60,7 +62,7 @@ int main(int argc, char** argv) try {
       sum += y[i];
     }
     std::printf("%lld images of %lldx%lld, mean %.4f\n", static_cast<long long>(second.batch),
-                static_cast<long long>(second.out_height), static_cast<long long>(second.out_width),
+                static_cast<long long>(second.out[1]), static_cast<long long>(second.out[2]),
                 sum / static_cast<double>(second.y_elements));
   }
   right = right && convtgen::counters().compiles == compiles;  // open sizes: one kernel a layer

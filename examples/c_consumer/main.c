@@ -29,26 +29,27 @@ int main(void) {
   const float* x = filled(&arrays, sizes.x_elements);
   const float* weight = filled(&arrays, sizes.weight_elements);
   float* y = filled(&arrays, sizes.y_elements);
-  void* workspace = arrays_allocate(&arrays, vocoder_upsample_forward_workspace(sizes.in_width));
-  check(vocoder_upsample_forward(x, weight, y, workspace, sizes.in_width, NULL));
+  const size_t workspace_bytes = vocoder_upsample_forward_workspace(sizes.in[2]);
+  void* workspace = arrays_allocate(&arrays, workspace_bytes);
+  check(vocoder_upsample_forward(x, weight, y, workspace, workspace_bytes, sizes.in[2], NULL));
   arrays_wait(&arrays);
 
   double worst = 0;
   for (int64_t co = 0; co < sizes.out_channels; ++co) {
-    for (int64_t o = 0; o < sizes.out_width; ++o) {
+    for (int64_t o = 0; o < sizes.out[2]; ++o) {
       double sum = 0;
       for (int64_t ci = 0; ci < sizes.in_channels; ++ci) {
-        for (int64_t i = 0; i < sizes.in_width; ++i) {
+        for (int64_t i = 0; i < sizes.in[2]; ++i) {
           const int64_t k = o - 8 * i + 4; /* o = i * stride - padding + k */
           if (k >= 0 && k < 16) {
-            sum += (double)x[ci * sizes.in_width + i] * weight[(ci * sizes.out_channels + co) * 16 + k];
+            sum += (double)x[ci * sizes.in[2] + i] * weight[(ci * sizes.out_channels + co) * 16 + k];
           }
         }
       }
-      worst = fmax(worst, fabs(y[co * sizes.out_width + o] - sum));
+      worst = fmax(worst, fabs(y[co * sizes.out[2] + o] - sum));
     }
   }
-  printf("%lld samples from %lld on %s; the largest error is %g\n", (long long)sizes.out_width,
-         (long long)sizes.in_width, vocoder_uses_host() ? "the host device" : "the GPU", worst);
+  printf("%lld samples from %lld on %s; the largest error is %g\n", (long long)sizes.out[2], (long long)sizes.in[2],
+         vocoder_uses_host() ? "the host device" : "the GPU", worst);
   return worst < 1e-4 ? 0 : 1;
 }

@@ -33,16 +33,16 @@ double largest_error(const decoder_sizes& sizes, const float* x, const float* we
                      double (*activation)(double)) {
   double worst = 0;
   for (std::int64_t i = 0; i < sizes.y_elements; ++i) {
-    const std::int64_t ox = i % sizes.out_width, oy = i / sizes.out_width % sizes.out_height;
-    const std::int64_t co = i / (sizes.out_width * sizes.out_height) % sizes.out_channels;
-    const std::int64_t n = i / (sizes.out_width * sizes.out_height * sizes.out_channels);
+    const std::int64_t ox = i % sizes.out[2], oy = i / sizes.out[2] % sizes.out[1];
+    const std::int64_t co = i / (sizes.out[2] * sizes.out[1]) % sizes.out_channels;
+    const std::int64_t n = i / (sizes.out[2] * sizes.out[1] * sizes.out_channels);
     double sum = bias[co];
     for (std::int64_t ci = 0; ci < sizes.in_channels; ++ci) {
-      for (std::int64_t iy = 0; iy < sizes.in_height; ++iy) {
-        for (std::int64_t ix = 0; ix < sizes.in_width; ++ix) {
+      for (std::int64_t iy = 0; iy < sizes.in[1]; ++iy) {
+        for (std::int64_t ix = 0; ix < sizes.in[2]; ++ix) {
           const std::int64_t kh = oy - 2 * iy + 1, kw = ox - 2 * ix + 1;  // oy = iy * stride - padding + kh
           if (kh >= 0 && kh < 4 && kw >= 0 && kw < 4) {
-            sum += double{x[((n * sizes.in_channels + ci) * sizes.in_height + iy) * sizes.in_width + ix]} *
+            sum += double{x[((n * sizes.in_channels + ci) * sizes.in[1] + iy) * sizes.in[2] + ix]} *
                    double{weight[((ci * sizes.out_channels + co) * 4 + kh) * 4 + kw]};
           }
         }
@@ -64,14 +64,15 @@ int main() {
   const Arrays arrays = arrays_open(decoder_uses_host());
 
   // One for both: their calls don't run at the same time.
-  void* workspace =
-      arrays_allocate(&arrays, std::max(decoder::up_forward_workspace(2, 3, 5), decoder::image_forward_workspace(2, 6, 10)));
+  const std::size_t workspace_bytes =
+      std::max(decoder::up_forward_workspace(2, 3, 5), decoder::image_forward_workspace(2, 6, 10));
+  void* workspace = arrays_allocate(&arrays, workspace_bytes);
 
   double worst = 0;
   for (std::int64_t batch = 1; batch <= 2; ++batch) {
     decoder_sizes up{}, image{};
     check(decoder::up_forward_sizes(batch, 3, 5, &up));
-    check(decoder::image_forward_sizes(batch, up.out_height, up.out_width, &image));
+    check(decoder::image_forward_sizes(batch, up.out[1], up.out[2], &image));
     const float* x = filled(arrays, up.x_elements, 1.0F);
     const float* up_weight = filled(arrays, up.weight_elements, 0.5F);
     const float* up_bias = filled(arrays, up.bias_elements, 0.25F);
@@ -80,9 +81,9 @@ int main() {
     float* hidden = filled(arrays, up.y_elements, 9.0F);
     float* y = filled(arrays, image.y_elements, 9.0F);
 
-    check(decoder::up_forward(x, up_weight, up_bias, hidden, workspace, batch, 3, 5, nullptr));
-    check(decoder::image_forward(hidden, image_weight, image_bias, y, workspace, batch, up.out_height, up.out_width,
-                                 nullptr));
+    check(decoder::up_forward(x, up_weight, up_bias, hidden, workspace, workspace_bytes, batch, 3, 5, nullptr));
+    check(decoder::image_forward(hidden, image_weight, image_bias, y, workspace, workspace_bytes, batch, up.out[1],
+                                 up.out[2], nullptr));
     arrays_wait(&arrays);
 
     worst = std::fmax(worst, largest_error(up, x, up_weight, up_bias, hidden, [](double v) { return v > 0 ? v : 0; }));

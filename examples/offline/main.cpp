@@ -35,15 +35,16 @@ int main() {
   for (std::int64_t i = 0; i < sizes.weight_elements; ++i) {
     weight[i] = 0.25F;
   }
-  void* workspace = arrays_allocate(&arrays, offline::up_forward_workspace());
-  if (const int status = offline::up_forward(x, weight, y, workspace, nullptr); status != OFFLINE_OK) {
+  const std::size_t workspace_bytes = offline::up_forward_workspace();
+  void* workspace = arrays_allocate(&arrays, workspace_bytes);
+  if (const int status = offline::up_forward(x, weight, y, workspace, workspace_bytes, nullptr); status != OFFLINE_OK) {
     std::fprintf(stderr, "%s: %s\n", offline_error_text(status), offline_last_error());
     return 1;
   }
   arrays_wait(&arrays);
   // Away from the edges, each output is the sum of 2x2 taps of 8 channels.
-  const float inside = y[5 * sizes.out_width + 5];
-  std::printf("one output of %lldx%lld: %g, expected 8\n", static_cast<long long>(sizes.out_height),
-              static_cast<long long>(sizes.out_width), inside);
+  const float inside = y[5 * sizes.out[2] + 5];
+  std::printf("one output of %lldx%lld: %g, expected 8\n", static_cast<long long>(sizes.out[1]),
+              static_cast<long long>(sizes.out[2]), inside);
   return inside == 8.0F ? 0 : 1;
 }

@@ -169,11 +169,11 @@ std::string header_text(const LayerSet& set, const std::vector<SetKernel>& kerne
  *   _workspace  bytes of the workspace of a call; 0: it needs none, and null will do
  *   _prepare    loads the kernel in the calling thread's context
  *
- * workspace is memory where the arrays are, at a multiple of {workspace} bytes. A kernel that reads weights in an order of
- * its own has a packed copy of them there. A call packs its weights and then runs the kernel; with weight null it runs
- * the kernel with what an earlier call has packed, so that weights which stay the same are packed once. (Null is an
- * error where the kernel for the GPU reads weights as they are.) Calls that may run at the same time need different
- * workspaces, unless weight is null in all of them. */
+ * workspace is memory where the arrays are, workspace_bytes of it, at a multiple of {workspace} bytes. A kernel that
+ * reads weights in an order of its own has a packed copy of them there. A call packs its weights and then runs the
+ * kernel; with weight null it runs the kernel with what an earlier call has packed, so that weights which stay the same
+ * are packed once. (Null is an error where the kernel for the GPU reads weights as they are.) Calls that may run at the
+ * same time need different workspaces, unless weight is null in all of them and the kernel keeps nothing else there. */
 #ifndef {guard}
 #define {guard}
 

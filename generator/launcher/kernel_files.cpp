@@ -116,8 +116,8 @@ std::string size_text(const Size& size) {
   return size ? fmt::format("{}", *size) : "-1";
 }
 
-/// The tensors of the call, with the alignment of the binary that needs the most: programs should not meet a new rule on a
-/// new chip.
+/// The tensors of the call, with the alignment of the binary that needs the most: programs should not meet a new rule
+/// on a new chip.
 std::vector<Tensor> tensors_of_all(const Writer& writer) {
   std::vector<Tensor> tensors = writer.made.front().source.recipe.tensors;
   for (const TargetKernel& made : writer.made) {
@@ -131,19 +131,22 @@ std::vector<Tensor> tensors_of_all(const Writer& writer) {
 /// What does not depend on the architecture.
 std::string form_text(const Writer& writer, std::size_t binaries) {
   const Layer& layer = writer.kernel.layer;
-  const Axis& rows = layer.axes[kHeight];
-  const Axis& columns = layer.axes[kWidth];
-  const auto reach = [](const Axis& axis) { return output_extent(axis, 1); };
+  std::vector<std::string> axes;
+  for (std::size_t index = 0; index < kAxes; ++index) {
+    const Axis& axis = layer.axes[index];
+    axes.push_back(fmt::format("{{\"{}\", {}, {}, {}}}", axis_name(layer, index), size_text(axis.extent), axis.stride,
+                               output_extent(axis, 1)));
+  }
   const std::string host = writer.set.host ? fmt::format("&{}_host", writer.full) : "NULL";
   return fmt::format(
       "static {name}_place* {full}_places;\n\n"
       "static const {name}_form {full}_form = {{\n"
-      "    /* batch, height, width */ {batch}, {height}, {width},\n"
+      "    /* batch */ {batch},\n"
+      "    /* axes: extent, stride, output of one input element */\n"
+      "    {{{axes}}},\n"
       "    /* channels */ {in}, {out},\n"
       "    /* elements of weight and bias */ {weight}, {bias},\n"
-      "    /* stride */ {stride_h}, {stride_w},\n"
-      "    /* output of one input row and column */ {reach_h}, {reach_w},\n"
-      "    /* bytes of an element */ {bytes}, \"{width_name}\",\n"
+      "    /* bytes of an element */ {bytes},\n"
       "    {tensors},\n"
       "    {full}_binaries, {binaries},\n"
       "    {host},\n"
@@ -155,33 +158,41 @@ std::string form_text(const Writer& writer, std::size_t binaries) {
       "    \"{architectures}\",\n    &{full}_form,\n"
       "}};\n",
       fmt::arg("name", writer.name), fmt::arg("full", writer.full), fmt::arg("stem", writer.stem),
-      fmt::arg("batch", size_text(layer.batch)), fmt::arg("height", size_text(rows.extent)),
-      fmt::arg("width", size_text(columns.extent)), fmt::arg("in", layer.in_channels),
-      fmt::arg("out", layer.out_channels), fmt::arg("weight", weight_elements(layer)),
-      fmt::arg("bias", layer.bias ? layer.out_channels : 0), fmt::arg("stride_h", rows.stride),
-      fmt::arg("stride_w", columns.stride), fmt::arg("reach_h", reach(rows)), fmt::arg("reach_w", reach(columns)),
+      fmt::arg("batch", size_text(layer.batch)), fmt::arg("axes", fmt::join(axes, ", ")),
+      fmt::arg("in", layer.in_channels), fmt::arg("out", layer.out_channels),
+      fmt::arg("weight", weight_elements(layer)), fmt::arg("bias", layer.bias ? layer.out_channels : 0),
       fmt::arg("bytes", bytes_of(layer.dtype)), fmt::arg("tensors", tensors_text(writer.large, tensors_of_all(writer))),
-      fmt::arg("width_name", axis_name(layer, kWidth)), fmt::arg("binaries", binaries), fmt::arg("host", host),
-      fmt::arg("layer", writer.kernel.layer_name), fmt::arg("direction", name_of(writer.kernel.direction)),
-      fmt::arg("text", canonical_form(layer)), fmt::arg("architectures", architecture_names(writer)));
+      fmt::arg("binaries", binaries), fmt::arg("host", host), fmt::arg("layer", writer.kernel.layer_name),
+      fmt::arg("direction", name_of(writer.kernel.direction)), fmt::arg("text", canonical_form(layer)),
+      fmt::arg("architectures", architecture_names(writer)));
 }
 
 /// What each of the functions does, by its suffix.
 std::string body_of(const Writer& writer, const Signature& signature, const CFunction& function) {
-  const std::string sizes = fmt::format("{}, {}, {}", signature.batch, signature.height, signature.width);
+  const std::string kernel = fmt::format("&{}_kernel", writer.full);
+  const std::string input = fmt::format("  const {}_input input = {{{}, {{{}}}}};\n", writer.name, signature.batch,
+                                        fmt::join(signature.extents, ", "));
   if (function.suffix == "_sizes") {
-    return fmt::format("  return {}_kernel_sizes(&{}_kernel, {}, sizes);\n", writer.name, writer.full, sizes);
+    return input + fmt::format("  return {}_kernel_sizes({}, &input, sizes);\n", writer.name, kernel);
   }
   if (function.suffix == "_prepare") {
-    return fmt::format("  return {}_kernel_prepare(&{}_kernel);\n", writer.name, writer.full);
+    return fmt::format("  return {}_kernel_prepare({});\n", writer.name, kernel);
   }
   if (function.suffix == "_workspace") {
-    return fmt::format("  return {}_kernel_workspace(&{}_kernel, {});\n", writer.name, writer.full, sizes);
+    return input + fmt::format("  return {}_kernel_workspace({}, &input);\n", writer.name, kernel);
   }
-  return wrapped(fmt::format("  return {}_kernel_launch", writer.name),
-                 {"&" + writer.full + "_kernel", "x", "weight", signature.has_bias ? "bias" : "NULL", "y", "workspace",
-                  signature.batch, signature.height, signature.width, "stream"}) +
-         ";\n";
+  const auto tensor = [&](const char* role) {
+    const bool has = std::ranges::find(signature.arrays, role, &CParameter::name) != signature.arrays.end();
+    return std::string(has ? role : "NULL");
+  };
+  std::vector<std::string> tensors;
+  for (const char* role : {"x", "weight", "bias", "y", "grad_y", "grad_x", "grad_weight", "grad_bias"}) {
+    tensors.push_back(tensor(role));
+  }
+  return input + fmt::format(
+                     "  const {0}_tensors tensors = {{{1}, workspace, workspace_bytes}};\n"
+                     "  return {0}_kernel_launch({2}, &tensors, &input, stream);\n",
+                     writer.name, fmt::join(tensors, ", "), kernel);
 }
 
 std::string functions_text(const Writer& writer) {
@@ -293,8 +304,8 @@ TextFile source_launch_file(const Writer& writer) {
   }
   return TextFile{writer.full + ".cu", head_text(writer, "Kernels and launch code") + sources_text(writer, sources) +
                                            "\n" + c_linkage(declarations_text(writer)) + "\n" +
-                                           binaries_text(writer, binaries) + "\n" +
-                                           form_text(writer, binaries.size()) + functions_text(writer)};
+                                           binaries_text(writer, binaries) + "\n" + form_text(writer, binaries.size()) +
+                                           functions_text(writer)};
 }
 
 TextFile cubin_launch_file(const Writer& writer) {
@@ -307,8 +318,8 @@ TextFile cubin_launch_file(const Writer& writer) {
   }
   return TextFile{writer.full + ".c", head_text(writer, "Binaries and launch code") +
                                           c_linkage(bytes + declarations_text(writer)) + "\n" +
-                                          binaries_text(writer, binaries) + "\n" +
-                                          form_text(writer, binaries.size()) + functions_text(writer)};
+                                          binaries_text(writer, binaries) + "\n" + form_text(writer, binaries.size()) +
+                                          functions_text(writer)};
 }
 
 TextFile host_file_of(const Writer& writer) {

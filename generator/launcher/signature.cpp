@@ -35,7 +35,6 @@ Signature signature_of(const LayerSet& set, const SetKernel& kernel) {
   const Layer& layer = kernel.layer;
   Signature signature;
   signature.function = set.name_space + "_" + stem_of(kernel.layer_name, kernel.direction);
-  signature.has_bias = layer.bias;
   const std::string written = fmt::format("{}*", element_type(layer.dtype));
   const std::string read = "const " + written;
   signature.arrays = {{read, "x"}, {read, "weight"}};
@@ -43,17 +42,17 @@ Signature signature_of(const LayerSet& set, const SetKernel& kernel) {
     signature.arrays.push_back({read, "bias"});
   }
   signature.arrays.push_back({written, "y"});
-  signature.arrays.push_back({"void*", "workspace"});
-  const auto size = [&](const Size& known, const char* name) -> std::string {
+  const auto size = [&](const Size& known, std::string_view name) -> std::string {
     if (known) {
       return "-1";
     }
-    signature.sizes.push_back({"int64_t", name});
-    return name;
+    signature.sizes.push_back({"int64_t", std::string(name)});
+    return std::string(name);
   };
   signature.batch = size(layer.batch, "batch");
-  signature.height = layer.dimensions == 1 ? "1" : size(layer.axes[kHeight].extent, "height");
-  signature.width = size(layer.axes[kWidth].extent, layer.dimensions == 1 ? "length" : "width");
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    signature.extents.push_back(size(layer.axes[axis].extent, axis_name(layer, axis)));
+  }
   return signature;
 }
 
@@ -85,6 +84,8 @@ std::string wrapped(const std::string& head, const std::vector<std::string>& par
 
 std::vector<CFunction> functions_of(const LayerSet& set, const Signature& signature) {
   std::vector<CParameter> call = signature.arrays;
+  call.push_back({"void*", "workspace"});
+  call.push_back({"size_t", "workspace_bytes"});
   call.insert(call.end(), signature.sizes.begin(), signature.sizes.end());
   call.push_back({"void*", "stream"});
   const std::vector<CParameter> open = signature.sizes;

@@ -17,10 +17,11 @@ struct CParameter {
 /// What the functions of a kernel take.
 struct Signature {
   std::string function;            // "net_up_forward"
-  std::vector<CParameter> arrays;  // "x", "weight", "bias" where the layer has one, "y", "workspace"
+  std::vector<CParameter> arrays;  // by their roles: "x", "weight", "bias" where the layer has one, "y"
   std::vector<CParameter> sizes;   // those that the layer leaves open: "batch", "height", "width" or "length"
-  bool has_bias = false;
-  std::string batch, height, width;  // what a call of the general function gives: "batch", or "-1" where it is known
+  // What a call of the general function gives: "batch", or "-1" where it is known.
+  std::string batch;
+  std::vector<std::string> extents;  // depth, height, width
 };
 
 [[nodiscard]] Signature signature_of(const LayerSet& set, const SetKernel& kernel);

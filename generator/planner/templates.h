@@ -37,7 +37,8 @@ struct Template {
 /// Errors: there is none of that name; the message lists them.
 [[nodiscard]] Result<const Template*> template_named(std::string_view name);
 
-/// The template of a plan. Throws std::invalid_argument, with the same message, where there is none: no planner makes such a plan.
+/// The template of a plan. Throws std::invalid_argument, with the same message, where there is none: no planner makes
+/// such a plan.
 [[nodiscard]] const Template& template_of(const Plan& plan);
 
 }  // namespace convtgen

@@ -36,8 +36,19 @@ bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_
   return first < second + static_cast<std::uintptr_t>(b_bytes) && second < first + static_cast<std::uintptr_t>(a_bytes);
 }
 
+// Of a power of two.
 bool is_multiple(const void* address, std::int64_t of) {
-  return reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(of) == 0;
+  return (reinterpret_cast<std::uintptr_t>(address) & static_cast<std::uintptr_t>(of - 1)) == 0;
+}
+
+// "y, x and weight"
+std::string tensor_names(const Recipe& recipe) {
+  std::string names;
+  for (std::size_t i = 0; i < recipe.tensors.size(); ++i) {
+    names += i == 0 ? "" : i + 1 < recipe.tensors.size() ? ", " : " and ";
+    names += name_of(recipe.tensors[i].role);
+  }
+  return names;
 }
 
 std::uint64_t address_of(const void* array) {
@@ -65,6 +76,9 @@ Result<CallForm> CallForm::make(const Layer& layer, const Recipe& recipe) {
   form.recipe_ = recipe;
   form.element_bytes_ = bytes_of(layer.dtype);
   form.weight_elements_ = weight_elements(layer);
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    form.reaches_[axis] = {layer.axes[axis].stride, output_extent(layer.axes[axis], 1)};
+  }
   form.may_omit_weight_ = recipe.may_omit_weight();
   for (const Tensor& tensor : recipe.tensors) {
     form.takes_[static_cast<std::size_t>(tensor.role)] = true;
@@ -93,7 +107,7 @@ bool CallForm::quick_shape(const InputSizes& sizes, Shape& shape) const {
     if (!fits(layer_.axes[axis].extent, in, 1)) {
       return false;
     }
-    const std::int64_t out = output_extent(layer_.axes[axis], in);
+    const std::int64_t out = (in - 1) * reaches_[axis].stride + reaches_[axis].reach;  // of 63 bits: limits of layers
     if (out < 1 || out > kMaxExtent || !multiply(shape.input_elements, in, shape.input_elements) ||
         !multiply(shape.output_elements, out, shape.output_elements)) {
       return false;
@@ -109,20 +123,21 @@ Result<Shape> CallForm::shape(const InputSizes& sizes) const {
   return quick_shape(sizes, shape) ? Result<Shape>(shape) : shape_of(layer_, sizes);
 }
 
-Result<std::int64_t> CallForm::tensor_bytes(const Tensor& tensor, const Quantities& quantities) const {
-  const std::optional<std::int64_t> elements = tensor.elements.in(quantities);
-  if (!elements || *elements > std::numeric_limits<std::int64_t>::max() / element_bytes_) {
-    return fail(fmt::format("{} has {} elements of {} bytes: more than an address has", name_of(tensor.role),
-                            elements.value_or(std::numeric_limits<std::int64_t>::max()), element_bytes_));
+std::optional<std::int64_t> CallForm::tensor_bytes(std::size_t index, const Quantities& quantities) const {
+  const std::optional<std::int64_t> elements = recipe_.tensors[index].elements.in(quantities);
+  std::int64_t bytes = 0;
+  if (!elements || __builtin_mul_overflow(*elements, element_bytes_, &bytes)) {
+    return std::nullopt;
   }
-  return *elements * element_bytes_;
+  return bytes;
 }
 
 Result<std::int64_t> CallForm::workspace_bytes(const Shape& shape) const {
-  if (recipe_.regions.empty()) {
-    return 0;
-  }
-  const std::optional<std::int64_t> bytes = recipe_.offset_of(recipe_.regions.size(), quantities_of(shape));
+  return recipe_.regions.empty() ? Result<std::int64_t>(0) : workspace_bytes(quantities_of(shape));
+}
+
+Result<std::int64_t> CallForm::workspace_bytes(const Quantities& quantities) const {
+  const std::optional<std::int64_t> bytes = recipe_.offset_of(recipe_.regions.size(), quantities);
   if (!bytes) {
     return fail("workspace: the call needs more bytes there than 63 bits can count");
   }
@@ -132,7 +147,10 @@ Result<std::int64_t> CallForm::workspace_bytes(const Shape& shape) const {
 Result<void> CallForm::check_arrays(const Arrays& arrays, const Call& call) const {
   for (std::size_t role = 0; role < kRoles; ++role) {
     if (!takes_[role] && arrays.tensors[role] != nullptr) {
-      return fail(fmt::format("{0} must be null: the layer has no {0}", name_of(static_cast<Role>(role))));
+      const auto name = name_of(static_cast<Role>(role));
+      return fail(role == static_cast<std::size_t>(Role::kBias)
+                      ? fmt::format("{0} must be null: the layer has no {0}", name)
+                      : fmt::format("{} must be null: the call has {}", name, tensor_names(recipe_)));
     }
   }
   if (takes_[static_cast<std::size_t>(Role::kBias)] && arrays.of(Role::kBias) == nullptr) {
@@ -140,11 +158,14 @@ Result<void> CallForm::check_arrays(const Arrays& arrays, const Call& call) cons
   }
   std::array<Array, kRoles> written{};
   std::size_t written_count = 0;
-  for (const Tensor& tensor : recipe_.tensors) {
+  for (std::size_t i = 0; i < recipe_.tensors.size(); ++i) {
+    const Tensor& tensor = recipe_.tensors[i];
     const void* const array = arrays.of(tensor.role);
-    const bool omitted = tensor.role == Role::kWeight && may_omit_weight_ && array == nullptr;
-    const auto bytes = omitted ? Result<std::int64_t>(0) : tensor_bytes(tensor, call.quantities);
-    if (bytes && *bytes == 0) {
+    if (tensor.role == Role::kWeight && may_omit_weight_ && array == nullptr) {
+      continue;
+    }
+    const std::optional<std::int64_t> bytes = tensor_bytes(i, call.quantities);
+    if (bytes == 0) {
       continue;
     }
     const std::string_view name = name_of(tensor.role);
@@ -152,7 +173,7 @@ Result<void> CallForm::check_arrays(const Arrays& arrays, const Call& call) cons
       return fail(fmt::format("{} is null", name));
     }
     if (!bytes) {
-      return std::unexpected(bytes.error());
+      return fail(fmt::format("{} has elements of {} bytes that are more than an address has", name, element_bytes_));
     }
     if (!is_multiple(array, tensor.alignment)) {
       return fail(
@@ -175,14 +196,18 @@ Result<void> CallForm::check_arrays(const Arrays& arrays, const Call& call) cons
 
 // After the checks of the other arrays.
 Result<void> CallForm::check_workspace(const Arrays& arrays, const Call& call) const {
-  const auto needed = workspace_bytes(call.shape);
+  const auto needed = workspace_bytes(call.quantities);
   if (!needed) {
     return std::unexpected(needed.error());
   }
   const std::int64_t bytes = *needed;
   const void* const begin = arrays.workspace;
   if (begin == nullptr) {
-    return fail(fmt::format("workspace is null: the kernel needs {} bytes there, for {}", bytes,
+    return fail(
+        fmt::format("workspace is null: the kernel needs {} bytes there, for {}", bytes, recipe_.workspace_words()));
+  }
+  if (bytes > arrays.workspace_bytes) {
+    return fail(fmt::format("workspace: {} bytes are too few: the call needs {}, for {}", arrays.workspace_bytes, bytes,
                             recipe_.workspace_words()));
   }
   if (!is_multiple(begin, kWorkspaceAlignment)) {
@@ -192,11 +217,12 @@ Result<void> CallForm::check_workspace(const Arrays& arrays, const Call& call) c
   if (wraps(begin, bytes)) {
     return beyond_addresses("workspace", begin, bytes);
   }
-  for (const Tensor& tensor : recipe_.tensors) {
-    const void* const array = arrays.of(tensor.role);
-    const auto own = tensor_bytes(tensor, call.quantities);
+  for (std::size_t i = 0; i < recipe_.tensors.size(); ++i) {
+    const Role role = recipe_.tensors[i].role;
+    const void* const array = arrays.of(role);
+    const std::optional<std::int64_t> own = tensor_bytes(i, call.quantities);
     if (array != nullptr && own && overlap(begin, bytes, array, *own)) {
-      return fail(fmt::format("workspace ({} bytes) overlaps {}", bytes, name_of(tensor.role)));
+      return fail(fmt::format("workspace ({} bytes) overlaps {}", bytes, name_of(role)));
     }
   }
   return {};
@@ -235,8 +261,14 @@ Result<void> CallForm::fill(const RecipeKernel& kernel, KernelCall& launch, cons
 }
 
 Result<Call> CallForm::call(const Arrays& arrays, const InputSizes& sizes) const {
-  Result<Call> result(std::in_place);  // filled in place: it is large
-  Call& call = *result;
+  Result<Call> call(std::in_place);
+  if (auto made = make_call(arrays, sizes, *call); !made) {
+    return std::unexpected(std::move(made.error()));
+  }
+  return call;
+}
+
+Result<void> CallForm::make_call(const Arrays& arrays, const InputSizes& sizes, Call& call) const {
   if (!quick_shape(sizes, call.shape)) {
     auto judged = shape_of(layer_, sizes);
     if (!judged) {
@@ -245,9 +277,9 @@ Result<Call> CallForm::call(const Arrays& arrays, const InputSizes& sizes) const
     call.shape = *judged;
   }
   if (call.is_empty()) {
-    return result;
+    return {};
   }
-  call.quantities = quantities_of(call.shape);
+  find_quantities(call.shape, call.quantities);
   const std::size_t count = recipe_.kernels.size();
   for (std::size_t i = 0; i < count; ++i) {
     const Grid& grid = recipe_.kernels[i].grid;
@@ -282,7 +314,7 @@ Result<Call> CallForm::call(const Arrays& arrays, const InputSizes& sizes) const
       return std::unexpected(std::move(filled.error()));
     }
   }
-  return result;
+  return {};
 }
 
 Result<TensorMap> CallForm::map(std::size_t index, const Arrays& arrays, const Call& call) const {

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
+#include <optional>
 
 #include "generator/recipe/recipe.h"
 
@@ -13,12 +15,14 @@ namespace convtgen {
 struct Arrays {
   std::array<void*, kRoles> tensors{};
   void* workspace = nullptr;  // not looked at where the recipe needs none
+  /// That there are. By default all that the call needs, for callers who have asked for that.
+  std::int64_t workspace_bytes = std::numeric_limits<std::int64_t>::max();
   [[nodiscard]] void* of(Role role) const { return tensors[static_cast<std::size_t>(role)]; }
   void set(Role role, void* array) { tensors[static_cast<std::size_t>(role)] = array; }
 };
 
-/// The arrays of a forward call. `weight` is null where the workspace holds what an earlier call has packed, `bias` where the
-/// layer has none. What is const here is only read.
+/// The arrays of a forward call. `weight` is null where the workspace holds what an earlier call has packed, `bias`
+/// where the layer has none. What is const here is only read.
 [[nodiscard]] Arrays forward_arrays(const void* x, const void* weight, const void* bias, void* y,
                                     void* workspace = nullptr);
 
@@ -34,7 +38,7 @@ struct KernelCall {
 /// One call, checked.
 struct Call {
   Shape shape;
-  Quantities quantities{};
+  Quantities quantities;                         // NOLINT: filled unless the call is empty
   std::array<KernelCall, kMostKernels> kernels;  // in the recipe's order
   [[nodiscard]] bool is_empty() const { return shape.output_elements == 0; }
 };
@@ -48,9 +52,11 @@ class CallForm {
 
   /// No allocation and no text unless something is wrong. Where the call is empty nothing is launched, and no array is
   /// looked at.
-  /// Errors: a size that the layer or the kernels can't have, a null or misaligned array or one that the recipe has not,
-  /// an array that would end beyond the last address, one that is written over another, a workspace over an array.
+  /// Errors: a size that the layer or the kernels can't have; an array that is null, misaligned, unknown to the recipe,
+  /// beyond the last address, or written over another; a workspace that is too small or over an array.
   [[nodiscard]] Result<Call> call(const Arrays& arrays, const InputSizes& sizes) const;
+  /// The same into a `call` of the caller's: it is large, and most of it stays as it is.
+  [[nodiscard]] Result<void> make_call(const Arrays& arrays, const InputSizes& sizes, Call& call) const;
 
   /// As shape_of(), without an allocation where all is well.
   [[nodiscard]] Result<Shape> shape(const InputSizes& sizes) const;
@@ -74,15 +80,24 @@ class CallForm {
     std::int64_t bytes = 0;
   };
 
+  /// out = (in - 1) * stride + reach.
+  struct Reach {
+    std::int64_t stride = 1;
+    std::int64_t reach = 1;
+  };
+
   [[nodiscard]] bool quick_shape(const InputSizes& sizes, Shape& shape) const;
+  [[nodiscard]] Result<std::int64_t> workspace_bytes(const Quantities& quantities) const;
   [[nodiscard]] Result<void> check_arrays(const Arrays& arrays, const Call& call) const;
   [[nodiscard]] Result<void> check_workspace(const Arrays& arrays, const Call& call) const;
-  [[nodiscard]] Result<std::int64_t> tensor_bytes(const Tensor& tensor, const Quantities& quantities) const;
+  /// Bytes of tensor `index` of the recipe. Nothing where 63 bits don't count them.
+  [[nodiscard]] std::optional<std::int64_t> tensor_bytes(std::size_t index, const Quantities& quantities) const;
   [[nodiscard]] Result<void> fill(const RecipeKernel& kernel, KernelCall& launch, const Arrays& arrays,
                                   const Quantities& quantities) const;
 
   Layer layer_;
   Recipe recipe_;
+  std::array<Reach, kAxes> reaches_{};
   std::int64_t weight_elements_ = 0;
   std::int64_t element_bytes_ = 4;
   std::int64_t kept_bytes_ = 0;

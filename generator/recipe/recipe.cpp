@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -38,6 +39,18 @@ constexpr std::pair<std::string_view, Quantity> kSizeParameters[] = {{"batch", Q
 
 std::int64_t round_to_alignment(std::int64_t bytes) {
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+}
+
+// ceil(extent / tile), of an extent that is not negative. Divisions of 64 bits take several times as long as of 32.
+std::int64_t tiles_of(std::int64_t extent, std::int64_t tile) {
+  if (tile == 1) {
+    return extent;
+  }
+  if (((extent | tile) >> 32) == 0) {
+    const auto narrow = static_cast<std::uint32_t>(extent), by = static_cast<std::uint32_t>(tile);
+    return narrow / by + (narrow % by != 0 ? 1 : 0);
+  }
+  return extent / tile + (extent % tile != 0 ? 1 : 0);
 }
 
 template <typename Named>
@@ -111,33 +124,27 @@ std::string_view words_of(Quantity quantity) {
   return kQuantityNames[static_cast<std::size_t>(quantity)].words;
 }
 
-Quantities quantities_of(const Shape& shape) {
+void find_quantities(const Shape& shape, Quantities& quantities) {
+  const auto at = [&](Quantity quantity) -> std::int64_t& { return quantities[static_cast<std::size_t>(quantity)]; };
+  at(Quantity::kOne) = 1;
+  at(Quantity::kBatch) = shape.batch;
   std::int64_t in_image = 1, out_image = 1;
   for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    quantities[static_cast<std::size_t>(Quantity::kInDepth) + axis] = shape.in[axis];
+    quantities[static_cast<std::size_t>(Quantity::kOutDepth) + axis] = shape.out[axis];
     in_image *= shape.in[axis];
     out_image *= shape.out[axis];
   }
-  return {1,
-          shape.batch,
-          shape.in[kDepth],
-          shape.in[kHeight],
-          shape.in[kWidth],
-          shape.out[kDepth],
-          shape.out[kHeight],
-          shape.out[kWidth],
-          in_image,
-          out_image,
-          shape.batch * in_image,
-          shape.batch * out_image};
+  at(Quantity::kInImage) = in_image;
+  at(Quantity::kOutImage) = out_image;
+  at(Quantity::kInPixels) = shape.batch * in_image;
+  at(Quantity::kOutPixels) = shape.batch * out_image;
 }
 
-std::optional<std::int64_t> Amount::in(const Quantities& quantities) const {
-  std::int64_t result = 0;
-  if (__builtin_mul_overflow(factor, value_of(per, quantities), &result) ||
-      __builtin_add_overflow(result, constant, &result)) {
-    return std::nullopt;
-  }
-  return result;
+Quantities quantities_of(const Shape& shape) {
+  Quantities quantities;
+  find_quantities(shape, quantities);
+  return quantities;
 }
 
 std::optional<std::int64_t> Grid::blocks(const Quantities& quantities) const {
@@ -146,18 +153,15 @@ std::optional<std::int64_t> Grid::blocks(const Quantities& quantities) const {
       return std::nullopt;
     }
   }
-  const std::int64_t most =
-      (kMostInt - 2 * most_tiles) / blocks_per_tile;  // a block steps beyond the last tile, by two
-  std::int64_t tiles = 1;
+  const std::int64_t most = kMostInt - 2 * most_tiles;  // a block steps beyond the last tile, by two
+  std::int64_t all = blocks_per_tile;                   // where each tile has blocks of its own
   for (const Axis& axis : axes) {
     const std::optional<std::int64_t> extent = axis.extent.in(quantities);
-    const std::int64_t factor = extent ? *extent / axis.tile + (*extent % axis.tile != 0 ? 1 : 0) : kMostInt;
-    if (factor != 0 && tiles > most / factor) {
+    if (!extent || __builtin_mul_overflow(all, tiles_of(*extent, axis.tile), &all) || all > most) {
       return std::nullopt;
     }
-    tiles *= factor;
   }
-  return blocks_per_tile * (most_tiles == 0 ? tiles : std::min(tiles, most_tiles));
+  return most_tiles == 0 ? all : std::min(all, blocks_per_tile * most_tiles);
 }
 
 Result<std::int64_t> Grid::checked_blocks(const Quantities& quantities) const {
@@ -247,6 +251,12 @@ Result<void> check_recipe(const Recipe& recipe) {
   for (const RecipeKernel& kernel : recipe.kernels) {
     if (auto checked = check_count("arguments of a kernel", kernel.arguments.size(), kMostArguments); !checked) {
       return checked;
+    }
+  }
+  for (const Tensor& tensor : recipe.tensors) {
+    if (tensor.alignment < 1 || !std::has_single_bit(static_cast<std::uint64_t>(tensor.alignment))) {
+      return fail(fmt::format("the tensor {} is aligned to {} bytes; legal are powers of two", name_of(tensor.role),
+                              tensor.alignment));
     }
   }
   if (!std::ranges::is_partitioned(recipe.tensors, &Tensor::written)) {

@@ -48,6 +48,8 @@ inline constexpr std::size_t kQuantities = 12;
 using Quantities = std::array<std::int64_t, kQuantities>;
 /// Of a shape whose elements 64 bits count.
 [[nodiscard]] Quantities quantities_of(const Shape& shape);
+/// The same in place: a call waits for copies of them.
+void find_quantities(const Shape& shape, Quantities& quantities);
 [[nodiscard]] inline std::int64_t value_of(Quantity quantity, const Quantities& quantities) {
   return quantities[static_cast<std::size_t>(quantity)];
 }
@@ -58,7 +60,14 @@ struct Amount {
   std::int64_t factor = 0;
   Quantity per = Quantity::kOne;
   /// Nothing where the result has more than 63 bits.
-  [[nodiscard]] std::optional<std::int64_t> in(const Quantities& quantities) const;
+  [[nodiscard]] std::optional<std::int64_t> in(const Quantities& quantities) const {
+    std::int64_t result = 0;
+    if (__builtin_mul_overflow(factor, value_of(per, quantities), &result) ||
+        __builtin_add_overflow(result, constant, &result)) {
+      return std::nullopt;
+    }
+    return result;
+  }
   bool operator==(const Amount&) const = default;
 };
 

@@ -33,6 +33,14 @@ static_assert(kStatusTexts.size() == CONVTGEN_INTERNAL + 1);
 
 }  // namespace
 
+std::unexpected<Failure> wrong_struct_size(const char* name, std::size_t given, std::size_t legal) {
+  return fail_with(
+      Status::kInvalidArgument,
+      fmt::format("{}: struct_size is {}; in convtgen {} it is {}: set it as the header says, and build the program "
+                  "against the header of this library (docs/migration.md)",
+                  name, given, convtgen_version_text(), legal));
+}
+
 convtgen_status report(Status status, const char* message) noexcept {
   try {
     last_message() = message;

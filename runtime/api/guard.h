@@ -19,6 +19,9 @@ namespace convtgen::api {
 convtgen_status report(const Failure& failure) noexcept;
 convtgen_status report(Status status, const char* message) noexcept;
 
+/// What a caller reads whose struct has another size than this version's: how many bytes, and what to do.
+[[nodiscard]] std::unexpected<Failure> wrong_struct_size(const char* name, std::size_t given, std::size_t legal);
+
 /// Runs `work`, which returns an Outcome<void>.
 template <typename Work>
 convtgen_status guarded(Work&& work) noexcept {
@@ -97,6 +100,18 @@ template <typename Value>
     *output = Value{};
   }
   return check_not_null(output, name);
+}
+
+/// Errors: `given` is null, or its first member, struct_size, is not the size that it has in this version.
+template <typename Struct>
+[[nodiscard]] Outcome<void> check_struct(const Struct* given, const char* name) {
+  if (auto checked = check_not_null(given, name); !checked) {
+    return checked;
+  }
+  if (given->struct_size != sizeof(Struct)) {
+    return wrong_struct_size(name, given->struct_size, sizeof(Struct));
+  }
+  return {};
 }
 
 /// The first failure among them.

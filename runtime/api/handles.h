@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "convtgen/convtgen.h"
+#include "runtime/api/held_layer.h"
 #include "runtime/jit/device.h"
 
 namespace convtgen::api {
@@ -30,7 +31,7 @@ struct Held;
 template <>
 struct Held<convtgen_layer> {
   static constexpr unsigned kKind = 1;
-  using Object = jit::LayerKey;
+  using Object = HeldLayer;
 };
 template <>
 struct Held<convtgen_device> {

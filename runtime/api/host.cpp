@@ -89,8 +89,8 @@ Outcome<void> check(const convtgen_host_call_fields* call) {
     return checked;
   }
   if (call->struct_size != sizeof(convtgen_host_call_fields)) {
-    return wrong(fmt::format("struct_size is {}; this version knows {}", call->struct_size,
-                             sizeof(convtgen_host_call_fields)));
+    return wrong(
+        fmt::format("struct_size is {}; this version knows {}", call->struct_size, sizeof(convtgen_host_call_fields)));
   }
   if (auto checked = first_failure(
           check_not_null(call->library, "call->library"), check_bytes("library", call->library, call->library_bytes),
@@ -140,9 +140,10 @@ Outcome<Buffers> copy_in(HostDevice& device, std::span<const convtgen_host_array
     if (!buffer) {
       return fail_with(Status::kOutOfMemory, buffer.error());
     }
-    const auto done = array.kind == CONVTGEN_HOST_READ
-                          ? device.upload(**buffer, std::span(static_cast<const std::byte*>(array.address), array.bytes))
-                          : device.poison(**buffer, kPoison);
+    const auto done =
+        array.kind == CONVTGEN_HOST_READ
+            ? device.upload(**buffer, std::span(static_cast<const std::byte*>(array.address), array.bytes))
+            : device.poison(**buffer, kPoison);
     if (!done) {
       return fail_with(Status::kOutOfMemory, done.error());
     }

@@ -50,14 +50,16 @@ void convtgen_device_close(convtgen_device* device) {
   destroy(device);
 }
 
-convtgen_status convtgen_prepare(convtgen_device* device, const convtgen_layer* layer, convtgen_kernel** kernel) {
+convtgen_status convtgen_prepare(convtgen_device* device, const convtgen_layer* layer, convtgen_direction direction,
+                                 convtgen_kernel** kernel) {
   return guarded([&]() -> Outcome<void> {
     if (auto checked =
             first_failure(clear_output(kernel, "kernel"), check_handle(device, "device"), check_handle(layer, "layer"));
         !checked) {
       return checked;
     }
-    auto prepared = (*find(device))->prepare(*find(layer));
+    const auto key = find(layer)->key(direction);
+    auto prepared = key ? (*find(device))->prepare(**key) : std::unexpected(key.error());
     if (!prepared) {
       return std::unexpected(std::move(prepared.error()));
     }
@@ -66,8 +68,9 @@ convtgen_status convtgen_prepare(convtgen_device* device, const convtgen_layer* 
   });
 }
 
-convtgen_status convtgen_prepare_all(convtgen_device* device, const convtgen_layer* const* layers, size_t count,
-                                     int threads, convtgen_progress progress, void* user, convtgen_kernel** kernels) {
+convtgen_status convtgen_prepare_all(convtgen_device* device, const convtgen_layer* const* layers,
+                                     const convtgen_direction* directions, size_t count, int threads,
+                                     convtgen_progress progress, void* user, convtgen_kernel** kernels) {
   return guarded([&]() -> Outcome<void> {
     if (auto checked = check_handle(device, "device"); !checked) {
       return checked;
@@ -84,14 +87,16 @@ convtgen_status convtgen_prepare_all(convtgen_device* device, const convtgen_lay
     if (threads < 0) {
       return fail_with(Status::kInvalidArgument, fmt::format("threads is {}; legal is 0 or more", threads));
     }
-    std::vector<const jit::LayerKey*> keys;
+    std::vector<const jit::KernelKey*> keys;
     keys.reserve(count);
     for (size_t i = 0; i < count; ++i) {
-      if (auto checked = check_handle(layers[i], "layer"); !checked) {
-        checked.error().message = fmt::format("layers[{}]: {}", i, checked.error().message);
-        return checked;
+      auto checked = check_handle(layers[i], "layer");
+      const auto key = checked ? find(layers[i])->key(directions != nullptr ? directions[i] : CONVTGEN_FORWARD)
+                               : std::unexpected(std::move(checked.error()));
+      if (!key) {
+        return fail_with(key.error().status, fmt::format("layers[{}]: {}", i, key.error().message));
       }
-      keys.push_back(find(layers[i]));
+      keys.push_back(*key);
     }
     std::stop_source stop;
     CallbackGuard guard;
@@ -117,44 +122,55 @@ convtgen_status convtgen_prepare_all(convtgen_device* device, const convtgen_lay
   });
 }
 
-convtgen_status convtgen_launch(convtgen_kernel* kernel, const void* x, const void* weight, const void* bias, void* y,
-                                void* workspace, int64_t batch, int64_t height, int64_t width, void* stream) {
+convtgen_status convtgen_launch(convtgen_kernel* kernel, const convtgen_tensors* tensors, const convtgen_sizes* sizes,
+                                void* stream) {
   return guarded([&]() -> Outcome<void> {
     const jit::KernelPointer* own = find(kernel);
     if (own == nullptr) [[unlikely]] {
       return check_handle(kernel, "kernel");
     }
-    return (*own)->launch(forward_arrays(x, weight, bias, y, workspace),
-                          sizes_given((*own)->facts().form.layer(), batch, height, width), stream);
-  });
-}
-
-convtgen_status convtgen_run(convtgen_device* device, const convtgen_layer* layer, const void* x, const void* weight,
-                             const void* bias, void* y, void* workspace, int64_t batch, int64_t height, int64_t width,
-                             void* stream) {
-  return guarded([&]() -> Outcome<void> {
-    if (auto checked = first_failure(check_handle(device, "device"), check_handle(layer, "layer")); !checked) {
+    if (auto checked = check_struct(tensors, "tensors"); !checked) [[unlikely]] {
       return checked;
     }
-    const jit::LayerKey& own = *find(layer);
-    return (*find(device))
-        ->run(own, forward_arrays(x, weight, bias, y, workspace), sizes_given(own.layer(), batch, height, width), stream);
+    return (*own)->launch(arrays_given(*tensors), sizes_given((*own)->facts().form.layer(), sizes), stream);
   });
 }
 
-convtgen_status convtgen_kernel_workspace(const convtgen_kernel* kernel, int64_t batch, int64_t height, int64_t width,
-                                          size_t* bytes) {
+convtgen_status convtgen_run(convtgen_device* device, const convtgen_layer* layer, convtgen_direction direction,
+                             const convtgen_tensors* tensors, const convtgen_sizes* sizes, void* stream) {
   return guarded([&]() -> Outcome<void> {
+    if (auto checked = first_failure(check_handle(device, "device"), check_handle(layer, "layer"),
+                                     check_struct(tensors, "tensors"));
+        !checked) {
+      return checked;
+    }
+    const auto key = find(layer)->key(direction);
+    if (!key) {
+      return std::unexpected(key.error());
+    }
+    return (*find(device))->run(**key, arrays_given(*tensors), sizes_given((*key)->layer(), sizes), stream);
+  });
+}
+
+convtgen_status convtgen_kernel_workspace(const convtgen_kernel* kernel, const convtgen_sizes* sizes, size_t* bytes,
+                                          size_t* kept_bytes) {
+  return guarded([&]() -> Outcome<void> {
+    if (kept_bytes != nullptr) {
+      *kept_bytes = 0;
+    }
     if (auto checked = first_failure(clear_output(bytes, "bytes"), check_handle(kernel, "kernel")); !checked) {
       return checked;
     }
     const CallForm& form = (*find(kernel))->facts().form;
-    const auto shape = form.shape(sizes_given(form.layer(), batch, height, width));
+    const auto shape = form.shape(sizes_given(form.layer(), sizes));
     const auto needed = shape ? form.workspace_bytes(*shape) : std::unexpected(shape.error());
     if (!needed) {
       return fail_with(Status::kInvalidArgument, needed.error());
     }
     *bytes = static_cast<size_t>(*needed);
+    if (kept_bytes != nullptr) {
+      *kept_bytes = static_cast<size_t>(form.kept_bytes());
+    }
     return {};
   });
 }

@@ -35,21 +35,30 @@ Outcome<void> read_word(const char* word, const char* field, Lookup lookup, std:
   return {};
 }
 
-// The chain of a "fuse" property, read by the language's own parser.
-Outcome<void> read_fuse(const char* text, Layer& layer) {
+// A layer with the property `name` as `text` has it, read by the language's own parser; null leaves it out.
+Outcome<Layer> with_property(std::string_view name, const char* text, const Layer& layer) {
   if (text == nullptr || *text == '\0') {
-    return {};
+    return Layer{};
   }
   if (std::strpbrk(text, ";\n\r#{}") != nullptr) {
-    return wrong_layer(fmt::format("fuse: '{}' is no chain of activations", text));
+    return wrong_layer(fmt::format("{}: '{}' is no value of it", name, text));
   }
-  const std::string line = fmt::format("conv_transpose2d 1 -> 1; kernel 1; dtype {}; compute {}; fuse {}",
-                                       name_of(layer.dtype), name_of(layer.compute), text);
-  const auto parsed = parse_layer(line);
+  auto parsed = parse_layer(fmt::format("conv_transpose2d 1 -> 1; kernel 1; dtype {}; compute {}; {} {}",
+                                        name_of(layer.dtype), name_of(layer.compute), name, text));
   if (!parsed) {
-    return wrong_layer(fmt::format("fuse: {}", parsed.error().front().message));
+    return wrong_layer(fmt::format("{}: {}", name, parsed.error().front().message));
   }
-  layer.fuse = parsed->fuse;
+  return *std::move(parsed);
+}
+
+Outcome<void> read_fuse_and_directions(const convtgen_layer_fields& fields, Layer& layer) {
+  auto fuse = with_property("fuse", fields.fuse, layer);
+  auto directions = fuse ? with_property("directions", fields.directions, layer) : fuse;
+  if (!directions) {
+    return std::unexpected(std::move(directions.error()));
+  }
+  layer.fuse = std::move(fuse->fuse);
+  layer.directions = std::move(directions->directions);
   return {};
 }
 
@@ -59,8 +68,8 @@ Size size_of(std::int64_t value) {
 
 Outcome<Layer> layer_of(const convtgen_layer_fields& fields) {
   Layer layer;
-  if (fields.dimensions != 1 && fields.dimensions != 2) {
-    return wrong_layer(fmt::format("dimensions is {}; legal are 1 and 2", fields.dimensions));
+  if (fields.dimensions < 1 || fields.dimensions > CONVTGEN_AXES) {
+    return wrong_layer(fmt::format("dimensions is {}; legal are 1 to {}", fields.dimensions, CONVTGEN_AXES));
   }
   layer.dimensions = fields.dimensions;
   if (fields.bias != 0 && fields.bias != 1) {
@@ -69,23 +78,29 @@ Outcome<Layer> layer_of(const convtgen_layer_fields& fields) {
   layer.bias = fields.bias == 1;
   layer.in_channels = fields.in_channels;
   layer.out_channels = fields.out_channels;
-  for (std::size_t i = 0; i < 2; ++i) {
-    layer.axes[kHeight + i] = {.kernel = fields.kernel[i],
-                               .stride = fields.stride[i],
-                               .padding = fields.padding[i],
-                               .output_padding = fields.output_padding[i],
-                               .dilation = fields.dilation[i]};
-  }
   layer.groups = fields.groups;
   layer.batch = size_of(fields.batch);
-  layer.axes[kHeight].extent =
-      fields.dimensions == 1 && fields.height == CONVTGEN_DYNAMIC ? Size(1) : size_of(fields.height);
-  layer.axes[kWidth].extent = size_of(fields.width);
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    const convtgen_axis& given = fields.axes[axis];
+    layer.axes[axis] = {.kernel = given.kernel,
+                        .stride = given.stride,
+                        .padding = {given.padding_before, given.padding_after},
+                        .output_padding = given.output_padding,
+                        .dilation = given.dilation,
+                        .extent = size_of(given.extent)};
+    const bool is_used = std::ranges::find(axes_of(layer), axis) != axes_of(layer).end();
+    if (!is_used && given.extent == CONVTGEN_DYNAMIC) {
+      layer.axes[axis].extent = kNoAxis.extent;
+    }
+  }
   auto words = read_word(fields.dtype, "dtype", dtype_named, all_dtypes(), layer.dtype);
   layer.compute = default_compute(layer.dtype);
   words = words ? read_word(fields.compute, "compute", compute_named, all_computes(), layer.compute) : words;
   words = words ? read_word(fields.layout, "layout", layout_named, all_layouts(), layer.layout) : words;
-  words = words ? read_fuse(fields.fuse, layer) : words;
+  words = words ? read_word(fields.weight_layout, "weight_layout", weight_layout_named, all_weight_layouts(),
+                            layer.weight_layout)
+                : words;
+  words = words ? read_fuse_and_directions(fields, layer) : words;
   if (!words) {
     return std::unexpected(std::move(words.error()));
   }
@@ -148,43 +163,41 @@ convtgen_status convtgen_layer_fields_init(convtgen_layer_fields* fields) {
     if (auto checked = check_not_null(fields, "fields"); !checked) {
       return checked;
     }
+    constexpr convtgen_axis kAxis{.kernel = 1,
+                                  .stride = 1,
+                                  .padding_before = 0,
+                                  .padding_after = 0,
+                                  .output_padding = 0,
+                                  .dilation = 1,
+                                  .extent = CONVTGEN_DYNAMIC};
     *fields = {.struct_size = sizeof(convtgen_layer_fields),
                .dimensions = 2,
                .bias = 0,
                .in_channels = 1,
                .out_channels = 1,
-               .kernel = {1, 1},
-               .stride = {1, 1},
-               .padding = {0, 0},
-               .output_padding = {0, 0},
-               .dilation = {1, 1},
                .groups = 1,
                .batch = CONVTGEN_DYNAMIC,
-               .height = CONVTGEN_DYNAMIC,
-               .width = CONVTGEN_DYNAMIC,
+               .axes = {kAxis, kAxis, kAxis},
                .fuse = nullptr,
                .dtype = nullptr,
                .compute = nullptr,
-               .layout = nullptr};
+               .layout = nullptr,
+               .weight_layout = nullptr,
+               .directions = nullptr};
     return {};
   });
 }
 
 convtgen_status convtgen_layer_create(const convtgen_layer_fields* fields, convtgen_layer** layer) {
   return guarded([&]() -> Outcome<void> {
-    if (auto checked = first_failure(clear_output(layer, "layer"), check_not_null(fields, "fields")); !checked) {
+    if (auto checked = first_failure(clear_output(layer, "layer"), check_struct(fields, "fields")); !checked) {
       return checked;
-    }
-    if (fields->struct_size != sizeof(convtgen_layer_fields)) {
-      return fail_with(Status::kInvalidArgument,
-                       fmt::format("fields: struct_size is {}; legal is {}: call convtgen_layer_fields_init() first",
-                                   fields->struct_size, sizeof(convtgen_layer_fields)));
     }
     auto made = layer_of(*fields);
     if (!made) {
       return std::unexpected(std::move(made.error()));
     }
-    *layer = make_handle<convtgen_layer>(jit::LayerKey(*std::move(made)));
+    *layer = make_handle<convtgen_layer>(HeldLayer(*std::move(made)));
     return {};
   });
 }
@@ -198,45 +211,33 @@ convtgen_status convtgen_layer_parse(const char* text, const char* name, convtge
     if (!made) {
       return std::unexpected(std::move(made.error()));
     }
-    *layer = make_handle<convtgen_layer>(jit::LayerKey(*std::move(made)));
+    *layer = make_handle<convtgen_layer>(HeldLayer(*std::move(made)));
     return {};
   });
 }
 
 const char* convtgen_layer_text(const convtgen_layer* layer) {
-  const jit::LayerKey* own = find(layer);
+  const HeldLayer* own = find(layer);
   return own != nullptr ? own->text().c_str() : "";
 }
 
-convtgen_status convtgen_layer_shape(const convtgen_layer* layer, int64_t batch, int64_t height, int64_t width,
-                                     convtgen_shape* shape) {
+convtgen_status convtgen_layer_shape(const convtgen_layer* layer, const convtgen_sizes* sizes, convtgen_shape* shape) {
   return guarded([&]() -> Outcome<void> {
-    if (auto checked = first_failure(check_handle(layer, "layer"), check_not_null(shape, "shape")); !checked) {
+    if (auto checked = first_failure(check_handle(layer, "layer"), check_struct(shape, "shape")); !checked) {
       return checked;
-    }
-    if (shape->struct_size != sizeof(convtgen_shape)) {
-      return fail_with(Status::kInvalidArgument, fmt::format("shape: struct_size is {}; legal is {}",
-                                                             shape->struct_size, sizeof(convtgen_shape)));
     }
     *shape = {};
     shape->struct_size = sizeof(convtgen_shape);
     const Layer& own = find(layer)->layer();
-    if (own.dimensions > 2) {
-      return fail_with(Status::kUnsupported,
-                       fmt::format("{}: convtgen_shape has no depth; legal are conv_transpose1d and conv_transpose2d",
-                                   operator_name(own)));
-    }
-    const auto judged = shape_of(own, sizes_given(own, batch, height, width));
+    const auto judged = shape_of(own, sizes_given(own, sizes));
     if (!judged) {
       return fail_with(Status::kInvalidArgument, judged.error());
     }
     shape->batch = judged->batch;
     shape->in_channels = judged->in_channels;
-    shape->in_height = judged->in[kHeight];
-    shape->in_width = judged->in[kWidth];
     shape->out_channels = judged->out_channels;
-    shape->out_height = judged->out[kHeight];
-    shape->out_width = judged->out[kWidth];
+    std::ranges::copy(judged->in, shape->in);
+    std::ranges::copy(judged->out, shape->out);
     shape->x_elements = judged->input_elements;
     shape->weight_elements = judged->weight_elements;
     shape->bias_elements = own.bias ? judged->out_channels : 0;

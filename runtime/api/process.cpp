@@ -16,12 +16,8 @@ extern "C" {
 
 convtgen_status convtgen_get_counters(convtgen_counters* counters) {
   return guarded([&]() -> Outcome<void> {
-    if (auto checked = check_not_null(counters, "counters"); !checked) {
+    if (auto checked = check_struct(counters, "counters"); !checked) {
       return checked;
-    }
-    if (counters->struct_size != sizeof(convtgen_counters)) {
-      return fail_with(Status::kInvalidArgument, fmt::format("counters: struct_size is {}; legal is {}",
-                                                             counters->struct_size, sizeof(convtgen_counters)));
     }
     const Counters& all = convtgen::counters();
     *counters = {.struct_size = sizeof(convtgen_counters),

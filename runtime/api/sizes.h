@@ -1,21 +1,45 @@
-// Sizes as callers give them.
+// Sizes and tensors as callers give them.
 #pragma once
 
 #include <convtgen/convtgen.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "generator/layer/shape.h"
+#include "generator/recipe/call_form.h"
 
 namespace convtgen::api {
 
-/// CONVTGEN_DYNAMIC stands for the layer's own size, where it has one.
-[[nodiscard]] inline InputSizes sizes_given(const Layer& layer, std::int64_t batch, std::int64_t height,
-                                            std::int64_t width) {
-  const auto size = [](std::int64_t given, const Size& own) {
-    return given == CONVTGEN_DYNAMIC ? own.value_or(given) : given;
+static_assert(CONVTGEN_AXES == kAxes);
+
+/// Null, and CONVTGEN_DYNAMIC for each size, stand for the layer's own, where it has one.
+[[nodiscard]] inline InputSizes sizes_given(const Layer& layer, const convtgen_sizes* given) {
+  const auto size = [](const std::int64_t* value, const Size& own) {
+    return value == nullptr || *value == CONVTGEN_DYNAMIC ? own.value_or(CONVTGEN_DYNAMIC) : *value;
   };
-  return {size(batch, layer.batch),
-          {layer.axes[kDepth].extent.value_or(CONVTGEN_DYNAMIC), size(height, layer.axes[kHeight].extent),
-           size(width, layer.axes[kWidth].extent)}};
+  InputSizes sizes{size(given != nullptr ? &given->batch : nullptr, layer.batch), {1, 1}};
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    sizes.extents[axis] = size(given != nullptr ? &given->extents[axis] : nullptr, layer.axes[axis].extent);
+  }
+  return sizes;
+}
+
+/// The struct's pointers by their roles. What is const there is only read.
+[[nodiscard]] inline Arrays arrays_given(const convtgen_tensors& tensors) {
+  Arrays arrays;
+  arrays.set(Role::kX, const_cast<void*>(tensors.x));
+  arrays.set(Role::kWeight, const_cast<void*>(tensors.weight));
+  arrays.set(Role::kBias, const_cast<void*>(tensors.bias));
+  arrays.set(Role::kY, tensors.y);
+  arrays.set(Role::kGradX, tensors.grad_x);
+  arrays.set(Role::kGradY, const_cast<void*>(tensors.grad_y));
+  arrays.set(Role::kGradWeight, tensors.grad_weight);
+  arrays.set(Role::kGradBias, tensors.grad_bias);
+  arrays.workspace = tensors.workspace;
+  arrays.workspace_bytes = static_cast<std::int64_t>(
+      std::min<std::uint64_t>(tensors.workspace_bytes, std::numeric_limits<std::int64_t>::max()));
+  return arrays;
 }
 
 }  // namespace convtgen::api

@@ -44,8 +44,11 @@ Failure cancelled() {
 
 }  // namespace
 
-LayerKey::LayerKey(Layer layer)
-    : layer_(std::move(layer)), text_(canonical_form(layer_)), hash_(std::hash<std::string>()(text_)) {}
+KernelKey::KernelKey(Layer layer, Direction direction) : layer_(std::move(layer)) {
+  layer_.directions = {direction};
+  text_ = canonical_form(layer_);
+  hash_ = std::hash<std::string>()(text_);
+}
 
 Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, DeviceOptions options) {
   const std::optional<int> ordinal = gpu_ordinal(which);
@@ -92,7 +95,7 @@ void JitDevice::touch(PreparedKernel& kernel) {
   kernel.last_use.store(clock_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-KernelPointer JitDevice::find(const LayerKey& layer) {
+KernelPointer JitDevice::find(const KernelKey& layer) {
   const std::shared_lock lock(mutex_);
   const auto slot = slots_.find(&layer);
   if (slot == slots_.end() || !slot->second->kernel) {
@@ -102,7 +105,7 @@ KernelPointer JitDevice::find(const LayerKey& layer) {
   return slot->second->kernel;
 }
 
-Outcome<KernelPointer> JitDevice::prepare(const LayerKey& layer, std::stop_token stop) {
+Outcome<KernelPointer> JitDevice::prepare(const KernelKey& layer, std::stop_token stop) {
   if (KernelPointer ready = find(layer)) {
     count(counters().reused);
     if (auto here = ready->ready_here(); !here) {
@@ -171,7 +174,7 @@ Outcome<KernelPointer> JitDevice::prepare(const LayerKey& layer, std::stop_token
 
 // Takes out the least recently used kernels beyond the bound that nobody else holds. The lock is held.
 std::vector<KernelPointer> JitDevice::take_surplus() {
-  std::vector<std::pair<std::uint64_t, const LayerKey*>> idle;
+  std::vector<std::pair<std::uint64_t, const KernelKey*>> idle;
   std::size_t ready = 0;
   for (const auto& [key, slot] : slots_) {
     ready += slot->kernel ? 1 : 0;
@@ -200,7 +203,7 @@ std::size_t JitDevice::kernel_count() const {
       std::ranges::count_if(slots_, [](const auto& slot) { return slot.second->kernel != nullptr; }));
 }
 
-Outcome<KernelPointer> JitDevice::make(const LayerKey& layer, std::stop_token stop) {
+Outcome<KernelPointer> JitDevice::make(const KernelKey& layer, std::stop_token stop) {
   if (stop.stop_requested()) {
     return std::unexpected(cancelled());
   }
@@ -213,8 +216,8 @@ Outcome<KernelPointer> JitDevice::make(const LayerKey& layer, std::stop_token st
   return made;
 }
 
-Outcome<KernelPointer> JitDevice::make_on_gpu(const LayerKey& layer, std::stop_token stop) {
-  auto made = cubins_->make_for_chip(layer.layer(), Direction::kForward, gpu_->info().capability, stop);
+Outcome<KernelPointer> JitDevice::make_on_gpu(const KernelKey& layer, std::stop_token stop) {
+  auto made = cubins_->make_for_chip(layer.layer(), layer.direction(), gpu_->info().capability, stop);
   if (!made) {
     return std::unexpected(std::move(made.error()));
   }
@@ -246,9 +249,9 @@ Outcome<KernelPointer> JitDevice::make_on_gpu(const LayerKey& layer, std::stop_t
   return kernel;
 }
 
-Outcome<KernelPointer> JitDevice::make_on_host(const LayerKey& layer, std::stop_token stop) {
+Outcome<KernelPointer> JitDevice::make_on_host(const KernelKey& layer, std::stop_token stop) {
   // Any architecture does: the device takes the source of each, and the oldest asks the least of it.
-  const Problem problem{layer.layer(), Direction::kForward, known_targets().front()};
+  const Problem problem{layer.layer(), layer.direction(), known_targets().front()};
   const std::shared_ptr<Store> store = store_of(options_.store_folder);
   const auto plans = choose_plans(problem, stored_record(*store, problem, kHostChip));
   if (!plans) {
@@ -277,7 +280,7 @@ Outcome<KernelPointer> JitDevice::make_on_host(const LayerKey& layer, std::stop_
   return load_on_host(host_, std::move(facts), made->binary);
 }
 
-std::vector<Outcome<KernelPointer>> JitDevice::prepare_all(std::span<const LayerKey* const> layers,
+std::vector<Outcome<KernelPointer>> JitDevice::prepare_all(std::span<const KernelKey* const> layers,
                                                            const PrepareAllOptions& options) {
   std::vector<Outcome<KernelPointer>> results(layers.size(), std::unexpected(cancelled()));
   std::atomic<std::size_t> next = 0;
@@ -323,7 +326,7 @@ std::vector<Outcome<KernelPointer>> JitDevice::prepare_all(std::span<const Layer
   return results;
 }
 
-Outcome<void> JitDevice::run(const LayerKey& layer, const Arrays& arrays, const InputSizes& sizes, void* stream) {
+Outcome<void> JitDevice::run(const KernelKey& layer, const Arrays& arrays, const InputSizes& sizes, void* stream) {
   KernelPointer kernel = find(layer);
   if (!kernel) {
     if (gpu_) {

@@ -19,19 +19,22 @@
 
 namespace convtgen::jit {
 
-/// A layer as it is looked up: its canonical form stands for it.
-class LayerKey {
+/// A layer and a direction as they are looked up: the canonical form of the layer with this direction alone stands for
+/// both.
+class KernelKey {
  public:
-  explicit LayerKey(Layer layer);
+  explicit KernelKey(Layer layer, Direction direction = Direction::kForward);
+  /// With this direction alone.
   [[nodiscard]] const Layer& layer() const { return layer_; }
+  [[nodiscard]] Direction direction() const { return layer_.directions.front(); }
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] std::size_t hash() const { return hash_; }
-  bool operator==(const LayerKey& other) const { return hash_ == other.hash_ && text_ == other.text_; }
+  bool operator==(const KernelKey& other) const { return hash_ == other.hash_ && text_ == other.text_; }
 
  private:
   Layer layer_;
   std::string text_;
-  std::size_t hash_;
+  std::size_t hash_ = 0;
 };
 
 using KernelPointer = std::shared_ptr<PreparedKernel>;
@@ -73,15 +76,14 @@ class JitDevice {
   /// others wait. A source that the compiler refused is not tried again (Failure::lasting); other failures are not
   /// remembered.
   /// Errors: those of its making; kCancelled.
-  [[nodiscard]] Outcome<KernelPointer> prepare(const LayerKey& layer, std::stop_token stop = {});
+  [[nodiscard]] Outcome<KernelPointer> prepare(const KernelKey& layer, std::stop_token stop = {});
   /// The kernel if it is there, else null; nothing is made or loaded.
-  [[nodiscard]] KernelPointer find(const LayerKey& layer);
+  [[nodiscard]] KernelPointer find(const KernelKey& layer);
   /// prepare() for each, several at once; results in the order of the layers.
-  [[nodiscard]] std::vector<Outcome<KernelPointer>> prepare_all(std::span<const LayerKey* const> layers,
+  [[nodiscard]] std::vector<Outcome<KernelPointer>> prepare_all(std::span<const KernelKey* const> layers,
                                                                 const PrepareAllOptions& options = {});
   /// Prepares and launches in one call. In a capture the kernel must be ready (kNotPrepared), and is then never let go.
-  [[nodiscard]] Outcome<void> run(const LayerKey& layer, const Arrays& arrays, const InputSizes& sizes,
-                                  void* stream);
+  [[nodiscard]] Outcome<void> run(const KernelKey& layer, const Arrays& arrays, const InputSizes& sizes, void* stream);
 
   /// Kernels that are ready.
   [[nodiscard]] std::size_t kernel_count() const;
@@ -89,20 +91,20 @@ class JitDevice {
  private:
   JitDevice() = default;
   struct Hash {
-    std::size_t operator()(const LayerKey* key) const { return key->hash(); }
+    std::size_t operator()(const KernelKey* key) const { return key->hash(); }
   };
   struct Equal {
-    bool operator()(const LayerKey* a, const LayerKey* b) const { return *a == *b; }
+    bool operator()(const KernelKey* a, const KernelKey* b) const { return *a == *b; }
   };
   struct Slot {
-    LayerKey key;
+    KernelKey key;
     KernelPointer kernel;                              // null while it is being made
     std::shared_ptr<const Failure> failure = nullptr;  // a lasting one
   };
 
-  [[nodiscard]] Outcome<KernelPointer> make(const LayerKey& layer, std::stop_token stop);
-  [[nodiscard]] Outcome<KernelPointer> make_on_gpu(const LayerKey& layer, std::stop_token stop);
-  [[nodiscard]] Outcome<KernelPointer> make_on_host(const LayerKey& layer, std::stop_token stop);
+  [[nodiscard]] Outcome<KernelPointer> make(const KernelKey& layer, std::stop_token stop);
+  [[nodiscard]] Outcome<KernelPointer> make_on_gpu(const KernelKey& layer, std::stop_token stop);
+  [[nodiscard]] Outcome<KernelPointer> make_on_host(const KernelKey& layer, std::stop_token stop);
   void touch(PreparedKernel& kernel);
   [[nodiscard]] std::vector<KernelPointer> take_surplus();
 
@@ -114,7 +116,7 @@ class JitDevice {
 
   mutable std::shared_mutex mutex_;
   std::condition_variable_any made_;
-  std::unordered_map<const LayerKey*, std::unique_ptr<Slot>, Hash, Equal> slots_;
+  std::unordered_map<const KernelKey*, std::unique_ptr<Slot>, Hash, Equal> slots_;
   std::atomic<std::uint64_t> clock_{0};
 };
 

@@ -227,8 +227,7 @@ Outcome<void> GpuKernel::enqueue(const LoadedModule& where, const Arrays& arrays
                             .shared_bytes = kernel.shared_bytes,
                             .overlaps = own.waits,
                             .stream = static_cast<cuda::StreamHandle>(stream)};
-    const cuda::Status status =
-        convtgen::enqueue(gpu_->driver(), gpu_->info().capability, launch, parameters.data());
+    const cuda::Status status = convtgen::enqueue(gpu_->driver(), gpu_->info().capability, launch, parameters.data());
     if (status != cuda::kSuccess) [[unlikely]] {
       return fail_with(Status::kDriver, gpu_->driver()
                                             .check(status, fmt::format("launching {} ({} blocks of {} threads)",
@@ -243,20 +242,20 @@ Outcome<void> GpuKernel::launch(const Arrays& arrays, const InputSizes& sizes, v
   if (cuda_lost_in_fork()) [[unlikely]] {
     return std::unexpected(forked_failure());
   }
-  auto call = facts().form.call(arrays, sizes);
-  if (!call) [[unlikely]] {
-    return fail_with(Status::kInvalidArgument, call.error());
+  Call call;
+  if (auto made = facts().form.make_call(arrays, sizes, call); !made) [[unlikely]] {
+    return fail_with(Status::kInvalidArgument, made.error());
   }
-  if (call->is_empty()) {
+  if (call.is_empty()) {
     return {};
   }
   cuda::ContextHandle current = nullptr;
   if (gpu_->api().ctx_get_current(&current) == cuda::kSuccess && current != nullptr) [[likely]] {
     if (const LoadedModule* module = find(current)) [[likely]] {
-      return enqueue(*module, arrays, *call, stream);
+      return enqueue(*module, arrays, call, stream);
     }
   }
-  return launch_elsewhere(arrays, *call, stream);
+  return launch_elsewhere(arrays, call, stream);
 }
 
 // The thread has no context, one of another GPU, or one that the kernel has not met.

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <optional>
 #include <utility>
+
+#include "runtime/make/stored_kernel.h"
+#include "runtime/support/log.h"
 
 namespace convtgen {
 namespace {
@@ -14,6 +18,18 @@ bool take(const KeptKernel& kept, MadeKernel& made, std::string_view bytes) {
   }
   made.key = kept.key.hex();
   return true;
+}
+
+/// Once a process. No warning: after an update that is as it should be, and they are replaced one by one.
+void note_packed_otherwise(const std::string& layer) {
+  static std::atomic<bool> noted = false;
+  if (!noted.exchange(true)) {
+    log(LogLevel::kInfo,
+        fmt::format(
+            "kernels in the cache that another version of convtgen packed otherwise are compiled anew; the first "
+            "is [layer: {}]",
+            layer));
+  }
 }
 
 }  // namespace
@@ -43,6 +59,9 @@ Outcome<MadeKernel> find_or_compile_kept(Store& store, const KeptKernel& kept, M
   bool taken = entry && take(kept, made, entry->bytes);
   if (entry && !taken) {
     // Whole, but not what belongs there now: of the plan before tuning, or as another version packs kernels.
+    if (is_packed_otherwise(entry->bytes)) {
+      note_packed_otherwise(kept.label);
+    }
     if (const Made again = run()) {
       store.insert(kept.key, *again, kept.label);
       taken = take(kept, made, *again);

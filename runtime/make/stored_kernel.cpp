@@ -49,8 +49,8 @@ bool take_text(std::string_view& bytes, std::string& text) {
 std::string encode_kernels(const std::vector<BinaryKernel>& kernels) {
   std::string bytes;
   for (const BinaryKernel& kernel : kernels) {
-    bytes += field(kernel.symbol) + field(fmt::format("{}", kernel.threads)) +
-             field(fmt::format("{}", kernel.shared_bytes));
+    bytes +=
+        field(kernel.symbol) + field(fmt::format("{}", kernel.threads)) + field(fmt::format("{}", kernel.shared_bytes));
   }
   return bytes;
 }
@@ -90,8 +90,8 @@ std::optional<StoredKernel> decode_kernel(std::string_view bytes) {
   std::string kind, kernels;
   if (!take_text(bytes, kind) || (kind != "ptx" && kind != "cubin") || !take_text(bytes, binary.architecture) ||
       !take_text(bytes, binary.symbol) || !take_text(bytes, kernels) || !decode_kernels(kernels, binary.kernels) ||
-      !take_text(bytes, kernel.compiled_by) ||
-      !take_text(bytes, binary.log) || !take_text(bytes, binary.bytes) || !bytes.empty()) {
+      !take_text(bytes, kernel.compiled_by) || !take_text(bytes, binary.log) || !take_text(bytes, binary.bytes) ||
+      !bytes.empty()) {
     return std::nullopt;
   }
   binary.kind = kind == "ptx" ? BinaryKind::kPtx : BinaryKind::kCubin;

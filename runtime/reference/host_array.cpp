@@ -163,9 +163,8 @@ std::vector<std::int64_t> weight_shape(const Layer& layer) {
 std::int64_t weight_offset(const Layer& layer, const WeightPosition& position) {
   const std::int64_t outs = layer.out_channels / layer.groups;
   const std::int64_t taps = tap_count(layer);
-  return layer.weight_layout == WeightLayout::kChannelsLast
-             ? (position.in * taps + position.tap) * outs + position.out
-             : (position.in * outs + position.out) * taps + position.tap;
+  return layer.weight_layout == WeightLayout::kChannelsLast ? (position.in * taps + position.tap) * outs + position.out
+                                                            : (position.in * outs + position.out) * taps + position.tap;
 }
 
 WeightPosition weight_position(const Layer& layer, std::int64_t offset) {

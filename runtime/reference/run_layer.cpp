@@ -104,8 +104,7 @@ Result<LoadedLayer> load_binary(Device& device, const Problem& problem, const Pl
   if (!kernels) {
     return std::unexpected(kernels.error());
   }
-  return LoadedLayer{problem,           plan, std::move(source), std::move(binary), *std::move(form),
-                     *std::move(kernels)};
+  return LoadedLayer{problem, plan, std::move(source), std::move(binary), *std::move(form), *std::move(kernels)};
 }
 
 Result<UploadedInputs> upload_inputs(Device& device, const Layer& layer, const InputSizes& sizes,
@@ -169,9 +168,7 @@ Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedIn
     }
     call.workspace = *std::move(workspace);
   }
-  const auto array = [](const auto& buffer) {
-    return buffer ? reinterpret_cast<void*>(buffer->address()) : nullptr;
-  };
+  const auto array = [](const auto& buffer) { return buffer ? reinterpret_cast<void*>(buffer->address()) : nullptr; };
   const Arrays arrays =
       forward_arrays(array(call.x), array(call.weight), array(call.bias), array(call.y), array(call.workspace));
   const auto checked = layer.form.call(arrays, call.sizes);

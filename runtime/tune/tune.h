@@ -31,12 +31,6 @@ struct TuneStep {
   double fraction = 0;  // of all jobs' candidates, from 0 to 1
 };
 
-/// Arrays of the caller's, on the device and not in use, that tuning works in. What is null it allocates.
-struct TuneBuffers {
-  Arrays arrays;                     // each as large as the job's sizes make it; overwritten
-  std::int64_t workspace_bytes = 0;  // of arrays.workspace: plans that need more are passed over
-};
-
 struct TuneOptions {
   std::size_t candidates = 8;  // at most, the planner's first ones
   int repeats = 20;            // timed runs of each on a GPU; on the host device it is one
@@ -47,8 +41,10 @@ struct TuneOptions {
   /// Bytes on the device that a job may allocate at a time; 0: what is free there when its turn comes. A job that needs
   /// more is skipped: nothing is allocated, nothing measured.
   std::int64_t memory_limit = 0;
-  /// The host device makes its own checked buffers all the same, and goes by `workspace_bytes` only.
-  TuneBuffers buffers = {};
+  /// The caller's, on the device and not in use, as large as the job's sizes make them: tuning overwrites them, and
+  /// allocates what is null. Plans that need more than `workspace_bytes` are passed over. The host device makes checked
+  /// buffers of its own all the same, and only goes by `workspace_bytes`.
+  Arrays buffers = {};
   /// Threads that compile; 0: one for each core but the one that measures.
   std::size_t compile_threads = 0;
   /// Told before each step, from the calling thread. May be empty.

@@ -29,11 +29,11 @@ std::int64_t workspace_of(const Problem& problem, const Plan& plan, const Shape&
 }
 
 bool outgrows_given(std::int64_t workspace, const TuneOptions& options) {
-  return options.buffers.arrays.workspace != nullptr && workspace > options.buffers.workspace_bytes;
+  return options.buffers.workspace != nullptr && workspace > options.buffers.workspace_bytes;
 }
 
 Arrays used_arrays(const Device& device, const TuneOptions& options) {
-  return device.kind() == DeviceKind::kHost ? Arrays() : options.buffers.arrays;
+  return device.kind() == DeviceKind::kHost ? Arrays() : options.buffers;
 }
 
 TuneMemory tune_memory(const Problem& problem, const Shape& shape, std::int64_t workspace, const Arrays& given,

@@ -38,15 +38,32 @@ TEST(AbiTest, ShowsTheListedFunctionsAndNothingElse) {
          "to " CONVTGEN_ABI_GOLDEN;
 }
 
+// As convtgen.h says, "Versions".
+TEST(AbiTest, TheSonameIsTheMinorVersions) {
+  FILE* pipe = popen("readelf -d '" CONVTGEN_SHARED_LIBRARY "' | sed -n 's/.*SONAME.*\\[\\(.*\\)\\].*/\\1/p'", "r");
+  ASSERT_NE(pipe, nullptr);
+  char line[256] = {};
+  EXPECT_NE(std::fgets(line, sizeof(line), pipe), nullptr);
+  pclose(pipe);
+  EXPECT_EQ(std::string(line), "libconvtgen.so." + std::to_string(CONVTGEN_VERSION_MAJOR) + "." +
+                                   std::to_string(CONVTGEN_VERSION_MINOR) + "\n");
+}
+
 TEST(AbiTest, StructsKeepTheirLayout) {
   EXPECT_EQ(convtgen_test_header_in_c(), static_cast<int>(sizeof(convtgen_shape) + sizeof(convtgen_counters)));
-  EXPECT_EQ(sizeof(convtgen_layer_fields), 176u);
+  EXPECT_EQ(sizeof(convtgen_axis), 56u);
+  EXPECT_EQ(sizeof(convtgen_layer_fields), 264u);
   EXPECT_EQ(offsetof(convtgen_layer_fields, in_channels), 16u);
-  EXPECT_EQ(offsetof(convtgen_layer_fields, kernel), 32u);
-  EXPECT_EQ(offsetof(convtgen_layer_fields, groups), 112u);
-  EXPECT_EQ(offsetof(convtgen_layer_fields, fuse), 144u);
-  EXPECT_EQ(sizeof(convtgen_shape), 104u);
-  EXPECT_EQ(offsetof(convtgen_shape, element_bytes), 96u);
+  EXPECT_EQ(offsetof(convtgen_layer_fields, axes), 48u);
+  EXPECT_EQ(offsetof(convtgen_layer_fields, fuse), 216u);
+  EXPECT_EQ(offsetof(convtgen_layer_fields, directions), 256u);
+  EXPECT_EQ(sizeof(convtgen_sizes), 32u);
+  EXPECT_EQ(sizeof(convtgen_shape), 120u);
+  EXPECT_EQ(offsetof(convtgen_shape, element_bytes), 112u);
+  EXPECT_EQ(sizeof(convtgen_tensors), 88u);
+  EXPECT_EQ(offsetof(convtgen_tensors, workspace), 72u);
+  EXPECT_EQ(sizeof(convtgen_tune_options), 48u);
+  EXPECT_EQ(offsetof(convtgen_tune_options, tensors), 24u);
   EXPECT_EQ(sizeof(convtgen_counters), 72u);
   EXPECT_EQ(sizeof(convtgen_host_array), 24u);
   EXPECT_EQ(sizeof(convtgen_host_map), 144u);
@@ -54,6 +71,7 @@ TEST(AbiTest, StructsKeepTheirLayout) {
   EXPECT_EQ(sizeof(convtgen_host_kernel), 48u);
   EXPECT_EQ(sizeof(convtgen_host_call_fields), 56u);
   EXPECT_EQ(offsetof(convtgen_host_call_fields, kernels), 40u);
+  EXPECT_EQ(CONVTGEN_GRAD_WEIGHT, 2);
   EXPECT_EQ(CONVTGEN_INTERNAL, 13);
   EXPECT_EQ(CONVTGEN_LOG_DEBUG, 4);
 }

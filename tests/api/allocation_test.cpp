@@ -49,19 +49,16 @@ TEST_F(AllocationTest, APreparedLaunchAllocatesNothing) {
   EXPECT_GT(allocations, before_prepare) << "this test sees the library's allocations";
   push(make_context(0));
   (void)device.prepare(layer);
-  const Arrays arrays = some_arrays();
+  const Tensors tensors = some_tensors();
   const long before = allocations;
   for (int i = 0; i < 100; ++i) {
-    ASSERT_EQ(convtgen_launch(kernel.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, nullptr, 1 + i % 3, 5,
-                              7 + i, nullptr),
-              CONVTGEN_OK);
-    ASSERT_EQ(convtgen_run(device.handle(), layer.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, nullptr, 0,
-                           5, 7, nullptr),
-              CONVTGEN_OK);
+    const Sizes sizes(1 + i % 3, 5, 7 + i), none(0, 5, 7);
+    ASSERT_EQ(convtgen_launch(kernel.handle(), &tensors, &sizes, nullptr), CONVTGEN_OK);
+    ASSERT_EQ(convtgen_run(device.handle(), layer.handle(), CONVTGEN_FORWARD, &tensors, &none, nullptr), CONVTGEN_OK);
   }
   EXPECT_EQ(allocations, before);
   pop();
-  kernel.launch(arrays, {1, 5, 7});  // in the primary context, where it is too
+  kernel.launch(tensors, {1, 5, 7});  // in the primary context, where it is too
 }
 
 TEST_F(AllocationTest, NorDoesOneThatPacksTheWeights) {
@@ -76,20 +73,23 @@ TEST_F(AllocationTest, NorDoesOneThatPacksTheWeights) {
   ASSERT_GT(kernel.workspace({1, 32, 32}), 0u);
   push(make_context(0));
   (void)device.prepare(Layer(kLayer));
-  Arrays arrays = some_arrays();
-  arrays.bias = nullptr;
-  arrays.workspace = address(0x70000000);
-  const auto launch = [&](const void* weight, std::int64_t batch) {
-    return convtgen_launch(kernel.handle(), arrays.x, weight, nullptr, arrays.y, arrays.workspace, batch, 32, 32,
-                           nullptr);
+  Tensors tensors = some_tensors();
+  tensors.bias = nullptr;
+  tensors.workspace = address(0x70000000);
+  tensors.workspace_bytes = kernel.workspace({1, 32, 32});
+  const void* const weight = tensors.weight;
+  const auto launch = [&](const void* given, std::int64_t batch) {
+    tensors.weight = given;
+    const Sizes sizes(batch, 32, 32);
+    return convtgen_launch(kernel.handle(), &tensors, &sizes, nullptr);
   };
   state_->calls.clear();
-  ASSERT_EQ(launch(arrays.weight, 1), CONVTGEN_OK);
+  ASSERT_EQ(launch(weight, 1), CONVTGEN_OK);
   EXPECT_EQ(state_->calls, (std::vector<std::string>(2, "cuLaunchKernel"))) << "the driver is asked for nothing else";
   state_->record = false;
   const long before = allocations;
   for (int i = 0; i < 100; ++i) {
-    ASSERT_EQ(launch(arrays.weight, 1 + i), CONVTGEN_OK);
+    ASSERT_EQ(launch(weight, 1 + i), CONVTGEN_OK);
     ASSERT_EQ(launch(nullptr, 1 + i), CONVTGEN_OK);
   }
   EXPECT_EQ(allocations, before);

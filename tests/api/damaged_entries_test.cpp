@@ -78,7 +78,7 @@ TEST(DamagedEntriesTest, AreCompiledAnewByTheHostsCompiler) {
   std::filesystem::permissions(compiler, std::filesystem::perms::owner_all);
   const Variable real("CONVTGEN_TEST_CXX", std::getenv("CXX"));
   const Variable cxx("CXX", compiler.c_str());
-  const LayerKey layer(parse_layer("conv_transpose1d 1 -> 1; kernel 2; stride 2").value());
+  const KernelKey layer(parse_layer("conv_transpose1d 1 -> 1; kernel 2; stride 2").value());
   const auto run = [&] {
     const auto device = JitDevice::open("host", {.store_folder = store.string()}).value();
     const float x[] = {1, 10}, weight[] = {2, 3};

@@ -101,8 +101,8 @@ class FakeGpuTest : public testing::Test {
 inline void* address(std::uint64_t number) {
   return reinterpret_cast<void*>(number);
 }
-inline Arrays some_arrays() {
-  return {address(0x10000000), address(0x20000000), address(0x30000000), address(0x40000000)};
+inline Tensors some_tensors() {
+  return Tensors::forward(address(0x10000000), address(0x20000000), address(0x30000000), address(0x40000000));
 }
 
 }  // namespace convtgen::api_test

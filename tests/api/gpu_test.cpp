@@ -81,7 +81,7 @@ struct Call {
 
   [[nodiscard]] std::size_t y_bytes() const { return static_cast<std::size_t>(shape.y_elements) * sizeof(float); }
   void launch(Address y, void* stream) const {
-    kernel.launch({pointer(x), pointer(weight), pointer(bias), pointer(y)}, sizes, stream);
+    kernel.launch(Tensors::forward(pointer(x), pointer(weight), pointer(bias), pointer(y)), sizes, stream);
   }
 };
 
@@ -133,7 +133,7 @@ class ApiOnGpu : public ::testing::Test {
     const std::vector<float> b = numbers(shape.bias_elements, i + 200);
     std::vector<float> want(static_cast<std::size_t>(shape.y_elements), NAN);
     const Device host("host");
-    host.run(layer, {x.data(), weight.data(), bias ? b.data() : nullptr, want.data()}, sizes);
+    host.run(layer, Tensors::forward(x.data(), weight.data(), bias ? b.data() : nullptr, want.data()), sizes);
     return {std::move(layer), std::move(made), sizes, shape, upload(x), upload(weight), bias ? upload(b) : 0, want};
   }
 
@@ -271,7 +271,8 @@ TEST_F(ApiOnGpu, ACaptureOfWhatIsNotPreparedIsRefusedAndGoesOn) {
   void* graph = nullptr;
   cuda_.call("cuStreamBeginCapture_v2", stream, 1);
   try {
-    device_->run(never, {pointer(ready.x), pointer(ready.weight), nullptr, pointer(y)}, {1, 4, 4}, stream);
+    device_->run(never, Tensors::forward(pointer(ready.x), pointer(ready.weight), nullptr, pointer(y)), {1, 4, 4},
+                 stream);
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), CONVTGEN_NOT_PREPARED) << error.what();
@@ -375,8 +376,8 @@ TEST_F(ApiOnGpu, WeightsStayPackedInTheirWorkspaces) {
   const auto launch = [&](Side& side, bool with_weight) {
     poison(side.y, y_bytes);
     cuda_.call("cuCtxSynchronize");
-    kernel.launch({pointer(x_there), with_weight ? pointer(side.weight) : nullptr, nullptr, pointer(side.y),
-                   pointer(side.workspace)},
+    kernel.launch(Tensors::forward(pointer(x_there), with_weight ? pointer(side.weight) : nullptr, nullptr,
+                                   pointer(side.y), pointer(side.workspace), workspace_bytes),
                   {}, side.stream);
   };
   for (int i = 0; i < 2; ++i) {
@@ -386,7 +387,12 @@ TEST_F(ApiOnGpu, WeightsStayPackedInTheirWorkspaces) {
     poison(sides.back().workspace, workspace_bytes);
     launch(sides.back(), true);
     std::vector<float> want(static_cast<std::size_t>(shape.y_elements), NAN);
-    Device("host").run(layer, {x.data(), weight.data(), nullptr, want.data()}, {});
+    const Kernel twin = Device("host").prepare(layer);
+    std::vector<std::byte> scratch(twin.workspace() + CONVTGEN_WORKSPACE_ALIGNMENT);
+    void* begin = scratch.data();
+    std::size_t room = scratch.size();
+    std::align(CONVTGEN_WORKSPACE_ALIGNMENT, twin.workspace(), begin, room);
+    twin.launch(Tensors::forward(x.data(), weight.data(), nullptr, want.data(), begin, room));
     cuda_.call("cuCtxSynchronize");
     sides.back().bits = download(sides.back().y, y_bytes);
     for (std::size_t j = 0; j < want.size(); ++j) {
@@ -407,8 +413,9 @@ TEST_F(ApiOnGpu, WeightsStayPackedInTheirWorkspaces) {
   void* executable = nullptr;
   cuda_.call("cuStreamBeginCapture_v2", sides[0].stream, 1);
   for (const Side& side : sides) {
-    kernel.launch({pointer(x_there), pointer(side.weight), nullptr, pointer(side.y), pointer(side.workspace)}, {},
-                  sides[0].stream);
+    kernel.launch(Tensors::forward(pointer(x_there), pointer(side.weight), nullptr, pointer(side.y),
+                                   pointer(side.workspace), workspace_bytes),
+                  {}, sides[0].stream);
   }
   cuda_.call("cuStreamEndCapture", sides[0].stream, &graph);
   cuda_.call("cuGraphInstantiateWithFlags", &executable, graph, 0ULL);
@@ -441,7 +448,7 @@ TEST_F(ApiOnGpu, TwoDevicesInOneProcess) {
     const std::size_t bytes = static_cast<std::size_t>(shape.y_elements) * sizeof(float);
     const Address y = cuda_.allocate(bytes);
     // The other device's context is current: the call still goes where the kernel is, or says why not.
-    kernel.launch({pointer(x), pointer(weight), nullptr, pointer(y)}, {2, 7, 8});
+    kernel.launch(Tensors::forward(pointer(x), pointer(weight), nullptr, pointer(y)), {2, 7, 8});
     cuda_.call("cuCtxSynchronize");
     results.push_back(download(y, bytes));
   }

@@ -37,11 +37,11 @@ TEST_F(ApiHostTest, ComputesTheDefinition) {
   EXPECT_EQ(kernel.key(), "");
   const float x[] = {1, 10}, weight[] = {1, 2, 3}, bias[] = {0.5F};
   float y[5] = {};
-  kernel.launch({x, weight, bias, y}, {1, 1, 2});
+  kernel.launch(Tensors::forward(x, weight, bias, y), {1, 2});
   EXPECT_EQ((std::vector<float>(y, y + 5)), (std::vector<float>{1.5F, 2.5F, 13.5F, 20.5F, 30.5F}));
   float batch[10] = {};
   const float two[] = {1, 10, 2, 20};
-  kernel.launch({two, weight, bias, batch}, {2, 1, 2});  // another size, the same kernel
+  kernel.launch(Tensors::forward(two, weight, bias, batch), {2, 2});  // another size, the same kernel
   EXPECT_EQ(batch[5 + 2], 2 * 13.0F + 0.5F);
   EXPECT_EQ(state_->launches.size(), 0u);
 }
@@ -50,10 +50,10 @@ TEST_F(ApiHostTest, ChecksArguments) {
   const Device device("host");
   const Kernel kernel = device.prepare(Layer("conv_transpose1d 1 -> 1; kernel 3; stride 2; bias"));
   float numbers[64] = {};
-  const Arrays arrays{numbers, numbers + 8, numbers + 16, numbers + 32};
-  expect_error(thrown_by([&] { kernel.launch(arrays, {1, 1, 2}, address(1)); }), CONVTGEN_INVALID_ARGUMENT,
+  const Tensors tensors = Tensors::forward(numbers, numbers + 8, numbers + 16, numbers + 32);
+  expect_error(thrown_by([&] { kernel.launch(tensors, {1, 2}, address(1)); }), CONVTGEN_INVALID_ARGUMENT,
                "stream must be null on the host device");
-  expect_error(thrown_by([&] { kernel.launch(arrays, {1, 2, 2}); }), CONVTGEN_INVALID_ARGUMENT, "height 2");
+  expect_error(thrown_by([&] { kernel.launch(tensors, {1, 2, 2}); }), CONVTGEN_INVALID_ARGUMENT, "height 2");
   expect_error(thrown_by([&] { kernel.launch({}, {1, 1, 2}); }), CONVTGEN_INVALID_ARGUMENT, "bias is null");
   kernel.launch({}, {0, 1, 2});
 }
@@ -90,11 +90,11 @@ TEST_F(ApiHostTest, EightThreadsGetTheirOwnResultsOfFourLayers) {
         const Layer layer("conv_transpose2d " + count + " -> " + count + "; kernel 2; stride 2");
         const std::vector<float> x(channels * 9, static_cast<float>(i)), weight(channels * channels * 4, 1.0F);
         std::vector<float> y(channels * 36, -1.0F);
-        const Arrays arrays{x.data(), weight.data(), nullptr, y.data()};
+        const Tensors tensors = Tensors::forward(x.data(), weight.data(), nullptr, y.data());
         if (j % 2 == 0) {
-          device.prepare(layer).launch(arrays, {1, 3, 3});
+          device.prepare(layer).launch(tensors, {1, 3, 3});
         } else {
-          device.run(layer, arrays, {1, 3, 3});
+          device.run(layer, tensors, {1, 3, 3});
         }
         for (const float value : y) {
           if (value != static_cast<float>(channels * i)) {
@@ -148,7 +148,7 @@ TEST_F(ApiHostTest, RepeatsBitForBit) {
   }
   for (int i = 0; i < 5; ++i) {
     std::vector<std::uint16_t> y(static_cast<std::size_t>(shape.y_elements), 0x7e00);
-    kernel.launch({x.data(), weight.data(), nullptr, y.data()}, {1, 6, 7});
+    kernel.launch(Tensors::forward(x.data(), weight.data(), nullptr, y.data()), {1, 6, 7});
     first = i == 0 ? y : first;
     EXPECT_EQ(y, first);
   }
@@ -160,33 +160,44 @@ TEST_F(ApiHostTest, TunesAndPreparesByTheRecord) {
   const Sizes sizes{1, 5, 6};
   int told = 0;
   const Device device("host");
-  expect_error(thrown_by([&] { device.tune(layer, sizes, false, [&](const char*, double) { return ++told < 2; }); }),
-               CONVTGEN_CANCELLED, "stopped before candidate 3");
+  expect_error(
+      thrown_by([&] { device.tune(layer, sizes, {.progress = [&](const char*, double) { return ++told < 2; }}); }),
+      CONVTGEN_CANCELLED, "stopped before candidate 3");
   const auto count = [&](const char* doing, double fraction) {
     ++told;
     return std::string(doing).starts_with("candidate ") && fraction >= 0 && fraction < 1;
   };
   told = 0;
-  EXPECT_GT(device.tune(layer, sizes, false, count), 0);
+  EXPECT_GT(device.tune(layer, sizes, {.progress = count}), 0);
   const int rest = told;
   EXPECT_GT(rest, 0);
-  EXPECT_GT(device.tune(layer, sizes, false, count), 0);
+  EXPECT_GT(device.tune(layer, sizes, {.progress = count}), 0);
   EXPECT_EQ(told, rest) << "all is recorded";
-  EXPECT_THROW(device.tune(layer, sizes, true, [](const char*, double) -> bool { throw std::runtime_error("no"); }),
-               std::runtime_error);
-  expect_error(thrown_by([&] { device.tune(layer, {0, 5, 6}); }), CONVTGEN_INVALID_ARGUMENT, "batch is 0");
+  const auto refuse = [](const char*, double) -> bool { throw std::runtime_error("no"); };
+  EXPECT_THROW(device.tune(layer, sizes, {.again = true, .progress = refuse}), std::runtime_error);
+  expect_error(thrown_by([&] { device.tune(layer, {0, 5, 6}); }), CONVTGEN_INVALID_ARGUMENT, "the batch is empty");
   expect_error(thrown_by([&] { device.tune(layer, {1, -5, 6}); }), CONVTGEN_INVALID_ARGUMENT, "height");
-  EXPECT_EQ(convtgen_tune(device.handle(), layer.handle(), 1, 5, 6, 0, nullptr, nullptr, nullptr), CONVTGEN_OK);
+  EXPECT_EQ(convtgen_tune(device.handle(), layer.handle(), CONVTGEN_FORWARD, &sizes, nullptr, nullptr), CONVTGEN_OK);
   const Layer sized(layer.text() + "; input 1x5x6");
-  EXPECT_EQ(convtgen_tune(device.handle(), sized.handle(), -1, -1, -1, 0, nullptr, nullptr, nullptr), CONVTGEN_OK)
+  EXPECT_EQ(convtgen_tune(device.handle(), sized.handle(), CONVTGEN_FORWARD, nullptr, nullptr, nullptr), CONVTGEN_OK)
       << "the layer's own sizes";
-  EXPECT_EQ(convtgen_tune(nullptr, layer.handle(), 1, 5, 6, 0, nullptr, nullptr, nullptr), CONVTGEN_INVALID_ARGUMENT);
+  std::uint64_t device_bytes = 0, host_bytes = 0;
+  ASSERT_EQ(convtgen_tune_memory(device.handle(), sized.handle(), CONVTGEN_FORWARD, nullptr, nullptr, &device_bytes,
+                                 &host_bytes),
+            CONVTGEN_OK);
+  EXPECT_GE(device_bytes, (8 * 30 + 8 * 8 * 4 + 8 * 120) * sizeof(float)) << "x, weight and y";
+  EXPECT_GE(host_bytes, (8 * 30 + 8 * 8 * 4) * sizeof(float));
+  expect_error(thrown_by([&] { device.tune(sized, {}, {.again = true, .memory_limit = device_bytes - 1}); }),
+               CONVTGEN_OUT_OF_MEMORY, "tuning needs " + std::to_string(device_bytes) + " bytes");
+  EXPECT_GT(device.tune(sized, {}, {.again = true, .memory_limit = device_bytes}), 0);
+  EXPECT_EQ(convtgen_tune(nullptr, layer.handle(), CONVTGEN_FORWARD, &sizes, nullptr, nullptr),
+            CONVTGEN_INVALID_ARGUMENT);
   const std::vector<float> x(8 * 30, 1.0F), weight(8 * 8 * 4, 1.0F);
   std::vector<float> y(8 * 120);
-  device.prepare(layer).launch({x.data(), weight.data(), nullptr, y.data()}, sizes);
+  device.prepare(layer).launch(Tensors::forward(x.data(), weight.data(), nullptr, y.data()), sizes);
   EXPECT_EQ(y, std::vector<float>(8 * 120, 8.0F));
   std::vector<float> again(y.size());
-  device.run(sized, {x.data(), weight.data(), nullptr, again.data()}, Sizes{});  // the layer's own
+  device.run(sized, Tensors::forward(x.data(), weight.data(), nullptr, again.data()));  // the layer's own
   EXPECT_EQ(again, y);
   EXPECT_EQ(device.prepare(sized).workspace(Sizes{}), 0U);
 }

@@ -47,8 +47,8 @@ class JitDeviceTest : public testing::Test {
   [[nodiscard]] std::shared_ptr<JitDevice> open(std::size_t most_kernels) const {
     return JitDevice::open("cuda", {.most_kernels = most_kernels, .store_folder = folder_.string()}).value();
   }
-  static LayerKey numbered(int channels) {
-    return LayerKey(*parse_layer("conv_transpose2d 1 -> " + std::to_string(channels) + "; kernel 1"));
+  static KernelKey numbered(int channels) {
+    return KernelKey(*parse_layer("conv_transpose2d 1 -> " + std::to_string(channels) + "; kernel 1"));
   }
 
   std::filesystem::path folder_;
@@ -119,7 +119,7 @@ TEST_F(JitDeviceTest, ADriverThatForbidsLoadingIsNoLastingFailure) {
 
 TEST_F(JitDeviceTest, APlanWithPackedWeightsHasTwoKernels) {
   constexpr const char* kText = "conv_transpose2d 64 -> 64; kernel 4; stride 2; padding 1; compute tf32; input ?x32x32";
-  const LayerKey layer(*parse_layer(kText));
+  const KernelKey layer(*parse_layer(kText));
   const std::int64_t bytes = api_test::record_packed_plan(kText, "Fake GPU", folder_);
   ASSERT_GT(bytes, 0);
   const auto compiles = counters().compiles.load();
@@ -134,8 +134,8 @@ TEST_F(JitDeviceTest, APlanWithPackedWeightsHasTwoKernels) {
     EXPECT_NE(facts.plan_text.find("workspace of " + std::to_string(bytes) + " bytes"), std::string::npos)
         << facts.plan_text;
     const InputSizes sizes{2, {32, 32}};
-    Arrays arrays = forward_arrays(address(0x10000000), address(0x20000000), nullptr, address(0x40000000),
-                                   address(0x70000000));
+    Arrays arrays =
+        forward_arrays(address(0x10000000), address(0x20000000), nullptr, address(0x40000000), address(0x70000000));
     state_->launches.clear();
     ASSERT_TRUE((*prepared)->launch(arrays, sizes, nullptr));
     arrays.set(Role::kWeight, nullptr);

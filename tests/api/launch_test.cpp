@@ -26,8 +26,8 @@ TEST_F(LaunchTest, BindsWhatTheKernelTakes) {
   EXPECT_NE(kernel.plan().find("template direct"), std::string::npos);
   EXPECT_EQ(kernel.workspace({2, 5, 7}), 0u);
 
-  kernel.launch(some_arrays(), {2, 5, 7}, address(0x77));
-  kernel.launch(some_arrays(), {1, 100, 3});
+  kernel.launch(some_tensors(), {2, 5, 7}, address(0x77));
+  kernel.launch(some_tensors(), {1, 100, 3});
   ASSERT_EQ(state_->launches.size(), 2u);
   const fake::SeenLaunch& seen = state_->launches[0];
   EXPECT_EQ(seen.symbol, kernel.symbol());
@@ -48,7 +48,7 @@ TEST_F(LaunchTest, ALaunchAsksTheDriverForNothingButTheLaunch) {
   (void)device.prepare(Layer(kOpenLayer));
   state_->calls.clear();
   for (int i = 0; i < 3; ++i) {
-    kernel.launch(some_arrays(), {1, 5, 7 + i});
+    kernel.launch(some_tensors(), {1, 5, 7 + i});
   }
   pop();
   EXPECT_EQ(state_->calls, (std::vector<std::string>(3, "cuLaunchKernel")));
@@ -58,7 +58,7 @@ TEST_F(LaunchTest, AnEmptyBatchLaunchesNothing) {
   const Device device("cuda");
   const Kernel kernel = device.prepare(Layer(kOpenLayer));
   kernel.launch({}, {0, 5, 7});
-  kernel.launch(some_arrays(), {0, 5, 7});
+  kernel.launch(some_tensors(), {0, 5, 7});
   EXPECT_TRUE(state_->launches.empty());
 }
 
@@ -66,40 +66,40 @@ TEST_F(LaunchTest, WrongArgumentsAreNamed) {
   const Device device("cuda");
   const Kernel kernel = device.prepare(Layer(kOpenLayer));
   const auto wrong = [&](auto change, const std::string& words) {
-    Arrays arrays = some_arrays();
+    Tensors tensors = some_tensors();
     Sizes sizes{2, 5, 7};
-    change(arrays, sizes);
-    expect_error(thrown_by([&] { kernel.launch(arrays, sizes); }), CONVTGEN_INVALID_ARGUMENT, words);
+    change(tensors, sizes);
+    expect_error(thrown_by([&] { kernel.launch(tensors, sizes); }), CONVTGEN_INVALID_ARGUMENT, words);
   };
-  wrong([](Arrays& a, Sizes&) { a.x = nullptr; }, "x is null");
-  wrong([](Arrays& a, Sizes&) { a.weight = nullptr; }, "weight is null");
-  wrong([](Arrays& a, Sizes&) { a.bias = nullptr; }, "bias is null");
-  wrong([](Arrays& a, Sizes&) { a.y = nullptr; }, "y is null");
-  wrong([](Arrays& a, Sizes&) { a.x = address(0x10000002); }, "x (0x10000002) is misaligned: a multiple of 4");
-  wrong([](Arrays& a, Sizes&) { a.y = address(0x20000004); }, "y overlaps weight");
-  wrong([](Arrays& a, Sizes&) { a.y = const_cast<void*>(a.x); }, "y overlaps x");
+  wrong([](Tensors& a, Sizes&) { a.x = nullptr; }, "x is null");
+  wrong([](Tensors& a, Sizes&) { a.weight = nullptr; }, "weight is null");
+  wrong([](Tensors& a, Sizes&) { a.bias = nullptr; }, "bias is null");
+  wrong([](Tensors& a, Sizes&) { a.y = nullptr; }, "y is null");
+  wrong([](Tensors& a, Sizes&) { a.x = address(0x10000002); }, "x (0x10000002) is misaligned: a multiple of 4");
+  wrong([](Tensors& a, Sizes&) { a.y = address(0x20000004); }, "y overlaps weight");
+  wrong([](Tensors& a, Sizes&) { a.y = const_cast<void*>(a.x); }, "y overlaps x");
   void* const last = address(~std::uint64_t{0} - 15);
   const std::string behind = " (0xfffffffffffffff0) has ";
-  wrong([&](Arrays& a, Sizes&) { a.x = last; }, "x" + behind + "2240 bytes: more than there are addresses behind it");
-  wrong([&](Arrays& a, Sizes&) { a.weight = last; }, "weight" + behind);
-  wrong([&](Arrays& a, Sizes&) { a.bias = last; }, "bias" + behind);
-  wrong([&](Arrays& a, Sizes&) { a.y = last; }, "y" + behind);
-  wrong([](Arrays&, Sizes& s) { s.batch = -1; }, "batch -1");
-  wrong([](Arrays&, Sizes& s) { s.batch = kMost; }, "batch");
-  wrong([](Arrays&, Sizes& s) { s.height = 0; }, "height 0");
-  wrong([](Arrays&, Sizes& s) { s.height = std::numeric_limits<std::int64_t>::min(); }, "height");
-  wrong([](Arrays&, Sizes& s) { s.width = 2147483647; }, "width");
-  wrong([](Arrays&, Sizes& s) { s = {2147483647, 2000000, 1}; }, "more blocks than a grid can have");
-  wrong([](Arrays&, Sizes& s) { s = {2147483647, 1000000000, 1000000000}; }, "more elements than 64 bits");
+  wrong([&](Tensors& a, Sizes&) { a.x = last; }, "x" + behind + "2240 bytes: more than there are addresses behind it");
+  wrong([&](Tensors& a, Sizes&) { a.weight = last; }, "weight" + behind);
+  wrong([&](Tensors& a, Sizes&) { a.bias = last; }, "bias" + behind);
+  wrong([&](Tensors& a, Sizes&) { a.y = last; }, "y" + behind);
+  wrong([](Tensors&, Sizes& s) { s.batch = -1; }, "batch -1");
+  wrong([](Tensors&, Sizes& s) { s.batch = kMost; }, "batch");
+  wrong([](Tensors&, Sizes& s) { s.extents[1] = 0; }, "height 0");
+  wrong([](Tensors&, Sizes& s) { s.extents[1] = std::numeric_limits<std::int64_t>::min(); }, "height");
+  wrong([](Tensors&, Sizes& s) { s.extents[2] = 2147483647; }, "width");
+  wrong([](Tensors&, Sizes& s) { s = {2147483647, 2000000, 1}; }, "more blocks than a grid can have");
+  wrong([](Tensors&, Sizes& s) { s = {2147483647, 1000000000, 1000000000}; }, "more elements than 64 bits");
   EXPECT_TRUE(state_->launches.empty());
   const Kernel plain = device.prepare(Layer("conv_transpose2d 1 -> 1; kernel 1; input 2x3x4"));
-  expect_error(thrown_by([&] { plain.launch(some_arrays(), {2, 3, 4}); }), CONVTGEN_INVALID_ARGUMENT,
+  expect_error(thrown_by([&] { plain.launch(some_tensors(), {2, 3, 4}); }), CONVTGEN_INVALID_ARGUMENT,
                "bias must be null");
-  Arrays arrays = some_arrays();
-  arrays.bias = nullptr;
-  expect_error(thrown_by([&] { plain.launch(arrays, {2, 3, 5}); }), CONVTGEN_INVALID_ARGUMENT,
+  Tensors tensors = some_tensors();
+  tensors.bias = nullptr;
+  expect_error(thrown_by([&] { plain.launch(tensors, {2, 3, 5}); }), CONVTGEN_INVALID_ARGUMENT,
                "width 5 contradicts the layer, whose width is 4");
-  plain.launch(arrays, {2, 3, 4});
+  plain.launch(tensors, {2, 3, 4});
 }
 
 TEST_F(LaunchTest, AWorkspaceEndsBeforeTheLastAddress) {
@@ -108,11 +108,61 @@ TEST_F(LaunchTest, AWorkspaceEndsBeforeTheLastAddress) {
   ASSERT_GT(record_packed_plan(kLayer, "Fake GPU", folder_ / "store"), 0);
   const Kernel kernel = Device("cuda").prepare(Layer(kLayer));
   ASSERT_GT(kernel.workspace({1, 32, 32}), 128u);
-  Arrays arrays = some_arrays();
-  arrays.bias = nullptr;
-  arrays.workspace = address(~std::uint64_t{0} - 127);
-  expect_error(thrown_by([&] { kernel.launch(arrays, {1, 32, 32}); }), CONVTGEN_INVALID_ARGUMENT,
+  Tensors tensors = some_tensors();
+  tensors.bias = nullptr;
+  tensors.workspace = address(~std::uint64_t{0} - 127);
+  tensors.workspace_bytes = kernel.workspace({1, 32, 32});
+  expect_error(thrown_by([&] { kernel.launch(tensors, {1, 32, 32}); }), CONVTGEN_INVALID_ARGUMENT,
                "workspace (0xffffffffffffff80) has ");
+}
+
+TEST_F(LaunchTest, AWorkspaceThatIsTooSmallIsAnErrorWithTheBytesItNeeds) {
+  constexpr const char* kLayer =
+      "conv_transpose2d 64 -> 64; kernel 4; stride 2; padding 1; compute tf32; input ?x32x32";
+  ASSERT_GT(record_packed_plan(kLayer, "Fake GPU", folder_ / "store"), 0);
+  const Kernel kernel = Device("cuda").prepare(Layer(kLayer));
+  const std::size_t bytes = kernel.workspace({1, 32, 32});
+  Tensors tensors = some_tensors();
+  tensors.bias = nullptr;
+  tensors.workspace = address(0x70000000);
+  tensors.workspace_bytes = bytes - 1;
+  expect_error(
+      thrown_by([&] { kernel.launch(tensors, {1, 32, 32}); }), CONVTGEN_INVALID_ARGUMENT,
+      "workspace: " + std::to_string(bytes - 1) + " bytes are too few: the call needs " + std::to_string(bytes));
+  EXPECT_TRUE(state_->launches.empty());
+  tensors.workspace_bytes = bytes;
+  kernel.launch(tensors, {1, 32, 32});
+  EXPECT_EQ(state_->launches.size(), 2u);
+}
+
+TEST_F(LaunchTest, DirectionsAndTheirTensorsAreChecked) {
+  const Device device("cuda");
+  const Layer layer(kOpenLayer);
+  expect_error(thrown_by([&] { (void)device.prepare(layer, CONVTGEN_GRAD_INPUT); }), CONVTGEN_INVALID_ARGUMENT,
+               "direction: grad_input is wanted, and the layer has forward; 'directions forward, grad_input' has both");
+  expect_error(thrown_by([&] { (void)device.prepare(layer, static_cast<convtgen_direction>(3)); }),
+               CONVTGEN_INVALID_ARGUMENT, "direction is 3; legal are 0 to 2");
+  expect_error(thrown_by([&] { device.run(layer, some_tensors(), {1, 5, 7}, nullptr, CONVTGEN_GRAD_WEIGHT); }),
+               CONVTGEN_INVALID_ARGUMENT, "grad_weight is wanted");
+  const Layer trained(std::string(kOpenLayer) + "; directions forward, grad_input");
+  expect_error(thrown_by([&] { (void)device.prepare(trained, CONVTGEN_GRAD_INPUT); }), CONVTGEN_UNSUPPORTED,
+               "grad_input");
+  const Kernel kernel = device.prepare(trained);
+  EXPECT_EQ(kernel.symbol(), device.prepare(layer).symbol()) << "one forward kernel, whatever else the layer has";
+  EXPECT_EQ(kernel.layer(), layer.text());
+  Tensors tensors = some_tensors();
+  tensors.grad_y = address(0x50000000);
+  expect_error(thrown_by([&] { kernel.launch(tensors, {1, 5, 7}); }), CONVTGEN_INVALID_ARGUMENT,
+               "grad_y must be null: the call has y, x, weight and bias");
+}
+
+TEST_F(LaunchTest, StructsOfAnotherVersionAreRefusedWithWhatToDo) {
+  const Kernel kernel = Device("cuda").prepare(Layer(kOpenLayer));
+  Tensors tensors = some_tensors();
+  tensors.struct_size = 40;
+  const Thrown thrown = thrown_by([&] { kernel.launch(tensors, {1, 5, 7}); });
+  expect_error(thrown, CONVTGEN_INVALID_ARGUMENT, "tensors: struct_size is 40; in convtgen " CONVTGEN_PROJECT_VERSION);
+  expect_error(thrown, CONVTGEN_INVALID_ARGUMENT, "docs/migration.md");
 }
 
 TEST_F(LaunchTest, HandlesAreChecked) {
@@ -123,37 +173,37 @@ TEST_F(LaunchTest, HandlesAreChecked) {
     EXPECT_NE(std::string(convtgen_last_error()).find(words), std::string::npos) << convtgen_last_error();
   };
   convtgen_kernel* kernel = nullptr;
-  expect_last(convtgen_prepare(nullptr, layer.handle(), &kernel), "device is null");
-  expect_last(convtgen_prepare(device.handle(), nullptr, &kernel), "layer is null");
-  expect_last(convtgen_prepare(device.handle(), layer.handle(), nullptr), "kernel is null");
+  expect_last(convtgen_prepare(nullptr, layer.handle(), CONVTGEN_FORWARD, &kernel), "device is null");
+  expect_last(convtgen_prepare(device.handle(), nullptr, CONVTGEN_FORWARD, &kernel), "layer is null");
+  expect_last(convtgen_prepare(device.handle(), layer.handle(), CONVTGEN_FORWARD, nullptr), "kernel is null");
   auto* not_a_layer = reinterpret_cast<convtgen_layer*>(device.handle());
-  expect_last(convtgen_prepare(device.handle(), not_a_layer, &kernel), "is no layer");
-  expect_last(convtgen_launch(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr),
-              "kernel is null");
+  expect_last(convtgen_prepare(device.handle(), not_a_layer, CONVTGEN_FORWARD, &kernel), "is no layer");
+  expect_last(convtgen_launch(nullptr, nullptr, nullptr, nullptr), "kernel is null");
   auto* not_a_kernel = reinterpret_cast<convtgen_kernel*>(device.handle());
-  expect_last(convtgen_launch(not_a_kernel, nullptr, nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr),
-              "is no kernel");
-  expect_last(convtgen_run(nullptr, layer.handle(), nullptr, nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr),
-              "device is null");
+  expect_last(convtgen_launch(not_a_kernel, nullptr, nullptr, nullptr), "is no kernel");
+  expect_last(convtgen_run(nullptr, layer.handle(), CONVTGEN_FORWARD, nullptr, nullptr, nullptr), "device is null");
   std::size_t bytes = 1;
-  expect_last(convtgen_kernel_workspace(nullptr, 1, 1, 1, &bytes), "kernel is null");
+  expect_last(convtgen_kernel_workspace(nullptr, nullptr, &bytes, nullptr), "kernel is null");
   EXPECT_EQ(bytes, 0u);
-  expect_last(convtgen_prepare_all(device.handle(), nullptr, 1, 0, nullptr, nullptr, nullptr), "layers is null");
+  expect_last(convtgen_prepare_all(device.handle(), nullptr, nullptr, 1, 0, nullptr, nullptr, nullptr),
+              "layers is null");
   const convtgen_layer* layers[] = {layer.handle(), nullptr};
-  expect_last(convtgen_prepare_all(device.handle(), layers, 2, 0, nullptr, nullptr, nullptr), "layers[1]");
-  expect_last(convtgen_prepare_all(device.handle(), layers, 1, -1, nullptr, nullptr, nullptr), "threads is -1");
+  expect_last(convtgen_prepare_all(device.handle(), layers, nullptr, 2, 0, nullptr, nullptr, nullptr), "layers[1]");
+  expect_last(convtgen_prepare_all(device.handle(), layers, nullptr, 1, -1, nullptr, nullptr, nullptr),
+              "threads is -1");
   expect_last(convtgen_device_open(nullptr, nullptr), "device is null");
   expect_last(convtgen_get_counters(nullptr), "counters is null");
   expect_last(convtgen_set_log(nullptr, nullptr, 9), "level is 9");
   EXPECT_STREQ(convtgen_kernel_source(nullptr), "");
-  ASSERT_EQ(convtgen_prepare(device.handle(), layer.handle(), &kernel), CONVTGEN_OK);
+  ASSERT_EQ(convtgen_prepare(device.handle(), layer.handle(), CONVTGEN_FORWARD, &kernel), CONVTGEN_OK);
   convtgen_kernel_destroy(kernel);
-  expect_last(convtgen_launch(kernel, nullptr, nullptr, nullptr, nullptr, nullptr, 1, 1, 1, nullptr), "destroyed");
+  expect_last(convtgen_launch(kernel, nullptr, nullptr, nullptr), "destroyed");
   convtgen_kernel_destroy(kernel);  // nothing is done
   int own = 0;
   for (const std::uint64_t number : {std::uint64_t{8}, ~std::uint64_t{0}, reinterpret_cast<std::uint64_t>(&own)}) {
-    expect_last(convtgen_prepare(device.handle(), static_cast<convtgen_layer*>(address(number)), &kernel),
-                "is no layer");
+    expect_last(
+        convtgen_prepare(device.handle(), static_cast<convtgen_layer*>(address(number)), CONVTGEN_FORWARD, &kernel),
+        "is no layer");
   }
 }
 
@@ -165,7 +215,7 @@ TEST_F(LaunchTest, ADestroyedHandleNeverAnswersForAnother) {
     convtgen_layer* layer = nullptr;
     convtgen_kernel* kernel = nullptr;
     ASSERT_EQ(convtgen_layer_parse(kOpenLayer, nullptr, &layer), CONVTGEN_OK);
-    ASSERT_EQ(convtgen_prepare(device.handle(), layer, &kernel), CONVTGEN_OK);
+    ASSERT_EQ(convtgen_prepare(device.handle(), layer, CONVTGEN_FORWARD, &kernel), CONVTGEN_OK);
     EXPECT_STRNE(convtgen_layer_text(layer), "");
     EXPECT_STRNE(convtgen_kernel_symbol(kernel), "");
     EXPECT_TRUE(layers.insert(layer).second);
@@ -229,12 +279,12 @@ TEST_F(LaunchTest, UsesTheCallersContextOrThePrimaryOneAndMakesNone) {
     const Layer layer(kOpenLayer);
     EXPECT_EQ(state_->live_contexts, 1);  // the primary one, retained
     const Kernel kernel = device.prepare(layer);
-    kernel.launch(some_arrays(), {1, 5, 7});
+    kernel.launch(some_tensors(), {1, 5, 7});
     push(own);
-    kernel.launch(some_arrays(), {1, 5, 7});  // loads there
-    kernel.launch(some_arrays(), {1, 5, 7});
+    kernel.launch(some_tensors(), {1, 5, 7});  // loads there
+    kernel.launch(some_tensors(), {1, 5, 7});
     push(other_gpu);
-    kernel.launch(some_arrays(), {1, 5, 7});  // in the primary one again
+    kernel.launch(some_tensors(), {1, 5, 7});  // in the primary one again
     EXPECT_EQ(state_->current_depth, 2);
     pop();
     pop();
@@ -257,25 +307,25 @@ TEST_F(LaunchTest, CapturesWhatIsPreparedAndRefusesTheRest) {
   const Layer layer(kOpenLayer);
   void* stream = address(0x55);
   state_->capturing = {0x55};
-  expect_error(thrown_by([&] { device.run(layer, some_arrays(), {1, 5, 7}, stream); }), CONVTGEN_NOT_PREPARED,
+  expect_error(thrown_by([&] { device.run(layer, some_tensors(), {1, 5, 7}, stream); }), CONVTGEN_NOT_PREPARED,
                "call convtgen_prepare() before the capture begins");
   EXPECT_EQ(compiles(), 0u);
 
   // Preparing while another stream is captured does not spoil that capture.
   const Kernel kernel = device.prepare(layer);
   EXPECT_EQ(state_->spoiled_captures, 0);
-  kernel.launch(some_arrays(), {1, 5, 7}, stream);
-  device.run(layer, some_arrays(), {1, 5, 7}, stream);
+  kernel.launch(some_tensors(), {1, 5, 7}, stream);
+  device.run(layer, some_tensors(), {1, 5, 7}, stream);
   EXPECT_EQ(state_->launches.size(), 2u);
 
   // Nor is a module loaded in a capture, in a context that the kernel has not met.
   push(make_context(0));
   const auto loads = counters().loads;
-  expect_error(thrown_by([&] { kernel.launch(some_arrays(), {1, 5, 7}, stream); }), CONVTGEN_NOT_PREPARED,
+  expect_error(thrown_by([&] { kernel.launch(some_tensors(), {1, 5, 7}, stream); }), CONVTGEN_NOT_PREPARED,
                "convtgen_prepare()");
   EXPECT_EQ(counters().loads, loads);
   (void)device.prepare(layer);
-  kernel.launch(some_arrays(), {1, 5, 7}, stream);
+  kernel.launch(some_tensors(), {1, 5, 7}, stream);
   pop();
   EXPECT_EQ(state_->wrong_contexts, 0);
 }
@@ -285,7 +335,7 @@ TEST_F(LaunchTest, KernelsOutliveTheirDevice) {
     auto device = std::make_unique<Device>("cuda");
     const Kernel kernel = device->prepare(Layer(kOpenLayer));
     device.reset();
-    kernel.launch(some_arrays(), {1, 5, 7});
+    kernel.launch(some_tensors(), {1, 5, 7});
     EXPECT_EQ(state_->live_modules, 1);
   }
   EXPECT_EQ(state_->live_modules, 0);
@@ -296,7 +346,7 @@ TEST_F(LaunchTest, TellsOfTheDriversErrors) {
   const Device device("cuda");
   const Kernel kernel = device.prepare(Layer(kOpenLayer));
   state_->failures["cuLaunchKernel"] = 700;
-  expect_error(thrown_by([&] { kernel.launch(some_arrays(), {1, 5, 7}); }), CONVTGEN_DRIVER,
+  expect_error(thrown_by([&] { kernel.launch(some_tensors(), {1, 5, 7}); }), CONVTGEN_DRIVER,
                "an illegal memory access was encountered");
 }
 
@@ -309,8 +359,8 @@ TEST_F(LaunchTest, EightThreadsLaunchAtOnce) {
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
       for (int j = 0; j < 2000; ++j) {
-        kernel.launch(some_arrays(), {1, 5, 7 + j % 50});
-        device.run(layer, some_arrays(), {1, 5, 7});
+        kernel.launch(some_tensors(), {1, 5, 7 + j % 50});
+        device.run(layer, some_tensors(), {1, 5, 7});
       }
     });
   }

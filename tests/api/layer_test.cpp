@@ -41,31 +41,46 @@ TEST(ApiLayerTest, FieldsGiveTheLayerThatTheTextGives) {
   LayerFields fields;
   fields.in_channels = 32;
   fields.out_channels = 48;
-  const auto set = [](int64_t(&pair)[2], int64_t h, int64_t w) {
-    pair[0] = h;
-    pair[1] = w;
-  };
-  set(fields.kernel, 3, 7);
-  set(fields.stride, 2, 3);
-  set(fields.padding, 1, 2);
-  set(fields.output_padding, 1, 2);
-  set(fields.dilation, 1, 2);
+  fields.axes[1] = {.kernel = 3,
+                    .stride = 2,
+                    .padding_before = 1,
+                    .padding_after = 0,
+                    .output_padding = 1,
+                    .dilation = 1,
+                    .extent = CONVTGEN_DYNAMIC};
+  fields.axes[2] = {.kernel = 7,
+                    .stride = 3,
+                    .padding_before = 2,
+                    .padding_after = 2,
+                    .output_padding = 2,
+                    .dilation = 2,
+                    .extent = 60};
   fields.groups = 4;
   fields.batch = 4;
-  fields.width = 60;
   fields.bias = 1;
   fields.fuse = "leaky_relu(0.2), scale(0.5)";
   fields.dtype = "f16";
   fields.layout = "nhwc";
+  fields.weight_layout = "channels_last";
+  fields.directions = "grad_input, forward";
   EXPECT_EQ(Layer(fields).text(),
-            Layer("conv_transpose2d 32 -> 48; kernel 3x7; stride 2x3; padding 1x2; output_padding 1x2; dilation 1x2; "
-                  "groups 4; input 4x?x60; bias; fuse leaky_relu(0.2), scale(0.5); dtype f16; layout nhwc")
+            Layer("conv_transpose2d 32 -> 48; kernel 3x7; stride 2x3; padding 1:0x2; output_padding 1x2; dilation 1x2; "
+                  "groups 4; input 4x?x60; bias; fuse leaky_relu(0.2), scale(0.5); dtype f16; layout nhwc; "
+                  "weight_layout channels_last; directions forward, grad_input")
                 .text());
   LayerFields line;
   line.dimensions = 1;
-  line.kernel[1] = 16;
+  line.axes[2].kernel = 16;
   line.compute = "tf32";
   EXPECT_EQ(Layer(line).text(), Layer("conv_transpose1d 1 -> 1; kernel 16; compute tf32").text());
+  LayerFields volume;
+  volume.dimensions = 3;
+  volume.batch = 1;
+  for (std::size_t axis = 0; axis < CONVTGEN_AXES; ++axis) {
+    volume.axes[axis].kernel = 3;
+    volume.axes[axis].extent = 8 + static_cast<int64_t>(axis);
+  }
+  EXPECT_EQ(Layer(volume).text(), Layer("conv_transpose3d 1 -> 1; kernel 3; input 1x8x9x10").text());
 }
 
 TEST(ApiLayerTest, WrongFieldsAreNamed) {
@@ -74,38 +89,44 @@ TEST(ApiLayerTest, WrongFieldsAreNamed) {
     change(fields);
     expect_error(thrown_by([&] { (void)Layer(fields); }), CONVTGEN_INVALID_LAYER, words);
   };
-  wrong([](LayerFields& f) { f.dimensions = 3; }, "dimensions is 3");
+  wrong([](LayerFields& f) { f.dimensions = 4; }, "dimensions is 4; legal are 1 to 3");
   wrong([](LayerFields& f) { f.bias = 2; }, "bias is 2");
   wrong([](LayerFields& f) { f.in_channels = 0; }, "conv_transpose2d");
-  wrong([](LayerFields& f) { f.kernel[0] = -1; }, "kernel");
-  wrong([](LayerFields& f) { f.stride[1] = 0; }, "stride");
-  wrong([](LayerFields& f) { f.dimensions = 1, f.kernel[0] = int64_t{1} << 62, f.kernel[1] = 34; }, "height 1");
-  wrong([](LayerFields& f) { f.padding[0] = -1; }, "padding");
-  wrong([](LayerFields& f) { f.output_padding[0] = 1; }, "output_padding");
-  wrong([](LayerFields& f) { f.dilation[0] = 0; }, "dilation");
+  wrong([](LayerFields& f) { f.axes[1].kernel = -1; }, "kernel");
+  wrong([](LayerFields& f) { f.axes[2].stride = 0; }, "stride");
+  wrong([](LayerFields& f) { f.dimensions = 1, f.axes[1].kernel = int64_t{1} << 62, f.axes[2].kernel = 34; },
+        "height 1");
+  wrong([](LayerFields& f) { f.axes[1].padding_before = -1; }, "padding");
+  wrong([](LayerFields& f) { f.axes[1].output_padding = 1; }, "output_padding");
+  wrong([](LayerFields& f) { f.axes[1].dilation = 0; }, "dilation");
   wrong([](LayerFields& f) { f.groups = 3; }, "groups");
   wrong([](LayerFields& f) { f.groups = std::numeric_limits<int64_t>::min(); }, "groups");
   wrong([](LayerFields& f) { f.batch = -2; }, "batch");
-  wrong([](LayerFields& f) { f.height = 0; }, "height");
-  wrong([](LayerFields& f) { f.width = std::numeric_limits<int64_t>::max(); }, "width");
+  wrong([](LayerFields& f) { f.axes[1].extent = 0; }, "height");
+  wrong([](LayerFields& f) { f.axes[2].extent = std::numeric_limits<int64_t>::max(); }, "width");
   wrong([](LayerFields& f) { f.fuse = "relu; bias"; }, "fuse: 'relu; bias'");
   wrong([](LayerFields& f) { f.fuse = "reloo"; }, "fuse: unknown");
   wrong([](LayerFields& f) { f.dtype = "float"; }, "dtype: unknown word 'float'; legal are f64, f32, f16, bf16");
   wrong([](LayerFields& f) { f.compute = "f16"; }, "compute");
   wrong([](LayerFields& f) { f.layout = "chwn"; }, "layout: unknown word 'chwn'; legal are nchw, nhwc");
-  LayerFields unset;
-  unset.struct_size = 8;
-  expect_error(thrown_by([&] { (void)Layer(unset); }), CONVTGEN_INVALID_ARGUMENT, "struct_size is 8");
+  wrong([](LayerFields& f) { f.weight_layout = "nhwc"; },
+        "weight_layout: unknown word 'nhwc'; legal are contiguous, channels_last");
+  wrong([](LayerFields& f) { f.directions = "backward"; }, "directions: unknown direction 'backward'");
+  LayerFields old;
+  old.struct_size = 176;  // convtgen 0.1's
+  const Thrown thrown = thrown_by([&] { (void)Layer(old); });
+  expect_error(thrown, CONVTGEN_INVALID_ARGUMENT, "fields: struct_size is 176; in convtgen " CONVTGEN_PROJECT_VERSION);
+  expect_error(thrown, CONVTGEN_INVALID_ARGUMENT, "build the program against the header of this library");
 }
 
 TEST(ApiLayerTest, TellsTheShapeOfACall) {
   const Layer layer("conv_transpose2d 8 -> 6; kernel 4; stride 2; padding 1; input ?x5x?; bias; dtype bf16; groups 2");
-  const convtgen_shape shape = layer.shape({.batch = 3, .width = 7});
+  const convtgen_shape shape = layer.shape({3, CONVTGEN_DYNAMIC, 7});
   EXPECT_EQ(shape.batch, 3);
-  EXPECT_EQ(shape.in_height, 5);
+  EXPECT_EQ(shape.in[1], 5);
   EXPECT_EQ(shape.out_channels, 6);
-  EXPECT_EQ(shape.out_height, 10);
-  EXPECT_EQ(shape.out_width, 14);
+  EXPECT_EQ(shape.out[1], 10);
+  EXPECT_EQ(shape.out[2], 14);
   EXPECT_EQ(shape.x_elements, 3 * 8 * 5 * 7);
   EXPECT_EQ(shape.weight_elements, 8 * 3 * 4 * 4);
   EXPECT_EQ(shape.bias_elements, 6);
@@ -119,10 +140,15 @@ TEST(ApiLayerTest, TellsTheShapeOfACall) {
   expect_error(thrown_by([&] { (void)layer.shape({1, 5, most}); }), CONVTGEN_INVALID_ARGUMENT, "width");
 }
 
-TEST(ApiLayerTest, ThreeAxesArePartOfALayerButNotOfItsShapeYet) {
+TEST(ApiLayerTest, ALayerOfThreeAxesHasAShape) {
   const Layer layer("conv_transpose3d 8 -> 6; kernel 4x3x3; input 1x2x3x4");
   EXPECT_EQ(std::string(layer.text()).find("conv_transpose3d 8 -> 6; kernel 4x3x3; input 1x2x3x4;"), 0U);
-  expect_error(thrown_by([&] { (void)layer.shape({1, 3, 4}); }), CONVTGEN_UNSUPPORTED, "no depth");
+  const convtgen_shape shape = layer.shape();
+  EXPECT_EQ(shape.in[0], 2);
+  EXPECT_EQ(shape.out[0], 5);
+  EXPECT_EQ(shape.y_elements, 6 * 5 * 5 * 6);
+  EXPECT_EQ(shape.weight_elements, 8 * 6 * 4 * 3 * 3);
+  expect_error(thrown_by([&] { (void)layer.shape({1, 3, 3, 4}); }), CONVTGEN_INVALID_ARGUMENT, "depth 3 contradicts");
 }
 
 TEST(ApiLayerTest, NullAndForeignPointersAreErrorsThatNameTheArgument) {
@@ -137,15 +163,15 @@ TEST(ApiLayerTest, NullAndForeignPointersAreErrorsThatNameTheArgument) {
   expect_last(convtgen_layer_parse("", nullptr, nullptr), "layer is null");
   expect_last(convtgen_layer_create(nullptr, &layer), "fields is null");
   expect_last(convtgen_layer_fields_init(nullptr), "fields is null");
-  expect_last(convtgen_layer_shape(nullptr, 1, 1, 1, &shape), "layer is null");
+  expect_last(convtgen_layer_shape(nullptr, nullptr, &shape), "layer is null");
   ASSERT_EQ(convtgen_layer_parse("conv_transpose2d 1 -> 1; kernel 1", nullptr, &layer), CONVTGEN_OK);
-  expect_last(convtgen_layer_shape(layer, 1, 1, 1, nullptr), "shape is null");
+  expect_last(convtgen_layer_shape(layer, nullptr, nullptr), "shape is null");
   shape.struct_size = 0;
-  expect_last(convtgen_layer_shape(layer, 1, 1, 1, &shape), "shape: struct_size is 0");
+  expect_last(convtgen_layer_shape(layer, nullptr, &shape), "shape: struct_size is 0");
   alignas(16) const char other[64] = "this is no handle, but bytes that can be read";
   const auto* wrong = reinterpret_cast<const convtgen_layer*>(other);
   shape.struct_size = sizeof(shape);
-  expect_last(convtgen_layer_shape(wrong, 1, 1, 1, &shape), "is no layer");
+  expect_last(convtgen_layer_shape(wrong, nullptr, &shape), "is no layer");
   EXPECT_STREQ(convtgen_layer_text(wrong), "");
   EXPECT_STREQ(convtgen_layer_text(nullptr), "");
   convtgen_layer_destroy(layer);

@@ -104,7 +104,7 @@ TEST_F(PrepareTest, APlanThatDoesNotCompileIsPassedOver) {
     const Kernel kernel = Device("cuda").prepare(Layer(kOpenLayer));
     EXPECT_NE(kernel.symbol(), first);
     EXPECT_NE(kernel.source().find(kernel.symbol()), std::string::npos);
-    kernel.launch(some_arrays(), {1, 5, 7});
+    kernel.launch(some_tensors(), {1, 5, 7});
     EXPECT_EQ(state_->launches.back().symbol, kernel.symbol());
   }
   EXPECT_EQ(compiles(), 3u);
@@ -124,9 +124,8 @@ TEST_F(PrepareTest, ASlowCompileIsToldBefore) {
 
 TEST_F(PrepareTest, ALayerWithoutForwardIsToldTheField) {
   const Layer layer("conv_transpose2d 8 -> 8; kernel 3; directions grad_input");
-  expect_error(
-      thrown_by([&] { (void)Device("cuda").prepare(layer); }), CONVTGEN_UNSUPPORTED,
-      "directions: the layer has grad_input, and a kernel for forward is wanted; legal is a list with forward");
+  expect_error(thrown_by([&] { (void)Device("cuda").prepare(layer); }), CONVTGEN_INVALID_ARGUMENT,
+               "direction: forward is wanted, and the layer has grad_input; 'directions grad_input, forward' has both");
 }
 
 TEST_F(PrepareTest, AFailureThatMayPassIsNotRemembered) {
@@ -158,7 +157,7 @@ TEST_F(PrepareTest, AnOlderNvrtcMakesPtxWithOneNote) {
             std::string::npos)
       << log_;
   EXPECT_EQ(log_.find("does not know"), log_.rfind("does not know"));
-  kernel.launch(some_arrays(), {1, 5, 7});
+  kernel.launch(some_tensors(), {1, 5, 7});
   EXPECT_EQ(state_->launches.at(0).symbol, kernel.symbol());
 
   const auto hits = counters().hits;
@@ -228,7 +227,8 @@ TEST_F(PrepareTest, OneFailureLeavesTheOthers) {
   const Layer a = numbered(1), b = numbered(2), c = numbered(3);
   const convtgen_layer* layers[] = {a.handle(), b.handle(), c.handle()};
   convtgen_kernel* kernels[3];
-  EXPECT_EQ(convtgen_prepare_all(device.handle(), layers, 3, 0, nullptr, nullptr, kernels), CONVTGEN_COMPILE_FAILED);
+  EXPECT_EQ(convtgen_prepare_all(device.handle(), layers, nullptr, 3, 0, nullptr, nullptr, kernels),
+            CONVTGEN_COMPILE_FAILED);
   const Kernel first(kernels[0]), second(kernels[1]), third(kernels[2]);
   EXPECT_NE(first.handle(), nullptr);
   EXPECT_EQ(second.handle(), nullptr);
@@ -268,7 +268,8 @@ TEST_F(PrepareTest, WhatACallbackThrowsIsTheCallersError) {
     handles.push_back(layer.handle());
   }
   const auto prepare_all = [&](int threads, convtgen_progress progress) {
-    return convtgen_prepare_all(device.handle(), handles.data(), handles.size(), threads, progress, nullptr, nullptr);
+    return convtgen_prepare_all(device.handle(), handles.data(), nullptr, handles.size(), threads, progress, nullptr,
+                                nullptr);
   };
   for (const int threads : {1, 4}) {
     EXPECT_EQ(prepare_all(threads,

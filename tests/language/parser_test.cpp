@@ -199,8 +199,9 @@ TEST(Parser, OneLineFormsHaveNoBraces) {
   EXPECT_EQ(errors_of("layer a { conv_transpose2d 1 -> 1; kernel 1 }"), "1:1 " + message);
   EXPECT_EQ(errors_of("conv_transpose2d 1 -> 1; kernel 1 }"), "1:35 " + message);
   EXPECT_EQ(errors_of(""), "1:1 there is no layer; expected one, as in 'conv_transpose2d 8 -> 8; kernel 3x3'\n");
-  EXPECT_EQ(errors_of("kernel 0"),
-            "1:1 the layer has no conv_transpose2d, conv_transpose1d or conv_transpose3d\n1:1 kernel 0 must be at least 1\n");
+  EXPECT_EQ(
+      errors_of("kernel 0"),
+      "1:1 the layer has no conv_transpose2d, conv_transpose1d or conv_transpose3d\n1:1 kernel 0 must be at least 1\n");
 }
 
 TEST(Parser, GradientsParse) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -14,14 +15,28 @@
 namespace convtgen::test {
 
 /// The generated C types, of any namespace.
+struct SetInput {
+  std::int64_t batch, extents[3];
+};
 struct SetSizes {
-  std::int64_t batch, in_channels, in_height, in_width, out_channels, out_height, out_width;
+  std::int64_t batch, in_channels, out_channels, in[3], out[3];
   std::int64_t x_elements, weight_elements, bias_elements, y_elements, element_bytes;
 };
 struct SetKernelFacts {
   const char *name, *layer, *direction, *text, *architectures;
   const void* recipe;
 };
+
+struct SetTensors {
+  const void *x = nullptr, *weight = nullptr, *bias = nullptr;
+  void* y = nullptr;
+  const void* grad_y = nullptr;
+  void *grad_x = nullptr, *grad_weight = nullptr, *grad_bias = nullptr;
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+};
+using KernelLaunch = int (*)(const void* kernel, const SetTensors*, const SetInput*, void* stream);
+using KernelWorkspace = std::size_t (*)(const void* kernel, const SetInput*);
 
 struct Compiler {
   std::string name;

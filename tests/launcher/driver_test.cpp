@@ -25,11 +25,11 @@ constexpr const char* kLayers =
     "layer operator { conv_transpose1d 4 -> 2; kernel 3; dtype f16; input ?x? }\n";
 constexpr const char* kArchitectures = "sm_80,sm_90a,compute_80";
 
-using Up = int (*)(const float*, const float*, const float*, float*, void*, std::int64_t, std::int64_t, std::int64_t,
-                   void*);
-using Int = int (*)(const float*, const float*, float*, void*, void*);
-using Line = int (*)(const std::uint16_t*, const std::uint16_t*, std::uint16_t*, void*, std::int64_t, std::int64_t,
-                     void*);
+using Up = int (*)(const float*, const float*, const float*, float*, void*, std::size_t, std::int64_t, std::int64_t,
+                   std::int64_t, void*);
+using Int = int (*)(const float*, const float*, float*, void*, std::size_t, void*);
+using Line = int (*)(const std::uint16_t*, const std::uint16_t*, std::uint16_t*, void*, std::size_t, std::int64_t,
+                     std::int64_t, void*);
 
 class LaunchedByDriver : public OverFakeDriver {
  protected:
@@ -42,7 +42,7 @@ class LaunchedByDriver : public OverFakeDriver {
   }
   int up(void* stream = nullptr, std::int64_t batch = 2, std::int64_t height = 9, std::int64_t width = 20) {
     return set_.function<Up>("up_forward")(at<float>(0x1000000), at<float>(0x2000000), at<float>(0x3000000),
-                                           at<float>(0x4000000), nullptr, batch, height, width, stream);
+                                           at<float>(0x4000000), nullptr, 0, batch, height, width, stream);
   }
 };
 
@@ -104,17 +104,18 @@ TEST_F(LaunchedByDriver, ACubinGoesBeforePtxAndThePtxCompilersLogIsTold) {
 
 TEST_F(LaunchedByDriver, SizesThatTheLayerFixesAreNoArguments) {
   make_set();
-  ASSERT_EQ(set_.function<Int>("int_forward")(at<float>(16), at<float>(0x1000), at<float>(0x2000), nullptr, nullptr), 0)
+  ASSERT_EQ(set_.function<Int>("int_forward")(at<float>(16), at<float>(0x1000), at<float>(0x2000), nullptr, 0, nullptr),
+            0)
       << set_.last_error();
   EXPECT_THAT(state_->launches.back().arguments, testing::ElementsAre(16, 0x1000, 0x2000));
   ASSERT_EQ(set_.function<Line>("operator_forward")(at<std::uint16_t>(16), at<std::uint16_t>(0x1000),
-                                                    at<std::uint16_t>(0x2000), nullptr, 3, 50, nullptr),
+                                                    at<std::uint16_t>(0x2000), nullptr, 0, 3, 50, nullptr),
             0)
       << set_.last_error();
   SetSizes sizes{};
   ASSERT_EQ(set_.function<int (*)(SetSizes*)>("int_forward_sizes")(&sizes), 0);
   EXPECT_EQ(sizes.out_channels, 2);
-  EXPECT_EQ(sizes.out_height, 10);
+  EXPECT_EQ(sizes.out[1], 10);
   EXPECT_EQ(sizes.y_elements, 200);
   EXPECT_EQ(sizes.weight_elements, 72);
   EXPECT_EQ(sizes.element_bytes, 4);
@@ -146,33 +147,40 @@ TEST_F(LaunchedByDriver, WrongCalls) {
     EXPECT_EQ(status, 1) << words;
     EXPECT_THAT(set_.last_error(), AllOf(HasSubstr("up_forward: "), HasSubstr(words)));
   };
-  expect(up(nullptr, w, b, y, nullptr, 1, 8, 8, nullptr), "x is null");
-  expect(up(x, nullptr, b, y, nullptr, 1, 8, 8, nullptr), "weight is null");
-  expect(up(x, w, nullptr, y, nullptr, 1, 8, 8, nullptr), "bias is null");
-  expect(up(x, w, b, nullptr, nullptr, 1, 8, 8, nullptr), "y is null");
-  expect(up(at<float>(0x1000002), w, b, y, nullptr, 1, 8, 8, nullptr), "x (0x1000002) is misaligned: a multiple of 4");
-  expect(up(x, w, b, x, nullptr, 1, 8, 8, nullptr), "y overlaps x");
-  expect(up(x, w, b, at<float>(0x2000000 - 64), nullptr, 1, 8, 8, nullptr), "y overlaps weight");
-  expect(up(x, w, b, y, nullptr, -1, 8, 8, nullptr), "batch -1 is not from 0 to 2147483647");
-  expect(up(x, w, b, y, nullptr, 1, 0, 8, nullptr), "height 0 is not from 1");
-  expect(up(x, w, b, y, nullptr, 1, 8, kMost + 1, nullptr), "width 2147483648 is not from 1");
-  expect(up(x, w, b, y, nullptr, 1, 8, kMost, nullptr), "output width would be 4294967294");
-  expect(up(x, w, b, y, nullptr, 1 << 29, 1 << 14, 1 << 14, nullptr), "y has more bytes than 63 bits can count");
-  expect(up(x, w, b, at<float>(std::uintptr_t{1} << 57), nullptr, kMost, 1000, 1000, nullptr),
+  expect(up(nullptr, w, b, y, nullptr, 0, 1, 8, 8, nullptr), "x is null");
+  expect(up(x, nullptr, b, y, nullptr, 0, 1, 8, 8, nullptr), "weight is null");
+  expect(up(x, w, nullptr, y, nullptr, 0, 1, 8, 8, nullptr), "bias is null");
+  expect(up(x, w, b, nullptr, nullptr, 0, 1, 8, 8, nullptr), "y is null");
+  expect(up(at<float>(0x1000002), w, b, y, nullptr, 0, 1, 8, 8, nullptr),
+         "x (0x1000002) is misaligned: a multiple of 4");
+  expect(up(x, w, b, x, nullptr, 0, 1, 8, 8, nullptr), "y overlaps x");
+  expect(up(x, w, b, at<float>(0x2000000 - 64), nullptr, 0, 1, 8, 8, nullptr), "y overlaps weight");
+  expect(up(x, w, b, y, nullptr, 0, -1, 8, 8, nullptr), "batch -1 is not from 0 to 2147483647");
+  expect(up(x, w, b, y, nullptr, 0, 1, 0, 8, nullptr), "height 0 is not from 1");
+  expect(up(x, w, b, y, nullptr, 0, 1, 8, kMost + 1, nullptr), "width 2147483648 is not from 1");
+  expect(up(x, w, b, y, nullptr, 0, 1, 8, kMost, nullptr), "output width would be 4294967294");
+  expect(up(x, w, b, y, nullptr, 0, 1 << 29, 1 << 14, 1 << 14, nullptr), "y has more bytes than 63 bits can count");
+  expect(up(x, w, b, at<float>(std::uintptr_t{1} << 57), nullptr, 0, kMost, 1000, 1000, nullptr),
          "needs more blocks than a grid can have");
   EXPECT_EQ(state_->launches.size(), 0u);
-  EXPECT_EQ(up(nullptr, nullptr, nullptr, nullptr, nullptr, 0, 8, 8, nullptr), 0) << "nothing to do, nothing looked at";
-  using Launch = int (*)(const void*, const void*, const void*, const void*, void*, void*, std::int64_t, std::int64_t,
-                         std::int64_t, void*);
-  const auto launch = set_.function<Launch>("kernel_launch");
+  EXPECT_EQ(up(nullptr, nullptr, nullptr, nullptr, nullptr, 0, 0, 8, 8, nullptr), 0)
+      << "nothing to do, nothing looked at";
+  const auto launch = [&](const void* kernel, const SetTensors& tensors, const SetInput& input) {
+    return set_.function<KernelLaunch>("kernel_launch")(kernel, &tensors, &input, nullptr);
+  };
   const auto* const* kernels = set_.function<const SetKernelFacts* const* (*)()>("kernels")();
-  EXPECT_EQ(launch(nullptr, x, w, b, y, nullptr, 1, 8, 8, nullptr), 1);
+  const SetTensors tensors{.x = x, .weight = w, .y = y};
+  EXPECT_EQ(launch(nullptr, tensors, {1, {1, 8, 8}}), 1);
   EXPECT_EQ(set_.last_error(), "kernel is null");
-  EXPECT_EQ(launch(kernels[1], x, w, b, y, nullptr, -1, -1, -1, nullptr), 1);
+  EXPECT_EQ(launch(kernels[1], {.x = x, .weight = w, .bias = b, .y = y}, {-1, {-1, -1, -1}}), 1);
   EXPECT_EQ(set_.last_error(), "int_forward: bias must be null: the layer has no bias");
-  EXPECT_EQ(launch(kernels[1], x, w, nullptr, y, nullptr, -1, 9, -1, nullptr), 1);
+  EXPECT_EQ(launch(kernels[1], {.x = x, .weight = w, .y = y, .grad_x = y}, {-1, {-1, -1, -1}}), 1);
+  EXPECT_EQ(set_.last_error(), "int_forward: grad_x must be null: the forward has no grad_x");
+  EXPECT_EQ(launch(kernels[1], tensors, {-1, {-1, 9, -1}}), 1);
   EXPECT_EQ(set_.last_error(), "int_forward: height 9 contradicts the layer, whose height is 8");
-  EXPECT_EQ(launch(kernels[2], x, w, nullptr, y, nullptr, 1, 1, 0, nullptr), 1);
+  EXPECT_EQ(launch(kernels[1], tensors, {-1, {2, 8, -1}}), 1);
+  EXPECT_EQ(set_.last_error(), "int_forward: depth 2 contradicts the layer, whose depth is 1");
+  EXPECT_EQ(launch(kernels[2], tensors, {1, {1, 1, 0}}), 1);
   EXPECT_THAT(set_.last_error(), HasSubstr("operator_forward: length 0"));
   EXPECT_STREQ(set_.function<const char* (*)(int)>("error_text")(1), "invalid argument");
   EXPECT_EQ(set_.function<int (*)(int)>("use_host")(1), 3);
@@ -244,7 +252,8 @@ TEST_F(LaunchedByDriver, FailuresOfTheDriverAreTold) {
   enter_context(9, 0);
   state_->failures["cuLaunchKernel"] = 700;
   EXPECT_EQ(up(), 7);
-  EXPECT_THAT(set_.last_error(), AllOf(HasSubstr("up_forward"), HasSubstr("launching"), HasSubstr("700")));
+  EXPECT_THAT(set_.last_error(),
+              AllOf(HasSubstr("up_forward"), HasSubstr("launching convtgen_direct_forward_"), HasSubstr("700")));
   state_->failures = {{"cuModuleLoadDataEx", 2}};
   enter_context(9, 0);
   EXPECT_EQ(up(), 10);

@@ -50,12 +50,12 @@ constexpr const char* kCudaFloats =
 // The functions of the set, and calls with arrays of those types.
 constexpr const char* kCalls = R"(
 static const void* seen;
-int net_half_forward(const uint16_t* x, const uint16_t*, const uint16_t* bias, uint16_t* y, void*, int64_t, int64_t,
+int net_half_forward(const uint16_t* x, const uint16_t*, const uint16_t* bias, uint16_t* y, void*, size_t, int64_t, int64_t,
                      int64_t width, void*) {
   seen = bias;
   return y == nullptr && x != nullptr ? static_cast<int>(width) : -1;
 }
-int net_brain_forward(const uint16_t*, const uint16_t* weight, uint16_t*, void*, void*) {
+int net_brain_forward(const uint16_t*, const uint16_t* weight, uint16_t*, void*, size_t, void*) {
   seen = weight;
   return 4;
 }
@@ -65,9 +65,9 @@ int main() {
   const __nv_bfloat16 brain[1] = {};
   __nv_bfloat16 y[1] = {};
   const uint16_t bits[1] = {};
-  if (net::half_forward(half, nullptr, half, no_half, nullptr, 1, 2, 3, nullptr) != 3 || seen != half) return 1;
-  if (net::brain_forward(brain, brain, y, nullptr, nullptr) != 4 || seen != brain) return 2;
-  if (net::half_forward(bits, bits, bits, nullptr, nullptr, 1, 2, 5, nullptr) != 5 || seen != bits) return 3;
+  if (net::half_forward(half, nullptr, half, no_half, nullptr, 0, 1, 2, 3, nullptr) != 3 || seen != half) return 1;
+  if (net::brain_forward(brain, brain, y, nullptr, 0, nullptr) != 4 || seen != brain) return 2;
+  if (net::half_forward(bits, bits, bits, nullptr, nullptr, 0, 1, 2, 5, nullptr) != 5 || seen != bits) return 3;
   return 0;
 }
 )";

@@ -20,9 +20,6 @@ constexpr const char* kLayers =
     "layer class { conv_transpose2d 4 -> 8; kernel 3x5; dilation 2x1; dtype f16; layout nhwc; input 2x?x9 }\n"
     "layer line { conv_transpose1d 4 -> 2; kernel 8; stride 4; dtype f64; input 3x20 }\n";
 
-using Launch = int (*)(const void*, const void*, const void*, const void*, void*, void*, std::int64_t, std::int64_t,
-                       std::int64_t, void*);
-
 /// On the host device the engine runs the kernels for sm_75.
 class LaunchedOnHost : public testing::Test {
  protected:
@@ -72,20 +69,25 @@ const void* bias_of(const Arrays& arrays) {
   return arrays.inputs.bias ? arrays.inputs.bias->bytes.data() : nullptr;
 }
 
+// One call of a set's kernel.
+int launch(const BuiltSet& set, const void* kernel, Arrays& arrays) {
+  const SetTensors tensors{.x = arrays.inputs.x.bytes.data(),
+                           .weight = arrays.inputs.weight.bytes.data(),
+                           .bias = bias_of(arrays),
+                           .y = arrays.y.bytes.data()};
+  const SetInput input{arrays.sizes.batch, {1, arrays.sizes.extents[kHeight], arrays.sizes.extents[kWidth]}};
+  return set.function<KernelLaunch>("kernel_launch")(kernel, &tensors, &input, nullptr);
+}
+
 TEST_F(LaunchedOnHost, RightByTheDefinitionWithNoCompiler) {
   ASSERT_EQ(set_.function<int (*)()>("uses_host")(), 1);
   EXPECT_EQ(set_.last_error(), "") << "that there is no GPU is no failure";
   const std::string path = getenv("PATH");
   setenv("PATH", "/nowhere", 1);
-  const auto launch = set_.function<Launch>("kernel_launch");
   for (const auto* const* kernel = kernels(); *kernel != nullptr; ++kernel) {
     const Layer layer = parse_layer((*kernel)->text).value();
     Arrays arrays = arrays_for(layer);
-    ASSERT_EQ(launch(*kernel, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
-                     arrays.y.bytes.data(), nullptr, arrays.sizes.batch, arrays.sizes.extents[kHeight],
-                     arrays.sizes.extents[kWidth], nullptr),
-              0)
-        << set_.last_error();
+    ASSERT_EQ(launch(set_, *kernel, arrays), 0) << set_.last_error();
     const Comparison comparison =
         compare(layer, arrays.shape, define_all(layer, arrays.shape, arrays.inputs), arrays.y);
     EXPECT_TRUE(comparison.passed()) << (*kernel)->name << ": " << describe(comparison, layer);
@@ -97,24 +99,23 @@ TEST_F(LaunchedOnHost, SameBitsAndSourceAsTheJit) {
   setenv("CONVTGEN_CACHE_DIR", (set_.folder() / "jit").c_str(), 1);
   convtgen_device* device = nullptr;
   ASSERT_EQ(convtgen_device_open("host", &device), CONVTGEN_OK) << convtgen_last_error();
-  const auto launch = set_.function<Launch>("kernel_launch");
   for (const auto* const* kernel = kernels(); *kernel != nullptr; ++kernel) {
     const Layer layer = parse_layer((*kernel)->text).value();
     Arrays arrays = arrays_for(layer);
-    ASSERT_EQ(launch(*kernel, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
-                     arrays.y.bytes.data(), nullptr, arrays.sizes.batch, arrays.sizes.extents[kHeight],
-                     arrays.sizes.extents[kWidth], nullptr),
-              0);
+    ASSERT_EQ(launch(set_, *kernel, arrays), 0);
     HostArray twin = make_array(layer.dtype, arrays.y.shape);
     convtgen_layer* same = nullptr;
     convtgen_kernel* jit = nullptr;
     ASSERT_EQ(convtgen_layer_parse((*kernel)->text, nullptr, &same), CONVTGEN_OK);
-    ASSERT_EQ(convtgen_prepare(device, same, &jit), CONVTGEN_OK) << convtgen_last_error();
-    ASSERT_EQ(convtgen_launch(jit, arrays.inputs.x.bytes.data(), arrays.inputs.weight.bytes.data(), bias_of(arrays),
-                              twin.bytes.data(), nullptr, arrays.sizes.batch, arrays.sizes.extents[kHeight],
-                              arrays.sizes.extents[kWidth], nullptr),
-              CONVTGEN_OK)
-        << convtgen_last_error();
+    ASSERT_EQ(convtgen_prepare(device, same, CONVTGEN_FORWARD, &jit), CONVTGEN_OK) << convtgen_last_error();
+    convtgen_tensors tensors{};
+    tensors.struct_size = sizeof(tensors);
+    tensors.x = arrays.inputs.x.bytes.data();
+    tensors.weight = arrays.inputs.weight.bytes.data();
+    tensors.bias = bias_of(arrays);
+    tensors.y = twin.bytes.data();
+    const convtgen_sizes sizes{arrays.sizes.batch, {1, arrays.sizes.extents[kHeight], arrays.sizes.extents[kWidth]}};
+    ASSERT_EQ(convtgen_launch(jit, &tensors, &sizes, nullptr), CONVTGEN_OK) << convtgen_last_error();
     EXPECT_EQ(twin.bytes, arrays.y.bytes) << (*kernel)->name;
     const Outcome emitted = convtgen({"emit", "layers.convt", "--layer", (*kernel)->layer, "--arch", "sm_75"},
                                      {.folder = set_.folder().path()});

@@ -15,6 +15,7 @@ namespace convtgen::test {
 namespace {
 
 constexpr InputSizes kSizes{2, {5, 7}};
+const SetInput kInput{kSizes.batch, {kSizes.extents[kDepth], kSizes.extents[kHeight], kSizes.extents[kWidth]}};
 
 struct PackedKernel {
   std::string name;
@@ -73,23 +74,22 @@ class PackedOnHost : public testing::TestWithParam<PackedKernel> {
   /// Memory that a workspace may begin in, with a pattern in it that no weight has.
   [[nodiscard]] std::vector<std::byte> workspace() const {
     return std::vector<std::byte>(
-        set_.function<std::size_t (*)(void*, std::int64_t, std::int64_t, std::int64_t)>("kernel_workspace")(
-            kernel(), kSizes.batch, kSizes.extents[kHeight], kSizes.extents[kWidth]) + kWorkspaceAlignment, std::byte{0xff});
+        set_.function<KernelWorkspace>("kernel_workspace")(kernel(), &kInput) + kWorkspaceAlignment, std::byte{0xff});
   }
 
   HostArray run(const LayerInputs& inputs, const void* weight, std::vector<std::byte>& workspace,
                 const void* x = nullptr) {
-    using Launch = int (*)(void*, const void*, const void*, const void*, void*, void*, std::int64_t, std::int64_t,
-                           std::int64_t, void*);
     HostArray y = make_array(layer_.dtype, output_shape(layer_, shape_));
     std::ranges::fill(y.bytes, std::byte{0xff});
     const auto begin = reinterpret_cast<std::uintptr_t>(workspace.data());
     void* aligned = workspace.data() + (kWorkspaceAlignment - begin % kWorkspaceAlignment) % kWorkspaceAlignment;
-    EXPECT_EQ(set_.function<Launch>("kernel_launch")(kernel(), x != nullptr ? x : inputs.x.bytes.data(), weight,
-                                                     inputs.bias ? inputs.bias->bytes.data() : nullptr, y.bytes.data(),
-                                                     aligned, kSizes.batch, kSizes.extents[kHeight],
-                                                     kSizes.extents[kWidth], nullptr),
-              0)
+    const SetTensors tensors{.x = x != nullptr ? x : inputs.x.bytes.data(),
+                             .weight = weight,
+                             .bias = inputs.bias ? inputs.bias->bytes.data() : nullptr,
+                             .y = y.bytes.data(),
+                             .workspace = aligned,
+                             .workspace_bytes = workspace.size() - kWorkspaceAlignment};
+    EXPECT_EQ(set_.function<KernelLaunch>("kernel_launch")(kernel(), &tensors, &kInput, nullptr), 0)
         << set_.last_error();
     return y;
   }

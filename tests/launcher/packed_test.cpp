@@ -60,13 +60,14 @@ class PackedWeights : public OverFakeDriver {
   struct Call {
     std::uintptr_t x = 0x1000000, weight = 0x2000000, bias = 0x3000000, y = 0x4000000, workspace = 0x5000000;
     std::int64_t batch = 2;
+    std::size_t workspace_bytes = kPackedBytes;
   };
   int up(const Call& call) {
-    using Up =
-        int (*)(const void*, const void*, const void*, void*, void*, std::int64_t, std::int64_t, std::int64_t, void*);
+    using Up = int (*)(const void*, const void*, const void*, void*, void*, std::size_t, std::int64_t, std::int64_t,
+                       std::int64_t, void*);
     return set_.function<Up>("up_forward")(at<void>(call.x), at<void>(call.weight), at<void>(call.bias),
-                                           at<void>(call.y), at<void>(call.workspace), call.batch, 9, 20,
-                                           at<void>(0x77));
+                                           at<void>(call.y), at<void>(call.workspace), call.workspace_bytes, call.batch,
+                                           9, 20, at<void>(0x77));
   }
 
   std::vector<TargetKernel> made_;  // for sm_80 and sm_90a
@@ -123,10 +124,12 @@ TEST_F(PackedWeights, LaterCallsOnlyLaunchAndCanBeCaptured) {
 
 TEST_F(PackedWeights, TheWorkspaceIsForTheKernelThatNeedsTheMost) {
   set_.build(strict_compilers().front());
-  EXPECT_EQ(set_.function<std::size_t (*)(std::int64_t, std::int64_t, std::int64_t)>("up_forward_workspace")(2, 9, 20), kPackedBytes);
-  const auto workspace = set_.function<std::size_t (*)(const void*, std::int64_t, std::int64_t, std::int64_t)>("kernel_workspace");
-  EXPECT_EQ(workspace(set_.function<const SetKernelFacts* const* (*)()>("kernels")()[0], 2, 9, 20), kPackedBytes);
-  EXPECT_EQ(workspace(nullptr, 2, 9, 20), 0u);
+  using Workspace = std::size_t (*)(std::int64_t, std::int64_t, std::int64_t);
+  EXPECT_EQ(set_.function<Workspace>("up_forward_workspace")(2, 9, 20), kPackedBytes);
+  const auto workspace = set_.function<KernelWorkspace>("kernel_workspace");
+  const SetInput input{2, {1, 9, 20}};
+  EXPECT_EQ(workspace(set_.function<const SetKernelFacts* const* (*)()>("kernels")()[0], &input), kPackedBytes);
+  EXPECT_EQ(workspace(nullptr, &input), 0u);
   enter_context(8, 0);
   ASSERT_EQ(up({}), 0) << set_.last_error();
   ASSERT_EQ(state_->launches.size(), 1u);
@@ -153,10 +156,12 @@ TEST_F(PackedWeights, WrongWorkspaces) {
   expect({.workspace = 0x1000000 - 3072 + 128}, "workspace (3072 bytes) overlaps x");
   expect({.workspace = 0x2000000 + 3072 - 128}, "workspace (3072 bytes) overlaps weight");
   expect({.workspace = 0x3000000}, "workspace (3072 bytes) overlaps bias");
+  expect({.workspace_bytes = kPackedBytes - 1},
+         "workspace: 3071 bytes are too few: the call needs 3072, for a packed copy of the weights");
   expect({.x = 0, .workspace = 0}, "x is null");
   EXPECT_EQ(state_->launches.size(), 0u);
   EXPECT_EQ(up({.weight = 0, .workspace = 0x2000000}), 0) << "there are no weights to overlap";
-  EXPECT_EQ(up({0, 0, 0, 0, 0, 0}), 0) << "an empty batch: nothing to do, nothing looked at";
+  EXPECT_EQ(up({0, 0, 0, 0, 0, 0, 0}), 0) << "an empty batch: nothing to do, nothing looked at";
   EXPECT_EQ(state_->launches.size(), 1u);
 }
 
@@ -187,9 +192,9 @@ TEST_F(OverFakeDriver, TilesOfSeveralImagesAreCountedAsThePlannerDoes) {
   write(set_.folder() / ("out/" + code_file("up_forward", code)), image_of(made.source));
   set_.build(strict_compilers().front());
   enter_context(9, 0);
-  using Up = int (*)(const void*, const void*, void*, void*, void*);
+  using Up = int (*)(const void*, const void*, void*, void*, std::size_t, void*);
   ASSERT_EQ(set_.function<Up>("up_forward")(at<void>(0x1000000), at<void>(0x2000000), at<void>(0x4000000),
-                                            at<void>(0x3000000), nullptr),
+                                            at<void>(0x3000000), std::size_t{1} << 30, nullptr),
             0)
       << set_.last_error();
   ASSERT_EQ(state_->launches.size(), 2u);

@@ -28,9 +28,9 @@ int main(void) {
     printf("%s for %s\n", (*kernel)->name, (*kernel)->architectures);
   }
   const int known = one::up_forward_sizes(1, 8, 8, &sizes);
-  printf("%d %lld\n", known, (long long)sizes.out_height);
-  printf("%d %s\n", one::up_forward(NULL, array, array, (float*)4096, NULL, 1, 8, 8, NULL), one_last_error());
-  const int status = two_int_forward((const uint16_t*)64, (const uint16_t*)64, NULL, NULL, NULL);
+  printf("%d %lld\n", known, (long long)sizes.out[1]);
+  printf("%d %s\n", one::up_forward(NULL, array, array, (float*)4096, NULL, 0, 1, 8, 8, NULL), one_last_error());
+  const int status = two_int_forward((const uint16_t*)64, (const uint16_t*)64, NULL, NULL, 0, NULL);
   printf("%d %s\n", status, two_last_error());
   return 0;
 }
@@ -93,9 +93,9 @@ TEST(LaunchedByNvcc, ArraysOfCudasHalfFloats) {
             0);
   write(folder / "main.cpp",
         "#include \"net.h\"\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include \"net.h\"\n"
-        "int call(const __half* x, __half* y) { return net::a_forward(x, x, y, nullptr, nullptr); }\n"
-        "int call(const __nv_bfloat16* x, __nv_bfloat16* y) { return net::b_forward(x, x, y, nullptr, nullptr); }\n"
-        "int call(const uint16_t* x, uint16_t* y) { return net::a_forward(x, x, y, nullptr, nullptr); }\n");
+        "int call(const __half* x, __half* y) { return net::a_forward(x, x, y, nullptr, 0, nullptr); }\n"
+        "int call(const __nv_bfloat16* x, __nv_bfloat16* y) { return net::b_forward(x, x, y, nullptr, 0, nullptr); }\n"
+        "int call(const uint16_t* x, uint16_t* y) { return net::a_forward(x, x, y, nullptr, 0, nullptr); }\n");
   const Outcome built = run_program(nvcc_command("-c -o main.o main.cpp"), here);
   EXPECT_EQ(built.exit, 0) << built.out << built.err;
 }
@@ -121,7 +121,7 @@ TEST(LaunchedByNvcc, TheKernelThatPacksIsInEveryPass) {
         "#include \"net.h\"\n"
         "int main() {\n"
         "  const float* a = (const float*)64;\n"
-        "  const int status = net::up_forward(a, nullptr, (float*)4096, nullptr, 1, 8, 8, nullptr);\n"
+        "  const int status = net::up_forward(a, nullptr, (float*)4096, nullptr, 0, 1, 8, 8, nullptr);\n"
         "  return status == NET_INVALID_ARGUMENT && net::up_forward_workspace(1, 8, 8) == 128 ? 0 : 1;\n"
         "}\n");
   const Outcome outcome =

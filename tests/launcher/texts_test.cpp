@@ -56,15 +56,17 @@ TEST(LauncherTexts, FunctionsTakeTheSizesThatAreOpen) {
                    kernel("last", "conv_transpose2d 4 -> 2; kernel 3x5; input 2x8x8; weight_layout channels_last")});
   ASSERT_TRUE(files) << files.error().message;
   const std::string header = text_of(*files, "net.h");
-  EXPECT_THAT(
-      header,
-      HasSubstr(
-          "int net_fixed_forward(const float* x, const float* weight, float* y, void* workspace, void* stream);"));
+  EXPECT_THAT(header,
+              HasSubstr("int net_fixed_forward(const float* x, const float* weight, float* y, void* workspace, size_t "
+                        "workspace_bytes,\n                      void* stream);"));
   EXPECT_THAT(header,
               HasSubstr("int net_open_forward(const double* x, const double* weight, const double* bias, double* y, "
-                        "void* workspace,\n                     int64_t batch, int64_t width, void* stream);"));
-  EXPECT_THAT(header, HasSubstr("int net_line_forward(const uint16_t* x, const uint16_t* weight, uint16_t* y, "
-                                "void* workspace, int64_t length,\n                     void* stream);"));
+                        "void* workspace,\n                     size_t workspace_bytes, int64_t batch, int64_t width, "
+                        "void* stream);"));
+  EXPECT_THAT(
+      header,
+      HasSubstr("int net_line_forward(const uint16_t* x, const uint16_t* weight, uint16_t* y, "
+                "void* workspace, size_t workspace_bytes,\n                     int64_t length, void* stream);"));
   EXPECT_THAT(header, HasSubstr("int net_fixed_forward_sizes(net_sizes* sizes);"));
   EXPECT_THAT(header, HasSubstr("size_t net_fixed_forward_workspace(void);"));
   EXPECT_THAT(header, HasSubstr("size_t net_open_forward_workspace(int64_t batch, int64_t width);"));
@@ -89,7 +91,9 @@ TEST(LauncherTexts, LinesFitThePage) {
       std::istringstream lines(file.text);
       for (std::string line; std::getline(lines, line);) {
         // Names are not broken, nor what the compiler shows as one message.
-        EXPECT_TRUE(line.size() <= 120 || line.starts_with("#") || line.contains("_kernel,") || line.contains("(const void*)")) << line;
+        EXPECT_TRUE(line.size() <= 120 || line.starts_with("#") || line.contains("_kernel,") ||
+                    line.contains("(const void*)"))
+            << line;
       }
     }
   }

@@ -7,7 +7,7 @@ installed=$prefix_parent/prefix
 
 export DESTDIR=
 quietly cmake --install "$CONVTGEN_BUILD" --prefix "$prefix_parent/component" --component runtime
-expect "the component runtime" "LICENSE libconvtgen.so.0 libconvtgen.so.VERSION" \
+expect "the component runtime" "LICENSE libconvtgen.so.0.2 libconvtgen.so.VERSION" \
   "$(find "$prefix_parent/component" ! -type d -printf '%f\n' | sed -E 's/[0-9]+\.[0-9]+\.[0-9]+$/VERSION/' | LC_ALL=C sort | tr '\n' ' ' | sed 's/ $//')"
 
 quietly cmake --install "$CONVTGEN_BUILD" --prefix "$installed"

@@ -168,7 +168,7 @@ TEST(CallFormTest, WrongArraysAreNamed) {
   EXPECT_EQ(refusal(right), "");
   Arrays arrays = right;
   arrays.set(Role::kGradY, at(0x500000));
-  EXPECT_EQ(refusal(arrays), "grad_y must be null: the layer has no grad_y");
+  EXPECT_EQ(refusal(arrays), "grad_y must be null: the call has y, x and weight");
   arrays = right;
   arrays.set(Role::kY, at(0x300004));
   EXPECT_EQ(refusal(arrays), "y (0x300004) is misaligned: a multiple of 16 bytes is needed");

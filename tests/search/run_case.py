@@ -94,7 +94,8 @@ def _judged(library, kernel, where, case, random):
             inputs[name] = Guarded(values.numel(), dtype, where, _POISON, alignment=16 if name == "x" else 512)
             inputs[name].elements.copy_(values)
     y = Guarded(math.prod(shape), dtype, where, _CANARY, alignment=16)
-    workspace = Guarded(library.workspace(kernel, case.sizes), None, where, _CANARY)
+    workspace_bytes = library.workspace(kernel, case.sizes)
+    workspace = Guarded(workspace_bytes, None, where, _CANARY)
     before = {name: array.bytes.clone() for name, array in inputs.items()}
     stream = torch.cuda.current_stream().cuda_stream if where == "cuda" else None
 
@@ -102,7 +103,7 @@ def _judged(library, kernel, where, case, random):
         """A copy of y's bytes."""
         y.bytes.fill_(_POISON)
         library.launch(kernel, inputs["x"].address(), weight_address, inputs["bias"].address() if bias is not None else 0,
-                       y.address(), workspace.address(), stream, case.sizes)
+                       y.address(), workspace.address(), workspace_bytes, stream, case.sizes)
         return y.bytes.clone()
 
     workspace.bytes.fill_(_POISON)

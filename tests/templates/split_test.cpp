@@ -27,7 +27,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr const char* kLayer = "conv_transpose2d 6 -> 5; kernel 3x2; stride 2; padding 1; bias; fuse scale(1), scale(1)";
+constexpr const char* kLayer =
+    "conv_transpose2d 6 -> 5; kernel 3x2; stride 2; padding 1; bias; fuse scale(1), scale(1)";
 const InputSizes kSizes{3, {4, 9}};
 
 Problem problem_of(const std::string& layer) {
@@ -122,7 +123,8 @@ TEST(SplitRecipe, ReadingBeforeTheWaitIsAnError) {
   const KernelSource source = specialize(problem, best).value();
   const std::string wait = "grid_dependency_wait();\n";
   int found = 0;
-  for (std::size_t at = source.text.find("  " + wait); at != std::string::npos; at = source.text.find("  " + wait, at + 1)) {
+  for (std::size_t at = source.text.find("  " + wait); at != std::string::npos;
+       at = source.text.find("  " + wait, at + 1)) {
     KernelSource without = source;
     without.text.erase(at, wait.size() + 2);
     const auto device = open_host_device().value();
@@ -142,21 +144,32 @@ TEST(SplitInTheEngine, RunsByTheCApi) {
   convtgen_kernel* kernel = nullptr;
   ASSERT_EQ(convtgen_device_open("host", &device), CONVTGEN_OK) << convtgen_last_error();
   ASSERT_EQ(convtgen_layer_parse(kLayer, nullptr, &layer), CONVTGEN_OK) << convtgen_last_error();
-  ASSERT_EQ(convtgen_prepare(device, layer, &kernel), CONVTGEN_OK) << convtgen_last_error();
+  ASSERT_EQ(convtgen_prepare(device, layer, CONVTGEN_FORWARD, &kernel), CONVTGEN_OK) << convtgen_last_error();
   EXPECT_THAT(convtgen_kernel_plan(kernel), HasSubstr("template split"));
   // The packed weights, and 2 slices of 8 floats for each output pixel.
   constexpr std::size_t kPacked = 6 * 6 * 8 * 4;
   std::size_t bytes = 0;
-  ASSERT_EQ(convtgen_kernel_workspace(kernel, 6, 4, 9, &bytes), CONVTGEN_OK);
+  std::size_t kept = 0;
+  const convtgen_sizes six{6, {1, 4, 9}}, three{3, {1, 4, 9}};
+  ASSERT_EQ(convtgen_kernel_workspace(kernel, &six, &bytes, &kept), CONVTGEN_OK);
+  EXPECT_EQ(kept, kPacked);
   EXPECT_EQ(bytes, kPacked + 6 * 7 * 16 * 64) << "it grows with the batch";
-  ASSERT_EQ(convtgen_kernel_workspace(kernel, 3, 4, 9, &bytes), CONVTGEN_OK);
+  ASSERT_EQ(convtgen_kernel_workspace(kernel, &three, &bytes, nullptr), CONVTGEN_OK);
   EXPECT_EQ(bytes, kPacked + 3 * 7 * 16 * 64);
   Workspace workspace(bytes);
   const auto launch = [&](Numbers& numbers, const void* weight) {
-    EXPECT_EQ(convtgen_launch(kernel, numbers.inputs.x.bytes.data(), weight, numbers.inputs.bias->bytes.data(),
-                              numbers.y.data(), workspace.begin(), 3, 4, 9, nullptr),
-              CONVTGEN_OK)
-        << convtgen_last_error();
+    const convtgen_tensors tensors{.struct_size = sizeof(tensors),
+                                   .x = numbers.inputs.x.bytes.data(),
+                                   .weight = weight,
+                                   .bias = numbers.inputs.bias->bytes.data(),
+                                   .y = numbers.y.data(),
+                                   .grad_y = nullptr,
+                                   .grad_x = nullptr,
+                                   .grad_weight = nullptr,
+                                   .grad_bias = nullptr,
+                                   .workspace = workspace.begin(),
+                                   .workspace_bytes = bytes};
+    EXPECT_EQ(convtgen_launch(kernel, &tensors, &three, nullptr), CONVTGEN_OK) << convtgen_last_error();
   };
   Numbers first(kLayer);
   launch(first, first.inputs.weight.bytes.data());
@@ -196,9 +209,9 @@ class SplitInLaunchCode : public OverFakeDriver {
     set_.build(strict_compilers().front());
   }
   int up(const void* x, const void* weight, const void* bias, void* y, void* workspace) {
-    using Up = int (*)(const void*, const void*, const void*, void*, void*, std::int64_t, std::int64_t, std::int64_t,
-                       void*);
-    return set_.function<Up>("up_forward")(x, weight, bias, y, workspace, 3, 4, 9, nullptr);
+    using Up = int (*)(const void*, const void*, const void*, void*, void*, std::size_t, std::int64_t, std::int64_t,
+                       std::int64_t, void*);
+    return set_.function<Up>("up_forward")(x, weight, bias, y, workspace, workspace_bytes(), 3, 4, 9, nullptr);
   }
   [[nodiscard]] std::size_t workspace_bytes() const {
     using Workspace = std::size_t (*)(std::int64_t, std::int64_t, std::int64_t);

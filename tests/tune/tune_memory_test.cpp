@@ -278,7 +278,8 @@ TEST_F(TuneMemoryTest, TheHostDeviceGoesByTheGivenWorkspaceAlone) {
   const auto last = std::ranges::find(plans, 0, &Plan::packed_bytes);
   ASSERT_NE(last, plans.end());
   TuneOptions options{.candidates = static_cast<std::size_t>(last - plans.begin()) + 1};
-  options.buffers.arrays = forward_arrays(memory, memory, memory, memory, memory);
+  options.buffers = forward_arrays(memory, memory, memory, memory, memory);
+  options.buffers.workspace_bytes = 0;
   const TuneMemory needed = tune_memory(device, job, options).value();
   EXPECT_EQ(needed.device(), kInputs + kOutputs);
   const auto tuned = tune_on(device, job, options);
@@ -374,9 +375,9 @@ TEST_F(FakeGpuMemoryTest, GivenArraysAreUsed) {
     return reinterpret_cast<void*>(own.back()->address());
   };
   TuneOptions options{.candidates = kAll, .repeats = 1, .memory_limit = 2 * state_->l2_bytes};
-  options.buffers = {.arrays = forward_arrays(array(4 * 16 * 4 * 8), array(4 * 16 * 8 * 2 * 2), array(4 * 8),
-                                              array(kOutputs), array(workspace)),
-                     .workspace_bytes = workspace};
+  options.buffers =
+      forward_arrays(array(4 * 16 * 4 * 8), array(4 * 16 * 8 * 2 * 2), array(4 * 8), array(kOutputs), array(workspace));
+  options.buffers.workspace_bytes = workspace;
   EXPECT_EQ(tune_memory(*device_, job, options).value().device(), 2 * state_->l2_bytes) << "the timing's own";
   state_->calls.clear();
   const auto tuned = tune_on(*device_, job, options);
@@ -393,7 +394,7 @@ TEST_F(FakeGpuMemoryTest, GivenArraysAreUsed) {
   }
   EXPECT_EQ(std::ranges::count(state_->calls, "cuMemFree"), 0) << "they are the caller's";
   // Some given, some not.
-  options.buffers.arrays.set(Role::kX, nullptr);
+  options.buffers.set(Role::kX, nullptr);
   options.memory_limit = 0;
   options.again = true;
   EXPECT_EQ(tune_memory(*device_, job, options).value().device(), 4 * 16 * 4 * 8);
@@ -406,7 +407,7 @@ TEST_F(FakeGpuMemoryTest, AWorkspaceThatIsTooSmallForAllIsALackOfMemory) {
   TuneOptions options{.candidates = 1, .repeats = 1};
   ASSERT_GT(plan(job.problem).value().front().packed_bytes, 0);
   const auto workspace = device_->allocate(128).value();
-  options.buffers.arrays.workspace = reinterpret_cast<void*>(workspace->address());
+  options.buffers.workspace = reinterpret_cast<void*>(workspace->address());
   options.buffers.workspace_bytes = 128;
   const auto none = tune_on(*device_, job, options);
   ASSERT_FALSE(none);

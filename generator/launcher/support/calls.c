@@ -76,50 +76,53 @@ static int ns_check_output(const ns_kernel* kernel, const char* name, int64_t in
   return NS_OK;
 }
 
-int ns_kernel_sizes(const ns_kernel* kernel, int64_t batch, int64_t height, int64_t width, ns_sizes* sizes) {
+/* The product of the extents and what is given; -1 where that has more than 63 bits. */
+static int64_t ns_elements(int64_t batch, int64_t channels, const int64_t* extents) {
+  int64_t elements = ns_product(batch, channels);
+  int axis;
+  for (axis = 0; axis < NS_AXES; ++axis) {
+    elements = ns_product(elements, extents[axis]);
+  }
+  return elements;
+}
+
+int ns_kernel_sizes(const ns_kernel* kernel, const ns_input* input, ns_sizes* sizes) {
   const ns_form* layer;
-  int status;
-  if (kernel == NULL || sizes == NULL) {
-    return ns_fail(NS_INVALID_ARGUMENT, "%s is null", kernel == NULL ? "kernel" : "sizes");
+  int axis, status;
+  if (kernel == NULL || input == NULL || sizes == NULL) {
+    return ns_fail(NS_INVALID_ARGUMENT, "%s is null", kernel == NULL ? "kernel" : input == NULL ? "input" : "sizes");
   }
   memset(sizes, 0, sizeof *sizes);
   layer = kernel->form;
-  status = ns_check_size(kernel, "batch", layer->batch, 0, &batch);
-  if (status == NS_OK) {
-    status = ns_check_size(kernel, "height", layer->height, 1, &height);
+  sizes->batch = input->batch;
+  status = ns_check_size(kernel, "batch", layer->batch, 0, &sizes->batch);
+  for (axis = 0; axis < NS_AXES && status == NS_OK; ++axis) {
+    const ns_axis* own = &layer->axes[axis];
+    sizes->in[axis] = input->extents[axis];
+    status = ns_check_size(kernel, own->name, own->extent, 1, &sizes->in[axis]);
+    sizes->out[axis] = (sizes->in[axis] - 1) * own->stride + own->reach;
   }
-  if (status == NS_OK) {
-    status = ns_check_size(kernel, layer->width_name, layer->width, 1, &width);
+  for (axis = 0; axis < NS_AXES && status == NS_OK; ++axis) {
+    status = ns_check_output(kernel, layer->axes[axis].name, sizes->in[axis], sizes->out[axis]);
   }
-  if (status == NS_OK) {
-    status = ns_check_output(kernel, "height", height, (height - 1) * layer->stride_h + layer->reach_h);
-  }
-  if (status == NS_OK) {
-    status = ns_check_output(kernel, layer->width_name, width, (width - 1) * layer->stride_w + layer->reach_w);
-  }
-  if (status != NS_OK) {
-    return status;
-  }
-  sizes->batch = batch;
   sizes->in_channels = layer->in_channels;
-  sizes->in_height = height;
-  sizes->in_width = width;
   sizes->out_channels = layer->out_channels;
-  sizes->out_height = (height - 1) * layer->stride_h + layer->reach_h;
-  sizes->out_width = (width - 1) * layer->stride_w + layer->reach_w;
-  sizes->x_elements = ns_product(ns_product(ns_product(batch, layer->in_channels), height), width);
-  sizes->y_elements =
-      ns_product(ns_product(ns_product(batch, layer->out_channels), sizes->out_height), sizes->out_width);
   sizes->weight_elements = layer->weight_elements;
   sizes->bias_elements = layer->bias_elements;
   sizes->element_bytes = layer->element_bytes;
-  if (ns_product(sizes->x_elements, layer->element_bytes) < 0 ||
-      ns_product(sizes->y_elements, layer->element_bytes) < 0) {
-    const int is_x = ns_product(sizes->x_elements, layer->element_bytes) < 0;
-    memset(sizes, 0, sizeof *sizes);
-    return ns_fail(NS_INVALID_ARGUMENT, "%s: %s has more bytes than 63 bits can count", kernel->name, is_x ? "x" : "y");
+  if (status == NS_OK) {
+    sizes->x_elements = ns_elements(sizes->batch, layer->in_channels, sizes->in);
+    sizes->y_elements = ns_elements(sizes->batch, layer->out_channels, sizes->out);
+    if (ns_product(sizes->x_elements, layer->element_bytes) < 0 ||
+        ns_product(sizes->y_elements, layer->element_bytes) < 0) {
+      status = ns_fail(NS_INVALID_ARGUMENT, "%s: %s has more bytes than 63 bits can count", kernel->name,
+                       ns_product(sizes->x_elements, layer->element_bytes) < 0 ? "x" : "y");
+    }
   }
-  return NS_OK;
+  if (status != NS_OK) {
+    memset(sizes, 0, sizeof *sizes);
+  }
+  return status;
 }
 
 /* An array of a call. */
@@ -179,6 +182,11 @@ static int ns_check_workspace(const ns_kernel* kernel, const ns_call* call, cons
     return ns_fail(NS_INVALID_ARGUMENT, "%s: workspace is null: the kernel needs %lld bytes there, for %s",
                    kernel->name, (long long)workspace.bytes, ns_workspace_words(kernel));
   }
+  if ((uint64_t)workspace.bytes > call->workspace_bytes) {
+    return ns_fail(NS_INVALID_ARGUMENT, "%s: workspace: %llu bytes are too few: the call needs %lld, for %s",
+                   kernel->name, (unsigned long long)call->workspace_bytes, (long long)workspace.bytes,
+                   ns_workspace_words(kernel));
+  }
   if ((uintptr_t)workspace.begin % ALIGNMENT != 0) {
     return ns_fail(NS_INVALID_ARGUMENT,
                    "%s: workspace (%p) is misaligned: its %lld bytes must begin at a multiple of %d", kernel->name,
@@ -218,8 +226,8 @@ static int ns_check_arrays(const ns_kernel* kernel, const ns_call* call) {
   }
   for (i = 0; i < NS_ROLES; ++i) {
     if (!taken[i] && call->tensors[i] != NULL) {
-      return ns_fail(NS_INVALID_ARGUMENT, "%s: %s must be null: the layer has no %s", kernel->name, names[i],
-                     names[i]);
+      return ns_fail(NS_INVALID_ARGUMENT, "%s: %s must be null: the %s has no %s", kernel->name, names[i],
+                     i == NS_BIAS ? "layer" : kernel->direction, names[i]);
     }
   }
   for (i = 0; i < form->tensor_count; ++i) {
@@ -250,6 +258,12 @@ static int ns_check_arrays(const ns_kernel* kernel, const ns_call* call) {
     ++count;
   }
   return ns_check_workspace(kernel, call, arrays, count);
+}
+
+const char* ns_launching(const ns_part* part) {
+  static __thread char text[256];
+  snprintf(text, sizeof text, "launching %s", part->symbol);
+  return text;
 }
 
 const ns_place* ns_find_place(const ns_kernel* kernel, const void* context, unsigned long long id) {
@@ -366,30 +380,36 @@ int ns_uses_host(void) {
   return *kernel != NULL && ns_on_host(*kernel);
 }
 
-size_t ns_kernel_workspace(const ns_kernel* kernel, int64_t batch, int64_t height, int64_t width) {
+size_t ns_kernel_workspace(const ns_kernel* kernel, const ns_input* input) {
   int64_t quantities[NS_QUANTITIES], bytes = 0;
   ns_sizes sizes;
-  if (ns_kernel_sizes(kernel, batch, height, width, &sizes) != NS_OK) {
+  if (ns_kernel_sizes(kernel, input, &sizes) != NS_OK) {
     return 0;
   }
   ns_find_quantities(&sizes, quantities);
   return ns_find_workspace(kernel, quantities, &bytes) == NS_OK ? (size_t)bytes : 0;
 }
 
-int ns_kernel_launch(const ns_kernel* kernel, const void* x, const void* weight, const void* bias, void* y,
-                     void* workspace, int64_t batch, int64_t height, int64_t width, void* stream) {
+int ns_kernel_launch(const ns_kernel* kernel, const ns_tensors* tensors, const ns_input* input, void* stream) {
   ns_call call;
-  int status = ns_kernel_sizes(kernel, batch, height, width, &call.sizes);
+  int status = ns_kernel_sizes(kernel, input, &call.sizes);
   if (status != NS_OK || call.sizes.y_elements == 0) {
     return status;
   }
+  if (tensors == NULL) {
+    return ns_fail(NS_INVALID_ARGUMENT, "tensors is null");
+  }
   ns_find_quantities(&call.sizes, call.quantities);
-  memset(call.tensors, 0, sizeof call.tensors);
-  call.tensors[NS_X] = (void*)x;
-  call.tensors[NS_WEIGHT] = (void*)weight;
-  call.tensors[NS_BIAS] = (void*)bias;
-  call.tensors[NS_Y] = y;
-  call.workspace = workspace;
+  call.tensors[NS_X] = (void*)tensors->x;
+  call.tensors[NS_WEIGHT] = (void*)tensors->weight;
+  call.tensors[NS_BIAS] = (void*)tensors->bias;
+  call.tensors[NS_Y] = tensors->y;
+  call.tensors[NS_GRAD_X] = tensors->grad_x;
+  call.tensors[NS_GRAD_Y] = (void*)tensors->grad_y;
+  call.tensors[NS_GRAD_WEIGHT] = tensors->grad_weight;
+  call.tensors[NS_GRAD_BIAS] = tensors->grad_bias;
+  call.workspace = tensors->workspace;
+  call.workspace_bytes = tensors->workspace_bytes;
   status = ns_check_arrays(kernel, &call);
   if (status != NS_OK) {
     return status;

@@ -26,17 +26,37 @@ const char* ns_error_text(int status);
 /* What the last call of this thread that failed has to say, naming the argument; "" where none has. */
 const char* ns_last_error(void);
 
-/* All extents of one call, in elements: x is (batch, in_channels, in_height, in_width), y (batch, out_channels,
- * out_height, out_width), both with the channels last where the layer's layout is nhwc; weight is (in_channels,
- * out_channels / groups, kernel height, kernel width), or (in_channels, kernel height, kernel width, out_channels /
- * groups) where the layer's weight_layout is channels_last. No array has gaps between its elements. */
+/* The sizes of x in a call, whatever its direction; -1 stands for the layer's own, where it has one. */
+typedef struct ns_input {
+  int64_t batch;
+  int64_t extents[3]; /* depth, height, width; 1 on an axis that the layer does not have */
+} ns_input;
+
+/* All extents of one call, in elements. x and its gradient are (batch, in_channels, in...), y and its gradient (batch,
+ * out_channels, out...), with the axes that the layer has, and with the channels last where its layout is nhwc. weight
+ * and its gradient are (in_channels, out_channels / groups, kernel...), or (in_channels, kernel..., out_channels /
+ * groups) where its weight_layout is channels_last. All are contiguous. */
 typedef struct ns_sizes {
   int64_t batch;
-  int64_t in_channels, in_height, in_width;
-  int64_t out_channels, out_height, out_width;
-  int64_t x_elements, weight_elements, bias_elements, y_elements;
-  int64_t element_bytes; /* of x, weight, bias and y alike */
+  int64_t in_channels, out_channels;
+  int64_t in[3], out[3]; /* depth, height, width; 1 on an axis that the layer does not have */
+  int64_t x_elements, weight_elements, bias_elements, y_elements; /* of their gradients too */
+  int64_t element_bytes;                                          /* of all tensors alike */
 } ns_sizes;
+
+/* The tensors of one call by their roles; null for those that its direction does not take. */
+typedef struct ns_tensors {
+  const void* x;
+  const void* weight;
+  const void* bias; /* null where the layer has none */
+  void* y;
+  const void* grad_y;
+  void* grad_x;
+  void* grad_weight;
+  void* grad_bias;
+  void* workspace;
+  size_t workspace_bytes; /* that there are */
+} ns_tensors;
 
 /* One kernel of the set: a layer in one direction. */
 typedef struct ns_kernel {
@@ -55,15 +75,13 @@ const ns_kernel* const* ns_kernels(void);
  * be called before the capture of a CUDA graph. */
 int ns_prepare(void);
 
-/* The functions of one kernel for programs that go over the list. A size is that of x; -1 stands for the layer's own
- * where it has one. bias is null where the layer has none. */
+/* The functions of one kernel for programs that go over the list. */
 int ns_kernel_prepare(const ns_kernel* kernel);
-int ns_kernel_sizes(const ns_kernel* kernel, int64_t batch, int64_t height, int64_t width, ns_sizes* sizes);
+int ns_kernel_sizes(const ns_kernel* kernel, const ns_input* input, ns_sizes* sizes);
 /* Bytes of the workspace that a call with these sizes needs. 0: it needs none, or the layer can't have these sizes, and
  * the call itself will be refused. */
-size_t ns_kernel_workspace(const ns_kernel* kernel, int64_t batch, int64_t height, int64_t width);
-int ns_kernel_launch(const ns_kernel* kernel, const void* x, const void* weight, const void* bias, void* y,
-                     void* workspace, int64_t batch, int64_t height, int64_t width, void* stream);
+size_t ns_kernel_workspace(const ns_kernel* kernel, const ns_input* input);
+int ns_kernel_launch(const ns_kernel* kernel, const ns_tensors* tensors, const ns_input* input, void* stream);
 
 /* Where kernels run from now on: 1, on the host device, with arrays in the host's memory; 0, on a GPU; -1, as it is
  * without a call, on a GPU where there is one, else on the host device. 1 is an error where the set was made without

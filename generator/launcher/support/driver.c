@@ -351,7 +351,7 @@ static int ns_enqueue(const ns_driver* driver, const ns_kernel* kernel, const ns
     if (status == NS_OK) {
       const int code = ns_launch_part(driver, place->functions[i], part, blocks[i], part->waits && launched,
                                       slots.parameters, stream);
-      status = code == 0 ? NS_OK : ns_driver_failure(driver, code, kernel->name, "launching");
+      status = code == 0 ? NS_OK : ns_driver_failure(driver, code, kernel->name, ns_launching(part));
       launched = 1;
     }
   }

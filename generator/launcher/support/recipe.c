@@ -16,16 +16,17 @@ int64_t ns_amount_in(const ns_amount* amount, const int64_t* quantities) {
 }
 
 void ns_find_quantities(const ns_sizes* sizes, int64_t* quantities) {
+  int axis;
   quantities[NS_ONE] = 1;
   quantities[NS_BATCH] = sizes->batch;
-  quantities[NS_IN_DEPTH] = 1;
-  quantities[NS_IN_HEIGHT] = sizes->in_height;
-  quantities[NS_IN_WIDTH] = sizes->in_width;
-  quantities[NS_OUT_DEPTH] = 1;
-  quantities[NS_OUT_HEIGHT] = sizes->out_height;
-  quantities[NS_OUT_WIDTH] = sizes->out_width;
-  quantities[NS_IN_IMAGE] = sizes->in_height * sizes->in_width;
-  quantities[NS_OUT_IMAGE] = sizes->out_height * sizes->out_width;
+  quantities[NS_IN_IMAGE] = 1;
+  quantities[NS_OUT_IMAGE] = 1;
+  for (axis = 0; axis < NS_AXES; ++axis) {
+    quantities[NS_IN_DEPTH + axis] = sizes->in[axis];
+    quantities[NS_OUT_DEPTH + axis] = sizes->out[axis];
+    quantities[NS_IN_IMAGE] *= sizes->in[axis];
+    quantities[NS_OUT_IMAGE] *= sizes->out[axis];
+  }
   quantities[NS_IN_PIXELS] = sizes->batch * quantities[NS_IN_IMAGE];
   quantities[NS_OUT_PIXELS] = sizes->batch * quantities[NS_OUT_IMAGE];
 }
@@ -49,20 +50,16 @@ int64_t ns_region_offset(const ns_binary* binary, int region, const int64_t* qua
 
 /* "output height" */
 static const char* ns_words_of(const ns_kernel* kernel, int quantity, const char** axis) {
-  switch (quantity) {
-    case NS_IN_HEIGHT:
-    case NS_OUT_HEIGHT:
-      *axis = "height";
-      break;
-    case NS_IN_WIDTH:
-    case NS_OUT_WIDTH:
-      *axis = kernel->form->width_name;
-      break;
-    default:
-      *axis = "size";
-      break;
+  if (quantity >= NS_IN_DEPTH && quantity < NS_IN_DEPTH + NS_AXES) {
+    *axis = kernel->form->axes[quantity - NS_IN_DEPTH].name;
+    return "input";
   }
-  return quantity == NS_IN_HEIGHT || quantity == NS_IN_WIDTH ? "input" : "output";
+  if (quantity >= NS_OUT_DEPTH && quantity < NS_OUT_DEPTH + NS_AXES) {
+    *axis = kernel->form->axes[quantity - NS_OUT_DEPTH].name;
+    return "output";
+  }
+  *axis = "size";
+  return "output";
 }
 
 /* Whether a kernel takes the tensor of this role. */
@@ -96,8 +93,8 @@ static int ns_grid_blocks(const ns_kernel* kernel, const ns_grid* grid, const ns
     if (extent < 0 || (count > 0 && tiles > most / count)) {
       return ns_fail(NS_INVALID_ARGUMENT,
                      "%s: a batch of %lld with outputs of %lld x %lld needs more blocks than a grid can have (2^31 - 1)",
-                     kernel->name, (long long)call->sizes.batch, (long long)call->sizes.out_height,
-                     (long long)call->sizes.out_width);
+                     kernel->name, (long long)call->sizes.batch, (long long)call->sizes.out[1],
+                     (long long)call->sizes.out[2]);
     }
     tiles *= count;
   }

@@ -181,7 +181,7 @@ static int ns_enqueue(const ns_kernel* kernel, const ns_binary* binary, const ns
     if (status == NS_OK) {
       const cudaError_t code = ns_launch_part(part, (unsigned int)blocks[i], slots.parameters, part->waits && launched,
                                               (cudaStream_t)stream);
-      status = code == cudaSuccess ? NS_OK : ns_runtime_failure(code, kernel->name, "launching");
+      status = code == cudaSuccess ? NS_OK : ns_runtime_failure(code, kernel->name, ns_launching(part));
       launched = 1;
     }
   }

@@ -123,6 +123,7 @@ typedef struct ns_call {
   int64_t quantities[NS_QUANTITIES];
   void* tensors[NS_ROLES]; /* by their roles; null for those that the call has not */
   void* workspace;
+  uint64_t workspace_bytes;
 } ns_call;
 
 /* The kernel as a library for the host device. */
@@ -142,15 +143,23 @@ typedef struct ns_place {
   struct ns_place* next;
 } ns_place;
 
-/* How a layer is called. Sizes that it leaves open are -1. */
+enum { NS_AXES = 3 };
+
+/* An axis of a layer. */
+typedef struct ns_axis {
+  const char* name; /* "width", or "length" of a layer with one dimension */
+  int64_t extent;   /* of the input, -1 where the layer leaves it open */
+  int64_t stride;
+  int64_t reach; /* out = (in - 1) * stride + reach */
+} ns_axis;
+
+/* How a layer is called. */
 typedef struct ns_form {
-  int64_t batch, height, width;
+  int64_t batch; /* -1 where the layer leaves it open */
+  ns_axis axes[NS_AXES];
   int64_t in_channels, out_channels;
   int64_t weight_elements, bias_elements;
-  int64_t stride_h, stride_w;
-  int64_t reach_h, reach_w; /* out = (in - 1) * stride + reach */
   int64_t element_bytes;
-  const char* width_name; /* "width", or "length" of a layer with one dimension */
   int tensor_count;
   ns_tensor tensors[NS_ROLES]; /* of the call, whichever binary runs */
   const ns_binary* binaries;
@@ -203,6 +212,9 @@ typedef struct ns_slots {
 } ns_slots;
 NS_HIDDEN int ns_fill_slots(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call, const ns_part* part,
                             ns_encode encode, ns_slots* slots);
+
+/* "launching convtgen_direct_forward_...", for the error of a launch; valid until the thread's next one. */
+NS_HIDDEN const char* ns_launching(const ns_part* part);
 
 /* The place of a kernel in a context, or null; reads without a lock. */
 NS_HIDDEN const ns_place* ns_find_place(const ns_kernel* kernel, const void* context, unsigned long long id);

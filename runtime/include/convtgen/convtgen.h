@@ -3,14 +3,18 @@
  *     convtgen_layer* layer = NULL;
  *     convtgen_device* device = NULL;
  *     convtgen_kernel* kernel = NULL;
+ *     const convtgen_tensors tensors = {.struct_size = sizeof(tensors), .x = x, .weight = weight, .y = y,
+ *                                       .workspace = workspace, .workspace_bytes = workspace_bytes};
+ *     const convtgen_sizes sizes = {batch, {1, height, width}};
  *     if (convtgen_layer_parse("conv_transpose2d 512 -> 256; kernel 4; stride 2; padding 1; input ?x?x?", NULL,
  *                              &layer) ||
- *         convtgen_device_open("auto", &device) || convtgen_prepare(device, layer, &kernel) ||
- *         convtgen_launch(kernel, x, weight, NULL, y, workspace, batch, height, width, stream)) {
+ *         convtgen_device_open("auto", &device) ||
+ *         convtgen_prepare(device, layer, CONVTGEN_FORWARD, &kernel) ||
+ *         convtgen_launch(kernel, &tensors, &sizes, stream)) {
  *       fprintf(stderr, "%s\n", convtgen_last_error());
  *     }
  *
- * Every function may be called from any thread, on the same handles too, but for the one that destroys a handle: by
+ * Every function may be called from any thread, on the same handles too, except the one that destroys a handle: by
  * then nobody else may use it. A function that can fail returns a convtgen_status; convtgen_last_error() has the words,
  * which name the argument or the field of the layer and what would be legal. What a function gives back through a
  * pointer is NULL or zero where it fails. Nothing throws, aborts or prints (but see convtgen_set_log).
@@ -53,14 +57,19 @@ extern "C" {
 
 /* ---- Versions ------------------------------------------------------------------------------------------------- */
 
-/** Of this header. Within one major version the ABI only grows. */
+/* The ABI: up to 1.0 each minor version has one of its own, which its library's SONAME names (libconvtgen.so.0.2).
+ * Within a minor version functions and enumerators are added, and nothing else changes: a program that was built
+ * against one patch version runs with every later one. A struct begins with its size, so that a program that was built
+ * against another minor version gets an error that says so. docs/migration.md lists what each minor version changed. */
+
+/** Of this header. */
 #define CONVTGEN_VERSION_MAJOR 0
-#define CONVTGEN_VERSION_MINOR 1
+#define CONVTGEN_VERSION_MINOR 2
 #define CONVTGEN_VERSION_PATCH 0
 
 /** Of the library that is loaded: 10000 * major + 100 * minor + patch. */
 CONVTGEN_API int convtgen_version(void);
-/** The same as text, "0.1.0". */
+/** The same as text, "0.2.0". */
 CONVTGEN_API const char* convtgen_version_text(void);
 
 /* ---- Errors --------------------------------------------------------------------------------------------------- */
@@ -96,24 +105,42 @@ typedef struct convtgen_layer convtgen_layer;
 /** A size that is known only at run time: "?" in the language. */
 #define CONVTGEN_DYNAMIC (-1)
 
-/** A layer, field by field; the words are the language's (docs/language.md). Pairs are height, width. For dimensions 1
- * all heights are neutral: kernel, stride and dilation 1, padding and output_padding 0, height 1. */
+/** What a kernel computes. Each direction takes and gives tensors of certain roles (convtgen_tensors). */
+typedef enum convtgen_direction {
+  CONVTGEN_FORWARD = 0,    /**< x, weight, bias -> y */
+  CONVTGEN_GRAD_INPUT = 1, /**< grad_y, weight -> grad_x */
+  CONVTGEN_GRAD_WEIGHT = 2 /**< x, grad_y -> grad_weight, and grad_bias where it is wanted */
+} convtgen_direction;
+
+/** Axes of arrays of axes: depth, height, width. A layer of one dimension uses the last, one of two the last two. */
+#define CONVTGEN_AXES 3
+
+/** One axis of a layer; the words are the language's (docs/language.md). */
+typedef struct convtgen_axis {
+  int64_t kernel, stride;
+  int64_t padding_before, padding_after;
+  int64_t output_padding, dilation;
+  int64_t extent; /**< of the input, or CONVTGEN_DYNAMIC */
+} convtgen_axis;
+
+/** A layer, field by field. */
 typedef struct convtgen_layer_fields {
   size_t struct_size; /**< sizeof(convtgen_layer_fields), as convtgen_layer_fields_init sets it */
-  int32_t dimensions; /**< 1 or 2 */
+  int32_t dimensions; /**< 1, 2 or 3 */
   int32_t bias;       /**< 0 or 1 */
-  int64_t in_channels, out_channels;
-  int64_t kernel[2], stride[2], padding[2], output_padding[2], dilation[2];
-  int64_t groups;
-  int64_t batch, height, width; /**< of the input, or CONVTGEN_DYNAMIC */
-  const char* fuse;             /**< "relu", "leaky_relu(0.2), scale(0.5)"; NULL: none */
-  const char* dtype;            /**< "f64", "f32", "f16", "bf16"; NULL: "f32" */
-  const char* compute;          /**< "f32", "tf32", "f32x3", ...; NULL: as the dtype */
-  const char* layout;           /**< "nchw", "nhwc"; NULL: "nchw" */
+  int64_t in_channels, out_channels, groups;
+  int64_t batch;                     /**< or CONVTGEN_DYNAMIC */
+  convtgen_axis axes[CONVTGEN_AXES]; /**< depth, height, width; those that are not used stay as init leaves them */
+  const char* fuse;                  /**< "relu", "leaky_relu(0.2), scale(0.5)"; NULL: none */
+  const char* dtype;                 /**< "f64", "f32", "f16", "bf16"; NULL: "f32" */
+  const char* compute;               /**< "f32", "tf32", "f32x3", ...; NULL: as the dtype */
+  const char* layout;                /**< "nchw", "nhwc"; NULL: "nchw" */
+  const char* weight_layout;         /**< "contiguous", "channels_last"; NULL: "contiguous" */
+  const char* directions;            /**< "forward, grad_input"; NULL: "forward" */
 } convtgen_layer_fields;
 
-/** Fills in the defaults: two dimensions, all extents 1, no padding, one group, sizes open, no bias, f32, nchw. The
- * channels and the kernel are left at 1. Errors: `fields` is NULL. */
+/** Fills in the defaults: two dimensions, kernels, strides, dilations and channels 1, no padding, one group, all sizes
+ * open, no bias, f32, nchw, contiguous weights, forward. Errors: `fields` is NULL. */
 CONVTGEN_API convtgen_status convtgen_layer_fields_init(convtgen_layer_fields* fields);
 
 /** Makes a layer of fields. Errors: CONVTGEN_INVALID_LAYER names the field that breaks a limit. */
@@ -128,23 +155,30 @@ CONVTGEN_API convtgen_status convtgen_layer_parse(const char* text, const char* 
 /** The canonical form: equal layers have equal texts. Valid while the layer is; "" for a handle that is none. */
 CONVTGEN_API const char* convtgen_layer_text(const convtgen_layer* layer);
 
-/** All extents of one call of a layer, in elements. x is (batch, in_channels, in_height, in_width), y is (batch,
- * out_channels, out_height, out_width), both in this order for nchw and channels last for nhwc; weight is always
- * (in_channels, out_channels / groups, kernel height, kernel width), bias (out_channels). All are contiguous. */
+/** The sizes of x in a call, whatever its direction. CONVTGEN_DYNAMIC stands for the layer's own, where it has one. */
+typedef struct convtgen_sizes {
+  int64_t batch;                  /**< at least 0 */
+  int64_t extents[CONVTGEN_AXES]; /**< depth, height, width, at least 1; 1 on an axis that the layer does not use */
+} convtgen_sizes;
+
+/** All extents of one call of a layer, in elements. x and grad_x are (batch, in_channels, in...), y and grad_y (batch,
+ * out_channels, out...), with the axes that the layer has, in this order for nchw and with channels last for nhwc.
+ * weight and grad_weight are (in_channels, out_channels / groups, kernel...), or (in_channels, kernel...,
+ * out_channels / groups) where the layer's weight_layout is channels_last; bias and grad_bias are (out_channels). All
+ * are contiguous. */
 typedef struct convtgen_shape {
   size_t struct_size; /**< to be set to sizeof(convtgen_shape) before the call */
   int64_t batch;
-  int64_t in_channels, in_height, in_width;
-  int64_t out_channels, out_height, out_width;
-  int64_t x_elements, weight_elements, bias_elements, y_elements;
-  int64_t element_bytes; /**< of x, weight, bias and y alike */
+  int64_t in_channels, out_channels;
+  int64_t in[CONVTGEN_AXES], out[CONVTGEN_AXES]; /**< depth, height, width; 1 on an axis that the layer does not use */
+  int64_t x_elements, weight_elements, bias_elements, y_elements; /**< of their gradients too */
+  int64_t element_bytes;                                          /**< of all tensors alike */
 } convtgen_shape;
 
-/** The shape for an input of these sizes: batch at least 0, height and width at least 1 (height 1 for dimensions 1).
- * CONVTGEN_DYNAMIC stands for the layer's own size.
+/** The shape for an input of these sizes; NULL stands for the layer's own.
  * Errors: CONVTGEN_INVALID_ARGUMENT for a size that contradicts the layer, gives no output, or overflows. */
-CONVTGEN_API convtgen_status convtgen_layer_shape(const convtgen_layer* layer, int64_t batch, int64_t height,
-                                                  int64_t width, convtgen_shape* shape);
+CONVTGEN_API convtgen_status convtgen_layer_shape(const convtgen_layer* layer, const convtgen_sizes* sizes,
+                                                  convtgen_shape* shape);
 
 /** NULL is fine. */
 CONVTGEN_API void convtgen_layer_destroy(convtgen_layer* layer);
@@ -174,79 +208,79 @@ CONVTGEN_API void convtgen_device_close(convtgen_device* device);
 /** A layer made ready on a device. */
 typedef struct convtgen_kernel convtgen_kernel;
 
-/** Makes a layer's forward kernel ready to launch in the calling thread's context: from those the device has, else from
- * the store, else by compiling. One kernel serves all sizes that the layer leaves open. The handle is the caller's to
- * destroy; the device keeps the kernel too, as long as it is among the 256 last used.
- * Errors: CONVTGEN_UNSUPPORTED, CONVTGEN_NO_COMPILER, CONVTGEN_COMPILE_FAILED, CONVTGEN_DRIVER. */
-CONVTGEN_API convtgen_status convtgen_prepare(convtgen_device* device, const convtgen_layer* layer,
-                                              convtgen_kernel** kernel);
+/** The tensors of one call by their roles, on the kernel's device: in host memory for the host device. Those that the
+ * direction does not take are NULL. Each has the shape that convtgen_layer_shape() gives, and is aligned to its
+ * elements; x, y and their gradients to as much as the kernel reads and writes at once, at most 16 bytes. What is
+ * written must not overlap anything else.
+ *
+ * `workspace` is memory on the kernel's device of at least as many bytes as convtgen_kernel_workspace() gives, aligned
+ * to CONVTGEN_WORKSPACE_ALIGNMENT, that overlaps none of the tensors; where that is 0 bytes it is not looked at. A
+ * kernel may read the weights in another order, from a packed copy of them there. A call with `weight` makes that copy
+ * first. A call with `weight` NULL takes the workspace as an earlier call of this kernel with weights has left it, so
+ * that a caller whose weights stay the same packs them once; of a kernel that packs no weights `weight` is never NULL.
+ * Calls that may run at the same time, as those in two streams, need workspaces of their own, unless `weight` is NULL
+ * in both and all bytes of the workspace are kept. */
+typedef struct convtgen_tensors {
+  size_t struct_size; /**< to be set to sizeof(convtgen_tensors) */
+  const void* x;
+  const void* weight;
+  const void* bias; /**< NULL where the layer has none */
+  void* y;
+  const void* grad_y;
+  void* grad_x;
+  void* grad_weight;
+  void* grad_bias; /**< NULL where it is not wanted */
+  void* workspace;
+  size_t workspace_bytes; /**< that there are */
+} convtgen_tensors;
 
-/** Told after each layer, from any thread but one at a time: its place in the list, how many are done of how many, and
+/** Makes a layer's kernel of one direction ready to launch in the calling thread's context: from those the device has,
+ * else from the store, else by compiling. One kernel serves all sizes that the layer leaves open. The handle is the
+ * caller's to destroy; the device keeps the kernel too, as long as it is among the 256 last used.
+ * Errors: CONVTGEN_INVALID_ARGUMENT for a direction that the layer has not; CONVTGEN_UNSUPPORTED, CONVTGEN_NO_COMPILER,
+ * CONVTGEN_COMPILE_FAILED, CONVTGEN_DRIVER. */
+CONVTGEN_API convtgen_status convtgen_prepare(convtgen_device* device, const convtgen_layer* layer,
+                                              convtgen_direction direction, convtgen_kernel** kernel);
+
+/** Told after each kernel, from any thread but one at a time: its place in the list, how many are done of how many, and
  * its status. Anything but 0 back cancels what is not done. What a C++ callback throws does too; the error,
  * CONVTGEN_CANCELLED, has its words. */
 typedef int (*convtgen_progress)(void* user, size_t index, size_t done, size_t count, convtgen_status status);
 
-/** convtgen_prepare() for `count` layers, several at once: at most `threads`, or one a core for 0. `kernels` has
- * `count` places and may be NULL where the kernels are only to be ready; a place is NULL where that layer failed.
- * `progress` may be NULL. Errors: the first one, by the order of the layers; the other layers are prepared all the
- * same. */
+/** convtgen_prepare() for `count` layers, several at once: at most `threads`, or one a core for 0. `directions` has
+ * `count` places; NULL stands for forward everywhere. `kernels` has `count` places and may be NULL where the kernels
+ * are only to be ready; a place is NULL where that kernel failed. `progress` may be NULL. Errors: the first one, by the
+ * order of the list; the other kernels are prepared all the same. */
 CONVTGEN_API convtgen_status convtgen_prepare_all(convtgen_device* device, const convtgen_layer* const* layers,
-                                                  size_t count, int threads, convtgen_progress progress, void* user,
-                                                  convtgen_kernel** kernels);
+                                                  const convtgen_direction* directions, size_t count, int threads,
+                                                  convtgen_progress progress, void* user, convtgen_kernel** kernels);
 
-/** Told before each plan is measured: which one it is, and which part of all is done, from 0 to 1. Anything but 0 back
- * ends the tuning before the next plan; so does what a C++ callback throws, whose words the error has. */
-typedef int (*convtgen_tune_progress)(void* user, const char* doing, double fraction);
-
-/** Measures the planner's best plans for a layer in calls of these sizes, each only after its results were verified,
- * and keeps their times in the store beside the kernels. From then on convtgen_prepare() makes this layer's kernel by
- * the fastest, in every process and without compiling, but where it is prepared already. It takes seconds to minutes,
- * threads of its own that compile, and memory for x and y on the device and the host; what was measured before, by a
- * tuning that was ended too, is not measured again unless `again` is not 0. Not in a capture. CONVTGEN_DYNAMIC stands
- * for the layer's own size. `progress` and `milliseconds`, the fastest plan's time, may be NULL.
- * Errors: CONVTGEN_INVALID_ARGUMENT, CONVTGEN_UNSUPPORTED, CONVTGEN_CANCELLED; CONVTGEN_COMPILE_FAILED where no plan
- * could be measured. */
-CONVTGEN_API convtgen_status convtgen_tune(convtgen_device* device, const convtgen_layer* layer, int64_t batch,
-                                           int64_t height, int64_t width, int again, convtgen_tune_progress progress,
-                                           void* user, double* milliseconds);
-
-/** Puts one forward call on `stream`. x, weight, bias and y are arrays on the kernel's device, in host memory for the
- * host device, of the shapes that convtgen_layer_shape() tells and aligned to their elements, x and y to as much as the
- * kernel reads and writes at once, at most 16 bytes; bias is NULL where the
- * layer has none. y must not overlap the others. batch, height and width are those of x, or CONVTGEN_DYNAMIC for the
- * layer's own; where the output is empty nothing is launched and no pointer is looked at. `stream` is a CUstream or
- * cudaStream_t of the context, NULL for the default stream; NULL on the host device, which is done when the call is. No
- * lock and no allocation, and safe in the capture of a CUDA graph. The kernel must live until the work is done, and as
- * long as graphs that captured it.
+/** Puts one call on `stream`. `sizes` may be NULL where the layer has all of its own. Where the output is empty nothing
+ * is launched and no pointer is looked at. `stream` is a CUstream or cudaStream_t of the context, NULL for the default
+ * stream; NULL on the host device, which is done when the call is. No lock and no allocation, and safe in the capture
+ * of a CUDA graph. The kernel must live until the work is done, and as long as graphs that captured it.
  *
- * `workspace` is memory on the kernel's device of as many bytes as convtgen_kernel_workspace() tells, aligned to
- * CONVTGEN_WORKSPACE_ALIGNMENT, that overlaps none of the arrays; where that is 0 bytes it is not looked at. Such a
- * kernel reads the weights in another order, from a packed copy of them there. A call with `weight` makes that copy
- * first. A call with `weight` NULL takes the workspace as an earlier call of this kernel with weights has left it, so
- * that a caller whose weights stay the same packs them once; of a kernel that needs no workspace `weight` is never
- * NULL. Calls that may run at the same time, as those in two streams, need workspaces of their own, unless `weight` is
- * NULL in both.
- *
- * Errors: CONVTGEN_INVALID_ARGUMENT names the argument; CONVTGEN_NOT_PREPARED in a capture in a context that the kernel
- * was not prepared in; CONVTGEN_DRIVER. */
-CONVTGEN_API convtgen_status convtgen_launch(convtgen_kernel* kernel, const void* x, const void* weight,
-                                             const void* bias, void* y, void* workspace, int64_t batch, int64_t height,
-                                             int64_t width, void* stream);
+ * Errors: CONVTGEN_INVALID_ARGUMENT names the tensor or the size, and of a workspace that is too small the bytes that
+ * are needed; CONVTGEN_NOT_PREPARED in a capture in a context that the kernel was not prepared in; CONVTGEN_DRIVER
+ * names which kernel of the call failed. */
+CONVTGEN_API convtgen_status convtgen_launch(convtgen_kernel* kernel, const convtgen_tensors* tensors,
+                                             const convtgen_sizes* sizes, void* stream);
 
-/** convtgen_prepare() and convtgen_launch() in one, with no handle to keep; where the layer's kernel wants a workspace
- * and gets none, the error tells its bytes. In a capture the layer must have been prepared (CONVTGEN_NOT_PREPARED), and
- * its kernel then stays loaded as long as the device is open. */
-CONVTGEN_API convtgen_status convtgen_run(convtgen_device* device, const convtgen_layer* layer, const void* x,
-                                          const void* weight, const void* bias, void* y, void* workspace, int64_t batch,
-                                          int64_t height, int64_t width, void* stream);
+/** convtgen_prepare() and convtgen_launch() in one, with no handle to keep; where the kernel wants a workspace and gets
+ * none, the error names its bytes. In a capture the layer must have been prepared (CONVTGEN_NOT_PREPARED), and its
+ * kernel then stays loaded as long as the device is open. */
+CONVTGEN_API convtgen_status convtgen_run(convtgen_device* device, const convtgen_layer* layer,
+                                          convtgen_direction direction, const convtgen_tensors* tensors,
+                                          const convtgen_sizes* sizes, void* stream);
 
 /** What the address of a workspace is a multiple of. */
 #define CONVTGEN_WORKSPACE_ALIGNMENT 128
 
-/** Bytes of the workspace of convtgen_launch() for calls of these sizes; 0 where the kernel needs none. They are the
- * same for all sizes today. Errors: those of convtgen_layer_shape(). */
-CONVTGEN_API convtgen_status convtgen_kernel_workspace(const convtgen_kernel* kernel, int64_t batch, int64_t height,
-                                                       int64_t width, size_t* bytes);
+/** Bytes of the workspace of convtgen_launch() for calls of these sizes (NULL: the layer's own); 0 where the kernel
+ * needs none. They may grow with the sizes. `kept_bytes` may be NULL: of these, from the beginning, the bytes that hold
+ * packed weights, which later calls only read. Errors: those of convtgen_layer_shape(). */
+CONVTGEN_API convtgen_status convtgen_kernel_workspace(const convtgen_kernel* kernel, const convtgen_sizes* sizes,
+                                                       size_t* bytes, size_t* kept_bytes);
 
 /* Facts of a kernel. The texts are valid while the kernel is; "" for a handle that is none. */
 
@@ -258,13 +292,50 @@ CONVTGEN_API const char* convtgen_kernel_plan(const convtgen_kernel* kernel);
 CONVTGEN_API const char* convtgen_kernel_key(const convtgen_kernel* kernel);
 /** The extern "C" name in the source. */
 CONVTGEN_API const char* convtgen_kernel_symbol(const convtgen_kernel* kernel);
-/** The layer's canonical form. */
+/** The canonical form of the layer with the kernel's direction alone. */
 CONVTGEN_API const char* convtgen_kernel_layer(const convtgen_kernel* kernel);
 /** What it was compiled for: "sm_90a", "compute_89" (PTX, for a GPU newer than the compiler) or "host". */
 CONVTGEN_API const char* convtgen_kernel_architecture(const convtgen_kernel* kernel);
 
 /** NULL is fine. */
 CONVTGEN_API void convtgen_kernel_destroy(convtgen_kernel* kernel);
+
+/* ---- Tuning --------------------------------------------------------------------------------------------------- */
+
+/** Told before each plan is measured: which one it is, and which part of all is done, from 0 to 1. Anything but 0 back
+ * ends the tuning before the next plan; so does what a C++ callback throws, whose words the error has. */
+typedef int (*convtgen_tune_progress)(void* user, const char* doing, double fraction);
+
+typedef struct convtgen_tune_options {
+  size_t struct_size;    /**< to be set to sizeof(convtgen_tune_options) */
+  int32_t again;         /**< not 0: what was measured before is measured again */
+  uint64_t memory_limit; /**< bytes of the device that may be allocated; 0: what is free */
+  /** The caller's own tensors and workspace, of the sizes of the tuning, whose contents are overwritten: nothing is
+   * allocated in their place. A plan that needs a larger workspace is passed over. NULL: they are allocated. */
+  const convtgen_tensors* tensors;
+  convtgen_tune_progress progress; /**< or NULL */
+  void* user;                      /**< that `progress` is given */
+} convtgen_tune_options;
+
+/** Measures the planner's best plans for a layer in calls of these sizes (NULL: the layer's own), each only after its
+ * results were verified, and keeps their times in the store beside the kernels. From then on convtgen_prepare() makes
+ * this kernel by the fastest, in every process and without compiling, except where it is prepared already. It takes
+ * seconds to minutes, threads of its own that compile, and memory as convtgen_tune_memory() says; what was measured
+ * before, by a tuning that was ended too, is not measured again. Not in a capture. `options` may be NULL, and
+ * `milliseconds`, the fastest plan's time.
+ * Errors: CONVTGEN_INVALID_ARGUMENT, CONVTGEN_UNSUPPORTED, CONVTGEN_CANCELLED; CONVTGEN_OUT_OF_MEMORY where memory is
+ * short, before anything is allocated: the layer then has the kernel that the planner chooses; CONVTGEN_COMPILE_FAILED
+ * where no plan could be measured. */
+CONVTGEN_API convtgen_status convtgen_tune(convtgen_device* device, const convtgen_layer* layer,
+                                           convtgen_direction direction, const convtgen_sizes* sizes,
+                                           const convtgen_tune_options* options, double* milliseconds);
+
+/** The bytes that convtgen_tune() allocates on the device with these arguments, and in the host's memory; either
+ * pointer may be NULL. Errors: as convtgen_tune(). */
+CONVTGEN_API convtgen_status convtgen_tune_memory(convtgen_device* device, const convtgen_layer* layer,
+                                                  convtgen_direction direction, const convtgen_sizes* sizes,
+                                                  const convtgen_tune_options* options, uint64_t* device_bytes,
+                                                  uint64_t* host_bytes);
 
 /* ---- What goes on --------------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,9 @@
 //     const convtgen::Layer layer("conv_transpose2d 512 -> 256; kernel 4; stride 2; padding 1; input ?x?x?");
 //     const convtgen::Device device("auto");
 //     const convtgen::Kernel kernel = device.prepare(layer);
-//     kernel.launch({x, weight, nullptr, y, workspace}, {batch, height, width}, stream);
+//     const convtgen::Sizes sizes(batch, height, width);
+//     kernel.launch(convtgen::Tensors::forward(x, weight, nullptr, y, workspace, kernel.workspace(sizes)), sizes,
+//     stream);
 #ifndef CONVTGEN_CONVTGEN_HPP
 #define CONVTGEN_CONVTGEN_HPP
 
@@ -21,8 +23,9 @@
 #include "convtgen/convtgen.h"
 
 namespace convtgen {
-// The ABI version keeps these names apart from the library's own where it is linked statically.
-inline namespace v0 {
+// The ABI's version, as the SONAME has it, keeps these names apart from those of other versions, and from the library's
+// own where it is linked statically.
+inline namespace v0_2 {
 
 /// What a call that failed has to say.
 class Error : public std::runtime_error {
@@ -46,21 +49,38 @@ struct LayerFields : convtgen_layer_fields {
   LayerFields() : convtgen_layer_fields() { check(convtgen_layer_fields_init(this)); }
 };
 
-/// The sizes of an input. Those that the layer knows may be left out where a shape is asked for.
-struct Sizes {
-  std::int64_t batch = CONVTGEN_DYNAMIC;
-  std::int64_t height = CONVTGEN_DYNAMIC;
-  std::int64_t width = CONVTGEN_DYNAMIC;
+/// The sizes of x in a call. Those that the layer knows may be left out, or be CONVTGEN_DYNAMIC.
+struct Sizes : convtgen_sizes {
+  /// The layer's own.
+  Sizes() noexcept : Sizes(CONVTGEN_DYNAMIC) {}
+  explicit Sizes(std::int64_t batch) noexcept
+      : convtgen_sizes{batch, {CONVTGEN_DYNAMIC, CONVTGEN_DYNAMIC, CONVTGEN_DYNAMIC}} {}
+  /// Of conv_transpose1d.
+  Sizes(std::int64_t batch, std::int64_t width) noexcept : convtgen_sizes{batch, {1, 1, width}} {}
+  /// Of conv_transpose2d.
+  Sizes(std::int64_t batch, std::int64_t height, std::int64_t width) noexcept
+      : convtgen_sizes{batch, {1, height, width}} {}
+  /// Of conv_transpose3d.
+  Sizes(std::int64_t batch, std::int64_t depth, std::int64_t height, std::int64_t width) noexcept
+      : convtgen_sizes{batch, {depth, height, width}} {}
 };
 
-/// The arrays of a call; bias is null where the layer has none, and the workspace may be where Kernel::workspace() is
-/// 0. With null weights the workspace holds them packed, by an earlier call.
-struct Arrays {
-  const void* x = nullptr;
-  const void* weight = nullptr;
-  const void* bias = nullptr;
-  void* y = nullptr;
-  void* workspace = nullptr;
+/// The tensors of a call by their roles, all null at first.
+struct Tensors : convtgen_tensors {
+  Tensors() noexcept : convtgen_tensors() { struct_size = sizeof(convtgen_tensors); }
+  /// Those of a forward call. `bias` is null where the layer has none; the workspace may be where Kernel::workspace()
+  /// is 0.
+  [[nodiscard]] static Tensors forward(const void* x, const void* weight, const void* bias, void* y,
+                                       void* workspace = nullptr, std::size_t workspace_bytes = 0) noexcept {
+    Tensors tensors;
+    tensors.x = x;
+    tensors.weight = weight;
+    tensors.bias = bias;
+    tensors.y = y;
+    tensors.workspace = workspace;
+    tensors.workspace_bytes = workspace_bytes;
+    return tensors;
+  }
 };
 
 class Layer {
@@ -87,7 +107,7 @@ class Layer {
   [[nodiscard]] convtgen_shape shape(const Sizes& sizes = {}) const {
     convtgen_shape shape{};
     shape.struct_size = sizeof(shape);
-    check(convtgen_layer_shape(handle_, sizes.batch, sizes.height, sizes.width, &shape));
+    check(convtgen_layer_shape(handle_, &sizes, &shape));
     return shape;
   }
   [[nodiscard]] const convtgen_layer* handle() const noexcept { return handle_; }
@@ -110,14 +130,13 @@ class Kernel {
   Kernel& operator=(const Kernel&) = delete;
 
   /// convtgen_launch(). `stream` is a CUstream or cudaStream_t.
-  void launch(const Arrays& arrays, const Sizes& sizes, void* stream = nullptr) const {
-    check(convtgen_launch(handle_, arrays.x, arrays.weight, arrays.bias, arrays.y, arrays.workspace, sizes.batch,
-                          sizes.height, sizes.width, stream));
+  void launch(const Tensors& tensors, const Sizes& sizes = {}, void* stream = nullptr) const {
+    check(convtgen_launch(handle_, &tensors, &sizes, stream));
   }
   /// convtgen_kernel_workspace(): bytes.
-  [[nodiscard]] std::size_t workspace(const Sizes& sizes) const {
+  [[nodiscard]] std::size_t workspace(const Sizes& sizes = {}) const {
     std::size_t bytes = 0;
-    check(convtgen_kernel_workspace(handle_, sizes.batch, sizes.height, sizes.width, &bytes));
+    check(convtgen_kernel_workspace(handle_, &sizes, &bytes, nullptr));
     return bytes;
   }
   [[nodiscard]] std::string source() const { return convtgen_kernel_source(handle_); }
@@ -130,6 +149,17 @@ class Kernel {
 
  private:
   convtgen_kernel* handle_;
+};
+
+/// Told before each plan is measured: which one, and which part of all is done. False ends the tuning.
+using TuneProgress = std::function<bool(const char* doing, double fraction)>;
+
+/// convtgen_tune_options.
+struct TuneOptions {
+  bool again = false;
+  std::uint64_t memory_limit = 0;
+  const Tensors* tensors = nullptr;
+  TuneProgress progress = {};
 };
 
 class Device {
@@ -148,17 +178,17 @@ class Device {
   [[nodiscard]] std::string name() const { return convtgen_device_name(handle_); }
   [[nodiscard]] bool is_host() const noexcept { return convtgen_device_is_host(handle_) != 0; }
 
-  [[nodiscard]] Kernel prepare(const Layer& layer) const {
+  [[nodiscard]] Kernel prepare(const Layer& layer, convtgen_direction direction = CONVTGEN_FORWARD) const {
     convtgen_kernel* kernel = nullptr;
-    check(convtgen_prepare(handle_, layer.handle(), &kernel));
+    check(convtgen_prepare(handle_, layer.handle(), direction, &kernel));
     return Kernel(kernel);
   }
 
-  /// Told after each layer: its place, how many are done of how many, its status. False cancels the rest.
+  /// Told after each kernel: its place, how many are done of how many, its status. False cancels the rest.
   using Progress = std::function<bool(std::size_t index, std::size_t done, std::size_t count, convtgen_status status)>;
 
-  /// The kernels in the order of the layers. Throws the first failure, after all have been tried; what `progress`
-  /// throws cancels the rest and comes out here.
+  /// The forward kernels in the order of the layers. Throws the first failure, after all have been tried; what
+  /// `progress` throws cancels the rest and comes out here.
   [[nodiscard]] std::vector<Kernel> prepare_all(const std::vector<const Layer*>& layers, int threads = 0,
                                                 const Progress& progress = {}) const {
     std::vector<const convtgen_layer*> handles;
@@ -167,7 +197,7 @@ class Device {
     }
     std::vector<convtgen_kernel*> made(layers.size(), nullptr);
     Telling telling{progress, nullptr};
-    const convtgen_status status = convtgen_prepare_all(handle_, handles.data(), handles.size(), threads,
+    const convtgen_status status = convtgen_prepare_all(handle_, handles.data(), nullptr, handles.size(), threads,
                                                         progress ? &Telling::tell : nullptr, &telling, made.data());
     std::vector<Kernel> kernels;
     kernels.reserve(made.size());
@@ -181,16 +211,19 @@ class Device {
     return kernels;
   }
 
-  /// Told before each plan is measured: which one, and which part of all is done. False ends the tuning.
-  using TuneProgress = std::function<bool(const char* doing, double fraction)>;
-
   /// convtgen_tune(): milliseconds of the fastest plan. What `progress` throws ends the tuning and comes out here.
-  double tune(const Layer& layer, const Sizes& sizes, bool again = false, const TuneProgress& progress = {}) const {
-    TellingTune telling{progress, nullptr};
+  double tune(const Layer& layer, const Sizes& sizes = {}, const TuneOptions& options = {},
+              convtgen_direction direction = CONVTGEN_FORWARD) const {
+    TellingTune telling{options.progress, nullptr};
+    convtgen_tune_options own{};
+    own.struct_size = sizeof(own);
+    own.again = options.again ? 1 : 0;
+    own.memory_limit = options.memory_limit;
+    own.tensors = options.tensors;
+    own.progress = options.progress ? &TellingTune::tell : nullptr;
+    own.user = &telling;
     double milliseconds = 0;
-    const convtgen_status status =
-        convtgen_tune(handle_, layer.handle(), sizes.batch, sizes.height, sizes.width, again ? 1 : 0,
-                      progress ? &TellingTune::tell : nullptr, &telling, &milliseconds);
+    const convtgen_status status = convtgen_tune(handle_, layer.handle(), direction, &sizes, &own, &milliseconds);
     if (telling.thrown) {
       std::rethrow_exception(telling.thrown);
     }
@@ -199,9 +232,9 @@ class Device {
   }
 
   /// convtgen_run().
-  void run(const Layer& layer, const Arrays& arrays, const Sizes& sizes, void* stream = nullptr) const {
-    check(convtgen_run(handle_, layer.handle(), arrays.x, arrays.weight, arrays.bias, arrays.y, arrays.workspace,
-                       sizes.batch, sizes.height, sizes.width, stream));
+  void run(const Layer& layer, const Tensors& tensors, const Sizes& sizes = {}, void* stream = nullptr,
+           convtgen_direction direction = CONVTGEN_FORWARD) const {
+    check(convtgen_run(handle_, layer.handle(), direction, &tensors, &sizes, stream));
   }
   [[nodiscard]] convtgen_device* handle() const noexcept { return handle_; }
 
@@ -243,7 +276,7 @@ class Device {
   return all;
 }
 
-}  // namespace v0
+}  // namespace v0_2
 }  // namespace convtgen
 
 #endif  // CONVTGEN_CONVTGEN_HPP

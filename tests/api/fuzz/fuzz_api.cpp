@@ -31,23 +31,27 @@ convtgen_layer* layer_of_fields(Input& data) {
   convtgen_layer_fields fields;
   CONVTGEN_CHECK(succeeded(convtgen_layer_fields_init(&fields)));
   const auto small = [&] { return data.between(-1, 6); };
-  fields.dimensions = static_cast<std::int32_t>(data.between(0, 3));
+  fields.dimensions = static_cast<std::int32_t>(data.between(0, 4));
   fields.bias = static_cast<std::int32_t>(data.between(-1, 2));
-  for (auto* pair : {fields.kernel, fields.stride, fields.padding, fields.output_padding, fields.dilation}) {
-    pair[0] = data.between(0, 15) == 0 ? number(data) : small();
-    pair[1] = data.between(0, 15) == 0 ? number(data) : small();
+  for (convtgen_axis& axis : fields.axes) {
+    for (auto member : {&convtgen_axis::kernel, &convtgen_axis::stride, &convtgen_axis::padding_before,
+                        &convtgen_axis::padding_after, &convtgen_axis::output_padding, &convtgen_axis::dilation}) {
+      axis.*member = data.between(0, 15) == 0 ? number(data) : small();
+    }
+    axis.extent = number(data);
   }
   fields.groups = small();
   fields.in_channels = fields.groups * small();
   fields.out_channels = number(data);
   fields.batch = number(data);
-  fields.height = number(data);
-  fields.width = number(data);
-  static constexpr const char* kWords[] = {nullptr, "f32", "f16", "tf32", "nhwc", "relu", "clamp(0, 1)", "x", ""};
+  static constexpr const char* kWords[] = {
+      nullptr, "f32", "f16", "tf32", "nhwc", "channels_last", "relu", "grad_input, forward", "clamp(0, 1)", "x", ""};
   fields.dtype = kWords[data.between(0, std::size(kWords) - 1)];
   fields.compute = kWords[data.between(0, std::size(kWords) - 1)];
   fields.layout = kWords[data.between(0, std::size(kWords) - 1)];
+  fields.weight_layout = kWords[data.between(0, std::size(kWords) - 1)];
   fields.fuse = kWords[data.between(0, std::size(kWords) - 1)];
+  fields.directions = kWords[data.between(0, std::size(kWords) - 1)];
   convtgen_layer* layer = nullptr;
   CONVTGEN_CHECK(succeeded(convtgen_layer_create(&fields, &layer)) == (layer != nullptr));
   return layer;
@@ -64,23 +68,30 @@ convtgen_layer* layer_of_text(Input& data) {
 
 void launch(Input& data, const convtgen_layer* layer) {
   convtgen_kernel* kernel = nullptr;
-  if (!succeeded(convtgen_prepare(device, layer, &kernel))) {
+  const auto direction = static_cast<convtgen_direction>(data.between(-1, 3));
+  if (!succeeded(convtgen_prepare(device, layer, direction, &kernel))) {
     CONVTGEN_CHECK(kernel == nullptr);
     return;
   }
-  CONVTGEN_CHECK(std::strcmp(convtgen_kernel_layer(kernel), convtgen_layer_text(layer)) == 0);
   while (!data.empty()) {
-    const std::int64_t batch = number(data), height = number(data), width = number(data);
-    const auto pointer = [&] { return reinterpret_cast<void*>(data.any()); };
+    const convtgen_sizes sizes{number(data), {number(data), number(data), number(data)}};
+    const auto pointer = [&] { return data.yes() ? reinterpret_cast<void*>(data.any()) : nullptr; };
     convtgen_shape shape{};
     shape.struct_size = sizeof(shape);
-    const bool has_shape = succeeded(convtgen_layer_shape(layer, batch, height, width, &shape));
+    const bool has_shape = succeeded(convtgen_layer_shape(layer, &sizes, &shape));
     size_t workspace = 1;
-    CONVTGEN_CHECK(succeeded(convtgen_kernel_workspace(kernel, batch, height, width, &workspace)) == has_shape);
+    CONVTGEN_CHECK(succeeded(convtgen_kernel_workspace(kernel, &sizes, &workspace, nullptr)) == has_shape);
     CONVTGEN_CHECK(has_shape || workspace == 0);
-    const bool launched = succeeded(convtgen_launch(kernel, pointer(), pointer(), data.yes() ? pointer() : nullptr,
-                                                    pointer(), data.yes() ? pointer() : nullptr, batch, height, width,
-                                                    pointer()));
+    convtgen_tensors tensors{};
+    tensors.struct_size = data.between(0, 15) == 0 ? data.any() : sizeof(tensors);
+    tensors.x = pointer();
+    tensors.weight = pointer();
+    tensors.bias = pointer();
+    tensors.y = pointer();
+    tensors.grad_y = data.between(0, 7) == 0 ? pointer() : nullptr;
+    tensors.workspace = pointer();
+    tensors.workspace_bytes = data.yes() ? workspace : static_cast<size_t>(data.any());
+    const bool launched = succeeded(convtgen_launch(kernel, &tensors, &sizes, pointer()));
     CONVTGEN_CHECK(has_shape || !launched);
   }
   convtgen_kernel_destroy(kernel);
@@ -112,8 +123,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   // A kernel of many taps takes long to write out, which is not what is looked for here.
   convtgen_shape shape{};
   shape.struct_size = sizeof(shape);
-  const bool small = !succeeded(convtgen_layer_shape(layer, 0, CONVTGEN_DYNAMIC, CONVTGEN_DYNAMIC, &shape)) ||
-                     shape.weight_elements < 4096;
+  const convtgen_sizes empty{0, {CONVTGEN_DYNAMIC, CONVTGEN_DYNAMIC, CONVTGEN_DYNAMIC}};
+  const bool small = !succeeded(convtgen_layer_shape(layer, &empty, &shape)) || shape.weight_elements < 4096;
   if (small && data.yes()) {
     launch(data, layer);
   }

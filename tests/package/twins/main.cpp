@@ -38,17 +38,28 @@ void* filled(const Arrays& arrays, std::size_t elements, std::size_t element_byt
 }
 
 // What the library makes of the same layer, into `y`.
-void run_twin(const char* device_name, const char* text, const Call& call, void* y, const twins_sizes& sizes) {
+void run_twin(const Arrays& arrays, const char* text, const Call& call, void* y, const twins_sizes& sizes) {
   convtgen_layer* layer = nullptr;
   convtgen_device* device = nullptr;
   convtgen_kernel* kernel = nullptr;
+  convtgen_tensors tensors{};
+  tensors.struct_size = sizeof(tensors);
+  tensors.x = call.x;
+  tensors.weight = call.weight;
+  tensors.bias = call.bias;
+  tensors.y = y;
+  const convtgen_sizes input{sizes.batch, {1, sizes.in[1], sizes.in[2]}};
   if (convtgen_layer_parse(text, nullptr, &layer) != CONVTGEN_OK ||
-      convtgen_device_open(device_name, &device) != CONVTGEN_OK ||
-      convtgen_prepare(device, layer, &kernel) != CONVTGEN_OK ||
-      convtgen_launch(kernel, call.x, call.weight, call.bias, y, nullptr, sizes.batch, sizes.in_height, sizes.in_width,
-                      nullptr) != CONVTGEN_OK) {
+      convtgen_device_open(arrays.on_gpu ? "cuda" : "host", &device) != CONVTGEN_OK ||
+      convtgen_prepare(device, layer, CONVTGEN_FORWARD, &kernel) != CONVTGEN_OK ||
+      convtgen_kernel_workspace(kernel, &input, &tensors.workspace_bytes, nullptr) != CONVTGEN_OK) {
     stop(text, convtgen_last_error());
   }
+  tensors.workspace = arrays_allocate(&arrays, tensors.workspace_bytes);
+  if (convtgen_launch(kernel, &tensors, &input, nullptr) != CONVTGEN_OK) {
+    stop(text, convtgen_last_error());
+  }
+  arrays_wait(&arrays);
   convtgen_kernel_destroy(kernel);
   convtgen_device_close(device);
   convtgen_layer_destroy(layer);
@@ -66,7 +77,8 @@ int main(int argc, char** argv) {
   const Arrays arrays = arrays_open(host);
   for (const twins_kernel* const* kernel = twins_kernels(); *kernel != nullptr; ++kernel) {
     twins_sizes sizes{};
-    if (twins_kernel_sizes(*kernel, host ? 1 : 4, host ? 5 : 61, host ? 9 : 130, &sizes) != TWINS_OK) {
+    const twins_input asked{host ? 1 : 4, {1, host ? 5 : 61, host ? 9 : 130}};
+    if (twins_kernel_sizes(*kernel, &asked, &sizes) != TWINS_OK) {
       stop((*kernel)->name, twins_last_error());
     }
     const auto bytes = static_cast<std::size_t>(sizes.element_bytes);
@@ -75,16 +87,22 @@ int main(int argc, char** argv) {
                     sizes.bias_elements > 0 ? array(sizes.bias_elements) : nullptr, array(sizes.y_elements)};
     const std::size_t y_bytes = static_cast<std::size_t>(sizes.y_elements) * bytes;
     std::memset(call.y, 0xff, y_bytes);
-    void* workspace = arrays_allocate(&arrays, twins_kernel_workspace(*kernel, sizes.batch, sizes.in_height, sizes.in_width));
-    if (twins_kernel_launch(*kernel, call.x, call.weight, call.bias, call.y, workspace, sizes.batch, sizes.in_height,
-                            sizes.in_width, nullptr) != TWINS_OK) {
+    const twins_input input{sizes.batch, {1, sizes.in[1], sizes.in[2]}};
+    twins_tensors tensors{};
+    tensors.x = call.x;
+    tensors.weight = call.weight;
+    tensors.bias = call.bias;
+    tensors.y = call.y;
+    tensors.workspace_bytes = twins_kernel_workspace(*kernel, &input);
+    tensors.workspace = arrays_allocate(&arrays, tensors.workspace_bytes);
+    if (twins_kernel_launch(*kernel, &tensors, &input, nullptr) != TWINS_OK) {
       stop((*kernel)->name, twins_last_error());
     }
     arrays_wait(&arrays);
     if (!alone) {
       void* y = array(sizes.y_elements);
       std::memset(y, 0xee, y_bytes);
-      run_twin(host ? "host" : "cuda", (*kernel)->text, call, y, sizes);
+      run_twin(arrays, (*kernel)->text, call, y, sizes);
       arrays_wait(&arrays);
       if (std::memcmp(y, call.y, y_bytes) != 0) {
         stop((*kernel)->name, "its twin has other bits");

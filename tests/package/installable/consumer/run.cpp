@@ -6,7 +6,7 @@
 int main() {
   const float x[1] = {2}, weight[4] = {1, 2, 3, 4};
   float y[4] = {};
-  if (hosted_use_host(1) != HOSTED_OK || hosted::up_forward(x, weight, y, nullptr, nullptr) != HOSTED_OK) {
+  if (hosted_use_host(1) != HOSTED_OK || hosted::up_forward(x, weight, y, nullptr, 0, nullptr) != HOSTED_OK) {
     std::printf("%s\n", hosted_last_error());
     return 1;
   }
