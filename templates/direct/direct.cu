@@ -268,8 +268,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                     multiply_add_unstaged(
                         sums[phase], x_group + (first_in + c) * (P::channels_last ? 1 : in_pixels), m_y + offset_h,
                         m_x + offset_w, in_h, in_w,
-                        weight_group + weight_offset_at(static_cast<long long>(first_in + c), first_out + channel, kh,
-                                                        kw, kGroupOut, P::kernel_h, P::kernel_w),
+                        weight_group + weight_offset(static_cast<WeightIndex>(first_in + c), first_out + channel, tap,
+                                                     kGroupOut, kTaps),
                         channels);  // tap ({kh}, {kw})
                   }
                 }

@@ -1,5 +1,5 @@
 (program direct
-  (digest "9a2c3608aa3c8aab0695e63edad1e7d999ff102d8986d78532a447aaac1afaba")
+  (digest "074d3a43534e3226570031bb957e8e8cbe973ffe2a40fc0c132d95bf6d649908")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -434,7 +434,7 @@
                               (do @71 (call multiply_add (at sums phase) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) tap) channel)))
                                 (trail "tap ({kh}, {kw})")))
                             (else
-                              (do @75 (call multiply_add_unstaged (at sums phase) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset_at (static_cast "long long" (+ first_in c)) (+ first_out channel) kh kw kGroupOut P::kernel_h P::kernel_w)) channels)
+                              (do @75 (call multiply_add_unstaged (at sums phase) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) tap kGroupOut kTaps)) channels)
                                 (trail "tap ({kh}, {kw})")))))))))))))))
     (blank @44)
     (declare @91 (const int) co (+ (+ (* group kGroupOut) first_out) channel))

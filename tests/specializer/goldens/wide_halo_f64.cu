@@ -67,35 +67,26 @@ extern "C" __global__ void __launch_bounds__(32, 16)
   for (int first_in = 0; first_in < 5; ++first_in) {
     if (phase_group == 0) {
       // Kernel row 0: output rows of phase 0, input offset 0.
-      // tap (0, 0)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y, m_x,
-                            weight + (static_cast<long long>(first_in) * 7 + (first_out + channel)) * 9, channels);
+                            weight + (first_in * 7 + (first_out + channel)) * 9, channels);  // tap (0, 0)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y, m_x - 80,
-                            weight + ((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 9 + 1),
-                            channels);  // tap (0, 1)
+                            weight + ((first_in * 7 + (first_out + channel)) * 9 + 1), channels);  // tap (0, 1)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y, m_x - 160,
-                            weight + ((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 9 + 2),
-                            channels);  // tap (0, 2)
+                            weight + ((first_in * 7 + (first_out + channel)) * 9 + 2), channels);  // tap (0, 2)
       // Kernel row 1: output rows of phase 0, input offset -80.
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 80, m_x,
-                            weight + ((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 3 + 1) * 3,
-                            channels);  // tap (1, 0)
+                            weight + ((first_in * 7 + (first_out + channel)) * 9 + 3), channels);  // tap (1, 0)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 80, m_x - 80,
-                            weight + (((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 3 + 1) * 3 + 1),
-                            channels);  // tap (1, 1)
+                            weight + ((first_in * 7 + (first_out + channel)) * 9 + 4), channels);  // tap (1, 1)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 80, m_x - 160,
-                            weight + (((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 3 + 1) * 3 + 2),
-                            channels);  // tap (1, 2)
+                            weight + ((first_in * 7 + (first_out + channel)) * 9 + 5), channels);  // tap (1, 2)
       // Kernel row 2: output rows of phase 0, input offset -160.
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 160, m_x,
-                            weight + ((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 3 + 2) * 3,
-                            channels);  // tap (2, 0)
+                            weight + ((first_in * 7 + (first_out + channel)) * 9 + 6), channels);  // tap (2, 0)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 160, m_x - 80,
-                            weight + (((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 3 + 2) * 3 + 1),
-                            channels);  // tap (2, 1)
+                            weight + ((first_in * 7 + (first_out + channel)) * 9 + 7), channels);  // tap (2, 1)
       multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 160, m_x - 160,
-                            weight + (((static_cast<long long>(first_in) * 7 + (first_out + channel)) * 3 + 2) * 3 + 2),
-                            channels);  // tap (2, 2)
+                            weight + ((first_in * 7 + (first_out + channel)) * 9 + 8), channels);  // tap (2, 2)
     }
   }
 
