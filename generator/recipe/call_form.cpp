@@ -83,6 +83,13 @@ Result<CallForm> CallForm::make(const Layer& layer, const Recipe& recipe) {
   for (const Tensor& tensor : recipe.tensors) {
     form.takes_[static_cast<std::size_t>(tensor.role)] = true;
   }
+  for (std::size_t i = 0; i < recipe.kernels.size(); ++i) {
+    const Grid& grid = recipe.kernels[i].grid;
+    if (grid.bounds.empty() &&
+        std::ranges::all_of(grid.axes, [](const Grid::Axis& axis) { return axis.extent.factor == 0; })) {
+      form.fixed_blocks_[i] = grid.blocks({}).value_or(0);
+    }
+  }
   for (const Region& region : recipe.regions) {
     if (region.kept) {
       const auto index = static_cast<std::size_t>(&region - recipe.regions.data());
@@ -123,15 +130,6 @@ Result<Shape> CallForm::shape(const InputSizes& sizes) const {
   return quick_shape(sizes, shape) ? Result<Shape>(shape) : shape_of(layer_, sizes);
 }
 
-std::optional<std::int64_t> CallForm::tensor_bytes(std::size_t index, const Quantities& quantities) const {
-  const std::optional<std::int64_t> elements = recipe_.tensors[index].elements.in(quantities);
-  std::int64_t bytes = 0;
-  if (!elements || __builtin_mul_overflow(*elements, element_bytes_, &bytes)) {
-    return std::nullopt;
-  }
-  return bytes;
-}
-
 Result<std::int64_t> CallForm::workspace_bytes(const Shape& shape) const {
   return recipe_.regions.empty() ? Result<std::int64_t>(0) : workspace_bytes(quantities_of(shape));
 }
@@ -144,7 +142,7 @@ Result<std::int64_t> CallForm::workspace_bytes(const Quantities& quantities) con
   return *bytes;
 }
 
-Result<void> CallForm::check_arrays(const Arrays& arrays, const Call& call) const {
+Result<void> CallForm::check_arrays(const Arrays& arrays, const Call& call, TensorBytes& all_bytes) const {
   for (std::size_t role = 0; role < kRoles; ++role) {
     if (!takes_[role] && arrays.tensors[role] != nullptr) {
       const auto name = name_of(static_cast<Role>(role));
@@ -156,46 +154,48 @@ Result<void> CallForm::check_arrays(const Arrays& arrays, const Call& call) cons
   if (takes_[static_cast<std::size_t>(Role::kBias)] && arrays.of(Role::kBias) == nullptr) {
     return fail("bias is null, and the layer has a bias");
   }
-  std::array<Array, kRoles> written{};
+  std::array<Array, kRoles> written;  // NOLINT: filled up to written_count
   std::size_t written_count = 0;
   for (std::size_t i = 0; i < recipe_.tensors.size(); ++i) {
     const Tensor& tensor = recipe_.tensors[i];
     const void* const array = arrays.of(tensor.role);
+    std::int64_t& bytes = all_bytes[i];
+    bytes = 0;
     if (tensor.role == Role::kWeight && may_omit_weight_ && array == nullptr) {
       continue;
     }
-    const std::optional<std::int64_t> bytes = tensor_bytes(i, call.quantities);
-    if (bytes == 0) {
+    const std::optional<std::int64_t> elements = tensor.elements.in(call.quantities);
+    if (elements == 0) {
       continue;
     }
-    const std::string_view name = name_of(tensor.role);
+    const auto name = [&] { return name_of(tensor.role); };
     if (array == nullptr) {
-      return fail(fmt::format("{} is null", name));
+      return fail(fmt::format("{} is null", name()));
     }
-    if (!bytes) {
-      return fail(fmt::format("{} has elements of {} bytes that are more than an address has", name, element_bytes_));
+    if (!elements || __builtin_mul_overflow(*elements, element_bytes_, &bytes)) {
+      return fail(fmt::format("{} has elements of {} bytes that are more than an address has", name(), element_bytes_));
     }
     if (!is_multiple(array, tensor.alignment)) {
       return fail(
-          fmt::format("{} ({}) is misaligned: a multiple of {} bytes is needed", name, array, tensor.alignment));
+          fmt::format("{} ({}) is misaligned: a multiple of {} bytes is needed", name(), array, tensor.alignment));
     }
-    if (wraps(array, *bytes)) {
-      return beyond_addresses(name, array, *bytes);
+    if (wraps(array, bytes)) {
+      return beyond_addresses(name(), array, bytes);
     }
     for (const Array& other : std::span(written).first(written_count)) {
-      if (overlap(other.pointer, other.bytes, array, *bytes)) {
-        return fail(fmt::format("{} overlaps {}", name_of(other.role), name));
+      if (overlap(other.pointer, other.bytes, array, bytes)) {
+        return fail(fmt::format("{} overlaps {}", name_of(other.role), name()));
       }
     }
     if (tensor.written) {
-      written[written_count++] = {tensor.role, array, *bytes};
+      written[written_count++] = {tensor.role, array, bytes};
     }
   }
   return {};
 }
 
 // After the checks of the other arrays.
-Result<void> CallForm::check_workspace(const Arrays& arrays, const Call& call) const {
+Result<void> CallForm::check_workspace(const Arrays& arrays, const Call& call, const TensorBytes& tensor_bytes) const {
   const auto needed = workspace_bytes(call.quantities);
   if (!needed) {
     return std::unexpected(needed.error());
@@ -219,9 +219,7 @@ Result<void> CallForm::check_workspace(const Arrays& arrays, const Call& call) c
   }
   for (std::size_t i = 0; i < recipe_.tensors.size(); ++i) {
     const Role role = recipe_.tensors[i].role;
-    const void* const array = arrays.of(role);
-    const std::optional<std::int64_t> own = tensor_bytes(i, call.quantities);
-    if (array != nullptr && own && overlap(begin, bytes, array, *own)) {
+    if (tensor_bytes[i] > 0 && overlap(begin, bytes, arrays.of(role), tensor_bytes[i])) {
       return fail(fmt::format("workspace ({} bytes) overlaps {}", bytes, name_of(role)));
     }
   }
@@ -283,17 +281,22 @@ Result<void> CallForm::make_call(const Arrays& arrays, const InputSizes& sizes, 
   const std::size_t count = recipe_.kernels.size();
   for (std::size_t i = 0; i < count; ++i) {
     const Grid& grid = recipe_.kernels[i].grid;
+    if (fixed_blocks_[i] > 0) {
+      call.kernels[i].blocks = fixed_blocks_[i];
+      continue;
+    }
     const std::optional<std::int64_t> blocks = grid.blocks(call.quantities);
     if (!blocks) {
       return std::unexpected(grid.checked_blocks(call.quantities).error());
     }
     call.kernels[i].blocks = *blocks;
   }
-  if (auto checked = check_arrays(arrays, call); !checked) {
+  TensorBytes bytes;  // NOLINT: filled by the first check
+  if (auto checked = check_arrays(arrays, call, bytes); !checked) {
     return std::unexpected(std::move(checked.error()));
   }
   if (!recipe_.regions.empty()) {
-    if (auto checked = check_workspace(arrays, call); !checked) {
+    if (auto checked = check_workspace(arrays, call, bytes); !checked) {
       return std::unexpected(std::move(checked.error()));
     }
   }

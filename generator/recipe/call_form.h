@@ -75,9 +75,9 @@ class CallForm {
 
  private:
   struct Array {
-    Role role = Role::kX;
-    const void* pointer = nullptr;
-    std::int64_t bytes = 0;
+    Role role;
+    const void* pointer;
+    std::int64_t bytes;
   };
 
   /// out = (in - 1) * stride + reach.
@@ -86,18 +86,20 @@ class CallForm {
     std::int64_t reach = 1;
   };
 
+  /// Bytes of each of the recipe's tensors in a call, in their order; 0 of one that has none.
+  using TensorBytes = std::array<std::int64_t, kRoles>;
+
   [[nodiscard]] bool quick_shape(const InputSizes& sizes, Shape& shape) const;
   [[nodiscard]] Result<std::int64_t> workspace_bytes(const Quantities& quantities) const;
-  [[nodiscard]] Result<void> check_arrays(const Arrays& arrays, const Call& call) const;
-  [[nodiscard]] Result<void> check_workspace(const Arrays& arrays, const Call& call) const;
-  /// Bytes of tensor `index` of the recipe. Nothing where 63 bits don't count them.
-  [[nodiscard]] std::optional<std::int64_t> tensor_bytes(std::size_t index, const Quantities& quantities) const;
+  [[nodiscard]] Result<void> check_arrays(const Arrays& arrays, const Call& call, TensorBytes& bytes) const;
+  [[nodiscard]] Result<void> check_workspace(const Arrays& arrays, const Call& call, const TensorBytes& bytes) const;
   [[nodiscard]] Result<void> fill(const RecipeKernel& kernel, KernelCall& launch, const Arrays& arrays,
                                   const Quantities& quantities) const;
 
   Layer layer_;
   Recipe recipe_;
   std::array<Reach, kAxes> reaches_{};
+  std::array<std::int64_t, kMostKernels> fixed_blocks_{};  // of kernels whose grid is the same in each call; else 0
   std::int64_t weight_elements_ = 0;
   std::int64_t element_bytes_ = 4;
   std::int64_t kept_bytes_ = 0;

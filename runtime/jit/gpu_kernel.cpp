@@ -210,6 +210,8 @@ Outcome<void> GpuKernel::enqueue(const LoadedModule& where, const Arrays& arrays
     std::size_t map_count = 0;
     for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
       parameters[i] = &own.slots[i];  // the driver reads as many bytes as the parameter has, lowest first
+    }
+    for (std::size_t i = 0; i < kernel.arguments.size() && !recipe.maps.empty(); ++i) {
       if (kernel.arguments[i].kind == KernelArgument::Kind::kMap) [[unlikely]] {
         const auto map = facts().form.map(kernel.arguments[i].index, arrays, call);
         const auto encoded = map ? encode_tensor_map(gpu_->driver(), *map) : std::unexpected(map.error());
