@@ -187,8 +187,8 @@ TEST_F(LaunchedOnHost, WhereToRunIsTheProgramsToSay) {
   EXPECT_EQ(uses_host(), 1);
   EXPECT_EQ(set_.function<int (*)()>("prepare")(), 0);
   double x[240], w[64], y[504];
-  const auto line = set_.function<int (*)(const double*, const double*, double*, void*, void*)>("line_forward");
-  EXPECT_EQ(line(x, w, y, nullptr, y), 1);
+  using Line = int (*)(const double*, const double*, double*, void*, std::size_t, void*);
+  EXPECT_EQ(set_.function<Line>("line_forward")(x, w, y, nullptr, 0, y), 1);
   EXPECT_THAT(set_.last_error(), HasSubstr("stream must be null on the host device"));
 }
 
