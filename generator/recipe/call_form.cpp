@@ -173,7 +173,8 @@ Result<void> CallForm::check_arrays(const Arrays& arrays, const Call& call, Tens
       return fail(fmt::format("{} is null", name()));
     }
     if (!elements || __builtin_mul_overflow(*elements, element_bytes_, &bytes)) {
-      return fail(fmt::format("{} has elements of {} bytes that are more than an address has", name(), element_bytes_));
+      return fail(fmt::format("{} has {} elements of {} bytes: more than an address has", name(),
+                              elements.value_or(std::numeric_limits<std::int64_t>::max()), element_bytes_));
     }
     if (!is_multiple(array, tensor.alignment)) {
       return fail(
