@@ -9,7 +9,7 @@
 namespace convtgen::cli {
 namespace {
 
-constexpr int kWidth = 24;
+constexpr int kBarWidth = 24;
 constexpr std::chrono::milliseconds kPatience{1000};
 constexpr std::chrono::milliseconds kInterval{100};
 
@@ -17,9 +17,10 @@ std::string bar(double fraction) {
   if (fraction < 0) {
     return "";
   }
-  const int full = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * kWidth);
+  const int full = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * kBarWidth);
   return fmt::format("[{}{}] {:3.0f}% ", std::string(static_cast<std::size_t>(full), '#'),
-                     std::string(static_cast<std::size_t>(kWidth - full), '.'), std::clamp(fraction, 0.0, 1.0) * 100);
+                     std::string(static_cast<std::size_t>(kBarWidth - full), '.'),
+                     std::clamp(fraction, 0.0, 1.0) * 100);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ std::atomic<long> allocations{0};
 }  // namespace
 
 // The sanitizers have their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef CONVTGEN_SANITIZED
 #define CONVTGEN_COUNTS_ALLOCATIONS
 // NOLINTBEGIN(misc-new-delete-overloads): what is not here calls these.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {

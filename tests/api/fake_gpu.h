@@ -81,10 +81,12 @@ class FakeGpuTest : public testing::Test {
   void destroy_context(void* context) const {
     function<fake::DestroyContextFunction>("convtgen_fake_destroy_context")(context);
   }
-  void push(void* context) const { function<int (*)(void*)>("cuCtxPushCurrent_v2")(context); }
+  void push(void* context) const {
+    function<fake::PushContextFunction>("cuCtxPushCurrent_v2")(static_cast<cuda::ContextHandle>(context));
+  }
   void pop() const {
-    void* popped = nullptr;
-    function<int (*)(void**)>("cuCtxPopCurrent_v2")(&popped);
+    cuda::ContextHandle popped = nullptr;
+    function<fake::PopContextFunction>("cuCtxPopCurrent_v2")(&popped);
   }
   template <typename Function>
   [[nodiscard]] Function function(const char* name) const {

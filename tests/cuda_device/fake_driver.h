@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/device/cuda/cuda_api.h"
+
 namespace convtgen::fake {
 
 /// One launch as the driver saw it: each argument's bytes, lowest first, as wide as its parameter.
@@ -59,5 +61,8 @@ using StateFunction = State* (*)();
 /// Exported as `convtgen_fake_make_context` and `convtgen_fake_destroy_context`: a context beside the primary ones.
 using MakeContextFunction = void* (*)(int device);
 using DestroyContextFunction = void (*)(void* context);
+/// Of cuCtxPushCurrent_v2 and cuCtxPopCurrent_v2, for tests that are a caller with a context of its own.
+using PushContextFunction = cuda::Status (*)(cuda::ContextHandle context);
+using PopContextFunction = cuda::Status (*)(cuda::ContextHandle* context);
 
 }  // namespace convtgen::fake

@@ -19,7 +19,7 @@
 #include "runtime/store/store.h"
 
 // The sanitizers have their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef CONVTGEN_SANITIZED
 #define CONVTGEN_BOUNDS_ALLOCATIONS
 namespace {
 

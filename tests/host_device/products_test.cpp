@@ -6,7 +6,7 @@
 namespace convtgen::testing {
 namespace {
 
-#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(NDEBUG) && !defined(CONVTGEN_SANITIZED)
 constexpr double kSeconds = 1.0;
 #else
 constexpr double kSeconds = 30.0;

@@ -38,13 +38,14 @@ class OverFakeDriver : public testing::Test {
     state_->capability_major = major;
     state_->capability_minor = minor;
     void* context = reinterpret_cast<fake::MakeContextFunction>(dlsym(driver_, "convtgen_fake_make_context"))(0);
-    reinterpret_cast<int (*)(void*)>(dlsym(driver_, "cuCtxPushCurrent_v2"))(context);
+    reinterpret_cast<fake::PushContextFunction>(dlsym(driver_, "cuCtxPushCurrent_v2"))(
+        static_cast<cuda::ContextHandle>(context));
     ++pushed_;
     return context;
   }
   void leave_context() {
-    void* popped = nullptr;
-    reinterpret_cast<int (*)(void**)>(dlsym(driver_, "cuCtxPopCurrent_v2"))(&popped);
+    cuda::ContextHandle popped = nullptr;
+    reinterpret_cast<fake::PopContextFunction>(dlsym(driver_, "cuCtxPopCurrent_v2"))(&popped);
     --pushed_;
   }
 

@@ -20,7 +20,7 @@
 #include "tests/store/folders.h"
 
 // The sanitizers have operators of their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef CONVTGEN_SANITIZED
 #define CONVTGEN_COUNTS_ALLOCATIONS
 namespace {
 
