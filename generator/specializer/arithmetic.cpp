@@ -16,16 +16,22 @@ std::unexpected<Error> no_value(std::string_view op, const Value& a, const Value
   return fail(fmt::format("{} {} {} {}", literal_text(a), op, literal_text(b), why));
 }
 
+/// Whether the result of masks, or of a shift that makes one, is read more easily in hexadecimal.
+bool is_mask(std::string_view op, const Value& a, const Value& b, __int128 exact) {
+  const bool is_bitwise = op == "&" || op == "|" || op == "^" || op == "<<" || op == ">>";
+  return (is_bitwise && (a.is_hexadecimal || b.is_hexadecimal)) || (op == "<<" && exact >= 256);
+}
+
 /// Wraps an unsigned result, and refuses a signed one that does not fit.
 Result<Value> integer_result(std::string_view op, const Value& a, const Value& b, Scalar type, __int128 exact) {
   if (is_signed(type)) {
     if (!fits(type, exact)) {
       return no_value(op, a, b, fmt::format("overflows {}", spelling_of(type)));
     }
-    return Value{type, static_cast<std::uint64_t>(exact), 0};
+    return Value{type, static_cast<std::uint64_t>(exact), 0, is_mask(op, a, b, exact)};
   }
   const auto low = static_cast<std::uint64_t>(exact);
-  return Value{type, bits_of(type) == 32 ? low & 0xffffffffu : low, 0};
+  return Value{type, bits_of(type) == 32 ? low & 0xffffffffu : low, 0, is_mask(op, a, b, exact)};
 }
 
 Result<Value> shift(std::string_view op, const Value& a, const Value& b) {

@@ -1,12 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
-#include "generator/specializer/evaluator.h"
+#include "generator/specializer/builtins.h"
+#include "generator/specializer/evaluate.h"
 #include "generator/specializer/fold.h"
-#include "generator/specializer/primitives.h"
-#include "generator/specializer/static_evaluator.h"
+#include "generator/specializer/range.h"
 
 namespace convtgen {
 namespace {
@@ -15,30 +14,6 @@ using Kind = Expression::Kind;
 
 bool is_assignment(const Expression& e) {
   return e.kind == Kind::kBinary && precedence_of(e.text) == 2;
-}
-
-/// CUDA's own struct types: all members have one type.
-std::optional<Scalar> member_of_builtin(std::string_view type) {
-  constexpr std::array<std::pair<std::string_view, Scalar>, 4> kTypes = {
-      {{"float", Scalar::kFloat}, {"double", Scalar::kDouble}, {"int", Scalar::kInt}, {"uint", Scalar::kUnsigned}}};
-  if (type == "dim3") {
-    return Scalar::kUnsigned;
-  }
-  for (const auto& [name, scalar] : kTypes) {
-    if (type.size() == name.size() + 1 && type.starts_with(name) && type.back() >= '2' && type.back() <= '4') {
-      return scalar;
-    }
-  }
-  return std::nullopt;
-}
-
-/// Functions of CUDA C++ that only compute, on the common type of their arguments (`f` at the end: on float).
-bool is_mathematical(std::string_view name) {
-  constexpr std::array<std::string_view, 14> kNames = {"fma", "fabs",  "fmin", "fmax", "sqrt",  "exp", "expm1",
-                                                       "log", "log1p", "tanh", "erf",  "rsqrt", "min", "max"};
-  return std::ranges::any_of(kNames, [&](std::string_view known) {
-    return name == known || (name.ends_with('f') && name.substr(0, name.size() - 1) == known);
-  });
 }
 
 }  // namespace
@@ -103,7 +78,9 @@ Term Evaluator::evaluate(const Expression& e) {
 Term Evaluator::evaluate_name(const Expression& e) {
   if (const Entry* local = find(e.text)) {
     if (local->kind == Entry::Kind::kStatic) {
-      return literal(local->value);
+      Term out = literal(local->value);
+      out.constant = local->constant;
+      return out;
     }
     if (local->kind == Entry::Kind::kDynamic) {
       Type type = local->type;
@@ -113,13 +90,18 @@ Term Evaluator::evaluate_name(const Expression& e) {
       }
       Term out = name_term(e.text, type);
       out.id = local->id;
+      out.range = local->range;
       return out;
     }
     report(fmt::format("{} can't stand here", e.text));
     return literal({});
   }
   if (const Value* value = globals_.value(e.text)) {
-    return literal(*value);
+    Term out = literal(*value);
+    if (globals_.constant(e.text) != nullptr) {
+      out.constant = e.text;
+    }
+    return out;
   }
   if (globals_.array(e.text) != nullptr) {
     report(fmt::format("{} is static and can only be indexed", e.text));
@@ -189,9 +171,8 @@ Term Evaluator::evaluate_binary_operator(const Expression& e) {
     }
     note_change(a);
     // An integer goes into any arithmetic variable as it goes without its suffix.
-    if (b.value && a.scalar && !is_floating(b.value->type) && wide(*b.value) >= 0 &&
-        fits(Scalar::kInt, wide(*b.value)) && (e.text == "=" || e.text == "+=" || e.text == "-=")) {
-      b = literal(integer_value(Scalar::kInt, static_cast<std::int64_t>(wide(*b.value))));
+    if (a.scalar && b.scalar != Scalar::kBool && (e.text == "=" || e.text == "+=" || e.text == "-=")) {
+      b = without_suffix(std::move(b));
     }
     const Type type = a.type;
     std::vector<Term> operands;
@@ -267,10 +248,7 @@ Term Evaluator::evaluate_index(const Expression& e) {
     return base;
   }
   const Type type = pointee(base.type);
-  if (index.value && !is_floating(index.value->type) && wide(*index.value) >= 0 &&
-      fits(Scalar::kInt, wide(*index.value))) {
-    index = literal(integer_value(Scalar::kInt, static_cast<std::int64_t>(wide(*index.value))));
-  }
+  index = without_suffix(std::move(index));
   std::vector<Term> operands;
   operands.push_back(std::move(base));
   operands.push_back(std::move(index));
@@ -294,156 +272,6 @@ Term Evaluator::evaluate_member(const Expression& e) {
   std::vector<Term> operands;
   operands.push_back(std::move(base));
   return node(e.kind, e.text, type, std::move(operands));
-}
-
-std::optional<Scalar> Evaluator::builtin_type(std::string_view name, const std::vector<Term>& arguments) {
-  if (name == "__float_as_uint" || name == "__reduce_max_sync") {
-    return Scalar::kUnsigned;
-  }
-  if (name == "__float_as_int") {
-    return Scalar::kInt;
-  }
-  if (name == "__uint_as_float" || name == "__int_as_float") {
-    return Scalar::kFloat;
-  }
-  if (name.starts_with("__shfl_") && arguments.size() > 1) {
-    return arguments[1].scalar ? std::optional(promoted(*arguments[1].scalar)) : std::nullopt;
-  }
-  if (name == "__ldg" && arguments.size() == 1) {
-    return scalar(pointee(arguments[0].type));
-  }
-  if (!is_mathematical(name) || arguments.empty()) {
-    return std::nullopt;
-  }
-  if (name.ends_with('f') && name != "erf") {
-    return Scalar::kFloat;
-  }
-  std::optional<Scalar> type;
-  for (const Term& argument : arguments) {
-    if (!argument.scalar) {
-      return std::nullopt;
-    }
-    type = type ? common_type(*type, *argument.scalar) : promoted(*argument.scalar);
-  }
-  return is_floating(*type) || name == "min" || name == "max" ? type : std::optional(Scalar::kDouble);
-}
-
-Term Evaluator::call_primitive(const Primitive& primitive, std::vector<Term> arguments) {
-  std::ranges::for_each(arguments, [&](const Term& argument) { note_change(argument); });  // by reference, perhaps
-  if (!probing_) {
-    first_calls_.emplace(primitive.name, place_here());
-    constants_[primitive.name].insert(arguments.empty() || !arguments[0].value ? ""
-                                                                               : literal_text(*arguments[0].value));
-  }
-  Term out = node(Kind::kCall, primitive.name, resolve(primitive.type), std::move(arguments));
-  out.only_computes = out.type.name != "void" && primitive.text.find("volatile") == std::string::npos;
-  return out;
-}
-
-/// Static arguments, and how many accumulators there are, make the name; the others are handed over.
-Term Evaluator::call_printed(const PrintedPrimitive& printed, std::vector<Term> arguments) {
-  if (arguments.size() != printed.parameters.size()) {
-    report(fmt::format("{} takes {} arguments, not {}", printed.name, printed.parameters.size(), arguments.size()));
-    return literal({});
-  }
-  PrintedCall call{.name = printed.name, .values = {}};
-  std::vector<Term> kept;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    Term& argument = arguments[i];
-    if (!printed.parameters[i].is_static) {
-      if (call.accumulators == 0 && argument.type.kind == Type::Kind::kArray && !argument.type.extent.empty()) {
-        call.accumulators = static_cast<int>(argument.type.extent[0].value.bits);
-      }
-      kept.push_back(std::move(argument));
-    } else if (argument.value && !is_floating(argument.value->type)) {
-      call.values.push_back(static_cast<std::int64_t>(wide(*argument.value)));
-    } else {
-      report(fmt::format("argument '{}' of {} must be a static integer", printed.parameters[i].name, printed.name));
-      return literal({});
-    }
-  }
-  const Result<std::string> name = printed_name(call);
-  Result<Primitive> primitive = name ? printed_primitive(*name) : std::unexpected(name.error());
-  if (!primitive) {
-    report(primitive.error().message);
-    return literal({});
-  }
-  return call_primitive(printed_.emplace(*name, std::move(*primitive)).first->second, std::move(kept));
-}
-
-Term Evaluator::evaluate_call(const Expression& e) {
-  std::vector<Term> arguments;
-  for (const Expression& operand : e.operands) {
-    arguments.push_back(evaluate(operand));
-  }
-  if (error_) {
-    return literal({});
-  }
-  const bool all_static = std::ranges::all_of(arguments, [](const Term& a) { return a.value.has_value(); });
-  if (const Function* function = globals_.function(e.text)) {
-    if (probing_) {
-      return node(Kind::kCall, e.text, resolve(function->type), {});
-    }
-    if (function->kind == Function::Kind::kConstexpr && all_static) {
-      std::vector<Value> values;
-      for (const Term& argument : arguments) {
-        values.push_back(*argument.value);
-      }
-      const Result<Value> value = call_static(globals_, *function, values);
-      if (!value) {
-        report(value.error().message);
-        return literal({});
-      }
-      return literal(*value);
-    }
-    const std::size_t made = specialise(*function, arguments);
-    if (error_) {
-      return literal({});
-    }
-    const Version& version = versions_[made];
-    std::vector<Term> kept;
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      const bool is_kept = std::ranges::any_of(version.arguments, [&](const auto& a) { return a.position == i; });
-      if (is_kept) {
-        if (function->arguments[i].type.kind == Type::Kind::kReference) {
-          note_change(arguments[i]);
-        }
-        kept.push_back(std::move(arguments[i]));
-      } else if (!is_pure(arguments[i])) {
-        report(fmt::format("argument '{}' of {} is not used there, but computing it changes something",
-                           function->arguments[i].name, e.text));
-      }
-    }
-    if (std::optional<Term> inlined = inline_call(version, kept)) {
-      return std::move(*inlined);
-    }
-    Term out = node(Kind::kCall, version.name, resolve(function->type), std::move(kept));
-    out.only_computes = std::ranges::all_of(version.body, [](const Residual& r) {
-      return (r.kind == Residual::Kind::kDeclare || r.kind == Residual::Kind::kReturn)
-                 ? std::ranges::all_of(r.terms, is_pure)
-                 : does_nothing({r});
-    });
-    return out;
-  }
-  if (const Primitive* primitive = globals_.primitive(e.text)) {
-    return call_primitive(*primitive, std::move(arguments));
-  }
-  if (const PrintedPrimitive* printed = globals_.printed(e.text)) {
-    return call_printed(*printed, std::move(arguments));
-  }
-  if ((e.text == "min" || e.text == "max") && all_static && arguments.size() == 2) {
-    const Scalar type = common_type(*arguments[0].scalar, *arguments[1].scalar);
-    const Term less = take(fold_binary(e.text == "min" ? "<" : ">", arguments[0], arguments[1]));
-    return error_ ? less
-                  : take(fold_cast("static_cast", scalar_type(type), {}, arguments[is_true(*less.value) ? 0 : 1]));
-  }
-  const std::optional<Scalar> type = builtin_type(e.text, arguments);
-  if (!type) {
-    std::ranges::for_each(arguments, [&](const Term& argument) { note_change(argument); });
-  }
-  Term out = node(Kind::kCall, e.text, type ? scalar_type(*type) : Type{}, std::move(arguments));
-  out.only_computes = is_mathematical(e.text) || e.text.find("_as_") != std::string::npos;
-  return out;
 }
 
 Term Evaluator::evaluate_cast_operator(const Expression& e) {

@@ -2,47 +2,16 @@
 
 #include <algorithm>
 
-#include "generator/specializer/evaluator.h"
+#include "generator/specializer/evaluate.h"
 #include "generator/specializer/fold.h"
+#include "generator/specializer/range.h"
 
 namespace convtgen {
-namespace {
-
-constexpr int kMaxIterations = 1 << 16;
-
-/// Whether an expression changes the variable, or might: its address taken is enough.
-bool changes(const Expression& e, std::string_view name) {
-  const auto is_name = [&](const Expression& x) { return x.kind == Expression::Kind::kName && x.text == name; };
-  const bool here = (e.kind == Expression::Kind::kUnary &&
-                     (e.text == "&" || e.text.ends_with("++") || e.text.ends_with("--")) && is_name(e.operands[0])) ||
-                    (e.kind == Expression::Kind::kBinary && precedence_of(e.text) == 2 && is_name(e.operands[0])) ||
-                    e.kind == Expression::Kind::kText;
-  return here || std::ranges::any_of(e.operands, [&](const Expression& x) { return changes(x, name); });
+bool leaves_function(const Residual& last) {
+  return last.kind == Residual::Kind::kReturn || (last.kind == Residual::Kind::kSplice && !last.is_iteration &&
+                                                  !last.body.empty() && leaves_function(last.body.back()));
 }
 
-/// Whether statements of a loop's body change its variable, leave the loop, or bind a reference to the variable.
-bool disturbs(const std::vector<Statement>& body, std::string_view name, bool in_loop = false) {
-  return std::ranges::any_of(body, [&](const Statement& s) {
-    const bool inner_loop = in_loop || s.kind == Statement::Kind::kFor || s.kind == Statement::Kind::kWhile;
-    const bool leaves = !in_loop && (s.kind == Statement::Kind::kBreak || s.kind == Statement::Kind::kContinue);
-    const auto any = [&](const std::vector<Expression>& all) {
-      return std::ranges::any_of(all, [&](const Expression& e) { return changes(e, name); });
-    };
-    return leaves || s.kind == Statement::Kind::kAsm ||
-           (s.kind == Statement::Kind::kDeclare && s.type.kind == Type::Kind::kReference) || any(s.expressions) ||
-           any(s.condition) || any(s.step) || disturbs(s.init, name, true) || disturbs(s.body, name, inner_loop) ||
-           disturbs(s.otherwise, name, inner_loop);
-  });
-}
-
-/// Whether control never gets past these statements: for code that is left out behind a static `if`.
-bool ends_in_return(const std::vector<Residual>& body) {
-  return !body.empty() && (body.back().kind == Residual::Kind::kReturn ||
-                           (body.back().kind == Residual::Kind::kSplice && !body.back().is_iteration &&
-                            ends_in_return(body.back().body)));
-}
-
-/// An expression whose value is not used: i += 1 is ++i.
 Term as_statement(Term term) {
   const bool by_one = term.kind == Expression::Kind::kBinary && (term.text == "+=" || term.text == "-=") &&
                       term.operands[1].value && term.scalar && !is_floating(*term.scalar) &&
@@ -55,39 +24,12 @@ Term as_statement(Term term) {
   return term;
 }
 
-}  // namespace
-
 Residual Evaluator::make(Residual::Kind kind, const Statement& s) {
   Residual out;
   out.kind = kind;
   out.line = line_here();
   if (!s.trail.empty()) {
     out.trail = fill_holes(s.trail);
-  }
-  return out;
-}
-
-/// A comment with its holes filled: {name} of something static.
-std::string Evaluator::fill_holes(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const std::size_t end = text[at] == '{' ? text.find('}', at) : std::string_view::npos;
-    if (end == std::string_view::npos) {
-      out += text[at];
-      continue;
-    }
-    const std::string name(text.substr(at + 1, end - at - 1));
-    const Entry* const local = find(name);
-    const Value* const value =
-        local != nullptr ? (local->kind == Entry::Kind::kStatic ? &local->value : nullptr) : globals_.value(name);
-    if (value == nullptr) {
-      report(fmt::format("{{{}}} in a comment names nothing static", name));
-      return out;
-    }
-    out += is_floating(value->type)       ? fmt::format("{}", value->real)
-           : value->type == Scalar::kBool ? literal_text(*value)
-                                          : fmt::format("{}", static_cast<std::int64_t>(wide(*value)));
-    at = end;
   }
   return out;
 }
@@ -100,7 +42,7 @@ std::vector<Residual> Evaluator::evaluate_all(const std::vector<Statement>& stat
     }
     frame_->line = s.line;
     evaluate(s, out);
-    if (ends_in_return(out)) {
+    if (!out.empty() && leaves_function(out.back())) {
       break;  // what follows is never reached
     }
   }
@@ -239,6 +181,7 @@ void Evaluator::evaluate_declaration(const Statement& s, std::vector<Residual>& 
     }
     entry.kind = Entry::Kind::kStatic;
     entry.value = *value;
+    entry.constant = init.scalar == type ? init.constant : "";
   } else if (is_constexpr) {
     report(fmt::format("{} is constexpr, but its initialiser is not static", s.name));
     return;
@@ -256,9 +199,11 @@ void Evaluator::evaluate_declaration(const Statement& s, std::vector<Residual>& 
   r.text = s.kind == Statement::Kind::kDeclareShared ? "__shared__ " : "";
   if (!s.expressions.empty()) {
     // 0 for a float or a long long stays 0, whatever the type of the template's constant.
-    if (init.value && type && !is_floating(init.value->type) && wide(*init.value) >= 0 &&
-        fits(Scalar::kInt, wide(*init.value)) && *type != Scalar::kBool && !is_auto) {
-      init = literal(integer_value(Scalar::kInt, static_cast<std::int64_t>(wide(*init.value))));
+    if (type && init.scalar != Scalar::kBool && *type != Scalar::kBool && !is_auto) {
+      init = without_suffix(std::move(init));
+    }
+    if (s.type.is_const && type && init.scalar == type) {
+      entry.range = range_of(init);
     }
     if (entry.type.kind == Type::Kind::kReference) {
       note_change(init);
@@ -295,146 +240,6 @@ void Evaluator::evaluate_if(const Statement& s, std::vector<Residual>& out) {
   if (does_nothing(r.body) && does_nothing(r.otherwise) && is_pure(r.terms[0])) {
     r = make(Residual::Kind::kGone, s);
     r.was_branch = true;
-  }
-  out.push_back(std::move(r));
-}
-
-/// Whether a loop that is not marked runs once or never, by static bounds: then it needs no loop.
-bool Evaluator::runs_at_most_once(const Statement& s) {
-  if (s.kind != Statement::Kind::kFor || s.init.empty() || s.init[0].kind != Statement::Kind::kDeclare ||
-      s.init[0].expressions.empty() || s.condition.empty() || s.step.empty() || disturbs(s.body, s.init[0].name)) {
-    return false;
-  }
-  std::vector<Residual> nothing;
-  Statement body_less;
-  body_less.kind = s.kind;
-  body_less.init = s.init;
-  body_less.condition = s.condition;
-  body_less.step = s.step;
-  const std::optional<Error> error = error_;
-  const bool probing = std::exchange(probing_, true);
-  const bool once = evaluate_unrolled(body_less, nothing, 1);
-  probing_ = probing;
-  error_ = error;
-  return once;
-}
-
-/// The body once for each value of the variable; false (or an error, where the loop is marked) if that can't be done.
-bool Evaluator::evaluate_unrolled(const Statement& s, std::vector<Residual>& out, int most) {
-  const auto refuse = [&](std::string_view why) {
-    report(why);
-    return false;
-  };
-  if (s.init.empty() || s.init[0].kind != Statement::Kind::kDeclare || s.init[0].expressions.empty() ||
-      s.condition.empty() || s.step.empty()) {
-    return refuse("an unrolled loop declares one variable, and has a condition and a step");
-  }
-  const std::string& name = s.init[0].name;
-  const std::optional<Scalar> type = scalar(resolve(s.init[0].type));
-  const Term start = evaluate(s.init[0].expressions[0]);
-  if (error_) {
-    return false;
-  }
-  if (!type || !start.value) {
-    return refuse(fmt::format("an unrolled loop needs a static start for its variable {}", name));
-  }
-  frame_->scopes.emplace_back();
-  Entry entry;
-  entry.kind = Entry::Kind::kStatic;
-  entry.type = scalar_type(*type);
-  const Term first = take(fold_cast("static_cast", scalar_type(*type), {}, start));
-  entry.value = first.value.value_or(Value{});
-  frame_->scopes.back().insert_or_assign(name, entry);
-  const int line = frame_->line;
-  std::vector<Residual> iterations;
-  bool done = false;
-  for (int i = 0; !error_ && !done; ++i) {
-    frame_->line = line;
-    const Term condition = evaluate(s.condition[0]);
-    if (error_) {
-      break;
-    }
-    if (!condition.value) {
-      refuse("the condition of an unrolled loop must be static");
-      break;
-    }
-    if (!is_true(*condition.value)) {
-      done = true;
-      break;
-    }
-    if (i == most) {
-      refuse(fmt::format("more than {} iterations of an unrolled loop", most));
-      break;
-    }
-    Residual r = make(Residual::Kind::kSplice, s);
-    r.trail.clear();
-    r.body = evaluate_scoped(s.body);
-    r.is_iteration = true;
-    iterations.push_back(std::move(r));
-    frame_->line = line;
-    // The step: ++v, --v, v += e, v -= e, v *= e, v = e.
-    const Expression& step = s.step[0];
-    if (error_ || step.operands.empty() || step.operands[0].kind != Expression::Kind::kName ||
-        step.operands[0].text != name) {
-      refuse(fmt::format("the step of an unrolled loop must move its variable {}", name));
-      break;
-    }
-    Term by = literal(integer_value(Scalar::kInt, 1));
-    if (step.kind == Expression::Kind::kBinary) {
-      by = evaluate(step.operands[1]);
-    }
-    const std::string op = step.kind == Expression::Kind::kUnary ? (step.text.ends_with("++") ? "+" : "-")
-                                                                 : step.text.substr(0, step.text.size() - 1);
-    Value& variable = find(name)->value;
-    const Term next = error_ ? by : op.empty() ? by : take(fold_binary(op, literal(variable), std::move(by)));
-    const Term cast = error_ ? next : take(fold_cast("static_cast", scalar_type(*type), {}, next));
-    if (!error_ && !cast.value) {
-      refuse("the step of an unrolled loop must be static");
-      break;
-    }
-    variable = cast.value.value_or(Value{});
-  }
-  frame_->scopes.pop_back();
-  if (iterations.size() == 1) {
-    iterations[0].is_iteration = false;
-  }
-  if (done && iterations.empty()) {
-    iterations.push_back(make(Residual::Kind::kGone, s));
-  }
-  for (Residual& r : iterations) {
-    out.push_back(std::move(r));
-  }
-  return done;
-}
-
-void Evaluator::evaluate_loop(const Statement& s, std::vector<Residual>& out) {
-  if (s.unrolled) {
-    evaluate_unrolled(s, out, kMaxIterations);
-    return;
-  }
-  if (runs_at_most_once(s)) {
-    evaluate_unrolled(s, out, 1);
-    return;
-  }
-  frame_->scopes.emplace_back();
-  Residual r = make(s.kind == Statement::Kind::kFor ? Residual::Kind::kFor : Residual::Kind::kWhile, s);
-  r.text = fill_holes(s.text);
-  for (const Statement& init : s.init) {
-    if (init.kind == Statement::Kind::kDeclare && init.type.is_const) {
-      report("the variable of a loop that is not unrolled can't be const");
-    }
-    evaluate(init, r.init);
-  }
-  for (const Expression& e : s.condition) {
-    r.condition.push_back(evaluate(e));
-  }
-  for (const Expression& e : s.step) {
-    r.step.push_back(as_statement(evaluate(e)));
-  }
-  r.body = evaluate_scoped(s.body);
-  frame_->scopes.pop_back();
-  if (s.kind == Statement::Kind::kWhile && r.condition[0].value && !is_true(*r.condition[0].value)) {
-    r = make(Residual::Kind::kGone, s);
   }
   out.push_back(std::move(r));
 }

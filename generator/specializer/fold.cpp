@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "generator/specializer/range.h"
+
 namespace convtgen {
 namespace {
 
@@ -37,14 +39,9 @@ Term keep(std::string_view op, Scalar type, Term a, Term b) {
 
 /// An integer literal without suffix where the type of `a op b` stays `type` and so does the literal's value.
 Term shortened(Term constant, Scalar other, Scalar type) {
-  if (constant.value && !is_floating(type) && !is_floating(constant.value->type) &&
-      constant.value->type != Scalar::kInt && common_type(other, Scalar::kInt) == type) {
-    const __int128 number = wide(*constant.value);
-    if (number >= 0 && fits(Scalar::kInt, number)) {
-      return literal(integer_value(Scalar::kInt, static_cast<std::int64_t>(number)));
-    }
-  }
-  return constant;
+  const bool keeps = constant.value && !is_floating(type) && !is_floating(constant.value->type) &&
+                     common_type(other, Scalar::kInt) == type;
+  return keeps ? without_suffix(std::move(constant)) : constant;
 }
 
 Term keep_arithmetic(std::string_view op, Scalar type, Term a, Term b) {
@@ -132,6 +129,9 @@ Term fold_sum(std::string_view op, Scalar type, Term a, Term b) {
   if (b.value) {
     const __int128 by = wide(*convert(*b.value, type));
     sum = as_sum(a, type);
+    if (!sum && !b.constant.empty() && by > 0) {
+      return keep_arithmetic(op, type, std::move(a), std::move(b));  // by its name
+    }
     if (!sum) {
       sum = Sum{a, false, 0};
     }
@@ -156,6 +156,32 @@ Term fold_sum(std::string_view op, Scalar type, Term a, Term b) {
   return keep_arithmetic(op, type, std::move(a), std::move(b));
 }
 
+/// Quotients and remainders that are known by what their parts can be: nothing where they are not.
+std::optional<Term> fold_by_range(std::string_view op, Scalar type, const Term& a, const Term& b) {
+  if (!b.value || a.scalar != type || !is_pure(a)) {
+    return std::nullopt;
+  }
+  const __int128 by = wide(*convert(*b.value, type));
+  if (by <= 0) {
+    return std::nullopt;
+  }
+  // Of what is smaller than the divisor.
+  if (const std::optional<Range> range = range_of(a); range && range->least > -by && range->greatest < by) {
+    return op == "%" ? a : literal(Value{type, 0, 0});
+  }
+  // (x * 12) / 4, (x * 12) % 4: without a remainder. An unsigned product may have wrapped.
+  if (is_signed(type) && is_binary(a, "*") && a.operands[1].value && !is_floating(a.operands[1].value->type)) {
+    const __int128 factor = wide(*convert(*a.operands[1].value, type));
+    if (factor % by == 0 && a.operands[0].scalar == type) {
+      const Value left{type, static_cast<std::uint64_t>(factor / by), 0};
+      return op == "%"      ? literal(Value{type, 0, 0})
+             : factor == by ? a.operands[0]
+                            : keep_arithmetic("*", type, a.operands[0], literal(left));
+    }
+  }
+  return std::nullopt;
+}
+
 /// Products, quotients and remainders in an integer type, one operand static.
 Term fold_product(std::string_view op, Scalar type, Term a, Term b) {
   if (op == "*") {
@@ -174,6 +200,8 @@ Term fold_product(std::string_view op, Scalar type, Term a, Term b) {
         return keep_arithmetic("*", type, std::move(base), literal(*joined));
       }
     }
+  } else if (std::optional<Term> known = fold_by_range(op, type, a, b)) {
+    return *std::move(known);
   } else if (op == "/" && b.value && is_binary(a, "/") && a.scalar == type && a.operands[1].value &&
              a.operands[0].scalar == type) {
     // x / 3 / 4 of positive divisors.
@@ -320,6 +348,9 @@ Result<Term> fold_binary(std::string_view op, Term a, Term b) {
   }
   const Scalar type = common_type(*a.scalar, *b.scalar);
   if (is_comparison(op)) {
+    if (const std::optional<bool> known = compare_ranges(op, type, a, b)) {
+      return literal(Value{Scalar::kBool, *known ? 1u : 0u, 0});
+    }
     Term kept = keep_arithmetic(op, type, std::move(a), std::move(b));
     kept.type = scalar_type(Scalar::kBool);
     kept.scalar = Scalar::kBool;
@@ -361,7 +392,7 @@ Result<Term> fold_conditional(Term condition, Term a, Term b) {
   }
   // By their text: -0.0 == 0.0.
   if (a.value && b.value && literal_text(*a.value) == literal_text(*b.value) && is_pure(condition)) {
-    return a;
+    return literal(*a.value);
   }
   Type result = type ? scalar_type(*type) : a.type;
   std::vector<Term> operands;

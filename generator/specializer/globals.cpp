@@ -163,6 +163,7 @@ Result<void> Globals::add(const Item& item) {
       return std::unexpected(error_at(constant->place, fmt::format("{}: {}", constant->name, value.error().message)));
     }
     values_[constant->name] = *value;
+    constants_[constant->name] = constant;
   } else if (const auto* enumeration = std::get_if<Enumeration>(&item)) {
     enumerations_[enumeration->name] = true;
     for (const auto& [name, value] : enumeration->enumerators) {
@@ -193,6 +194,9 @@ Result<void> Globals::add(const Item& item) {
 
 const Value* Globals::value(std::string_view name) const {
   return find(values_, name);
+}
+const Constant* Globals::constant(std::string_view name) const {
+  return find_pointer(constants_, name);
 }
 const StaticArray* Globals::array(std::string_view name) const {
   return find(arrays_, name);

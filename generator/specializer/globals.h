@@ -28,6 +28,8 @@ class Globals {
   [[nodiscard]] const Program& program() const { return *program_; }
   /// Constants, enumerators, and parameters as "P::name".
   [[nodiscard]] const Value* value(std::string_view name) const;
+  /// A constant of the program; neither a parameter nor an enumerator.
+  [[nodiscard]] const Constant* constant(std::string_view name) const;
   [[nodiscard]] const StaticArray* array(std::string_view name) const;
   /// Type parameters as "P::name".
   [[nodiscard]] const Type* type_parameter(std::string_view name) const;
@@ -50,6 +52,7 @@ class Globals {
 
   const Program* program_ = nullptr;
   std::map<std::string, Value, std::less<>> values_;
+  std::map<std::string, const Constant*, std::less<>> constants_;
   std::map<std::string, StaticArray, std::less<>> arrays_;
   std::map<std::string, Type, std::less<>> type_parameters_;
   std::map<std::string, const Alias*, std::less<>> aliases_;

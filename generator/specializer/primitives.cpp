@@ -272,8 +272,8 @@ Result<Primitive> printed_primitive(std::string_view name) {
   }
   return primitive_of(
       name,
-      fmt::format("// {}.\n__device__ __forceinline__ void {}() {{ "
-                  "asm volatile(\"setmaxnreg.{}.sync.aligned.u32 {};\"); }}",
+      fmt::format("// {}.\n__device__ __forceinline__ void {}() {{\n"
+                  "  asm volatile(\"setmaxnreg.{}.sync.aligned.u32 {};\");\n}}",
                   increase
                       ? fmt::format("Waits until each thread of this warpgroup can have {} registers, more than it "
                                     "has, and takes them. Collective",

@@ -1,11 +1,11 @@
+// The pass `print`: source text of the output, laid out as a person would.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "generator/specializer/kernel_source.h"
-#include "generator/specializer/layout.h"
 #include "generator/specializer/primitives.h"
+#include "generator/specializer/print_layout.h"
 #include "generator/specializer/residual.h"
 
 namespace convtgen {
@@ -13,62 +13,34 @@ namespace {
 
 using Kind = Residual::Kind;
 
-constexpr std::size_t kShortColumns = 110;  // of a loop or an `if` that is one line
-
 // nvcc's -arch=sm_90a also makes PTX of compute_90, whose assembler would print an error for each instruction.
 constexpr std::string_view kOnlyOnSm90a =
     "#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)\n"
     "#error \"for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a\"";
 
-/// Head and body of a function on a line, if each is a line and both fit; else nothing.
-std::string joined(const std::vector<std::string>& head, const std::vector<std::string>& body) {
-  if (head.size() != 1 || body.size() != 1) {
-    return "";
+/// The words of a comment on lines of so many columns at most, each with its slashes.
+std::vector<std::string> comment_lines(std::string_view text, int indent) {
+  const std::string blanks(static_cast<std::size_t>(indent), ' ');
+  std::vector<std::string> lines = {blanks + "//"};
+  if (blanks.size() + 3 + text.size() <= kColumns) {
+    lines.back() += text.empty() ? "" : " " + std::string(text);
+    return lines;
   }
-  std::string whole = head[0] + " " + body[0].substr(body[0].find_first_not_of(' ')) + " }";
-  return whole.size() <= kColumns ? whole : "";
-}
-
-/// A primitive's text: lists of an asm statement's operands follow one another on a line, and so does the whole
-/// function, where it can be.
-std::string shortened(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string line = text.substr(at, end - at);
-    const std::size_t first = line.find_first_not_of(' ');
-    const bool is_list = first != line.npos && line[first] == ':';
-    if (is_list && !lines.empty() && lines.back().size() + 1 + line.size() - first <= kColumns) {
-      lines.back() += " " + line.substr(first);
-    } else {
-      lines.push_back(line);
+  for (std::size_t at = text.find_first_not_of(' '); at != text.npos; at = text.find_first_not_of(' ', at)) {
+    // A tap's blank is none to break at: (0, 1) is one word.
+    std::size_t end = text.find(' ', at);
+    for (std::size_t open = text.find('(', at); open < end && end != text.npos && text.find(')', open) > end;) {
+      end = text.find(' ', end + 1);
     }
-    at = end + 1;
-  }
-  for (std::size_t i = 0; i + 2 < lines.size(); ++i) {
-    if (lines[i].starts_with("  if (") && lines[i].ends_with('{') && lines[i + 2] == "  }") {
-      const std::string whole =
-          lines[i].substr(0, lines[i].size() - 1) + lines[i + 1].substr(lines[i + 1].find_first_not_of(' '));
-      if (whole.size() <= kColumns) {
-        lines[i] = whole;
-        lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                    lines.begin() + static_cast<std::ptrdiff_t>(i) + 3);
-      }
+    end = std::min(end, text.size());
+    const std::string_view word = text.substr(at, end - at);
+    if (lines.back().size() + 1 + word.size() > kColumns && lines.back().size() > blanks.size() + 2) {
+      lines.push_back(blanks + "//");
     }
+    lines.back() += " " + std::string(word);
+    at = end;
   }
-  const std::size_t count = lines.size();
-  if (count >= 3 && lines[count - 1] == "}" && lines[count - 3].starts_with("__device__") &&
-      lines[count - 3].ends_with('{')) {
-    if (const std::string whole = joined({lines[count - 3]}, {lines[count - 2]}); !whole.empty()) {
-      lines.resize(count - 3);
-      lines.push_back(whole);
-    }
-  }
-  std::string out;
-  for (const std::string& line : lines) {
-    out += (out.empty() ? "" : "\n") + line;
-  }
-  return out;
+  return lines;
 }
 
 class Printer {
@@ -93,9 +65,14 @@ class Printer {
     }
   }
 
+  void comment(std::string_view text, int indent, int template_line) {
+    for (const std::string& made : comment_lines(text, indent)) {
+      line(made, template_line);
+    }
+  }
   void comment(const std::vector<std::string>& lines, int template_line) {
     for (const std::string& text : lines) {
-      line(comment_text(text), template_line);
+      comment(text, 0, template_line);
     }
   }
 
@@ -113,7 +90,7 @@ class Printer {
         trailed_line(lines.back(), text, template_line);
         return;
       }
-      lines.insert(lines.begin(), std::string(static_cast<std::size_t>(indent), ' ') + text);
+      comment(trail, indent, template_line);
     }
     for (const std::string& text : lines) {
       line(text, template_line);
@@ -132,9 +109,11 @@ class Printer {
     Pieces head;
     if (is_kernel) {
       add_text(head, "extern \"C\" __global__ " + text_of_type(version.type));
-      if (!version.launch_bounds.empty()) {
-        add_text(head, " __launch_bounds__(" + version.launch_bounds + ")");
+      for (const Term& bound : version.launch_bounds) {
+        add_text(head, &bound == version.launch_bounds.data() ? " __launch_bounds__(" : ", ");
+        add_term(head, bound);
       }
+      add_text(head, version.launch_bounds.empty() ? "" : ")");
       if (version.cluster > 1) {
         add_text(head, " __cluster_dims__(" + std::to_string(version.cluster) + ", 1, 1)");
       }
@@ -157,11 +136,6 @@ class Printer {
     }
     head.push_back({Piece::Kind::kClose, {}});
     add_text(head, ") {");
-    if (const std::string whole = one_line(head, version.body);
-        !is_kernel && !whole.empty() && version.body[0].trail.empty()) {
-      line(whole, version.body[0].line);
-      return;
-    }
     pieces(head, 0, template_line);
     all(version.body, 2);
     line("}", template_line);
@@ -201,29 +175,9 @@ class Printer {
 
   static std::string blanks(int indent) { return std::string(static_cast<std::size_t>(indent), ' '); }
 
-  static bool is_one_statement(const std::vector<Residual>& body) {
-    using enum Residual::Kind;
-    return body.size() == 1 && (body[0].kind == kReturn || body[0].kind == kExpression || body[0].kind == kBreak ||
-                                body[0].kind == kContinue);
-  }
-
-  /// A function of one statement, on a line; nothing if it has more or the line were too long.
-  static std::string one_line(const Pieces& head, const std::vector<Residual>& body) {
-    return is_one_statement(body) ? joined(lay_out(head, 0), lay_out(statement_pieces(body[0]), 0)) : "";
-  }
-
-  /// What stands before the body of a loop or an `if`.
+  /// What stands before the body of a loop.
   static Pieces head_of(const Residual& r) {
     Pieces head;
-    if (r.kind == Kind::kIf) {
-      add_text(head, "if (");
-      add_term(head, r.terms[0]);
-      add_text(head, ")");
-      return head;
-    }
-    if (!r.text.empty()) {
-      add_text(head, "_Pragma(\"" + r.text + "\") ");
-    }
     if (r.kind == Kind::kWhile) {
       add_text(head, "while (");
       add_term(head, r.condition[0]);
@@ -251,63 +205,6 @@ class Printer {
     return head;
   }
 
-  /// A statement that is one line, and the comment behind it; a loop or an `if` is one with a short statement in it.
-  struct Line {
-    std::string code;
-    std::string trail;
-  };
-  static std::optional<Line> line_of(const Residual& r, int indent) {
-    const bool has_body = r.kind == Kind::kFor || r.kind == Kind::kWhile || r.kind == Kind::kIf;
-    if (has_body && (!is_one_statement(r.body) || !r.otherwise.empty())) {
-      return std::nullopt;
-    }
-    std::vector<std::string> lines = lay_out(has_body ? head_of(r) : statement_pieces(r), indent);
-    if (lines.size() != 1) {
-      return std::nullopt;
-    }
-    Line out{std::move(lines[0]), r.trail};
-    if (has_body) {
-      const std::optional<Line> inner = line_of(r.body[0], 0);
-      if (!inner || (!inner->trail.empty() && !out.trail.empty())) {
-        return std::nullopt;
-      }
-      out.code += " " + inner->code;
-      out.trail += inner->trail;
-    }
-    const bool has_pragma = r.kind != Kind::kIf && !r.text.empty();
-    const std::size_t most = has_body && !has_pragma ? kShortColumns : kColumns;
-    const std::size_t room = out.trail.empty() ? 0 : 2 + comment_text(out.trail).size();
-    return out.code.size() <= most && out.code.size() + room <= kColumns ? std::optional(out) : std::nullopt;
-  }
-
-  void one_line(const Line& text, int template_line) {
-    if (text.trail.empty()) {
-      line(text.code, template_line);
-    } else {
-      trailed_line(text.code, comment_text(text.trail), template_line);
-    }
-  }
-
-  /// A loop or an `if` around what is one line has no braces, and stands on that line where it can.
-  bool without_braces(const Residual& r, int indent) {
-    using enum Residual::Kind;
-    if (const std::optional<Line> whole = line_of(r, indent)) {
-      one_line(*whole, r.body[0].line);
-      return true;
-    }
-    const bool is_around_one =
-        r.body.size() == 1 && r.otherwise.empty() &&
-        (is_one_statement(r.body) || r.body[0].kind == kFor || r.body[0].kind == kWhile || r.body[0].kind == kIf);
-    const std::optional<Line> inner = is_around_one ? line_of(r.body[0], indent + 2) : std::nullopt;
-    const Pieces head = head_of(r);
-    if (!inner || lay_out(head, indent).size() != 1) {
-      return false;
-    }
-    pieces(head, indent, r.line, r.trail);
-    one_line(*inner, r.body[0].line);
-    return true;
-  }
-
   static void add_declaration(Pieces& to, const Residual& r) {
     add_text(to, r.text + declaration_text(r.type, r.name));
     if (!r.terms.empty()) {
@@ -318,9 +215,6 @@ class Printer {
   }
 
   void conditional(const Residual& r, int indent, std::string_view before) {
-    if (before.empty() && without_braces(r, indent)) {
-      return;
-    }
     Pieces head;
     add_text(head, std::string(before) + "if (");
     add_term(head, r.terms[0]);
@@ -339,8 +233,8 @@ class Printer {
   }
 
   void loop(const Residual& r, int indent) {
-    if (without_braces(r, indent)) {
-      return;
+    if (!r.text.empty()) {
+      line(blanks(indent) + "#pragma " + r.text, r.line);
     }
     Pieces head = head_of(r);
     add_text(head, " {");
@@ -397,7 +291,7 @@ class Printer {
         verbatim(blanks(indent) + r.text, r.line);
         return;
       case Kind::kComment:
-        line(blanks(indent) + comment_text(r.text), r.line);
+        comment(r.text, indent, r.line);
         return;
       case Kind::kBlank:
         line("", r.line);
@@ -411,83 +305,141 @@ class Printer {
   std::vector<Trail> trails_;  // of the lines just printed
 };
 
-}  // namespace
+/// The whole source, piece by piece from its head on.
+class SourcePrinter {
+ public:
+  explicit SourcePrinter(const Output& output)
+      : output_(output),
+        main_file_(output.globals->program().name + ".cu"),
+        name_space_(output.versions.back().name + std::string(kNamespaceSuffix)) {}
 
-Text print(const Output& output, const std::string& head) {
-  Printer printer;
-  printer.verbatim(head, 0);
-  const std::string main_file = output.globals->program().name + ".cu";
-  const auto line_of = [&](const Place& place) { return place.file == main_file ? place.line : 0; };
-  // Several sources can stand in one translation unit: each has its own namespace. Its kernels are global names.
-  const std::string name_space = output.versions.back().name + std::string(kNamespaceSuffix);
-  printer.line("", 0);
-  printer.line(fmt::format("namespace {} {{", name_space), 0);
-  if (!output.primitives.empty()) {
-    if (std::ranges::any_of(output.primitives, is_only_of_sm_90a, &Primitive::name)) {
-      printer.verbatim(kOnlyOnSm90a, 0);
-      printer.line("#elif !defined(CONVTGEN_HOST_DEVICE)", 0);
-    } else {
-      printer.line("#ifndef CONVTGEN_HOST_DEVICE", 0);
+  Text print(const std::string& head) {
+    printer_.verbatim(head, 0);
+    // Several sources can stand in one translation unit: each has its own namespace. Its kernels are global names.
+    printer_.line("", 0);
+    printer_.line(fmt::format("namespace {} {{", name_space_), 0);
+    primitives();
+    constants();
+    for (const Version& version : output_.versions) {
+      types_before(version.order);
+      begin_item(version.order, false);
+      printer_.function(version, line_of(version.function->place));
     }
-    for (const Primitive& primitive : output.primitives) {
-      printer.verbatim(shortened(primitive.text), 0);
+    printer_.line("", 0);
+    printer_.line(fmt::format("}}  // namespace {}", name_space_), 0);
+    for (const Version& version : output_.versions) {
+      if (version.function->kind == Function::Kind::kKernel) {
+        printer_.line(fmt::format("using {}::{};", name_space_, version.name), 0);
+      }
     }
-    printer.line("#endif", 0);
+    return printer_.take();
   }
-  // Kernels stand apart, and so does what comes from different files of the template.
-  std::string group;
-  const auto separate = [&](const std::string& of) {
-    if (of.empty() || of != group) {
-      printer.line("", 0);
+
+ private:
+  [[nodiscard]] int line_of(const Place& place) const { return place.file == main_file_ ? place.line : 0; }
+
+  void heading(std::string_view title) {
+    printer_.line("", 0);
+    printer_.line(fmt::format("// ---- {} ----", title), 0);
+  }
+
+  void primitives() {
+    if (output_.primitives.empty()) {
+      return;
     }
-    group = of;
-  };
-  std::size_t next = 0;  // of the types
-  const auto types_before = [&](std::size_t order) {
-    for (; next < output.types.size() && output.types[next].order < order; ++next) {
-      const ResidualType& type = output.types[next];
-      separate(type.alias != nullptr ? type.alias->place.file : type.record->place.file);
+    heading("Device primitives");
+    printer_.line("", 0);
+    if (std::ranges::any_of(output_.primitives, is_only_of_sm_90a, &Primitive::name)) {
+      printer_.verbatim(kOnlyOnSm90a, 0);
+      printer_.line("#elif !defined(CONVTGEN_HOST_DEVICE)", 0);
+    } else {
+      printer_.line("#ifndef CONVTGEN_HOST_DEVICE", 0);
+    }
+    for (const Primitive& primitive : output_.primitives) {
+      printer_.line("", 0);
+      printer_.verbatim(primitive.text, 0);
+    }
+    printer_.line("", 0);
+    printer_.line("#endif", 0);
+  }
+
+  void constants() {
+    for (const bool of_memory_map : {false, true}) {
+      const auto is_here = [&](const ResidualConstant& each) {
+        return is_of_memory_map(each.constant->name) == of_memory_map;
+      };
+      if (std::ranges::none_of(output_.constants, is_here)) {
+        continue;
+      }
+      heading(of_memory_map ? "Shared memory and packed weights, in bytes" : "Constants");
+      printer_.line("", 0);
+      for (const ResidualConstant& each : output_.constants) {
+        if (is_here(each)) {
+          Pieces text;
+          add_text(text, fmt::format("constexpr {} {} = {};", spelling_of(each.value.type), each.constant->name,
+                                     literal_text(each.value)));
+          printer_.pieces(text, 0, line_of(each.constant->place), each.constant->trail);
+        }
+      }
+    }
+  }
+
+  /// What stands before an item: its section's heading if that is new, and a blank line, but none between aliases.
+  void begin_item(std::size_t order, bool is_alias) {
+    const std::vector<Item>& items = output_.globals->program().items;
+    const Section* section = nullptr;
+    for (std::size_t i = 0; i < order; ++i) {
+      if (const auto* here = std::get_if<Section>(&items[i])) {
+        section = here;
+      }
+    }
+    const bool is_new = section != nullptr && section != section_;
+    if (is_new) {
+      heading(section->title);
+      section_ = section;
+    }
+    if (is_new || !is_alias || !was_alias_) {
+      printer_.line("", 0);
+    }
+    was_alias_ = is_alias;
+  }
+
+  void types_before(std::size_t order) {
+    for (; next_ < output_.types.size() && output_.types[next_].order < order; ++next_) {
+      const ResidualType& type = output_.types[next_];
+      begin_item(type.order, type.alias != nullptr);
       if (type.alias != nullptr) {
         const int line = line_of(type.alias->place);
-        printer.comment(type.alias->comment, line);
-        printer.line(fmt::format("using {} = {};", type.alias->name, text_of_type(type.type)), line);
+        printer_.comment(type.alias->comment, line);
+        printer_.line(fmt::format("using {} = {};", type.alias->name, text_of_type(type.type)), line);
         continue;
       }
       const int line = line_of(type.record->place);
-      printer.comment(type.record->comment, line);
+      printer_.comment(type.record->comment, line);
       const std::string& attribute = type.record->attribute;
-      const std::string head =
-          fmt::format("struct {}{}{} {{", attribute, attribute.empty() ? "" : " ", type.record->name);
-      std::string whole = head;
-      for (const Field& field : type.fields) {
-        whole += fmt::format(" {};", declaration_text(field.type, field.name));
-      }
-      if (whole.size() + 3 <= kShortColumns && std::ranges::all_of(type.fields, &std::string::empty, &Field::trail)) {
-        printer.line(whole + " };", line);
-        continue;
-      }
-      printer.line(head, line);
+      printer_.line(fmt::format("struct {}{}{} {{", attribute, attribute.empty() ? "" : " ", type.record->name), line);
       for (const Field& field : type.fields) {
         Pieces text;
         add_text(text, declaration_text(field.type, field.name) + ";");
-        printer.pieces(text, 2, line, field.trail);
+        printer_.pieces(text, 2, line, field.trail);
       }
-      printer.line("};", line);
-    }
-  };
-  for (const Version& version : output.versions) {
-    types_before(version.order);
-    separate(version.function->kind == Function::Kind::kKernel ? "" : version.function->place.file);
-    printer.function(version, line_of(version.function->place));
-  }
-  printer.line("", 0);
-  printer.line(fmt::format("}}  // namespace {}", name_space), 0);
-  for (const Version& version : output.versions) {
-    if (version.function->kind == Function::Kind::kKernel) {
-      printer.line(fmt::format("using {}::{};", name_space, version.name), 0);
+      printer_.line("};", line);
     }
   }
-  return printer.take();
+
+  const Output& output_;
+  const std::string main_file_;
+  const std::string name_space_;
+  Printer printer_;
+  std::size_t next_ = 0;  // of the types
+  const Section* section_ = nullptr;
+  bool was_alias_ = false;
+};
+
+}  // namespace
+
+Text print(const Output& output, const std::string& head) {
+  return SourcePrinter(output).print(head);
 }
 
 }  // namespace convtgen

@@ -3,7 +3,7 @@
 // The text format (program_text.h) is S-expressions, a line for each parameter, item and statement, indented by two
 // blanks a level. Atoms are words, or strings in double quotes with \" \\ and \n. In the forms below [] is optional,
 // ... repeats, and LINE is `@` and a number: of an item, its line in its file; of a statement, its line minus the line
-// of its function. Every comment text stands without its slashes; `{name}` in it is a hole for a static value.
+// of its function. Every comment text stands without its slashes; it may have holes for what is static (comment.h).
 //
 // clang-format off
 //   (program NAME
@@ -16,12 +16,15 @@
 //     (parameter TYPE NAME EXPRESSION)                  with its default; TYPE (array int) for an array
 //     (type_parameter NAME TYPE)
 //   ITEM; the first element of all but (file) is LINE; (comment "...")... are the comment lines above it
-//     (constant LINE TYPE NAME EXPRESSION)
+//     (section LINE "title")                           what follows, to the next one, stands under this heading
+//     (constant LINE TYPE NAME EXPRESSION [(trail "...")])
 //     (enum LINE NAME (ENUMERATOR VALUE)...)            NAME may be "" for an unnamed one
 //     (alias LINE NAME TYPE [(comment "...")...])
 //     (record LINE NAME [(attribute "__align__(16)")] [(comment "...")...] (field TYPE NAME [(trail "...")])...)
 //     (static_assert LINE EXPRESSION "message")
-//     (primitive LINE TYPE NAME (uses NAME...) "text")  verbatim, with the comment above it; TYPE is what a call gives
+//     (primitive LINE EFFECT TYPE NAME (uses NAME...) "text")  verbatim, with the comment above it; TYPE is what a
+//                                                       call gives. EFFECT: computes (a call whose result is not used
+//                                                       may go) or acts
 //     (verbatim LINE NAME "text")                       a declaration that primitives use
 //     (printed LINE NAME [(static NAME) | (argument NAME)]...)  a primitive that the specializer prints; its parameters
 //     (function LINE KIND TYPE NAME                     KIND: constexpr, device or kernel (one, and pack_weights)
@@ -161,12 +164,20 @@ struct ParameterDeclaration {
   bool operator==(const ParameterDeclaration&) const = default;
 };
 
-/// A variable at namespace scope that is constexpr; static.
+/// A heading over the items that follow.
+struct Section {
+  Place place;
+  std::string title;
+  bool operator==(const Section&) const = default;
+};
+
+/// A variable at namespace scope that is constexpr; static. Sources name it where the template does (name_constants()).
 struct Constant {
   Place place;
   Type type;
   std::string name;
   Expression value;
+  std::string trail;
   bool operator==(const Constant&) const = default;
 };
 
@@ -212,7 +223,8 @@ struct StaticAssertion {
 struct Primitive {
   Place place;
   bool is_declaration = false;
-  Type type;  // what a call gives
+  bool only_computes = false;  // a call whose result is not used may go
+  Type type;                   // what a call gives
   std::string name;
   std::vector<std::string> uses;
   std::string text;  // no newline at the end
@@ -256,7 +268,8 @@ struct Function {
   bool operator==(const Function&) const = default;
 };
 
-using Item = std::variant<Constant, Enumeration, Alias, Record, StaticAssertion, Primitive, PrintedPrimitive, Function>;
+using Item =
+    std::variant<Section, Constant, Enumeration, Alias, Record, StaticAssertion, Primitive, PrintedPrimitive, Function>;
 
 struct Program {
   std::string name;

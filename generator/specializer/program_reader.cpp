@@ -209,11 +209,15 @@ class Reader {
   Item item(const Sexp& s, const std::string& file) {
     if (!s.is_list || s.items.empty()) {
       report(s, "expected an item of the program");
-      return Constant{};
+      return Section{};
     }
     const Place place{file, line_of(s)};
+    if (s.is("section")) {
+      return Section{place, word(s, 2)};
+    }
     if (s.is("constant")) {
-      return Constant{place, type(s, 2), word(s, 3), expression(s, 4)};
+      return Constant{place, type(s, 2), word(s, 3), expression(s, 4),
+                      s.items.size() > 5 ? tagged(s.items[5], "trail") : ""};
     }
     if (s.is("enum")) {
       Enumeration out{place, word(s, 2), {}};
@@ -233,11 +237,15 @@ class Reader {
       return StaticAssertion{place, expression(s, 2), word(s, 3)};
     }
     if (s.is("verbatim")) {
-      return Primitive{place, true, {}, word(s, 2), {}, word(s, 3)};
+      return Primitive{place, true, false, {}, word(s, 2), {}, word(s, 3)};
     }
     if (s.is("primitive")) {
-      Primitive out{place, false, type(s, 2), word(s, 3), {}, word(s, 5)};
-      const Sexp& uses = at(s, 4);
+      const std::string effect = word(s, 2);
+      if (effect != "computes" && effect != "acts") {
+        report(s, fmt::format("a primitive computes or acts, and '{}' is neither", effect));
+      }
+      Primitive out{place, false, effect == "computes", type(s, 3), word(s, 4), {}, word(s, 6)};
+      const Sexp& uses = at(s, 5);
       for (std::size_t i = 1; uses.is("uses") && i < uses.items.size(); ++i) {
         out.uses.push_back(uses.items[i].atom);
       }
@@ -258,7 +266,7 @@ class Reader {
       return function(s, place);
     }
     report(s, fmt::format("'{}' is no item of a program", s.items[0].atom));
-    return Constant{};
+    return Section{};
   }
 
   std::string tagged(const Sexp& s, std::string_view head) {

@@ -144,8 +144,10 @@ class Writer {
     --depth_;
   }
 
+  void write_item(const Section& i) { line(fmt::format("(section @{} {})", i.place.line, quoted(i.title))); }
   void write_item(const Constant& i) {
-    line(fmt::format("(constant @{} {} {} {})", i.place.line, text_of(i.type), atom(i.name), text_of(i.value)));
+    line(fmt::format("(constant @{} {} {} {}{})", i.place.line, text_of(i.type), atom(i.name), text_of(i.value),
+                     i.trail.empty() ? "" : fmt::format(" (trail {})", quoted(i.trail))));
   }
   void write_item(const Enumeration& i) {
     std::string text = fmt::format("(enum @{} {}", i.place.line, atom(i.name));
@@ -183,8 +185,8 @@ class Writer {
     for (const std::string& name : i.uses) {
       uses += ' ' + atom(name);
     }
-    line(fmt::format("(primitive @{} {} {} ({}) {})", i.place.line, text_of(i.type), atom(i.name), uses,
-                     quoted(i.text)));
+    line(fmt::format("(primitive @{} {} {} {} ({}) {})", i.place.line, i.only_computes ? "computes" : "acts",
+                     text_of(i.type), atom(i.name), uses, quoted(i.text)));
   }
   void write_item(const PrintedPrimitive& i) {
     std::string text = fmt::format("(printed @{} {}", i.place.line, atom(i.name));

@@ -64,7 +64,7 @@ struct Version {
   std::string name;
   std::vector<std::string> comment;
   Type type;
-  std::string launch_bounds;
+  std::vector<Term> launch_bounds;
   int threads = 0;  // the first of them
   int cluster = 1;  // blocks of a cluster
   std::vector<ResidualArgument> arguments;
@@ -80,10 +80,17 @@ struct ResidualType {
   std::vector<Field> fields;  // of the record; types as the output spells them
 };
 
+/// A constant of the template that the source names.
+struct ResidualConstant {
+  const Constant* constant = nullptr;
+  Value value;
+};
+
 /// All that the source holds.
 struct Output {
   const Globals* globals = nullptr;
   std::vector<Primitive> primitives;  // in the program's order, behind them printed ones in the order of their names
+  std::vector<ResidualConstant> constants;  // in the program's order
   std::vector<ResidualType> types;
   std::vector<Version> versions;  // callees before callers
 };
@@ -109,7 +116,7 @@ using Changes = std::map<int, int>;
 
 /// Makes a function's body what a person would have written: no copies of names, no variables that nothing needs,
 /// values at their declarations, no empty blocks, no comments above what is gone, no superfluous braces.
-void clean_up(std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments, const Changes& changes);
+void simplify(std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments, const Changes& changes);
 
 /// Replaces constants that only copy another name by that name. True if there was any.
 bool remove_copies(std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments, const Changes& changes);
@@ -119,15 +126,37 @@ void join_returns(std::vector<Residual>& body);
 void join_assignments(std::vector<Residual>& body, const Changes& changes);
 [[nodiscard]] bool names_variable(const Term& term, int id);
 
+/// Gives variables that would hide another one of the function a name of their own.
+void rename_shadowing(std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments);
+
+/// Takes out arguments that are the same number in all calls, and puts that in their place. True if there was any: then
+/// the functions may hold what is known now.
+bool drop_constant_arguments(Output& output, const Changes& changes);
+/// Takes out arguments that a function no longer names. What calls hand over for them changes nothing.
+void drop_unused_arguments(Output& output);
+
 /// Takes out of the records what no function reads. True if there was any: then functions may compute it in vain.
 bool drop_unused_fields(Output& output);
+/// The same of one field that is the same number in all values, which stands where it was read.
+bool drop_constant_fields(Output& output);
+
+/// Chooses which of the template's constants the source declares and names; the others become numbers.
+void name_constants(Output& output);
+/// Constants that say where something lies, or how much room it takes, in bytes.
+[[nodiscard]] bool is_of_memory_map(std::string_view constant);
 
 /// The names of functions that are called and of types that are spelled.
 [[nodiscard]] std::set<std::string> names_used(const Version& version);
 void add_names_used(const Type& type, std::set<std::string>& names);
 
+/// Whether statements or expressions among these are text: what that names or changes is not known.
+[[nodiscard]] bool has_text(const std::vector<Residual>& body);
+
 /// Whether these are no statements, but comments at most.
 [[nodiscard]] bool does_nothing(const std::vector<Residual>& body);
+
+/// Whether control never gets past this statement, in straight code.
+[[nodiscard]] bool leaves_function(const Residual& statement);
 
 /// Whether a variable is named anywhere in these statements.
 [[nodiscard]] bool uses_variable(const std::vector<Residual>& body, int id);

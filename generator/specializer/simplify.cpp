@@ -1,170 +1,199 @@
+// The pass `simplify`: makes of a function's statements what a person would have written.
 #include <algorithm>
+#include <iterator>
 #include <map>
-#include <string>
 
 #include "generator/specializer/residual.h"
+#include "generator/specializer/visit.h"
 
 namespace convtgen {
 namespace {
 
 using Kind = Residual::Kind;
+using Names = std::set<std::string>;
 
-int changes_of(const Changes& changes, int id) {
-  const auto found = changes.find(id);
-  return found == changes.end() ? 0 : found->second;
+std::set<int> used_ids(const std::vector<Residual>& body) {
+  std::set<int> out;
+  for_each(body, [&](const Term& term) { out.insert(term.id); }, [](const Residual&) {});
+  return out;
 }
 
-/// All declarations: how many bear a name, and which ids never change.
-struct Declarations {
-  std::map<std::string, int> count;
-  std::set<int> constant;
+bool says_nothing(const Residual& r) {
+  return r.kind == Kind::kGone || r.kind == Kind::kComment || r.kind == Kind::kBlank;
+}
+
+Residual gone() {
+  Residual out;
+  out.kind = Kind::kGone;
+  return out;
+}
+
+/// Removes variables that nothing names and branches that do nothing. True if there was any.
+bool remove_unused(std::vector<Residual>& body, const std::set<int>& used) {
+  bool changed = false;
+  for (Residual& r : body) {
+    changed = remove_unused(r.body, used) || changed;
+    changed = remove_unused(r.otherwise, used) || changed;
+    const bool is_pure_statement = std::ranges::all_of(r.terms, is_pure);
+    const bool unused = r.kind == Kind::kDeclare && !used.contains(r.id) && is_pure_statement;
+    const bool idle = (r.kind == Kind::kIf && is_pure_statement && does_nothing(r.body) && does_nothing(r.otherwise)) ||
+                      ((r.kind == Kind::kSplice || r.kind == Kind::kBlock) && does_nothing(r.body));
+    if (unused || idle) {
+      const bool was_branch = r.kind == Kind::kIf || r.was_branch;
+      r = gone();
+      r.was_branch = was_branch;
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+using Visible = std::map<std::string, int, std::less<>>;  // how many visible variables and types bear a name
+
+/// The names that statements declare, visible as long as this lives.
+class Declared {
+ public:
+  Declared(const std::vector<Residual>& body, Visible& visible) : visible_(visible) {
+    for (const Residual& r : body) {
+      if (r.kind == Kind::kDeclare || r.kind == Kind::kUsing) {
+        names_.push_back(r.name);
+        ++visible_[r.name];
+      }
+    }
+  }
+  ~Declared() {
+    for (const std::string& name : names_) {
+      --visible_[name];
+    }
+  }
+  Declared(const Declared&) = delete;
+  Declared& operator=(const Declared&) = delete;
+
+ private:
+  Visible& visible_;
+  std::vector<std::string> names_;
 };
 
-void add_declarations(const std::vector<Residual>& body, const Changes& changes, Declarations& out) {
+Names declared_by(const std::vector<Residual>& body) {
+  Names names;
   for (const Residual& r : body) {
-    if (r.kind == Kind::kDeclare) {
-      ++out.count[r.name];
-      if (changes_of(changes, r.id) == 0) {
-        out.constant.insert(r.id);
+    if (r.kind == Kind::kDeclare || r.kind == Kind::kUsing) {
+      names.insert(r.name);
+    }
+  }
+  return names;
+}
+
+/// Decides for each spliced body whether its braces stay: they do where its names would clash with others that are
+/// visible, and, in the bodies of an unrolled loop, where it declares anything at all.
+void splice(std::vector<Residual>& body, Visible& visible) {
+  const Declared here(body, visible);
+  for (Residual& r : body) {
+    const Declared in_init(r.init, visible);
+    splice(r.body, visible);
+    splice(r.otherwise, visible);
+  }
+  std::vector<Names> declared(body.size());
+  std::map<std::string, int> count;
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    if (body[i].kind == Kind::kSplice) {
+      declared[i] = declared_by(body[i].body);
+      for (const std::string& name : declared[i]) {
+        ++count[name];
       }
     }
-    add_declarations(r.init, changes, out);
-    // In its loop's body a variable is constant that only the head changes.
-    if (r.kind == Kind::kFor && r.init.size() == 1 && r.init[0].kind == Kind::kDeclare && r.step.size() == 1 &&
-        !is_pure(r.step[0]) && r.step[0].operands.front().id == r.init[0].id &&
-        changes_of(changes, r.init[0].id) == 1) {
-      out.constant.insert(r.init[0].id);
+  }
+  std::vector<Residual> out;
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    if (body[i].kind != Kind::kSplice) {
+      out.push_back(std::move(body[i]));
+      continue;
     }
-    add_declarations(r.body, changes, out);
-    add_declarations(r.otherwise, changes, out);
+    const bool clashes =
+        std::ranges::any_of(declared[i], [&](const std::string& name) { return visible[name] > 0 || count[name] > 1; });
+    if (clashes || (body[i].is_iteration && !declared[i].empty())) {
+      out.push_back(std::move(body[i]));  // printed with braces, unless what it declares goes too
+      continue;
+    }
+    std::ranges::move(body[i].body, std::back_inserter(out));
   }
+  body = std::move(out);
 }
 
-bool same_type(const Term& init, const Type& declared) {
-  if (declared.kind == Type::Kind::kNamed) {
-    return declared.is_const && init.scalar && spelling_of(*init.scalar) == declared.name;
+/// Drops comments whose statements are all gone, then what marks these, and blank lines that part nothing.
+void tidy(std::vector<Residual>& body) {
+  std::vector<Residual> out;
+  for (std::size_t i = 0; i < body.size();) {
+    if (body[i].kind != Kind::kComment) {
+      out.push_back(std::move(body[i++]));
+      continue;
+    }
+    std::size_t end = i;
+    while (end < body.size() && body[end].kind == Kind::kComment) {
+      ++end;
+    }
+    std::size_t behind = end;
+    while (behind < body.size() && body[behind].kind == Kind::kGone) {
+      ++behind;
+    }
+    const bool nothing_left =
+        behind > end && (behind == body.size() || body[end].was_branch || says_nothing(body[behind]));
+    if (nothing_left) {
+      i = behind;
+      continue;
+    }
+    while (i < end) {
+      out.push_back(std::move(body[i++]));
+    }
   }
-  if (declared.kind != Type::Kind::kPointer || init.type.kind != Type::Kind::kPointer) {
-    return false;
+  std::erase_if(out, [](const Residual& r) { return r.kind == Kind::kGone; });
+  body.clear();
+  for (Residual& r : out) {
+    if (r.kind != Kind::kBlank || (!body.empty() && body.back().kind != Kind::kBlank)) {
+      body.push_back(std::move(r));
+    }
   }
-  Type pointee = init.type.element[0];
-  pointee.is_const = pointee.is_const || declared.element[0].is_const;
-  return text_of_type(pointee) == text_of_type(declared.element[0]);
-}
-
-/// The declarations `const T a = b;` whose uses can say b: by the id of a, the term b.
-void find_copies(std::vector<Residual>& body, const Declarations& all, std::map<int, Term>& copies) {
+  if (!body.empty() && body.back().kind == Kind::kBlank) {
+    body.pop_back();
+  }
   for (Residual& r : body) {
-    find_copies(r.body, all, copies);
-    find_copies(r.otherwise, all, copies);
-    const bool is_copy = r.kind == Kind::kDeclare && r.text.empty() && r.terms.size() == 1 && r.terms[0].id != 0 &&
-                         all.constant.contains(r.id) && all.constant.contains(r.terms[0].id) &&
-                         all.count.at(r.terms[0].text) == 1 && same_type(r.terms[0], r.type);
-    if (is_copy) {
-      copies.emplace(r.id, r.terms[0]);
-      Residual gone;
-      gone.kind = Kind::kGone;
-      r = gone;
-    }
+    tidy(r.body);
+    tidy(r.otherwise);
   }
-}
-
-void replace(Term& term, const std::map<int, Term>& copies) {
-  for (auto found = copies.find(term.id); term.id != 0 && found != copies.end(); found = copies.find(term.id)) {
-    term.text = found->second.text;
-    term.id = found->second.id;
-  }
-  for (Term& operand : term.operands) {
-    replace(operand, copies);
-  }
-}
-
-void replace(std::vector<Residual>& body, const std::map<int, Term>& copies) {
-  for (Residual& r : body) {
-    for (std::vector<Term>* terms : {&r.terms, &r.condition, &r.step}) {
-      for (Term& term : *terms) {
-        replace(term, copies);
-      }
-    }
-    replace(r.init, copies);
-    replace(r.body, copies);
-    replace(r.otherwise, copies);
-  }
-}
-
-bool assigns(const Residual& r, int id) {
-  return r.kind == Kind::kExpression && r.terms[0].kind == Expression::Kind::kBinary && r.terms[0].text == "=" &&
-         r.terms[0].operands[0].kind == Expression::Kind::kName && r.terms[0].operands[0].id == id &&
-         !names_variable(r.terms[0].operands[1], id);
 }
 
 }  // namespace
 
-bool names_variable(const Term& term, int id) {
-  return term.id == id || std::ranges::any_of(term.operands, [&](const Term& t) { return names_variable(t, id); });
+bool has_text(const std::vector<Residual>& body) {
+  bool found = false;
+  for_each(
+      body, [&](const Term& term) { found = found || term.kind == Expression::Kind::kText; },
+      [&](const Residual& r) { found = found || r.kind == Kind::kAsm; });
+  return found;
 }
 
-bool remove_copies(std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments,
-                   const Changes& changes) {
-  Declarations all;
+bool does_nothing(const std::vector<Residual>& body) {
+  return std::ranges::all_of(body, says_nothing);
+}
+
+bool uses_variable(const std::vector<Residual>& body, int id) {
+  return has_text(body) || used_ids(body).contains(id);
+}
+
+void simplify(std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments, const Changes& changes) {
+  Visible visible;
   for (const ResidualArgument& argument : arguments) {
-    ++all.count[argument.name];
-    if (changes_of(changes, argument.id) == 0) {
-      all.constant.insert(argument.id);
-    }
+    ++visible[argument.name];
   }
-  add_declarations(body, changes, all);
-  std::map<int, Term> copies;
-  find_copies(body, all, copies);
-  replace(body, copies);
-  return !copies.empty();
-}
-
-void join_assignments(std::vector<Residual>& body, const Changes& changes) {
-  for (std::size_t i = 0; i < body.size(); ++i) {
-    Residual& declaration = body[i];
-    join_assignments(declaration.body, changes);
-    join_assignments(declaration.otherwise, changes);
-    if (declaration.kind != Kind::kDeclare || declaration.type.kind != Type::Kind::kNamed ||
-        declaration.type.is_const || !declaration.text.empty() || !std::ranges::all_of(declaration.terms, is_pure)) {
-      continue;
+  splice(body, visible);
+  if (!has_text(body)) {
+    join_assignments(body, changes);
+    while (remove_copies(body, arguments, changes) || remove_unused(body, used_ids(body))) {
     }
-    const bool is_scalar = scalar_named(declaration.type.name).has_value();
-    std::size_t next = i + 1;
-    while (next < body.size() && body[next].kind == Kind::kGone) {
-      ++next;
-    }
-    if (next == body.size() || !assigns(body[next], declaration.id)) {
-      continue;
-    }
-    Term value = std::move(body[next].terms[0].operands[1]);
-    declaration.terms.clear();
-    declaration.terms.push_back(std::move(value));
-    declaration.line = body[next].line;
-    declaration.trail = body[next].trail.empty() ? declaration.trail : body[next].trail;
-    declaration.type.is_const = is_scalar && changes_of(changes, declaration.id) == 1;
-    body[next] = Residual();
-    body[next].kind = Kind::kGone;
+    join_returns(body);
   }
-}
-
-void join_returns(std::vector<Residual>& body) {
-  for (std::size_t i = 0; i < body.size(); ++i) {
-    join_returns(body[i].body);
-    join_returns(body[i].otherwise);
-    Residual& declaration = body[i];
-    const auto next = std::find_if(body.begin() + static_cast<std::ptrdiff_t>(i) + 1, body.end(),
-                                   [](const Residual& r) { return r.kind != Kind::kGone; });
-    if (declaration.kind != Kind::kDeclare || declaration.terms.size() != 1 || next == body.end() ||
-        next->kind != Kind::kReturn || next->terms.size() != 1 || next->terms[0].id != declaration.id ||
-        !same_type(declaration.terms[0], declaration.type)) {
-      continue;
-    }
-    next->terms = std::move(declaration.terms);
-    next->trail = next->trail.empty() ? declaration.trail : next->trail;
-    declaration = Residual();
-    declaration.kind = Kind::kGone;
-  }
+  splice(body, visible);
+  tidy(body);
 }
 
 }  // namespace convtgen

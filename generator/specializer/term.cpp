@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "generator/specializer/layout.h"
+#include "generator/specializer/print_layout.h"
 
 namespace convtgen {
 namespace {
@@ -27,6 +27,15 @@ Term literal(const Value& value) {
   out.type = scalar_type(value.type);
   out.scalar = value.type;
   return out;
+}
+
+Term without_suffix(Term term) {
+  if (term.value && term.constant.empty()) {
+    if (const std::optional<Value> plain = without_suffix(*term.value)) {
+      return literal(*plain);
+    }
+  }
+  return term;
 }
 
 Term name_term(std::string name, const Type& type) {
@@ -90,7 +99,7 @@ int precedence_of(std::string_view op) {
 int precedence_of(const Term& term) {
   switch (term.kind) {
     case Kind::kLiteral:
-      return literal_text(*term.value).starts_with('-') ? kUnary : kPrimary;
+      return term.constant.empty() && literal_text(*term.value).starts_with('-') ? kUnary : kPrimary;
     case Kind::kUnary:
       return term.text.starts_with("post") ? kPostfix : kUnary;
     case Kind::kBinary:

@@ -10,22 +10,32 @@
 
 namespace convtgen {
 
+/// The least and the greatest value that an integer may have.
+struct Range {
+  __int128 least = 0;
+  __int128 greatest = 0;
+};
+
 /// An expression of the output. Its type is resolved (aliases followed, extents literals); a kNamed type with an empty
 /// name is one that the specializer doesn't know, and stops folding but nothing else.
 struct Term {
   Expression::Kind kind = Expression::Kind::kLiteral;
   std::string text;              // as Expression::text, in the output's names
   std::optional<Value> value;    // static; then kind is kLiteral
+  std::string constant;          // the template's constant of this value that stands here
   Type type;                     // of the expression; top-level const is dropped
   std::optional<Scalar> scalar;  // the same, where it is a scalar
   Type written;                  // of kCast and kSizeof: the type as the output spells it
   int id = 0;                    // of kName: the local variable
+  std::optional<Range> range;    // of kName: all that the variable is here
   bool only_computes = false;    // of kCall: it may be left out where its result is not used
   std::vector<Term> operands;
 };
 
 [[nodiscard]] Type scalar_type(Scalar type);
 [[nodiscard]] Term literal(const Value& value);
+/// An integer's literal without its suffix, where that has the same number and is no constant by name.
+[[nodiscard]] Term without_suffix(Term term);
 [[nodiscard]] Term name_term(std::string name, const Type& type);
 
 /// A node that is kept as it is; `type` is resolved.

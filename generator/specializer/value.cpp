@@ -74,6 +74,9 @@ std::string floating_text(const Value& value) {
 std::string integer_text(const Value& value) {
   const __int128 number = wide(value);
   const auto plain = [&](std::string_view suffix) {
+    if (value.is_hexadecimal && number >= 0) {
+      return fmt::format("{:#x}{}", static_cast<std::uint64_t>(number), suffix);
+    }
     return is_signed(value.type) ? fmt::format("{}{}", static_cast<std::int64_t>(number), suffix)
                                  : fmt::format("{}{}", static_cast<std::uint64_t>(number), suffix);
   };
@@ -193,7 +196,14 @@ std::optional<Value> convert(const Value& value, Scalar type) {
       kept |= ~((std::uint64_t{1} << bits) - 1);
     }
   }
-  return Value{type, kept, 0};
+  return Value{type, kept, 0, value.is_hexadecimal};
+}
+
+std::optional<Value> without_suffix(const Value& value) {
+  if (is_floating(value.type) || wide(value) < 0 || !fits(Scalar::kInt, wide(value))) {
+    return std::nullopt;
+  }
+  return convert(value, Scalar::kInt);
 }
 
 std::string literal_text(const Value& value) {
@@ -256,10 +266,10 @@ std::optional<Value> parse_literal(std::string_view text) {
   for (std::size_t rank = static_cast<std::size_t>(longs); rank < kPairs.size(); ++rank) {
     const auto [with_sign, without_sign] = kPairs[rank];
     if (!is_unsigned && fits(with_sign, number)) {
-      return Value{with_sign, number, 0};
+      return Value{with_sign, number, 0, hexadecimal};
     }
     if ((is_unsigned || hexadecimal || octal) && fits(without_sign, number)) {
-      return Value{without_sign, number, 0};
+      return Value{without_sign, number, 0, hexadecimal};
     }
   }
   return std::nullopt;

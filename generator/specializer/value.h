@@ -31,6 +31,7 @@ struct Value {
   Scalar type = Scalar::kInt;
   std::uint64_t bits = 0;
   double real = 0;
+  bool is_hexadecimal = false;  // an integer that is written so: masks, and what is made of them
   bool operator==(const Value&) const = default;
 };
 
@@ -54,7 +55,10 @@ struct Value {
 /// As an implicit conversion does it. Nothing where C++ leaves the result undefined: a floating value out of range.
 [[nodiscard]] std::optional<Value> convert(const Value& value, Scalar type);
 
-/// A literal of exactly that type and value, or what comes nearest: `5u`, `-3`, `1.5f`, `true`,
+/// An integer as an int, which is written without a suffix; nothing where it is negative or not representable.
+[[nodiscard]] std::optional<Value> without_suffix(const Value& value);
+
+/// A literal of exactly that type and value, or what comes nearest: `5u`, `-3`, `0xffu`, `1.5f`, `true`,
 /// `static_cast<short>(3)`, `(-2147483647 - 1)`. Floating literals are the shortest that give the value again.
 [[nodiscard]] std::string literal_text(const Value& value);
 /// A C++ literal with its suffix, hexadecimal too, without a sign; nothing if it is none.

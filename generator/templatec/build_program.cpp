@@ -92,6 +92,12 @@ class ProgramBuilder {
   }
 
   void item(const clang::Decl& declaration) {
+    for (const Layout::Heading& heading :
+         context_.layout.take_headings(context_.sources.getExpansionLoc(declaration.getBeginLoc()))) {
+      program_.items.push_back(
+          Section{.place = {.file = context_.file_of(heading.location), .line = context_.line_of(heading.location)},
+                  .title = heading.title});
+    }
     if (std::optional<Item> item = build_item(context_, declaration)) {
       const auto* function = std::get_if<Function>(&*item);
       has_kernel_ = has_kernel_ || (function != nullptr && function->kind == Function::Kind::kKernel);

@@ -4,6 +4,7 @@
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/Decl.h>
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -41,7 +42,8 @@ struct Context {
   const SourceText& text;
   Layout layout;
   BindingTimes times;
-  std::string folder;  // of the template
+  std::set<std::string> acting_primitives;  // calls of which must stay, of those read so far
+  std::string folder;                       // of the template
   std::string shared_folder;
   std::string template_name;  // its file without ".cu"
 };

@@ -38,8 +38,9 @@ class UseCollector : public clang::RecursiveASTVisitor<UseCollector> {
     }
     return true;
   }
-  bool VisitGCCAsmStmt(clang::GCCAsmStmt*) {
+  bool VisitGCCAsmStmt(clang::GCCAsmStmt* statement) {
     has_asm_ = true;
+    acts_ = acts_ || statement->isVolatile();
     return true;
   }
 
@@ -50,12 +51,15 @@ class UseCollector : public clang::RecursiveASTVisitor<UseCollector> {
   }
   [[nodiscard]] const clang::DeclRefExpr* static_name() const { return static_name_; }
   [[nodiscard]] bool has_asm() const { return has_asm_; }
+  /// Whether it has asm that must not go though nobody uses what it gives.
+  [[nodiscard]] bool acts() const { return acts_; }
 
  private:
   const Context& context_;
   std::vector<std::string> names_;
   const clang::DeclRefExpr* static_name_ = nullptr;
   bool has_asm_ = false;
+  bool acts_ = false;
 };
 
 Place place_of(const Context& context, const clang::Decl& declaration) {
@@ -105,6 +109,12 @@ Primitive build_primitive(Context& context, const clang::FunctionDecl& function)
   primitive.type = build_type(context, function.getFunctionTypeLoc().getReturnLoc());
   primitive.uses = uses.names();
   std::erase(primitive.uses, primitive.name);
+  const bool uses_what_acts = std::ranges::any_of(
+      primitive.uses, [&](const std::string& name) { return context.acting_primitives.contains(name); });
+  primitive.only_computes = !function.getReturnType()->isVoidType() && !uses.acts() && !uses_what_acts;
+  if (!primitive.only_computes) {
+    context.acting_primitives.insert(primitive.name);
+  }
   return primitive;
 }
 
@@ -188,10 +198,10 @@ std::optional<Item> build_function(Context& context, const clang::FunctionDecl& 
   return result;
 }
 
-/// The comment behind a field on its line.
-std::string trail_of(Context& context, const clang::FieldDecl& field) {
+/// The comment behind a field or a constant on its line.
+std::string trail_of(Context& context, const clang::DeclaratorDecl& declaration) {
   const clang::SourceLocation after =
-      clang::Lexer::findLocationAfterToken(context.sources.getExpansionLoc(field.getEndLoc()), clang::tok::semi,
+      clang::Lexer::findLocationAfterToken(context.sources.getExpansionLoc(declaration.getEndLoc()), clang::tok::semi,
                                            context.sources, context.ast.getLangOpts(), false);
   if (after.isInvalid()) {
     return "";
@@ -250,7 +260,8 @@ std::optional<Item> build_variable(Context& context, const clang::VarDecl& varia
   Constant result{.place = place_of(context, variable),
                   .type = build_type(context, variable),
                   .name = variable.getName().str(),
-                  .value = build_expression(context, *variable.getInit())};
+                  .value = build_expression(context, *variable.getInit()),
+                  .trail = trail_of(context, variable)};
   result.type.is_const = false;
   return result;
 }

@@ -38,7 +38,7 @@ class ExpressionBuilder {
     const Expr& e = strip(given);
     switch (e.getStmtClass()) {
       case clang::Stmt::IntegerLiteralClass:
-        return literal(e, llvm::cast<clang::IntegerLiteral>(e).getValue().getZExtValue());
+        return written_integer(e, llvm::cast<clang::IntegerLiteral>(e).getValue().getZExtValue());
       case clang::Stmt::CXXBoolLiteralExprClass:
         return literal(e, llvm::cast<clang::CXXBoolLiteralExpr>(e).getValue() ? 1 : 0);
       case clang::Stmt::CharacterLiteralClass:
@@ -117,6 +117,14 @@ class ExpressionBuilder {
       return unsupported(e, "this literal");
     }
     return {.kind = Kind::kLiteral, .value = integer_value(*scalar, static_cast<std::int64_t>(bits))};
+  }
+
+  /// An integer with the radix that it is written in.
+  Expression written_integer(const Expr& e, std::uint64_t bits) {
+    Expression out = literal(e, bits);
+    const std::string text = context_.text_of(e.getSourceRange());
+    out.value.is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+    return out;
   }
 
   Expression name(const clang::DeclRefExpr& e) {

@@ -58,6 +58,23 @@ std::vector<const Comment*> Layout::take_description(Position before) {
   return found;
 }
 
+std::vector<Layout::Heading> Layout::take_headings(clang::SourceLocation before) {
+  constexpr llvm::StringRef kMark = "----";
+  std::vector<Heading> found;
+  for (Entry& entry : entries_) {
+    llvm::StringRef title = entry.comment->text;
+    if (entry.taken || entry.comment->trailing || !title.consume_front(kMark) || !title.consume_back(kMark)) {
+      continue;
+    }
+    const clang::SourceLocation here = location_of(entry.comment->begin);
+    if (sources_.isBeforeInTranslationUnit(here, before)) {
+      entry.taken = true;
+      found.push_back({here, title.trim("- ").str()});
+    }
+  }
+  return found;
+}
+
 void Layout::skip(Position begin, Position end) {
   for (Entry& entry : entries_) {
     entry.taken = entry.taken || inside(*entry.comment, begin, end);

@@ -30,6 +30,12 @@ class Layout {
   Gap take_gap(Position begin, Position end);
   /// Takes the comments of the lines directly before a position: a function's description.
   std::vector<const Comment*> take_description(Position before);
+  /// Takes the headings that stand before a place, above all that was read before it: comments `---- Title ----`.
+  struct Heading {
+    clang::SourceLocation location;
+    std::string title;
+  };
+  std::vector<Heading> take_headings(clang::SourceLocation before);
   /// Forgets the comments between the positions: their text is kept otherwise.
   void skip(Position begin, Position end);
   /// The first comment between the positions that nobody took, or null.

@@ -5,32 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
+#include "generator/specializer/comment.h"
 #include "generator/templatec/expressions.h"
 
 namespace convtgen::templatec {
 namespace {
 
 using Kind = Statement::Kind;
-
-/// The names in `{name}` holes of a comment. Braces around anything but a name are text.
-std::vector<std::string> holes_of(std::string_view comment) {
-  std::vector<std::string> names;
-  for (std::size_t open = comment.find('{'); open != comment.npos; open = comment.find('{', open + 1)) {
-    const std::size_t close = comment.find('}', open);
-    if (close == comment.npos) {
-      break;
-    }
-    const std::string_view name = comment.substr(open + 1, close - open - 1);
-    const auto is_letter = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == ':'; };
-    if (!name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
-        std::all_of(name.begin(), name.end(), is_letter)) {
-      names.emplace_back(name);
-    }
-  }
-  return names;
-}
 
 class BodyBuilder {
  public:
@@ -121,7 +103,7 @@ class BodyBuilder {
 
   /// A hole must name something static that is visible where the comment stands.
   void check_holes(const Comment& comment) const {
-    for (const std::string& name : holes_of(comment.text)) {
+    for (const std::string& name : holes_of(parts_of_comment(comment.text))) {
       if (!may_be_static(name)) {
         context_.error(context_.layout.location_of(comment.begin),
                        fmt::format("the comment's {{{}}} names nothing static here", name));

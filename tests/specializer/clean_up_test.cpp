@@ -75,7 +75,7 @@ TEST(CleanUp, ValuesAreReturnedWithoutNames) {
     (do @2 (= (at y 1) (call sum (at x 1) true)))
     (do @3 (= (at y 2) (call narrowed (at x 2)))))sexp");
   ASSERT_TRUE(source) << source.error().message;
-  EXPECT_NE(source->text.find("float sum(float a) { return a + 1.0f; }"), std::string::npos) << source->text;
+  EXPECT_NE(source->text.find("float sum(float a) {\n  return a + 1.0f;\n}"), std::string::npos) << source->text;
   EXPECT_NE(source->text.find("  const float value = a + 1.0f;\n  return value * value;\n"), std::string::npos)
       << source->text;
   EXPECT_NE(source->text.find("  const float value = a * 3.0;\n  return value;\n"), std::string::npos) << source->text;
@@ -94,7 +94,7 @@ TEST(CleanUp, WhatStandsBelowAnAliasDoesSoInTheOutput) {
     (declare @1 Sums sums) (declare @2 Pairs pairs) (do @3 (call clear sums pairs)) (do @4 (= (at y 0) (at sums 0))))sexp");
   ASSERT_TRUE(source) << source.error().message;
   EXPECT_NE(
-      source->text.find("\n\nusing Pairs = float[2];\n// Together.\nusing Sums = float[3];\n__device__ void clear("),
+      source->text.find("\n\nusing Pairs = float[2];\n// Together.\nusing Sums = float[3];\n\n__device__ void clear("),
       std::string::npos)
       << source->text;
 }
@@ -114,7 +114,7 @@ TEST(CleanUp, CopiesOfALoopsVariableGoUnlessItsBodyChangesIt) {
     return "(for @1 plain (declare @1 int i 0) (< i size) (++ i) (declare @2 (const int) row i) " + more +
            "(do @4 (= (at y row) (at x row))))";
   };
-  EXPECT_EQ(body_of(loop("")), "  for (int i = 0; i < size; ++i) y[i] = x[i];\n");
+  EXPECT_EQ(body_of(loop("")), "  for (int i = 0; i < size; ++i) {\n    y[i] = x[i];\n  }\n");
   EXPECT_EQ(body_of(loop("(do @3 (++ i))")),
             "  for (int i = 0; i < size; ++i) {\n    const int row = i;\n    ++i;\n    y[row] = x[row];\n  }\n");
 }
@@ -134,9 +134,28 @@ TEST(CleanUp, FieldsThatNothingReadsGo) {
   ASSERT_TRUE(source) << source.error().message;
   EXPECT_NE(source->text.find("struct Place {\n  int column;  // of the image\n};\n"), std::string::npos)
       << source->text;
-  EXPECT_NE(source->text.find("Place place_of(int index) { return {index % 8}; }\n"), std::string::npos)
+  EXPECT_NE(source->text.find("Place place_of(int index) {\n  return {index % 8};\n}\n"), std::string::npos)
       << source->text;
   EXPECT_NE(source->text.find("Place first = {size};\n"), std::string::npos) << source->text;
+}
+
+TEST(CleanUp, FieldsOfOneNumberGo) {
+  constexpr std::string_view kItems = R"sexp(
+  (record @10 Place (field int row) (field int column) (field int moved) (field int passed))
+  (function @15 device void next (attributes "__noinline__") (argument (reference int) at) (do @1 (+= at 2)))
+  (function @20 device Place place_of (argument int index) (return @2 (init (/ index 8) 0 0 0)))
+)sexp";
+  const Result<KernelSource> source = specialised(kItems, R"sexp(
+    (declare @1 Place place (call place_of size))
+    (do @2 (++ (. place moved)))
+    (do @3 (call next (. place passed)))
+    (do @4 (= (at y (. place row)) (+ (. place moved) (. place passed))))
+    (do @5 (= (at y 1) (at x (+ (. place column) 4)))))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_NE(source->text.find("struct Place {\n  int row;\n  int moved;\n  int passed;\n};\n"), std::string::npos)
+      << source->text;
+  EXPECT_NE(source->text.find("return {index / 8, 0, 0};\n"), std::string::npos) << source->text;
+  EXPECT_NE(source->text.find("y[1] = x[4];\n"), std::string::npos) << source->text;
 }
 
 TEST(CleanUp, AVariableThatChangesIsNoCopy) {

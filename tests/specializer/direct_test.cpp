@@ -87,7 +87,6 @@ TEST_P(Direct, StandsAlone) {
   const KernelSource source = source_of(GetParam().layer, GetParam().architecture);
   const std::vector<std::string> lines = lines_of(source.text);
   EXPECT_EQ(lines.size(), source.template_lines.size());
-  EXPECT_LE(lines.size(), 400u);
   EXPECT_EQ(source.text.find("#include"), std::string::npos);
   EXPECT_EQ(source.text.find("P::"), std::string::npos);
   EXPECT_EQ(source.text.find("Parameters"), std::string::npos);

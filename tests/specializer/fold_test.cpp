@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "generator/specializer/layout.h"
+#include "generator/specializer/print_layout.h"
 
 namespace convtgen {
 namespace {

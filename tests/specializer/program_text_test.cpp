@@ -16,7 +16,7 @@ constexpr std::string_view kAllForms = R"sexp((program all
   (type_parameter Element "unsigned short")
   (file "device/memory.h")
   (verbatim @3 pool "extern __shared__ char pool[];")
-  (primitive @5 (pointer void) memory (uses pool) "// \"quoted\" \\ and\n__device__ void* memory() {\n  return pool;\n}")
+  (primitive @5 computes (pointer void) memory (uses pool) "// \"quoted\" \\ and\n__device__ void* memory() {\n  return pool;\n}")
   (printed @9 product (static type) (argument d))
   (file "all.cu")
   (constant @4 int kTwice (* P::width 2))

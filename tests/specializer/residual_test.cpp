@@ -70,23 +70,138 @@ TEST(Residual, PlainLoopsStayWithTheirPragma) {
   EXPECT_EQ(body_of(R"sexp(
     (for @1 (pragma "unroll 1") (declare @1 int i 0) (< i (* P::n size)) (+= i 1)
       (do @2 (= (at y i) 0.0f))))sexp"),
-            "  _Pragma(\"unroll 1\") for (int i = 0; i < 3 * size; ++i) y[i] = 0.0f;\n");
+            "  #pragma unroll 1\n  for (int i = 0; i < 3 * size; ++i) {\n    y[i] = 0.0f;\n  }\n");
 }
 
-TEST(Residual, ShortStatementsStandOnTheLineOfTheirHead) {
-  const auto loop = [](const std::string& value) {
-    return "(for @1 plain (declare @1 int i 0) (< i size) (+= i 1) (do @2 (= (at y i) " + value + ")))";
-  };
-  EXPECT_EQ(body_of(loop("size")), "  for (int i = 0; i < size; ++i) y[i] = size;\n");
-  std::string longer = "size";
-  for (int i = 0; i < 9; ++i) {
-    longer = "(+ 1 (* size " + longer + "))";
-  }
-  EXPECT_EQ(body_of(loop(longer)).find(" {\n    y[i] = "), body_of(loop("size")).find(" y[i]"));
+TEST(Residual, BodiesStandInBraces) {
   EXPECT_EQ(body_of("(while @1 (> size 1) (if @2 (> size 2) (then (do @3 (= (at y 0) 1)))))"),
-            "  while (size > 1)\n    if (size > 2) y[0] = 1;\n");
+            "  while (size > 1) {\n    if (size > 2) {\n      y[0] = 1;\n    }\n  }\n");
   EXPECT_EQ(body_of("(if @1 (> size 1) (then (do @2 (= (at y 0) 1))) (else (do @3 (= (at y 0) 2))))"),
             "  if (size > 1) {\n    y[0] = 1;\n  } else {\n    y[0] = 2;\n  }\n");
+}
+
+TEST(Residual, LoopsOfOneTurnAreTheirBody) {
+  EXPECT_EQ(body_of(R"sexp(
+    (for @1 plain (declare @1 int i (% size 10)) (&& (< i 10) (> size 4)) (+= i 32)
+      (declare @2 (const int) row (/ i 10))
+      (do @3 (= (at y (+ row i)) 1)))
+    (for @4 plain (declare @4 int j (% size 10)) (< j 10) (+= j 16)
+      (do @5 (= (at y j) 2)))
+    (for @6 plain (declare @6 int k (% size 10)) (< k 10) (+= k 8)
+      (do @7 (= (at y k) 3))))sexp"),
+            "  const int i = size % 10;\n  if (size > 4) {\n    y[i] = 1;\n  }\n"
+            "  for (int j = size % 10; j < 10; j += 16) {\n    y[j] = 2;\n  }\n"
+            "  for (int k = size % 10; k < 10; k += 8) {\n    y[k] = 3;\n  }\n");
+}
+
+TEST(Residual, WhatALoopsVariableCanBeIsKnownInItsBody) {
+  EXPECT_EQ(body_of(R"sexp(
+    (for @1 plain (declare @1 int i 0) (< i 4) (++ i)
+      (if @2 (< i 9) (then (do @3 (= (at y (+ (/ i 4) (% i 8))) (% (/ i 2) 2))))))
+    (for @4 plain (declare @4 int j 0) (< j 4) (++ j)
+      (do @5 (+= j size))
+      (do @6 (= (at y (/ j 4)) 1))))sexp"),
+            "  for (int i = 0; i < 4; ++i) {\n    y[i] = i / 2;\n  }\n"
+            "  for (int j = 0; j < 4; ++j) {\n    j += size;\n    y[j / 4] = 1;\n  }\n");
+}
+
+TEST(Residual, ArgumentsOfOneNumberGoIntoTheFunction) {
+  constexpr std::string_view kItems = R"sexp(
+  (function @20 device void put (attributes "__noinline__")
+    (argument (pointer P::Element) to)
+    (argument int place)
+    (argument bool wanted)
+    (if @1 wanted (then (do @2 (= (at to (* place P::n)) 1))) (else (return @3))))
+)sexp";
+  const Result<KernelSource> source = specialised(kItems, R"sexp(
+    (do @1 (call put y 2 true))
+    (do @2 (call put y 2 true)))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_NE(source->text.find("void put(float* to) {\n  to[6] = 1;\n}"), std::string::npos) << source->text;
+  const Result<KernelSource> other = specialised(kItems, R"sexp(
+    (do @1 (call put y 2 true))
+    (do @2 (call put y size true)))sexp");
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_NE(other->text.find("void put(float* to, int place) {\n  to[place * 3] = 1;\n}"), std::string::npos)
+      << other->text;
+}
+
+TEST(Residual, NoNameHidesAnother) {
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 float row (at x 0))
+    (for @2 plain (declare @2 int i 0) (< i size) (++ i)
+      (declare @3 (const float) row (at x i))
+      (for @4 plain (declare @4 int i 0) (< i size) (++ i)
+        (do @5 (= (at y i) (* row row)))))
+    (do @6 (= (at y 0) row)))sexp"),
+            "  float row = x[0];\n  for (int i = 0; i < size; ++i) {\n    const float row_2 = x[i];\n"
+            "    for (int j = 0; j < size; ++j) {\n      y[j] = row_2 * row_2;\n    }\n  }\n  y[0] = row;\n");
+}
+
+TEST(Residual, ConstantsStandAtTheHeadUnderTheirNames) {
+  const Result<KernelSource> source = specialised(R"sexp(
+  (constant @30 int kStageBytes (* P::n 100) (trail "rows, then weights"))
+  (constant @31 int kThreads 96)
+  (constant @32 int kFew 3)
+  (constant @33 "unsigned int" kMask 0xff00u)
+  (constant @34 int kUnused 99)
+)sexp",
+                                                  R"sexp(
+    (do @1 (= (at y (* size kStageBytes)) (+ size kThreads)))
+    (do @2 (= (at y (* size kFew)) (& (static_cast "unsigned int" size) kMask)))
+    (do @3 (= (at y (+ kUnused 1)) (& size 0x7fffffff))))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_NE(source->text.find(R"(
+// ---- Constants ----
+
+constexpr int kThreads = 96;
+constexpr unsigned int kMask = 0xff00u;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kStageBytes = 300;  // rows, then weights
+
+extern)"),
+            std::string::npos)
+      << source->text;
+  EXPECT_NE(source->text.find("  y[size * kStageBytes] = size + kThreads;\n"
+                              "  y[size * 3] = static_cast<unsigned int>(size) & kMask;\n"
+                              "  y[100] = size & 0x7fffffff;\n"),
+            std::string::npos)
+      << source->text;
+}
+
+TEST(Residual, SectionsHaveHeadings) {
+  const Result<KernelSource> source = specialised(R"sexp(
+  (section @30 "Helpers")
+  (function @31 device int unused (return @1 1))
+  (section @33 "Epilogue")
+  (function @34 device void put (attributes "__noinline__") (argument (pointer P::Element) to) (argument int place)
+    (do @1 (= (at to place) 1)))
+  (section @39 "Kernel")
+)sexp",
+                                                  "(do @1 (call put y size))");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_EQ(source->text.find("Helpers"), std::string::npos);
+  EXPECT_NE(source->text.find("{\n\n// ---- Epilogue ----\n\n__device__ __noinline__ void put("), std::string::npos)
+      << source->text;
+  EXPECT_NE(source->text.find("}\n\n// ---- Kernel ----\n\nextern"), std::string::npos) << source->text;
+}
+
+TEST(Residual, CommentsListWhatIsStatic) {
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 (const int) kw 2)
+    (do @2 (= (at y 0) 1) (trail "taps {for kh below P::n: ({kh}, {kw})}, {braces for text}"))
+    (comment @3 "{for i from 1 below 20 step kThree: {for j below i step 9: <{i} {j}>}}")
+    (do @4 (= (at y 1) 1)))sexp"),
+            "  y[0] = 1;  // taps (0, 2) (1, 2) (2, 2), {braces for text}\n"
+            "  // <1 0> <4 0> <7 0> <10 0> <10 9> <13 0> <13 9> <16 0> <16 9> <19 0> <19 9> <19 18>\n  y[1] = 1;\n");
+  const std::string wrapped = body_of(R"sexp(
+    (do @2 (= (at y 0) 1) (trail "taps {for kh below 5: {for kw below 5: ({kh}, {kw})}}")))sexp");
+  EXPECT_EQ(
+      wrapped,
+      "  // taps (0, 0) (0, 1) (0, 2) (0, 3) (0, 4) (1, 0) (1, 1) (1, 2) (1, 3) (1, 4) (2, 0) (2, 1) (2, 2) (2, 3) "
+      "(2, 4)\n  // (3, 0) (3, 1) (3, 2) (3, 3) (3, 4) (4, 0) (4, 1) (4, 2) (4, 3) (4, 4)\n  y[0] = 1;\n");
 }
 
 TEST(Residual, LoopsThatRunOnceOrNeverAreNoLoops) {
@@ -125,12 +240,20 @@ TEST(Residual, FunctionsAreSpecialisedForStaticArguments) {
 namespace kernel_source {
 
 // Scales by 3.
-__device__ __forceinline__ float scale(float value) { return value * 2; }
+__device__ __forceinline__ float scale(float value) {
+  return value * 2;
+}
+
 // Scales by 3.
-__device__ __forceinline__ float scale_2(float value) { return value + 1.0f; }
+__device__ __forceinline__ float scale_2(float value) {
+  return value + 1.0f;
+}
+
 // Scales by 3.
 __device__ __forceinline__ float scale_3(float value, int by) {
-  if (by > 1) return value * by;
+  if (by > 1) {
+    return value * by;
+  }
   return value + 1.0f;
 }
 
@@ -144,20 +267,21 @@ extern "C" __global__ void __launch_bounds__(96) kernel(const float* __restrict_
 }  // namespace kernel_source
 using kernel_source::kernel;
 )sexp");
-  ASSERT_EQ(source->template_lines.size(), 23u);
+  ASSERT_EQ(source->template_lines.size(), 31u);
   EXPECT_EQ(source->template_lines[0], 0);
   EXPECT_EQ(source->template_lines[2], 0);
   EXPECT_EQ(source->template_lines[4], 20);
-  EXPECT_EQ(source->template_lines[5], 22);
-  EXPECT_EQ(source->template_lines[7], 23);
-  EXPECT_EQ(source->template_lines[15], 101);
-  EXPECT_EQ(source->template_lines[18], 104);
-  EXPECT_EQ(source->template_lines[22], 0);
+  EXPECT_EQ(source->template_lines[5], 20);
+  EXPECT_EQ(source->template_lines[6], 22);
+  EXPECT_EQ(source->template_lines[11], 23);
+  EXPECT_EQ(source->template_lines[23], 101);
+  EXPECT_EQ(source->template_lines[26], 104);
+  EXPECT_EQ(source->template_lines[30], 0);
 }
 
 TEST(Residual, FunctionsThatHandOnTheirArgumentAreNotCalled) {
   constexpr std::string_view kItems = R"sexp(
-  (primitive @9 float wide (uses) "__device__ float wide(float v) {\n  return v;\n}")
+  (primitive @9 computes float wide (uses) "__device__ float wide(float v) {\n  return v;\n}")
   (function @20 device P::Element same (argument P::Element value)
     (if @1 P::flag (then (return @2 0.0f)) (else (return @3 value))))
   (function @30 device P::Element widen (argument P::Element value)
@@ -188,15 +312,15 @@ TEST(Residual, ListsOfArraysLeaveFieldsKnown) {
     (declare @2 (array (array float 2) 1) all (init (init 1.0f 2.0f)))
     (do @3 (= (at y 0) (+ (at (at all 0) 1) (. two second)))))sexp");
   ASSERT_TRUE(source) << source.error().message;
-  EXPECT_NE(source->text.find("struct Two { int second; };"), source->text.npos) << source->text;
+  EXPECT_NE(source->text.find("struct Two {\n  int second;\n};"), source->text.npos) << source->text;
 }
 
 TEST(Residual, OnlyWhatIsUsedIsDeclared) {
   constexpr std::string_view kItems = R"sexp(
   (file "p.h")
   (verbatim @1 pool "extern __shared__ char pool[];")
-  (primitive @2 (pointer void) memory (uses pool) "__device__ void* memory() {\n  return pool;\n}")
-  (primitive @5 void unused (uses) "__device__ void unused() {}")
+  (primitive @2 computes (pointer void) memory (uses pool) "__device__ void* memory() {\n  return pool;\n}")
+  (primitive @5 acts void unused (uses) "__device__ void unused() {}")
   (file "t.cu")
   (function @50 device void also_unused (return @1))
 )sexp";
@@ -208,9 +332,17 @@ TEST(Residual, OnlyWhatIsUsedIsDeclared) {
   EXPECT_EQ(source->text, R"sexp(// head
 
 namespace kernel_source {
+
+// ---- Device primitives ----
+
 #ifndef CONVTGEN_HOST_DEVICE
+
 extern __shared__ char pool[];
-__device__ void* memory() { return pool; }
+
+__device__ void* memory() {
+  return pool;
+}
+
 #endif
 
 // Two rows.
@@ -218,6 +350,7 @@ struct Pair {
   float rows[3][4];
   int count;  // of rows
 };
+
 using Rows = float[3];
 
 extern "C" __global__ void __launch_bounds__(96) kernel(float* __restrict__ y) {
@@ -238,7 +371,7 @@ constexpr std::string_view kPrimitives = R"sexp(
   (printed @25 setmaxnreg_increase (static registers))
   (file "device/tensor_copy.h")
   (verbatim @20 TensorMap "struct TensorMap {};")
-  (primitive @70 void tensor_prefetch (uses TensorMap) "void tensor_prefetch(const TensorMap& map) {}")
+  (primitive @70 acts void tensor_prefetch (uses TensorMap) "void tensor_prefetch(const TensorMap& map) {}")
   (file "t.cu")
 )sexp";
 
@@ -272,7 +405,7 @@ TEST(Residual, PrimitivesArePrintedOnceForEachSetOfStaticArguments) {
             R"(#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
 #elif !defined(CONVTGEN_HOST_DEVICE)
-__device__ __forceinline__ void setmaxnreg_increase_96() { asm volatile("setmaxnreg.inc.sync.aligned.u32 96;"); }
+__device__ __forceinline__ void setmaxnreg_increase_96() {
 __device__ __forceinline__ void wgmma_m64n48k16_bf16_rs(float (&d)[24], const unsigned int (&a)[4], unsigned long long b,
 __device__ __forceinline__ void wgmma_m64n48k16_f16_rs(float (&d)[24], const unsigned int (&a)[4], unsigned long long b,
 __device__ __forceinline__ void wgmma_m64n8k8_tf32_rs(float (&d)[4], const unsigned int (&a)[4], unsigned long long b,
@@ -315,17 +448,18 @@ TEST(Residual, ArraysByReferenceStandInParentheses) {
 
 TEST(Residual, OfAPrimitivesCasesThoseThatAreAskedForArePrinted) {
   constexpr std::string_view kItems = R"sexp(
-  (primitive @9 void wait (uses) "// Waits.\n__device__ void wait(int n) {\n  switch (n) {\n    case 0:\n      asm volatile(\"w 0;\"\n                   ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"w 1;\");\n      break;\n    default:\n      __trap();\n  }\n}")
+  (primitive @9 acts void wait (uses) "// Waits.\n__device__ void wait(int n) {\n  switch (n) {\n    case 0:\n      asm volatile(\"w 0;\"\n                   ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"w 1;\");\n      break;\n    default:\n      __trap();\n  }\n}")
 )sexp";
   const auto text_with = [&](const std::string& call) {
     return specialised(kItems, call + "(do @9 (= (at y 0) 0))").value().text;
   };
   EXPECT_NE(text_with("(do @1 (call wait 1))")
-                .find("  switch (n) {\n    case 1: asm volatile(\"w 1;\"); break;\n"
+                .find("  switch (n) {\n    case 1:\n      asm volatile(\"w 1;\");\n      break;\n"
                       "    default:\n      __trap();\n  }\n}\n"),
             std::string::npos)
       << text_with("(do @1 (call wait 1))");
-  EXPECT_NE(text_with("(do @1 (call wait 0))").find("    case 0: asm volatile(\"w 0;\" ::: \"memory\"); break;\n"),
+  EXPECT_NE(text_with("(do @1 (call wait 0))")
+                .find("    case 0:\n      asm volatile(\"w 0;\"\n                   ::: \"memory\");\n      break;\n"),
             std::string::npos);
   const std::string all = text_with("(do @1 (call wait 0)) (do @2 (call wait size))");
   EXPECT_NE(all.find("    case 0:\n"), std::string::npos) << all;
@@ -336,7 +470,7 @@ TEST(Residual, TensorMapsAreParametersOfTheKernel) {
   const std::string text = std::string(R"sexp((program t
   (file "device/tensor_copy.h")
   (verbatim @20 TensorMap "struct TensorMap {};")
-  (primitive @70 void tensor_prefetch (uses TensorMap) "void tensor_prefetch(const TensorMap& map) {}")
+  (primitive @70 acts void tensor_prefetch (uses TensorMap) "void tensor_prefetch(const TensorMap& map) {}")
   (file "t.cu")
   (function @80 device void fetch
     (argument (reference (const TensorMap)) map)
@@ -352,12 +486,20 @@ TEST(Residual, TensorMapsAreParametersOfTheKernel) {
   EXPECT_EQ(source->text, R"(// head
 
 namespace kernel_source {
+
+// ---- Device primitives ----
+
 #ifndef CONVTGEN_HOST_DEVICE
+
 struct TensorMap {};
+
 void tensor_prefetch(const TensorMap& map) {}
+
 #endif
 
-__device__ void fetch(const TensorMap& map) { tensor_prefetch(map); }
+__device__ void fetch(const TensorMap& map) {
+  tensor_prefetch(map);
+}
 
 extern "C" __global__ void kernel(__grid_constant__ const TensorMap map) {
   fetch(map);
@@ -459,10 +601,10 @@ TEST(ResidualErrors, PrimitivesThatTheArchitectureLacks) {
   EXPECT_EQ(message(kPrimitives, "(if @3 P::flag (then (do @4 (call setmaxnreg_increase 40))))", "sm_120"), "");
   // One that nobody calls but another primitive, and those that are not of the project's headers.
   constexpr std::string_view kOthers = R"sexp(
-  (primitive @9 void own (uses elect_one) "void own() {\n  elect_one();\n}")
+  (primitive @9 acts void own (uses elect_one) "void own() {\n  elect_one();\n}")
   (file "device/warp.h")
-  (primitive @20 bool elect_one (uses) "bool elect_one() {}")
-  (primitive @30 void nameless (uses) "void nameless() {}")
+  (primitive @20 computes bool elect_one (uses) "bool elect_one() {}")
+  (primitive @30 acts void nameless (uses) "void nameless() {}")
   (file "t.cu")
 )sexp";
   EXPECT_EQ(message(kOthers, "(do @4 (call own))", "sm_90a"), "");

@@ -196,7 +196,7 @@ __global__ void small(float* y) {
 }
 )cuda")),
             R"sexp(  (file "small.cu")
-  (primitive @7 int lane (uses twice) "// The lane.\n__device__ int lane() {\n  int value;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(value));  // no hole {here}\n  return twice(value) / 2;\n}")
+  (primitive @7 computes int lane (uses twice) "// The lane.\n__device__ int lane() {\n  int value;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(value));  // no hole {here}\n  return twice(value) / 2;\n}")
   (function @12 kernel void small
     (argument (pointer float) y)
     (do @1 (= (at y (call lane)) 1))))
@@ -226,9 +226,9 @@ __global__ void small(float* y, int n, __grid_constant__ const TensorMap map) {
   const std::size_t begin = output.program.find("  (file \"primitives.h\")");
   ASSERT_NE(begin, std::string::npos) << output.program;
   EXPECT_EQ(output.program.substr(begin), R"sexp(  (file "primitives.h")
-  (primitive @2 int twice (uses) "// Device primitives of a test.\n__device__ int twice(int a) {\n  return 2 * a;\n}")
+  (primitive @2 computes int twice (uses) "// Device primitives of a test.\n__device__ int twice(int a) {\n  return 2 * a;\n}")
   (verbatim @6 TensorMap "// A map.\nstruct TensorMap {\n  int words[2];  // of it\n};")
-  (primitive @9 void fetch (uses TensorMap) "__device__ void fetch(const TensorMap& map) {}")
+  (primitive @9 acts void fetch (uses TensorMap) "__device__ void fetch(const TensorMap& map) {}")
   (file "printed.h")
   (enum @2 Shape (kSquare 0) (kRound 1))
   (printed @4 fill (static shape) (argument d) (argument value))

@@ -3,63 +3,100 @@
 // Launch: 256 threads and 22272 bytes of dynamic shared memory a block.
 
 namespace convtgen_direct_forward_a6e69e42d1926699_source {
+
+// ---- Device primitives ----
+
 #ifndef CONVTGEN_HOST_DEVICE
+
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
 #endif
 
-struct Stage { float rows[4][10][72]; float weights[4][21][32]; };
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kTaps = 21;
+constexpr int kGroupIn = 32;
+constexpr int kGroupOut = 32;
+constexpr int kTileColumns = 64;
+constexpr int kTileChannels = 32;
+constexpr int kStagedColumns = 70;
+constexpr int kPitch = 72;
+
+struct Stage {
+  float rows[4][10][72];
+  float weights[4][21][32];
+};
+
 // What one thread accumulates for one phase.
 using Sums = float[8][2][4];
+
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
                                            int first_column, int in_h, int in_w) {
   // more would spill
-  _Pragma("unroll 3") for (int i = threadIdx.x; i < 2800; i += 256) {
+  #pragma unroll 3
+  for (int i = threadIdx.x; i < 2800; i += kThreads) {
     // Threads go along what lies together in memory.
     const int channel = i / 700;
-    const int row = i / 70 % 10;
-    const int column = i % 70;
+    const int row = i / kStagedColumns % 10;
+    const int column = i % kStagedColumns;
     const int ci = first_channel + channel;
     const int iy = first_row + row;
     const int ix = first_column + column;
     float value = 0;
-    if (iy >= 0 && iy < in_h && ix >= 0 && ix < in_w)
+    if (iy >= 0 && iy < in_h && ix >= 0 && ix < in_w) {
       value = x[(static_cast<long long>(ci) * in_h + iy) * in_w + ix];
+    }
     stage.rows[channel][row][column] = value;
   }
 }
+
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
   // more would spill
-  _Pragma("unroll 3") for (int i = threadIdx.x; i < 2688; i += 256) {
-    const int tap = i % 21;
-    const int channel = i / 21 % 32;
+  #pragma unroll 3
+  for (int i = threadIdx.x; i < 2688; i += kThreads) {
+    const int tap = i % kTaps;
+    const int channel = i / kTaps % kTileChannels;
     const int chunk_channel = i / 672;
     const int ci = first_channel + chunk_channel;
-    const float value = weight[(static_cast<long long>(ci) * 32 + channel) * 21 + tap];
+    const float value = weight[(static_cast<long long>(ci) * kGroupOut + channel) * kTaps + tap];
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
+
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
-  _Pragma("unroll") for (int channel = 0; channel < 8; ++channel) {
-    _Pragma("unroll") for (int row = 0; row < 2; ++row) {
-      _Pragma("unroll") for (int column = 0; column < 4; ++column)
-        sums[channel][row][column] = fma(x[row * 72 + column], weights[channel], sums[channel][row][column]);
+  #pragma unroll
+  for (int channel = 0; channel < 8; ++channel) {
+    #pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      #pragma unroll
+      for (int column = 0; column < 4; ++column) {
+        sums[channel][row][column] = fma(x[row * kPitch + column], weights[channel], sums[channel][row][column]);
+      }
     }
   }
 }
+
 // Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
 // the first channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, int co, int oy, int ox, int out_h,
                                       int out_w) {
-  _Pragma("unroll") for (int channel = 0; channel < 8; ++channel) {
-    _Pragma("unroll") for (int row = 0; row < 2; ++row) {
-      _Pragma("unroll") for (int column = 0; column < 4; ++column) {
+  #pragma unroll
+  for (int channel = 0; channel < 8; ++channel) {
+    #pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      #pragma unroll
+      for (int column = 0; column < 4; ++column) {
         const int out_row = oy + row;
         const int out_column = ox + column;
         if (out_row < out_h && out_column < out_w) {
@@ -71,7 +108,7 @@ __device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, i
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(kThreads, 2)
     convtgen_direct_forward_a6e69e42d1926699(const float* __restrict__ x, const float* __restrict__ weight,
                                              float* __restrict__ y, int height, int width) {
   const int tiles_y = (height + 7) / 8;
@@ -89,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   const int row = thread / 16 % 4 * 2;
   const int channel = thread / 64 * 8;
   const int m_y = tile_y * 8 + row;
-  const int m_x = tile_x * 64 + column;
+  const int m_x = tile_x * kTileColumns + column;
 
   // Bases are 64-bit; every offset from them fits its type.
   const long long in_pixels = static_cast<long long>(height) * width;
@@ -100,12 +137,13 @@ extern "C" __global__ void __launch_bounds__(256, 2)
 
   Sums sums[1] = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
-  for (int first_in = 0; first_in < 32; first_in += 4) {
+  for (int first_in = 0; first_in < kGroupIn; first_in += 4) {
     __syncthreads();  // the chunk before has been read by all
-    stage_rows(stage, x_group, first_in, tile_y * 8 - 1, tile_x * 64 - 3, height, width);
+    stage_rows(stage, x_group, first_in, tile_y * 8 - 1, tile_x * kTileColumns - 3, height, width);
     stage_weights(stage, weight, first_in);
     __syncthreads();  // the chunk is there
-    _Pragma("unroll 1") for (int c = 0; c < 4; ++c) {
+    #pragma unroll 1
+    for (int c = 0; c < 4; ++c) {
       // Kernel row 0: output rows of phase 0, input offset 1.
       multiply_add(sums[0], &stage.rows[c][row + 2][column + 6], &stage.weights[c][0][channel]);  // tap (0, 0)
       multiply_add(sums[0], &stage.rows[c][row + 2][column + 5], &stage.weights[c][1][channel]);  // tap (0, 1)

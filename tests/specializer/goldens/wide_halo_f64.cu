@@ -4,6 +4,10 @@
 
 namespace convtgen_direct_forward_05b5e60a0b2fef26_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 32;
+
 // Every step of the chain in its order.
 __device__ __forceinline__ double activate(double value) {
   value = value * 0.5;
@@ -12,20 +16,27 @@ __device__ __forceinline__ double activate(double value) {
 
 // What one thread accumulates for one phase.
 using Sums = double[2][1][1];
+
 // One tap of one input channel whose rows are not staged: every read is checked against the image.
 // `x` is the channel's first element, (iy, ix) the input of the thread's first position.
 __device__ __forceinline__ void multiply_add_unstaged(Sums& sums, const double* __restrict__ x, int iy, int ix,
                                                       const double* __restrict__ weights, int channels) {
   if (iy >= 0 && iy < 9 && ix >= 0 && ix < 11) {
     const double value = x[iy * 11 + ix];
-    _Pragma("unroll") for (int channel = 0; channel < 2; ++channel)
-      if (channel < channels) sums[channel][0][0] = fma(value, weights[channel * 9], sums[channel][0][0]);
+    #pragma unroll
+    for (int channel = 0; channel < 2; ++channel) {
+      if (channel < channels) {
+        sums[channel][0][0] = fma(value, weights[channel * 9], sums[channel][0][0]);
+      }
+    }
   }
 }
+
 // Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
 // the first channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Sums& sums, double* __restrict__ y, int co, int channels, int oy, int ox) {
-  _Pragma("unroll") for (int channel = 0; channel < 2; ++channel) {
+  #pragma unroll
+  for (int channel = 0; channel < 2; ++channel) {
     if (channel < channels) {
       if (oy < 841 && ox < 851) {
         const double sum = sums[channel][0][0];
@@ -36,7 +47,7 @@ __device__ __forceinline__ void store(const Sums& sums, double* __restrict__ y, 
   }
 }
 
-extern "C" __global__ void __launch_bounds__(32, 16)
+extern "C" __global__ void __launch_bounds__(kThreads, 16)
     convtgen_direct_forward_05b5e60a0b2fef26(const double* __restrict__ x, const double* __restrict__ weight,
                                              double* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.

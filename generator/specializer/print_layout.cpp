@@ -1,4 +1,4 @@
-#include "generator/specializer/layout.h"
+#include "generator/specializer/print_layout.h"
 
 #include <algorithm>
 
@@ -35,7 +35,7 @@ bool wants_parentheses(std::string_view outer, const Term& operand) {
       return op == "&" || op == "|" || op == "^" || op == "<<" || op == ">>";
     };
     return (is_bitwise(outer) && inner != outer) || (outer == "||" && inner == "&&") ||
-           (is_bitwise(inner) && inner != outer && outer != "&&" && outer != "||");
+           (is_bitwise(inner) && inner != outer && precedence_of(outer) > precedence_of("&&"));
   }
   return operand.value && (outer == "+" || outer == "-") && text_of(operand).starts_with('-');
 }
@@ -86,7 +86,7 @@ void add_term(Pieces& pieces, const Term& term, int least) {
   }
   switch (term.kind) {
     case Kind::kLiteral:
-      add_text(pieces, literal_text(*term.value));
+      add_text(pieces, term.constant.empty() ? literal_text(*term.value) : term.constant);
       break;
     case Kind::kName:
     case Kind::kText:

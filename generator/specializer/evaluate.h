@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "generator/specializer/comment.h"
 #include "generator/specializer/residual.h"
 
 namespace convtgen {
@@ -24,10 +25,12 @@ class Evaluator {
     enum class Kind { kStatic, kStaticArray, kDynamic, kType };
     Kind kind = Kind::kDynamic;
     Value value;
+    std::string constant;  // of kStatic: the template's constant of this value, if it is one
     StaticArray array;
     Type type;     // resolved
     Type written;  // of kType
     int id = 0;
+    std::optional<Range> range;  // of kDynamic
   };
   using Scope = std::map<std::string, Entry, std::less<>>;
   struct Frame {
@@ -36,7 +39,7 @@ class Evaluator {
     std::vector<Scope> scopes;
   };
 
-  // evaluator.cpp: names, types, errors, functions
+  // evaluate.cpp: names, types, errors, functions
   void report(std::string_view message);
   Entry* find(std::string_view name);
   Type resolve(const Type& type);
@@ -48,6 +51,8 @@ class Evaluator {
   int line_here() const;
   Place place_here() const;
   void specialise_kernel(const WantedKernel& wanted);
+
+  // collect.cpp: what the kernels reach
   void collect(Output& output, std::set<std::string> reached);
   void check_architecture(const Output& output);
   ResidualType spell_item(const Item& item, std::size_t order);
@@ -60,10 +65,6 @@ class Evaluator {
   Term evaluate_conditional(const Expression& e);
   Term evaluate_index(const Expression& e);
   Term evaluate_member(const Expression& e);
-  Term evaluate_call(const Expression& e);
-  Term call_primitive(const Primitive& primitive, std::vector<Term> arguments);
-  Term call_printed(const PrintedPrimitive& printed, std::vector<Term> arguments);
-  std::optional<Term> inline_call(const Version& version, const std::vector<Term>& arguments);
   Term evaluate_cast_operator(const Expression& e);
   Term evaluate_sizeof(const Expression& e);
   Term probe(const Expression& e);
@@ -71,8 +72,15 @@ class Evaluator {
   void note_change(const Term& term);
   const StaticArray* static_array(const Expression& e);
   std::optional<std::uint64_t> size_of(const Type& resolved);
-  std::optional<Scalar> builtin_type(std::string_view name, const std::vector<Term>& arguments);
   Type pointee(const Type& type);
+
+  // evaluate_call.cpp
+  Term evaluate_call(const Expression& e);
+  Term call_primitive(const Primitive& primitive, std::vector<Term> arguments);
+  Term call_printed(const PrintedPrimitive& printed, std::vector<Term> arguments);
+
+  // evaluate_inline.cpp
+  std::optional<Term> inline_call(const Version& version, const std::vector<Term>& arguments);
 
   // evaluate_statement.cpp
   std::vector<Residual> evaluate_all(const std::vector<Statement>& statements);
@@ -80,11 +88,20 @@ class Evaluator {
   void evaluate(const Statement& s, std::vector<Residual>& out);
   void evaluate_declaration(const Statement& s, std::vector<Residual>& out);
   void evaluate_if(const Statement& s, std::vector<Residual>& out);
+  Residual make(Residual::Kind kind, const Statement& s);
+
+  // evaluate_loop.cpp
   void evaluate_loop(const Statement& s, std::vector<Residual>& out);
   bool evaluate_unrolled(const Statement& s, std::vector<Residual>& out, int most);
   bool runs_at_most_once(const Statement& s);
+  bool evaluate_single_turn(const Statement& s, const Residual& loop, std::vector<Residual>& out);
+  std::optional<Range> range_in_body(const Statement& s, const Residual& loop);
+
+  // evaluate_comment.cpp
   std::string fill_holes(std::string_view text);
-  Residual make(Residual::Kind kind, const Statement& s);
+  std::string fill(const std::vector<CommentPart>& parts);
+  const Value* comment_value(const std::string& name);
+  std::int64_t comment_number(const std::string& word);
 
   const Globals& globals_;
   const std::string_view architecture_;
@@ -101,5 +118,8 @@ class Evaluator {
   int depth_ = 0;
   bool probing_ = false;
 };
+
+/// An expression whose value is not used: i += 1 is ++i.
+[[nodiscard]] Term as_statement(Term term);
 
 }  // namespace convtgen

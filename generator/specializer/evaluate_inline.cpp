@@ -1,14 +1,12 @@
 #include <algorithm>
-#include <map>
 
-#include "generator/specializer/evaluator.h"
-#include "generator/specializer/fold.h"
+#include "generator/specializer/evaluate.h"
+#include "generator/specializer/refold.h"
 
 namespace convtgen {
 namespace {
 
 using Kind = Expression::Kind;
-using Values = std::map<int, Term>;  // of arguments, by their ids
 
 int uses_of(const Term& term, int id) {
   int count = term.kind == Kind::kName && term.id == id ? 1 : 0;
@@ -22,35 +20,6 @@ int uses_of(const Term& term, int id) {
 bool is_short(const Term& term) {
   return term.kind == Kind::kName || term.kind == Kind::kLiteral ||
          (term.kind == Kind::kMember && is_short(term.operands[0]));
-}
-
-/// The term with values for arguments, folded anew.
-Result<Term> with_values(const Term& term, const Values& values) {
-  if (const auto found = values.find(term.id); term.kind == Kind::kName && found != values.end()) {
-    return found->second;
-  }
-  Term out = term;
-  for (Term& operand : out.operands) {
-    Result<Term> replaced = with_values(operand, values);
-    if (!replaced) {
-      return replaced;
-    }
-    operand = std::move(*replaced);
-  }
-  std::vector<Term>& operands = out.operands;
-  if (out.kind == Kind::kUnary && (out.text == "-" || out.text == "+" || out.text == "!" || out.text == "~")) {
-    return fold_unary(out.text, std::move(operands[0]));
-  }
-  if (out.kind == Kind::kBinary && out.text != ",") {
-    return fold_binary(out.text, std::move(operands[0]), std::move(operands[1]));
-  }
-  if (out.kind == Kind::kConditional) {
-    return fold_conditional(std::move(operands[0]), std::move(operands[1]), std::move(operands[2]));
-  }
-  if (out.kind == Kind::kCast && operands.size() == 1) {
-    return fold_cast(out.text, out.type, out.written, std::move(operands[0]));
-  }
-  return out;
 }
 
 /// Whether a function only hands its argument back, or on to one other function.
@@ -81,7 +50,7 @@ std::optional<Term> Evaluator::inline_call(const Version& version, const std::ve
       (needs_no_name && !is_statement && !is_pure(result))) {
     return std::nullopt;
   }
-  Values values;
+  TermsById values;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const ResidualArgument& argument = version.arguments[i];
     const bool same = argument.type.kind != Type::Kind::kNamed || arguments[i].scalar == scalar(argument.type);
@@ -91,7 +60,7 @@ std::optional<Term> Evaluator::inline_call(const Version& version, const std::ve
     }
     values.emplace(argument.id, arguments[i]);
   }
-  Result<Term> out = with_values(result, values);
+  Result<Term> out = refold(result, values);
   return out && out->scalar == result.scalar ? std::optional(std::move(*out)) : std::nullopt;
 }
 

@@ -1,0 +1,31 @@
+// Holes in a template's comments, which the specializer fills.
+//
+//   {name}                                     the value of something static
+//   {for name from A below B step C: text}     the text once for each value of the name, a blank between; `from A` (0)
+//                                              and `step C` (1) may be left out. A, B, C: numbers, or names of what is
+//                                              static. The text may have holes too, of this name and of others.
+// So `taps {for kh below P::kernel_h: ({kh}, {kw})}` becomes `taps (0, 2) (1, 2) (2, 2)`. Other braces are text.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace convtgen {
+
+struct CommentPart {
+  enum class Kind { kText, kHole, kRepeat };
+  Kind kind = Kind::kText;
+  std::string text;  // of kText; the name, of kHole and kRepeat
+  std::string from = "0";
+  std::string below;
+  std::string step = "1";
+  std::vector<CommentPart> body;  // of kRepeat
+};
+
+[[nodiscard]] std::vector<CommentPart> parts_of_comment(std::string_view text);
+
+/// The names that a comment's holes need from around it.
+[[nodiscard]] std::vector<std::string> holes_of(const std::vector<CommentPart>& parts);
+
+}  // namespace convtgen

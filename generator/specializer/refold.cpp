@@ -1,0 +1,108 @@
+#include "generator/specializer/refold.h"
+
+#include <utility>
+
+#include "generator/specializer/fold.h"
+
+namespace convtgen {
+namespace {
+
+using Kind = Residual::Kind;
+
+Result<void> refold_all(std::vector<Term>& terms, const TermsById& values) {
+  for (Term& term : terms) {
+    Result<Term> folded = refold(term, values);
+    if (!folded) {
+      return std::unexpected(folded.error());
+    }
+    term = *std::move(folded);
+  }
+  return {};
+}
+
+/// A declaration of a constant scalar that has become a number: then its name stands for that.
+bool is_number(const Residual& r) {
+  return r.kind == Kind::kDeclare && r.text.empty() && r.type.is_const && r.terms.size() == 1 && r.terms[0].value &&
+         r.type.kind == Type::Kind::kNamed && scalar_named(r.type.name).has_value();
+}
+
+}  // namespace
+
+Result<Term> refold(const Term& term, const TermsById& values) {
+  using Of = Expression::Kind;
+  if (const auto found = values.find(term.id); term.kind == Of::kName && found != values.end()) {
+    return found->second;
+  }
+  Term out = term;
+  for (Term& operand : out.operands) {
+    Result<Term> replaced = refold(operand, values);
+    if (!replaced) {
+      return replaced;
+    }
+    operand = std::move(*replaced);
+  }
+  std::vector<Term>& operands = out.operands;
+  if (out.kind == Of::kUnary && (out.text == "-" || out.text == "+" || out.text == "!" || out.text == "~")) {
+    return fold_unary(out.text, std::move(operands[0]));
+  }
+  if (out.kind == Of::kBinary && out.text != "," && precedence_of(out.text) != 2) {
+    return fold_binary(out.text, std::move(operands[0]), std::move(operands[1]));
+  }
+  if (out.kind == Of::kConditional) {
+    return fold_conditional(std::move(operands[0]), std::move(operands[1]), std::move(operands[2]));
+  }
+  if (out.kind == Of::kCast && operands.size() == 1) {
+    return fold_cast(out.text, out.type, out.written, std::move(operands[0]));
+  }
+  return out;
+}
+
+Result<void> refold(std::vector<Residual>& body, TermsById values) {
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    Residual& r = body[i];
+    if (Result<void> init = refold(r.init, values); !init) {
+      return init;
+    }
+    for (std::vector<Term>* terms : {&r.terms, &r.condition, &r.step}) {
+      if (Result<void> folded = refold_all(*terms, values); !folded) {
+        return folded;
+      }
+    }
+    if (is_number(r)) {
+      const Result<Value> value = evaluate_cast(*scalar_named(r.type.name), *r.terms[0].value);
+      if (!value) {
+        return std::unexpected(value.error());
+      }
+      values.insert_or_assign(r.id, literal(*value));
+      Residual gone;
+      gone.kind = Kind::kGone;
+      r = std::move(gone);
+      continue;
+    }
+    if (r.kind == Kind::kIf && r.terms[0].value) {
+      std::vector<Residual> taken = std::move(is_true(*r.terms[0].value) ? r.body : r.otherwise);
+      Residual branch;
+      branch.kind = does_nothing(taken) ? Kind::kGone : Kind::kSplice;
+      branch.line = r.line;
+      branch.was_branch = true;
+      branch.body = std::move(taken);
+      r = std::move(branch);
+    }
+    for (std::vector<Residual>* inner : {&r.body, &r.otherwise}) {
+      if (Result<void> folded = refold(*inner, values); !folded) {
+        return folded;
+      }
+    }
+    if (r.kind == Kind::kWhile && r.condition[0].value && !is_true(*r.condition[0].value)) {
+      Residual gone;
+      gone.kind = Kind::kGone;
+      r = std::move(gone);
+    }
+    if (leaves_function(r)) {
+      body.resize(i + 1);  // what follows is never reached
+    }
+  }
+  return {};
+}
+
+}  // namespace convtgen

@@ -1,0 +1,99 @@
+// Part of `simplify`: variables that would hide another one of the function get names of their own.
+#include <map>
+#include <string>
+
+#include "generator/specializer/visit.h"
+
+namespace convtgen {
+namespace {
+
+using Kind = Residual::Kind;
+
+class Renamer {
+ public:
+  explicit Renamer(const std::vector<ResidualArgument>& arguments) {
+    for (const ResidualArgument& argument : arguments) {
+      ++visible_[argument.name];
+    }
+  }
+
+  void walk(std::vector<Residual>& body) {
+    std::vector<std::string> declared;
+    for (Residual& r : body) {
+      // What a loop's head declares is visible in it alone.
+      walk_head(r);
+      if (r.kind == Kind::kDeclare || r.kind == Kind::kUsing) {
+        declared.push_back(declare(r));
+      }
+    }
+    for (const std::string& name : declared) {
+      --visible_[name];
+    }
+  }
+
+  [[nodiscard]] const std::map<int, std::string>& names() const { return names_; }
+
+ private:
+  void walk_head(Residual& r) {
+    std::vector<std::string> declared;
+    for (Residual& init : r.init) {
+      if (init.kind == Kind::kDeclare) {
+        declared.push_back(declare(init));
+      }
+    }
+    walk(r.body);
+    walk(r.otherwise);
+    for (const std::string& name : declared) {
+      --visible_[name];
+    }
+  }
+
+  std::string declare(Residual& r) {
+    if (r.kind == Kind::kDeclare && visible_[r.name] > 0) {
+      r.name = free_name(r.name);
+      names_[r.id] = r.name;
+    }
+    ++visible_[r.name];
+    return r.name;
+  }
+
+  /// Another letter for a letter, else the name with a number.
+  std::string free_name(const std::string& name) {
+    if (name.size() == 1) {
+      for (char letter = name[0]; ++letter <= 'z';) {
+        if (visible_[std::string(1, letter)] == 0) {
+          return std::string(1, letter);
+        }
+      }
+    }
+    for (int number = 2;; ++number) {
+      if (std::string other = name + "_" + std::to_string(number); visible_[other] == 0) {
+        return other;
+      }
+    }
+  }
+
+  std::map<std::string, int> visible_;
+  std::map<int, std::string> names_;  // by the ids of variables
+};
+
+}  // namespace
+
+void rename_shadowing(std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments) {
+  if (has_text(body)) {
+    return;
+  }
+  Renamer renamer(arguments);
+  renamer.walk(body);
+  for_each(
+      body,
+      [&](Term& term) {
+        if (const auto found = renamer.names().find(term.id);
+            term.kind == Expression::Kind::kName && found != renamer.names().end()) {
+          term.text = found->second;
+        }
+      },
+      [](const Residual&) {});
+}
+
+}  // namespace convtgen
