@@ -10,6 +10,7 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/templates.h"
+#include "generator/recipe/contract.h"
 #include "generator/specializer/program_text.h"
 #include "generator/specializer/residual.h"
 
@@ -93,30 +94,28 @@ Grid grid_of(const KernelPlan& planned, int threads) {
   return grid;
 }
 
-/// The source and the recipe, whose arguments are not bound yet.
-Result<KernelSource> specialized(const Program& program, const Parameters& parameters, std::string_view head,
-                                 std::string_view symbol, std::string_view architecture, const LaunchPlan& launch) {
-  const Result<Globals> globals = Globals::make(program, parameters);
-  if (!globals) {
-    return std::unexpected(globals.error());
-  }
+/// What is left of a template, which refers to the globals that it was made with, and the recipe of its kernels, whose
+/// arguments are not bound yet.
+struct Evaluated {
+  Output output;
+  Recipe recipe;
+};
+
+Result<Evaluated> evaluated(const Globals& globals, std::string_view symbol, std::string_view architecture,
+                            const LaunchPlan& launch) {
   std::vector<WantedKernel> wanted;
   for (const KernelPlan& planned : launch.kernels) {
     wanted.push_back({planned.function, std::string(symbol) + planned.suffix, planned.cluster});
   }
-  const Result<Output> output = evaluate_program(*globals, wanted, architecture);
+  Result<Output> output = evaluate_program(globals, wanted, architecture);
   if (!output) {
     return std::unexpected(output.error());
   }
-  Text text = print(*output, std::string(head));
-  KernelSource out;
-  out.text = std::move(text.text);
-  out.template_lines = std::move(text.lines);
-  out.symbol = symbol;
-  out.recipe = {.kernels = {}, .regions = launch.regions, .tensors = launch.tensors, .maps = launch.maps};
+  Evaluated out{.output = *std::move(output),
+                .recipe = {.kernels = {}, .regions = launch.regions, .tensors = launch.tensors, .maps = launch.maps}};
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const KernelPlan& planned = launch.kernels[i];
-    const Version& version = *std::ranges::find(output->versions, wanted[i].symbol, &Version::name);
+    const Version& version = *std::ranges::find(out.output.versions, wanted[i].symbol, &Version::name);
     const int threads = planned.threads > 0 ? planned.threads : version.threads;
     out.recipe.kernels.push_back({.symbol = version.name,
                                   .threads = threads,
@@ -125,10 +124,30 @@ Result<KernelSource> specialized(const Program& program, const Parameters& param
                                   .parameters = parameters_of(version),
                                   .arguments = {},
                                   .grid = grid_of(planned, threads),
-                                  .waits = reaches(*output, version, "grid_dependency_wait"),
+                                  .waits = reaches(out.output, version, "grid_dependency_wait"),
                                   .once = planned.once});
   }
   return out;
+}
+
+/// The same with its arguments bound.
+Result<Evaluated> bound(const Globals& globals, std::string_view symbol, std::string_view architecture,
+                        const LaunchPlan& launch) {
+  auto out = evaluated(globals, symbol, architecture, launch);
+  if (out) {
+    if (auto done = bind_arguments(out->recipe, launch.constants); !done) {
+      return std::unexpected(done.error());
+    }
+  }
+  return out;
+}
+
+KernelSource printed(Evaluated evaluated, const std::string& head, std::string_view symbol) {
+  Text text = print(evaluated.output, head);
+  return {.text = std::move(text.text),
+          .symbol = std::string(symbol),
+          .template_lines = std::move(text.lines),
+          .recipe = std::move(evaluated.recipe)};
 }
 
 /// A template's program, read once in a process.
@@ -152,20 +171,30 @@ const RecipeKernel& KernelSource::main() const {
 Result<KernelSource> specialize_program(const Program& program, const Parameters& parameters, std::string_view head,
                                         std::string_view symbol, std::string_view architecture,
                                         const LaunchPlan& launch) {
-  auto out = specialized(program, parameters, head, symbol, architecture, launch);
-  if (out) {
-    if (auto bound = bind_arguments(out->recipe, launch.constants); !bound) {
-      return std::unexpected(bound.error());
-    }
+  const Result<Globals> globals = Globals::make(program, parameters);
+  if (!globals) {
+    return std::unexpected(globals.error());
   }
-  return out;
+  auto done = bound(*globals, symbol, architecture, launch);
+  if (!done) {
+    return std::unexpected(done.error());
+  }
+  return printed(*std::move(done), std::string(head), symbol);
 }
 
 Result<KernelSource> specialize_program(const Program& program, const Parameters& parameters, std::string_view head,
                                         std::string_view symbol, std::string_view architecture) {
   LaunchPlan launch;
   launch.kernels.push_back({.function = last_kernel(program), .suffix = ""});
-  return specialized(program, parameters, head, symbol, architecture, launch);
+  const Result<Globals> globals = Globals::make(program, parameters);
+  if (!globals) {
+    return std::unexpected(globals.error());
+  }
+  auto done = evaluated(*globals, symbol, architecture, launch);
+  if (!done) {
+    return std::unexpected(done.error());
+  }
+  return printed(*std::move(done), std::string(head), symbol);
 }
 
 Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
@@ -179,7 +208,8 @@ Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
         fmt::format("the program of the template {} can't be read: {}", plan.template_name, program.error().message));
   }
   // What a plan launches is computed from its parameters: first of all it must have them.
-  if (const Result<Globals> globals = Globals::make(*program, plan.parameters); !globals) {
+  const Result<Globals> globals = Globals::make(*program, plan.parameters);
+  if (!globals) {
     return std::unexpected(globals.error());
   }
   const std::string layer = canonical_form(problem.layer);
@@ -190,12 +220,15 @@ Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
     fields.push_back(text_of(value));
   }
   const std::string symbol = fmt::format("convtgen_{}_{}_{}", plan.template_name, direction, hash_of(fields));
-  const std::string head = fmt::format(
-      "// {}\n// {} for {}. Template {}: {}.\n// Launch: {} threads and {} bytes of dynamic shared memory a block{}.",
-      layer, direction, problem.target.architecture, plan.template_name, plan.summary, plan.threads, plan.shared_bytes,
-      plan.cluster > 1 ? fmt::format(", in clusters of {} blocks", plan.cluster) : "");
-  return specialize_program(*program, plan.parameters, head, symbol, problem.target.architecture,
-                            launch_plan_of(problem, plan));
+  const std::string& architecture = problem.target.architecture;
+  auto done = bound(*globals, symbol, architecture, launch_plan_of(problem, plan));
+  if (!done) {
+    return std::unexpected(done.error());
+  }
+  const std::string head =
+      fmt::format("// {}\n// {} for {}. Template {}: {}.\n{}", layer, direction, architecture, plan.template_name,
+                  plan.summary, contract_text(problem.layer, done->recipe, architecture));
+  return printed(*std::move(done), head, symbol);
 }
 
 }  // namespace convtgen

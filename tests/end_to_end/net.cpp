@@ -332,6 +332,24 @@ std::vector<RandomLayer> questions(std::uint64_t part) {
   return layers;
 }
 
+DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
+                    const std::function<bool(const Layer&)>& has) {
+  LayerSource source(random());
+  for (;;) {
+    Wanted wanted = random_wish(random);
+    wanted.template_name = template_name;
+    const std::optional<RandomLayer> drawn = source.next(wanted);
+    if (!drawn || !has(drawn->layer)) {
+      continue;
+    }
+    std::vector<Plan> plans = net_plans(drawn->layer).value_or(std::vector<Plan>());
+    std::erase_if(plans, [&](const Plan& plan) { return plan.template_name != template_name; });
+    if (!plans.empty()) {
+      return {*drawn, plans[random() % plans.size()]};
+    }
+  }
+}
+
 std::string words(const std::pair<Coverage::Class, Coverage::Class>& pair) {
   const auto word = [](Coverage::Class each) {
     const Property& property = properties()[each.first];

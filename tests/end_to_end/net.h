@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
@@ -72,6 +73,15 @@ void add_line(Coverage& coverage, const NetLine& line, const std::vector<Plan>& 
 /// Layers of such wishes, about a hundred: part `part` of those that the planner is asked about, which nobody runs.
 inline constexpr std::uint64_t kQuestionParts = 100;
 [[nodiscard]] std::vector<RandomLayer> questions(std::uint64_t part);
+
+/// A layer at its sizes, and one of its plans.
+struct DrawnPlan {
+  RandomLayer layer;
+  Plan plan;
+};
+/// A random layer that `has` is true of and that this template takes, with one of the template's plans of it.
+[[nodiscard]] DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
+                                  const std::function<bool(const Layer&)>& has);
 
 /// "stride_h=2 & padding_w=at the reach".
 [[nodiscard]] std::string words(const std::pair<Coverage::Class, Coverage::Class>& pair);

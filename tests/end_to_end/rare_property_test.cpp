@@ -48,30 +48,6 @@ struct RareProperty {
 constexpr RareProperty kRareProperties[] = {{"UnevenPadding", 500, is_uneven},
                                             {"ChannelsLastWeights", 200, has_turned_weights}};
 
-struct Drawn {
-  RandomLayer layer;
-  Plan plan;
-};
-
-/// The property's layer of this number for the template, and one of the plans that the template has of it.
-Drawn draw(const RareProperty& property, const std::string& name, int number) {
-  std::mt19937_64 random = seeded_by(fmt::format("{} {} {}", property.name, name, number));
-  LayerSource source(random());
-  for (;;) {
-    Wanted wanted = random_wish(random);
-    wanted.template_name = name;
-    const std::optional<RandomLayer> drawn = source.next(wanted);
-    if (!drawn || !property.has(drawn->layer)) {
-      continue;
-    }
-    std::vector<Plan> plans = net_plans(drawn->layer).value_or(std::vector<Plan>());
-    std::erase_if(plans, [&](const Plan& plan) { return plan.template_name != name; });
-    if (!plans.empty()) {
-      return {*drawn, plans[random() % plans.size()]};
-    }
-  }
-}
-
 using Case = std::tuple<RareProperty, const char*>;
 class RareProperties : public ::testing::TestWithParam<Case> {};
 
@@ -90,7 +66,8 @@ TEST_P(RareProperties, MatchTheDefinition) {
   std::map<std::string, int> counts;
   parallel_for(static_cast<std::int64_t>(chosen.size()), 1, [&](std::int64_t begin, std::int64_t) {
     const int number = chosen[static_cast<std::size_t>(begin)];
-    const Drawn drawn = draw(property, name, number);
+    std::mt19937_64 own = seeded_by(fmt::format("{} {} {}", property.name, name, number));
+    const DrawnPlan drawn = draw_plan(own, name, property.has);
     const std::unique_ptr<Device> device = test_device(1);
     ASSERT_NE(device, nullptr);
     const auto& [layer, sizes] = drawn.layer;

@@ -1,6 +1,15 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; dtype f32; compute f32; layout nchw
 // forward for sm_90a. Template direct: a block makes 8x64 outputs of 32 channels; 21 taps; 21.8 KiB shared.
-// Launch: 256 threads and 22272 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch, in_height, in_width; out_height = in_height, out_width = in_width
+//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   tensor y: 32 * batch * out_height * out_width elements, written, 4-byte aligned
+//   tensor x: 32 * batch * in_height * in_width elements, read, 4-byte aligned
+//   tensor weight: 21504 elements, read, 4-byte aligned
+//   kernel convtgen_direct_forward_a6e69e42d1926699
+//     arguments const float* x, const float* weight, float* y, int in_height, int in_width
+//     grid ceil(out_height / 8) * ceil(out_width / 64) * batch; block 256; shared 22272
+//     at most out_height 2147483639, in_height 2147483640, out_width 2147483583, in_width 2147483584
 
 namespace convtgen_direct_forward_a6e69e42d1926699_source {
 

@@ -1,6 +1,15 @@
 // conv_transpose2d 32 -> 30; kernel 4x4; stride 2x2; padding 1x1; input ?x16x16; bias; fuse relu, clamp(-1, 6), gelu; dtype f16; compute f16; layout nhwc
 // forward for sm_80. Template direct: a block makes 16x32 outputs of 30 channels; 16 taps; 22.2 KiB shared.
-// Launch: 256 threads and 22784 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch, in_height 16, in_width 16; out_height 32, out_width 32
+//   compile: nvcc -gencode arch=compute_80,code=sm_80
+//   tensor y: 30720 * batch elements, written, 2-byte aligned
+//   tensor x: 8192 * batch elements, read, 2-byte aligned
+//   tensor weight: 15360 elements, read, 2-byte aligned
+//   tensor bias: 30 elements, read, 2-byte aligned
+//   kernel convtgen_direct_forward_602126ed2e23c0d8
+//     arguments const unsigned short* x, const unsigned short* weight, const unsigned short* bias, unsigned short* y
+//     grid 2 * batch; block 256; shared 22784
 
 namespace convtgen_direct_forward_602126ed2e23c0d8_source {
 

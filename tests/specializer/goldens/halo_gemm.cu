@@ -1,6 +1,20 @@
 // conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; bias; fuse relu; dtype f16; compute f16; layout nhwc
 // forward for sm_90a. Template halo_gemm: a block makes 256 outputs of 32 channels; 16 taps; 195.0 KiB shared.
-// Launch: 384 threads and 199656 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
+//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   tensor y: 8388608 elements, written, 16-byte aligned
+//   tensor x: 4194304 elements, read, 16-byte aligned
+//   tensor weight: 131072 elements, read, 2-byte aligned
+//   tensor bias: 64 elements, read, 2-byte aligned
+//   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
+//   region packed: 262144 bytes, a packed copy of the weights; kept for later calls
+//   kernel convtgen_halo_gemm_forward_9f8faaf265c2876a_pack
+//     arguments const unsigned short* weight, unsigned char* packed
+//     grid 64; block 256; shared 0; only if the weights have changed
+//   kernel convtgen_halo_gemm_forward_9f8faaf265c2876a
+//     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y, int batch
+//     grid 132; block 384; shared 199656; programmatic stream serialization
 
 namespace convtgen_halo_gemm_forward_9f8faaf265c2876a_source {
 

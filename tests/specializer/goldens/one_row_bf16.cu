@@ -1,6 +1,15 @@
 // conv_transpose1d 5 -> 7; kernel 9; stride 3; fuse mish; dtype bf16; compute bf16; layout nchw
 // forward for sm_100. Template direct: a block makes 1x1536 outputs of 7 channels; 9 taps; 11.3 KiB shared.
-// Launch: 256 threads and 11580 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch, in_width; out_width = 3 * in_width + 6
+//   compile: nvcc -gencode arch=compute_100,code=sm_100
+//   tensor y: 7 * batch * out_width elements, written, 2-byte aligned
+//   tensor x: 5 * batch * in_width elements, read, 2-byte aligned
+//   tensor weight: 315 elements, read, 2-byte aligned
+//   kernel convtgen_direct_forward_4f2ddf8c1d520018
+//     arguments const unsigned short* x, const unsigned short* weight, unsigned short* y, int in_width
+//     grid ceil(out_width / 1536) * batch; block 256; shared 11580
+//     at most out_width 2147482111, in_width 715827371
 
 namespace convtgen_direct_forward_4f2ddf8c1d520018_source {
 

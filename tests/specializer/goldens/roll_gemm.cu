@@ -1,6 +1,20 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; bias; fuse relu; dtype f32; compute tf32; layout nchw
 // forward for sm_90a. Template roll_gemm: a block makes 256x128 outputs of 32 channels; 21 taps; 220.1 KiB shared.
-// Launch: 384 threads and 225416 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
+//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   tensor y: 134217728 elements, written, 16-byte aligned
+//   tensor x: 134217728 elements, read, 16-byte aligned
+//   tensor weight: 21504 elements, read, 4-byte aligned
+//   tensor bias: 32 elements, read, 4-byte aligned
+//   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
+//   region packed: 86016 bytes, a packed copy of the weights; kept for later calls
+//   kernel convtgen_roll_gemm_forward_c2db2588baf0899d_pack
+//     arguments const float* weight, unsigned char* packed
+//     grid 21; block 256; shared 0; only if the weights have changed
+//   kernel convtgen_roll_gemm_forward_c2db2588baf0899d
+//     arguments const float* x, const unsigned char* packed, const float* bias, float* y, int batch
+//     grid 128; block 384; shared 225416; programmatic stream serialization
 
 namespace convtgen_roll_gemm_forward_c2db2588baf0899d_source {
 

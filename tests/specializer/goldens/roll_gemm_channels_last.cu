@@ -1,6 +1,19 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f16; compute f16; layout nhwc
 // forward for sm_90a. Template roll_gemm: a block makes 128x256 outputs of 32 channels; 21 taps; 173.1 KiB shared.
-// Launch: 384 threads and 177288 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
+//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   tensor y: 134217728 elements, written, 16-byte aligned
+//   tensor x: 134217728 elements, read, 16-byte aligned
+//   tensor weight: 21504 elements, read, 2-byte aligned
+//   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
+//   region packed: 43008 bytes, a packed copy of the weights; kept for later calls
+//   kernel convtgen_roll_gemm_forward_f5f12399f3aa7e9e_pack
+//     arguments const unsigned short* weight, unsigned char* packed
+//     grid 11; block 256; shared 0; only if the weights have changed
+//   kernel convtgen_roll_gemm_forward_f5f12399f3aa7e9e
+//     arguments const unsigned short* x, const unsigned char* packed, unsigned short* y, int batch
+//     grid 128; block 384; shared 177288; programmatic stream serialization
 
 namespace convtgen_roll_gemm_forward_f5f12399f3aa7e9e_source {
 

@@ -1,6 +1,15 @@
 // conv_transpose2d 32 -> 48; kernel 3x7; stride 2x3; padding 1x2; output_padding 1x2; groups 4; input 4x40x60; bias; dtype f32; compute f32; layout nchw
 // forward for sm_75. Template direct: a block makes 16x48 outputs of 12 channels; 21 taps; 13.5 KiB shared.
-// Launch: 256 threads and 13824 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch 4, in_height 40, in_width 60; out_height 80, out_width 182
+//   compile: nvcc -gencode arch=compute_75,code=sm_75
+//   tensor y: 2795520 elements, written, 4-byte aligned
+//   tensor x: 307200 elements, read, 4-byte aligned
+//   tensor weight: 8064 elements, read, 4-byte aligned
+//   tensor bias: 48 elements, read, 4-byte aligned
+//   kernel convtgen_direct_forward_fb56b2d4b4656800
+//     arguments const float* x, const float* weight, const float* bias, float* y
+//     grid 320; block 256; shared 13824
 
 namespace convtgen_direct_forward_fb56b2d4b4656800_source {
 

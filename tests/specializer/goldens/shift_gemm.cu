@@ -1,6 +1,20 @@
 // conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; bias; fuse relu; dtype f32; compute tf32; layout nchw
 // forward for sm_90a. Template shift_gemm: a block makes 16x32 outputs of 64 channels; 16 taps; 161.0 KiB shared.
-// Launch: 384 threads and 164896 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
+//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   tensor y: 8388608 elements, written, 16-byte aligned
+//   tensor x: 4194304 elements, read, 16-byte aligned
+//   tensor weight: 131072 elements, read, 4-byte aligned
+//   tensor bias: 64 elements, read, 4-byte aligned
+//   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
+//   region packed: 524288 bytes, a packed copy of the weights; kept for later calls
+//   kernel convtgen_shift_gemm_forward_72f32dcfe8d1ab6f_pack
+//     arguments const float* weight, unsigned char* packed
+//     grid 32; block 256; shared 0; only if the weights have changed
+//   kernel convtgen_shift_gemm_forward_72f32dcfe8d1ab6f
+//     arguments const float* x, const unsigned char* packed, const float* bias, float* y, int batch
+//     grid 132; block 384; shared 164896; programmatic stream serialization
 
 namespace convtgen_shift_gemm_forward_72f32dcfe8d1ab6f_source {
 

@@ -1,6 +1,19 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f32; compute f32x3; layout nchw
 // forward for sm_90a. Template shift_gemm: a block makes 8x32 outputs of 32 channels; 21 taps; 217.5 KiB shared.
-// Launch: 384 threads and 222696 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
+//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   tensor y: 134217728 elements, written, 16-byte aligned
+//   tensor x: 134217728 elements, read, 16-byte aligned
+//   tensor weight: 21504 elements, read, 4-byte aligned
+//   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
+//   region packed: 87168 bytes, a packed copy of the weights; kept for later calls
+//   kernel convtgen_shift_gemm_forward_911947ef2c1daf78_pack
+//     arguments const float* weight, unsigned char* packed
+//     grid 22; block 256; shared 0; only if the weights have changed
+//   kernel convtgen_shift_gemm_forward_911947ef2c1daf78
+//     arguments const float* x, const unsigned char* packed, float* y, int batch
+//     grid 132; block 384; shared 222696; programmatic stream serialization
 
 namespace convtgen_shift_gemm_forward_911947ef2c1daf78_source {
 

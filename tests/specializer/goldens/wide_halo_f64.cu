@@ -1,6 +1,14 @@
 // conv_transpose2d 5 -> 7; kernel 3x3; stride 5x5; dilation 400x400; input 2x9x11; fuse scale(0.5); dtype f64; compute f64; layout nchw
 // forward for sm_120. Template direct: a block makes 10x80 outputs of 2 channels; 9 taps; nothing shared.
-// Launch: 32 threads and 0 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch 2, in_height 9, in_width 11; out_height 841, out_width 851
+//   compile: nvcc -gencode arch=compute_120,code=sm_120
+//   tensor y: 10019674 elements, written, 8-byte aligned
+//   tensor x: 990 elements, read, 8-byte aligned
+//   tensor weight: 315 elements, read, 8-byte aligned
+//   kernel convtgen_direct_forward_05b5e60a0b2fef26
+//     arguments const double* x, const double* weight, double* y
+//     grid 14960; block 32; shared 0
 
 namespace convtgen_direct_forward_05b5e60a0b2fef26_source {
 

@@ -1,0 +1,235 @@
+#include "generator/recipe/contract.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "generator/layer/shape.h"
+
+namespace convtgen {
+namespace {
+
+/// A product of a number and names of sizes that are open.
+struct Product {
+  std::int64_t factor = 1;
+  std::vector<std::string> names = {};
+
+  void multiply(const Product& other) {
+    factor *= other.factor;
+    names.insert(names.end(), other.names.begin(), other.names.end());
+  }
+  [[nodiscard]] std::string text() const {
+    if (names.empty()) {
+      return fmt::format("{}", factor);
+    }
+    const std::string open = fmt::format("{}", fmt::join(names, " * "));
+    return factor == 1 ? open : fmt::format("{} * {}", factor, open);
+  }
+};
+
+constexpr std::array kIn = {Quantity::kInDepth, Quantity::kInHeight, Quantity::kInWidth};
+constexpr std::array kOut = {Quantity::kOutDepth, Quantity::kOutHeight, Quantity::kOutWidth};
+
+/// A size of a call: known, or open.
+Product size_of(const Layer& layer, Quantity quantity) {
+  const auto one = [&](Size size) {
+    return size ? Product{*size} : Product{.factor = 1, .names = {std::string(name_of(quantity))}};
+  };
+  const auto all = [&](const std::array<Quantity, kAxes>& extents, bool of_batch) {
+    Product product;
+    if (of_batch) {
+      product = size_of(layer, Quantity::kBatch);
+    }
+    for (const Quantity extent : extents) {
+      product.multiply(size_of(layer, extent));
+    }
+    return product;
+  };
+  const auto in = std::ranges::find(kIn, quantity), out = std::ranges::find(kOut, quantity);
+  if (in != kIn.end()) {
+    return one(layer.axes[static_cast<std::size_t>(in - kIn.begin())].extent);
+  }
+  if (out != kOut.end()) {
+    const Axis& axis = layer.axes[static_cast<std::size_t>(out - kOut.begin())];
+    return one(axis.extent ? Size(output_extent(axis, *axis.extent)) : Size());
+  }
+  switch (quantity) {
+    case Quantity::kBatch:
+      return one(layer.batch);
+    case Quantity::kInImage:
+    case Quantity::kInPixels:
+      return all(kIn, quantity == Quantity::kInPixels);
+    case Quantity::kOutImage:
+    case Quantity::kOutPixels:
+      return all(kOut, quantity == Quantity::kOutPixels);
+    default:
+      return {};
+  }
+}
+
+std::string amount_text(const Layer& layer, const Amount& amount) {
+  Product product = size_of(layer, amount.per);
+  product.factor *= amount.factor;
+  if (product.factor == 0) {
+    return fmt::format("{}", amount.constant);
+  }
+  if (product.names.empty()) {
+    return fmt::format("{}", amount.constant + product.factor);
+  }
+  return amount.constant == 0 ? product.text() : fmt::format("{} + {}", amount.constant, product.text());
+}
+
+/// "in_height 32", or "in_height" where it is open; an open extent of the output with its formula.
+std::string sizes_text(const Layer& layer) {
+  const auto shown = [&](Quantity quantity) {
+    const Product size = size_of(layer, quantity);
+    return size.names.empty() ? fmt::format("{} {}", name_of(quantity), size.factor) : std::string(name_of(quantity));
+  };
+  std::string text = shown(Quantity::kBatch);
+  for (const std::size_t axis : axes_of(layer)) {
+    text += ", " + shown(kIn[axis]);
+  }
+  std::string separator = "; ";
+  for (const std::size_t axis : axes_of(layer)) {
+    text += separator + shown(kOut[axis]);
+    if (!layer.axes[axis].extent) {
+      const std::int64_t stride = layer.axes[axis].stride, rest = output_extent(layer.axes[axis], 1) - stride;
+      text += fmt::format(" = {}", Product{stride, {std::string(name_of(kIn[axis]))}}.text());
+      text += rest == 0 ? "" : rest < 0 ? fmt::format(" - {}", -rest) : fmt::format(" + {}", rest);
+    }
+    separator = ", ";
+  }
+  return text;
+}
+
+std::string grid_text(const Layer& layer, const Grid& grid) {
+  Product tiles;
+  for (const Grid::Axis& axis : grid.axes) {
+    Product extent = size_of(layer, axis.extent.per);
+    extent.factor *= axis.extent.factor;
+    if (extent.names.empty() || axis.extent.factor == 0) {
+      tiles.factor *= (axis.extent.constant + extent.factor + axis.tile - 1) / axis.tile;
+    } else if (axis.tile == 1 && axis.extent.constant == 0) {
+      tiles.multiply(extent);
+    } else {
+      const std::string amount = amount_text(layer, axis.extent);
+      const std::string text = amount.contains(' ') ? fmt::format("({})", amount) : amount;
+      tiles.names.push_back(axis.tile == 1 ? text : fmt::format("ceil({} / {})", text, axis.tile));
+    }
+  }
+  if (grid.most_tiles > 0 && tiles.names.empty()) {
+    tiles.factor = std::min(tiles.factor, grid.most_tiles);
+  } else if (grid.most_tiles > 0) {
+    tiles = {.factor = 1, .names = {fmt::format("min({}, {})", grid.most_tiles, tiles.text())}};
+  }
+  tiles.factor *= grid.blocks_per_tile;
+  return tiles.text();
+}
+
+/// The largest legal values of sizes that are open, on a line of their own.
+std::string bounds_text(const Layer& layer, const Grid& grid) {
+  std::vector<std::string> bounds;
+  for (const Grid::Bound& bound : grid.bounds) {
+    if (!size_of(layer, bound.extent).names.empty()) {
+      bounds.push_back(fmt::format("{} {}", name_of(bound.extent), bound.most));
+    }
+  }
+  return bounds.empty() ? "" : fmt::format("//     at most {}\n", fmt::join(bounds, ", "));
+}
+
+/// What a launch gives for a parameter: "const float* x", "int in_height", "int 7".
+std::string argument_text(const Recipe& recipe, const RecipeKernel& kernel, std::size_t i) {
+  const KernelArgument& argument = kernel.arguments[i];
+  const auto value = [&]() -> std::string {
+    switch (argument.kind) {
+      case KernelArgument::Kind::kTensor:
+        return std::string(name_of(static_cast<Role>(argument.index)));
+      case KernelArgument::Kind::kRegion:
+        return recipe.regions[argument.index].name;
+      case KernelArgument::Kind::kQuantity:
+        return std::string(name_of(static_cast<Quantity>(argument.index)));
+      case KernelArgument::Kind::kMap:
+        return recipe.maps[argument.index].name;
+      case KernelArgument::Kind::kConstant:
+        break;
+    }
+    return fmt::format("{}", argument.value);
+  };
+  return fmt::format("{} {}", kernel.parameters[i].type, value());
+}
+
+std::string_view name_of(TensorMap::Element element) {
+  constexpr std::array<std::string_view, 8> kNames = {"u8", "u16", "u32", "f16", "bf16", "f32", "tf32", "f64"};
+  return kNames[static_cast<std::size_t>(element)];
+}
+
+std::string map_text(const Layer& layer, const Recipe& recipe, const MapRecipe& map) {
+  const auto rank = static_cast<std::size_t>(map.form.rank);
+  std::string sizes, pitches, box, steps;
+  for (std::size_t i = 0; i < rank; ++i) {
+    const std::string_view separator = i == 0 ? "" : ", ";
+    sizes += fmt::format("{}{}", separator, amount_text(layer, map.sizes[i]));
+    pitches += i == 0 ? "" : fmt::format("{}{}", i == 1 ? "" : ", ", amount_text(layer, map.pitches[i]));
+    box += fmt::format("{}{}", separator, map.form.box[i]);
+    steps += fmt::format("{}{}", separator, map.form.steps[i]);
+  }
+  return fmt::format(
+      "//   tensor map {} of {}: {}, sizes ({}), byte pitches ({}), box ({}), element strides ({}), swizzle {}, fill "
+      "{}\n",
+      map.name, map.of_region ? recipe.regions[map.region].name : std::string(name_of(map.role)),
+      name_of(map.form.element), sizes, pitches, box, steps, swizzle_bytes(map.form.swizzle),
+      map.form.fill == TensorMap::Fill::kNan ? "nan" : "zero");
+}
+
+std::string kernel_text(const Layer& layer, const Recipe& recipe, const RecipeKernel& kernel) {
+  std::vector<std::string> arguments;
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+    arguments.push_back(argument_text(recipe, kernel, i));
+  }
+  std::string text = fmt::format("//   kernel {}\n//     arguments {}\n//     grid {}; block {}", kernel.symbol,
+                                 fmt::join(arguments, ", "), grid_text(layer, kernel.grid), kernel.threads);
+  if (kernel.cluster > 1) {
+    text += fmt::format("; cluster {} by the source", kernel.cluster);
+  }
+  text += fmt::format("; shared {}", kernel.shared_bytes);
+  if (kernel.waits) {
+    text += "; programmatic stream serialization";
+  }
+  if (kernel.once) {
+    text += "; only if the weights have changed";
+  }
+  return text + "\n" + bounds_text(layer, kernel.grid);
+}
+
+}  // namespace
+
+std::string contract_text(const Layer& layer, const Recipe& recipe, std::string_view architecture) {
+  std::string text = fmt::format("// Launch\n//   sizes: {}\n", sizes_text(layer));
+  text += fmt::format("//   compile: nvcc -gencode arch=compute_{0},code=sm_{0}\n", architecture.substr(3));
+  for (const Tensor& tensor : recipe.tensors) {
+    text += fmt::format("//   tensor {}: {} elements, {}, {}-byte aligned\n", name_of(tensor.role),
+                        amount_text(layer, tensor.elements), tensor.written ? "written" : "read", tensor.alignment);
+  }
+  if (!recipe.regions.empty()) {
+    text += fmt::format("//   workspace: {0}-byte aligned; each region begins at a multiple of {0} bytes\n",
+                        kWorkspaceAlignment);
+  }
+  for (const Region& region : recipe.regions) {
+    text += fmt::format("//   region {}: {} bytes, {}{}\n", region.name, amount_text(layer, region.bytes), region.what,
+                        region.kept ? "; kept for later calls" : "");
+  }
+  for (const MapRecipe& map : recipe.maps) {
+    text += map_text(layer, recipe, map);
+  }
+  for (const RecipeKernel& kernel : recipe.kernels) {
+    text += kernel_text(layer, recipe, kernel);
+  }
+  text.pop_back();  // the last line's end
+  return text;
+}
+
+}  // namespace convtgen
