@@ -94,7 +94,6 @@ class Evaluator {
   void evaluate_loop(const Statement& s, std::vector<Residual>& out);
   bool evaluate_unrolled(const Statement& s, std::vector<Residual>& out, int most);
   bool runs_at_most_once(const Statement& s);
-  bool evaluate_single_turn(const Statement& s, const Residual& loop, std::vector<Residual>& out);
   std::optional<Range> range_in_body(const Statement& s, const Residual& loop);
 
   // evaluate_comment.cpp

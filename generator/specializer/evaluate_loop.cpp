@@ -200,9 +200,11 @@ bool Evaluator::evaluate_unrolled(const Statement& s, std::vector<Residual>& out
   return done;
 }
 
-/// What a kept loop's variable can be in its body.
+/// What the variable of a loop can be in its body, where the compiler writes the loop out: then it knows as much, and
+/// what is left out here changes no instruction. Of other loops nothing is known.
 std::optional<Range> Evaluator::range_in_body(const Statement& s, const Residual& loop) {
-  if (!counts(s) || loop.init.size() != 1 || loop.init[0].terms.empty() || change(globals_, s.body, s.init[0].name)) {
+  if (s.text != "unroll" || !counts(s) || loop.init.size() != 1 || loop.init[0].terms.empty() ||
+      change(globals_, s.body, s.init[0].name)) {
     return std::nullopt;
   }
   const int id = loop.init[0].id;
@@ -212,44 +214,6 @@ std::optional<Range> Evaluator::range_in_body(const Statement& s, const Residual
     return std::nullopt;
   }
   return Range{start->least, *greatest};
-}
-
-/// Whether a loop that is about to be kept runs at most once, wherever it starts: then it is no loop, but its body, if
-/// need be under its condition. False, and nothing done, for other loops.
-bool Evaluator::evaluate_single_turn(const Statement& s, const Residual& loop, std::vector<Residual>& out) {
-  if (!counts(s) || loop.init.size() != 1 || loop.init[0].terms.empty() || leave(s.body) ||
-      change(globals_, s.body, s.init[0].name)) {
-    return false;
-  }
-  const Residual& declared = loop.init[0];
-  const std::optional<Range> start = range_of(declared.terms[0]);
-  const __int128 step = step_of(loop.step[0], declared.id);
-  Entry* const variable = find(s.init[0].name);
-  if (!start || step == 0 || variable == nullptr || declared.terms[0].value) {
-    return false;
-  }
-  variable->range = Range{start->least + step, start->greatest + step};
-  const Term again = evaluate(s.condition[0]);
-  variable->range = std::nullopt;
-  if (error_ || !again.value || is_true(*again.value)) {
-    return false;
-  }
-  variable->range = start;
-  const Term first = evaluate(s.condition[0]);
-  --changes_[declared.id];  // the step is gone
-  Residual turn = make(Residual::Kind::kSplice, s);
-  turn.body.push_back(declared);
-  turn.body.back().type.is_const = true;
-  Residual body = make(first.value ? Residual::Kind::kSplice : Residual::Kind::kIf, s);
-  if (!first.value) {
-    body.terms.push_back(first);
-  }
-  if (!first.value || is_true(*first.value)) {
-    body.body = evaluate_scoped(s.body);
-  }
-  turn.body.push_back(std::move(body));
-  out.push_back(std::move(turn));
-  return true;
 }
 
 void Evaluator::evaluate_loop(const Statement& s, std::vector<Residual>& out) {
@@ -274,22 +238,17 @@ void Evaluator::evaluate_loop(const Statement& s, std::vector<Residual>& out) {
     r.condition.push_back(evaluate(e));
   }
   for (const Expression& e : s.step) {
-    r.step.push_back(evaluate(e));
+    r.step.push_back(as_statement(evaluate(e)));
   }
-  if (!error_ && !evaluate_single_turn(s, r, out)) {
-    if (const std::optional<Range> range = range_in_body(s, r)) {
-      find(s.init[0].name)->range = range;
-    }
-    for (Term& step : r.step) {
-      step = as_statement(std::move(step));
-    }
-    r.body = evaluate_scoped(s.body);
-    if (s.kind == Statement::Kind::kWhile && r.condition[0].value && !is_true(*r.condition[0].value)) {
-      r = make(Residual::Kind::kGone, s);
-    }
-    out.push_back(std::move(r));
+  if (const std::optional<Range> range = error_ ? std::nullopt : range_in_body(s, r)) {
+    find(s.init[0].name)->range = range;
   }
+  r.body = evaluate_scoped(s.body);
   frame_->scopes.pop_back();
+  if (s.kind == Statement::Kind::kWhile && r.condition[0].value && !is_true(*r.condition[0].value)) {
+    r = make(Residual::Kind::kGone, s);
+  }
+  out.push_back(std::move(r));
 }
 
 }  // namespace convtgen

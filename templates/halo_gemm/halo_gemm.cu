@@ -249,6 +249,9 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kParts][kSumArrays],
     const int first = of_tile / kAcross * (64 / P::part_w) * kStagedColumns + of_tile % kAcross * P::part_w + kSkew;
     const unsigned long long a =
         wgmma_descriptor(input + first * 16, kUnitPitch, P::part_w == 64 ? 128 : kStagedColumns * 16, 0);
+    constexpr int kLastRow = P::kernel_h - 1;
+    constexpr int kLastColumn = P::kernel_w - 1;
+    // taps (0 to {kLastRow}, 0 to {kLastColumn})
 #pragma unroll
     for (int t_y = 0; t_y < kWindowH; ++t_y) {
 #pragma unroll

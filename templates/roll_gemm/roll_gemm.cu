@@ -241,10 +241,11 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], Run (&runs)
     CONVTGEN_UNROLL
     for (int kw = 0; kw < P::kernel_w; ++kw) {
       const int shift = P::padding_w - P::dilation_w * kw - kFirstColumn - kRunStart;
+      // taps {for kh below P::kernel_h: ({kh}, {kw})}
       CONVTGEN_UNROLL
       for (int tile = 0; tile < kTiles; ++tile) {
         wgmma_rs(P::type, kWgmmaMajorK, sums[tile], runs[at][2 * tile + shift],
-                 wgmma_descriptor_move(step_weights, kw * kSteps * kProductBytes), 1);  // kernel column {kw}
+                 wgmma_descriptor_move(step_weights, kw * kSteps * kProductBytes), 1);
       }
     }
     if (!kOneGroup || step == kSteps - 1) {

@@ -28,7 +28,7 @@ struct Named {
 
 std::vector<Named> named_in(const std::string& text) {
   static const std::regex comment(
-      R"((?:taps? (?:\((\d+)( \+ r)?, (\d+)(?: to (\d+))?\)|(\d+)(?: to (\d+))? of a row)|kernel column (\d+))$)");
+      R"((?:taps? (?:\((\d+)( \+ r)?, (\d+)(?: to (\d+))?\)|(\d+)(?: to (\d+))? of a row))$)");
   std::vector<Named> all;
   std::string statement;
   std::istringstream lines(text);
@@ -44,7 +44,7 @@ std::vector<Named> named_in(const std::string& text) {
       named.call = statement;
       named.row = found[1].matched ? number(1) : -1;
       named.behind_r = found[2].matched;
-      named.first = number(found[3].matched ? 3 : found[5].matched ? 5 : 7);
+      named.first = number(found[3].matched ? 3 : 5);
       named.last = found[4].matched ? number(4) : found[6].matched ? number(6) : named.first;
       all.push_back(named);
     }
@@ -62,6 +62,11 @@ std::int64_t number_in(const std::string& call, const char* pattern) {
     return 0;
   }
   return found[1].matched ? std::stoll(found[1]) : 0;
+}
+
+/// The same of a call's argument; one that is the same number in all calls stands in the function.
+std::int64_t number_of(const std::string& call, const char* pattern, const std::string& text, const char* in_function) {
+  return std::regex_search(call, std::regex(pattern)) ? number_in(call, pattern) : number_in(text, in_function);
 }
 
 std::int64_t integer(const Plan& plan, const char* name) {
@@ -102,11 +107,13 @@ void expect_shifted(const Layer& layer, const Plan& plan, const KernelSource& so
     const std::int64_t width = each.last - each.first + 1;
     EXPECT_EQ(merged.value_or(width), width);
     merged = width;
-    const std::int64_t moved =
-        number_in(each.call, R"(runs?(?:\[\w+\])?, (\d+),)") - offset_of_tap(layer.axes[kWidth], each.first);
+    const std::int64_t moved = number_of(each.call, R"(runs?(?:\[\w+\])?, (\d+),)", source.text,
+                                         R"(sums\[[^;]*, run\[(?:2 \* tile \+ )?(\d+)\])") -
+                               offset_of_tap(layer.axes[kWidth], each.first);
     EXPECT_EQ(shift.value_or(moved), moved);
     shift = moved;
-    const std::int64_t part = number_in(each.call, R"(\(sums, (\d+),)");
+    const std::int64_t part =
+        number_of(each.call, R"(\(sums, (\d+),)", source.text, R"(wgmma_m64\w+\(sums\[(?:high \? )?(\d+))");
     const std::int64_t phase = phase_of_tap(layer.axes[kWidth], each.first);
     if (split) {
       EXPECT_EQ(part % (layer.axes[kWidth].stride / width), phase / width);
@@ -197,6 +204,33 @@ TEST(NamedTaps, AreThoseOfDirectlyAddedProducts) {
   EXPECT_GT(parted, 0);
 }
 
+/// The products of `roll_gemm`, each with the kernel column that the comment above names.
+std::vector<Named> rolling_products(const std::string& text) {
+  static const std::regex comment(R"(// taps \(0, (\d+)\))");
+  std::vector<Named> all;
+  std::int64_t column = -1;  // -1: below another statement
+  std::string statement;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (std::smatch found; std::regex_search(line, found, comment)) {
+      column = std::stoll(found[1]);
+      statement.clear();
+      continue;
+    }
+    statement += line;
+    if (line.ends_with(';')) {
+      if (column >= 0 && statement.contains("wgmma_m64n")) {
+        all.push_back({.call = statement});
+        all.back().first = all.back().last = column;
+      } else if (!statement.contains("wgmma_m64n")) {
+        column = -1;
+      }
+      statement.clear();
+    }
+  }
+  return all;
+}
+
 TEST(NamedTaps, AreTheColumnsOfRollingRows) {
   for (const char* text :
        {"conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x32x64; compute tf32",
@@ -207,7 +241,7 @@ TEST(NamedTaps, AreTheColumnsOfRollingRows) {
     for (const auto& [plan, source] : sources_of(problem, "roll_gemm", 4)) {
       std::map<std::int64_t, std::int64_t> count;
       std::optional<std::int64_t> shift;
-      for (const Named& each : named_in(source.text)) {
+      for (const Named& each : rolling_products(source.text)) {
         SCOPED_TRACE(each.call);
         ++count[each.first];
         const std::int64_t tile = number_in(each.call, R"(sums\[(\d+)\])");

@@ -80,29 +80,15 @@ TEST(Residual, BodiesStandInBraces) {
             "  if (size > 1) {\n    y[0] = 1;\n  } else {\n    y[0] = 2;\n  }\n");
 }
 
-TEST(Residual, LoopsOfOneTurnAreTheirBody) {
+TEST(Residual, WhatAnUnrolledLoopsVariableCanBeIsKnownInItsBody) {
   EXPECT_EQ(body_of(R"sexp(
-    (for @1 plain (declare @1 int i (% size 10)) (&& (< i 10) (> size 4)) (+= i 32)
-      (declare @2 (const int) row (/ i 10))
-      (do @3 (= (at y (+ row i)) 1)))
-    (for @4 plain (declare @4 int j (% size 10)) (< j 10) (+= j 16)
-      (do @5 (= (at y j) 2)))
-    (for @6 plain (declare @6 int k (% size 10)) (< k 10) (+= k 8)
-      (do @7 (= (at y k) 3))))sexp"),
-            "  const int i = size % 10;\n  if (size > 4) {\n    y[i] = 1;\n  }\n"
-            "  for (int j = size % 10; j < 10; j += 16) {\n    y[j] = 2;\n  }\n"
-            "  for (int k = size % 10; k < 10; k += 8) {\n    y[k] = 3;\n  }\n");
-}
-
-TEST(Residual, WhatALoopsVariableCanBeIsKnownInItsBody) {
-  EXPECT_EQ(body_of(R"sexp(
-    (for @1 plain (declare @1 int i 0) (< i 4) (++ i)
+    (for @1 (pragma "unroll") (declare @1 int i 0) (< i 4) (++ i)
       (if @2 (< i 9) (then (do @3 (= (at y (+ (/ i 4) (% i 8))) (% (/ i 2) 2))))))
-    (for @4 plain (declare @4 int j 0) (< j 4) (++ j)
+    (for @4 (pragma "unroll") (declare @4 int j 0) (< j 4) (++ j)
       (do @5 (+= j size))
       (do @6 (= (at y (/ j 4)) 1))))sexp"),
-            "  for (int i = 0; i < 4; ++i) {\n    y[i] = i / 2;\n  }\n"
-            "  for (int j = 0; j < 4; ++j) {\n    j += size;\n    y[j / 4] = 1;\n  }\n");
+            "  #pragma unroll\n  for (int i = 0; i < 4; ++i) {\n    y[i] = i / 2;\n  }\n"
+            "  #pragma unroll\n  for (int j = 0; j < 4; ++j) {\n    j += size;\n    y[j / 4] = 1;\n  }\n");
 }
 
 TEST(Residual, ArgumentsOfOneNumberGoIntoTheFunction) {

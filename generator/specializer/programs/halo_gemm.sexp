@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "615141768d57a83d1c23d24b38fe3965adc0549fe647221c552bef6457ec9e7d")
+  (digest "b134ca2851ae8aa9d018a4be85fc545cd4101b10a226ee28688f01a7941a67af")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -714,30 +714,33 @@
       (declare @4 (const int) of_tile (+ first_part part))
       (declare @5 (const int) first (+ (+ (* (* (/ of_tile kAcross) (/ 64 P::part_w)) kStagedColumns) (* (% of_tile kAcross) P::part_w)) kSkew))
       (declare @6 (const "unsigned long long") a (call wgmma_descriptor (+ input (* first 16)) kUnitPitch (? (== P::part_w 64) 128 (* kStagedColumns 16)) 0))
-      (for @9 (pragma "unroll") (declare @9 int t_y 0) (< t_y kWindowH) (++ t_y)
-        (for @11 (pragma "unroll") (declare @11 int t_x 0) (< t_x kWindowW) (++ t_x)
-          (declare @12 (const int) pixel (+ (* (* (- (- kWindowH 1) t_y) kStepH) kRowPitch) (* (- (- kWindowW 1) t_x) kStepW)))
-          (for @14 (pragma "unroll") (declare @14 int step 0) (< step kSteps) (++ step)
-            (declare @15 (const "unsigned long long") moved (call wgmma_descriptor_move a (+ (* pixel 16) (* (* step 2) kUnitPitch))))
-            (declare @16 (const int) accumulate (? (> (+ (+ t_y t_x) step) 0) 1 later))
-            (if @17 P::joined
+      (declare_constexpr @8 int kLastRow (- P::kernel_h 1))
+      (declare_constexpr @9 int kLastColumn (- P::kernel_w 1))
+      (comment @10 "taps (0 to {kLastRow}, 0 to {kLastColumn})")
+      (for @12 (pragma "unroll") (declare @12 int t_y 0) (< t_y kWindowH) (++ t_y)
+        (for @14 (pragma "unroll") (declare @14 int t_x 0) (< t_x kWindowW) (++ t_x)
+          (declare @15 (const int) pixel (+ (* (* (- (- kWindowH 1) t_y) kStepH) kRowPitch) (* (- (- kWindowW 1) t_x) kStepW)))
+          (for @17 (pragma "unroll") (declare @17 int step 0) (< step kSteps) (++ step)
+            (declare @18 (const "unsigned long long") moved (call wgmma_descriptor_move a (+ (* pixel 16) (* (* step 2) kUnitPitch))))
+            (declare @19 (const int) accumulate (? (> (+ (+ t_y t_x) step) 0) 1 later))
+            (if @20 P::joined
               (then
-                (declare @18 (const int) tap (+ (* t_y kWindowW) t_x))
-                (do @19 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) 0) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate)))
+                (declare @21 (const int) tap (+ (* t_y kWindowW) t_x))
+                (do @22 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) 0) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate)))
               (else
-                (for @23 (pragma "unroll") (declare @23 int phase 0) (< phase kPhases) (++ phase)
-                  (declare @24 (const int) row (+ (* t_y P::phase_rows) (/ phase P::stride_w))
+                (for @26 (pragma "unroll") (declare @26 int phase 0) (< phase kPhases) (++ phase)
+                  (declare @27 (const int) row (+ (* t_y P::phase_rows) (/ phase P::stride_w))
                     (trail "of the block's kernel rows"))
-                  (declare @25 (const int) column (+ (* t_x P::stride_w) (% phase P::stride_w)))
-                  (if @26 (&& (< row (/ P::kernel_h kPhaseGroups)) (< column P::kernel_w))
+                  (declare @28 (const int) column (+ (* t_x P::stride_w) (% phase P::stride_w)))
+                  (if @29 (&& (< row (/ P::kernel_h kPhaseGroups)) (< column P::kernel_w))
                     (then
-                      (declare @27 (const int) tap (+ (* row P::kernel_w) column))
-                      (do @28 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
-  (function @284 constexpr bool has_taps
+                      (declare @30 (const int) tap (+ (* row P::kernel_w) column))
+                      (do @31 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
+  (function @287 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (return @1 (&& (|| (> kPhaseGroups 1) (< (/ phase P::stride_w) P::kernel_h)) (< (% phase P::stride_w) P::kernel_w))))
-  (function @289 device float sum_of
+  (function @292 device float sum_of
     (comment "A part's sum of a phase and the thread's i-th channel, for its row of that half.")
     (attributes "__forceinline__")
     (argument (reference (array (const Sums) kSumArrays)) sums)
@@ -746,22 +749,22 @@
     (argument int half)
     (declare @1 (const int) column (+ (+ (* (/ i 2) 4) (* half 2)) (% i 2)))
     (return @2 (? P::joined (at (at sums 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at sums phase) column) 0))))
-  (constant @295 int kOwn (/ P::columns 4))
-  (constant @296 bool kAhead (&& P::has_bias (<= kOwn 16)))
-  (function @299 device int own_channel
+  (constant @298 int kOwn (/ P::columns 4))
+  (constant @299 bool kAhead (&& P::has_bias (<= kOwn 16)))
+  (function @302 device int own_channel
     (comment "The block's channel that is the thread's i-th, whose first is `channel`.")
     (attributes "__forceinline__")
     (argument int channel)
     (argument int i)
     (return @1 (+ (+ channel (* (/ i P::channel_run) (* 4 P::channel_run))) (% i P::channel_run))))
-  (function @304 device float finish
+  (function @307 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @311 device void store_parts
+  (function @314 device void store_parts
     (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
@@ -820,7 +823,7 @@
                         (for @51 (pragma "unroll") (declare @51 int v 0) (< v P::store) (++ v)
                           (do @52 (= (at values v) (call finish (call sum_of (at sums part) (+ phase v) i half) (? kAhead (at ahead i) (? P::has_bias (at bias own) 0))))))
                         (do @56 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))))))))))))
-  (function @377 kernel void halo_gemm
+  (function @380 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)

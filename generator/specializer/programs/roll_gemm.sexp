@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "cc3359ae61bbcacac0a6848935ad26382ca607f410850208cb81f31b5c059cfc")
+  (digest "f10c56fba06faad4adee0731b3bda0d4a3fbfb327116bed12d8f1c4f25e4058b")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -799,17 +799,17 @@
       (do @32 (call wgmma_fence))
       (for @34 unrolled (declare @34 int kw 0) (< kw P::kernel_w) (++ kw)
         (declare @35 (const int) shift (- (- (- P::padding_w (* P::dilation_w kw)) kFirstColumn) kRunStart))
-        (for @37 unrolled (declare @37 int tile 0) (< tile kTiles) (++ tile)
-          (do @38 (call wgmma_rs P::type kWgmmaMajorK (at sums tile) (at (at runs at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move step_weights (* (* kw kSteps) kProductBytes)) 1)
-            (trail "kernel column {kw}"))))
-      (if @42 (|| (! kOneGroup) (== step (- kSteps 1)))
+        (comment @36 "taps {for kh below P::kernel_h: ({kh}, {kw})}")
+        (for @38 unrolled (declare @38 int tile 0) (< tile kTiles) (++ tile)
+          (do @39 (call wgmma_rs P::type kWgmmaMajorK (at sums tile) (at (at runs at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move step_weights (* (* kw kSteps) kProductBytes)) 1))))
+      (if @43 (|| (! kOneGroup) (== step (- kSteps 1)))
         (then
-          (do @43 (call wgmma_commit))))
-      (if @45 (|| (> kChunks 1) (&& (> kTurns 1) (> kSteps 2)))
+          (do @44 (call wgmma_commit))))
+      (if @46 (|| (> kChunks 1) (&& (> kTurns 1) (> kSteps 2)))
         (then
-          (do @46 (call wgmma_wait 1)
+          (do @47 (call wgmma_wait 1)
             (trail "the run before may be overwritten"))))))
-  (function @260 device void roll
+  (function @261 device void roll
     (comment "Moves the sums of all output rows up by one, behind the first; those of a new row begin.")
     (attributes "__forceinline__")
     (argument (reference (array Sums kTiles)) sums)
@@ -928,7 +928,7 @@
         (then
           (do @6 (call store_piece (+ to (* (* channel (static_cast "long long" out_h)) out_w)) (+ from (* channel kOutPitch))))))))
   (file "roll_gemm.cu")
-  (function @272 kernel void roll_gemm
+  (function @273 kernel void roll_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)

@@ -393,6 +393,7 @@ __device__ __forceinline__ void pin(Sums (&sums)[1][1]) {
 __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1][1], const unsigned char* input,
                                                unsigned long long weights, int later) {
   const unsigned long long a = wgmma_descriptor(input, kUnitPitch, 128, 0);
+  // taps (0 to 3, 0 to 3)
   #pragma unroll
   for (int t_y = 0; t_y < 2; ++t_y) {
     #pragma unroll

@@ -427,20 +427,27 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[2], Run (&runs)[1], 
     }
     const unsigned long long step_weights = wgmma_descriptor_move(weights, step * kProductBytes);
     wgmma_fence();
-    wgmma_m64n96k16_f16_rs(sums[0], runs[0][6], wgmma_descriptor_move(step_weights, 0), 1);      // kernel column 0
-    wgmma_m64n96k16_f16_rs(sums[1], runs[0][8], wgmma_descriptor_move(step_weights, 0), 1);      // kernel column 0
-    wgmma_m64n96k16_f16_rs(sums[0], runs[0][5], wgmma_descriptor_move(step_weights, 6144), 1);   // kernel column 1
-    wgmma_m64n96k16_f16_rs(sums[1], runs[0][7], wgmma_descriptor_move(step_weights, 6144), 1);   // kernel column 1
-    wgmma_m64n96k16_f16_rs(sums[0], runs[0][4], wgmma_descriptor_move(step_weights, 12288), 1);  // kernel column 2
-    wgmma_m64n96k16_f16_rs(sums[1], runs[0][6], wgmma_descriptor_move(step_weights, 12288), 1);  // kernel column 2
-    wgmma_m64n96k16_f16_rs(sums[0], runs[0][3], wgmma_descriptor_move(step_weights, 18432), 1);  // kernel column 3
-    wgmma_m64n96k16_f16_rs(sums[1], runs[0][5], wgmma_descriptor_move(step_weights, 18432), 1);  // kernel column 3
-    wgmma_m64n96k16_f16_rs(sums[0], runs[0][2], wgmma_descriptor_move(step_weights, 24576), 1);  // kernel column 4
-    wgmma_m64n96k16_f16_rs(sums[1], runs[0][4], wgmma_descriptor_move(step_weights, 24576), 1);  // kernel column 4
-    wgmma_m64n96k16_f16_rs(sums[0], runs[0][1], wgmma_descriptor_move(step_weights, 30720), 1);  // kernel column 5
-    wgmma_m64n96k16_f16_rs(sums[1], runs[0][3], wgmma_descriptor_move(step_weights, 30720), 1);  // kernel column 5
-    wgmma_m64n96k16_f16_rs(sums[0], runs[0][0], wgmma_descriptor_move(step_weights, 36864), 1);  // kernel column 6
-    wgmma_m64n96k16_f16_rs(sums[1], runs[0][2], wgmma_descriptor_move(step_weights, 36864), 1);  // kernel column 6
+    // taps (0, 0) (1, 0) (2, 0)
+    wgmma_m64n96k16_f16_rs(sums[0], runs[0][6], wgmma_descriptor_move(step_weights, 0), 1);
+    wgmma_m64n96k16_f16_rs(sums[1], runs[0][8], wgmma_descriptor_move(step_weights, 0), 1);
+    // taps (0, 1) (1, 1) (2, 1)
+    wgmma_m64n96k16_f16_rs(sums[0], runs[0][5], wgmma_descriptor_move(step_weights, 6144), 1);
+    wgmma_m64n96k16_f16_rs(sums[1], runs[0][7], wgmma_descriptor_move(step_weights, 6144), 1);
+    // taps (0, 2) (1, 2) (2, 2)
+    wgmma_m64n96k16_f16_rs(sums[0], runs[0][4], wgmma_descriptor_move(step_weights, 12288), 1);
+    wgmma_m64n96k16_f16_rs(sums[1], runs[0][6], wgmma_descriptor_move(step_weights, 12288), 1);
+    // taps (0, 3) (1, 3) (2, 3)
+    wgmma_m64n96k16_f16_rs(sums[0], runs[0][3], wgmma_descriptor_move(step_weights, 18432), 1);
+    wgmma_m64n96k16_f16_rs(sums[1], runs[0][5], wgmma_descriptor_move(step_weights, 18432), 1);
+    // taps (0, 4) (1, 4) (2, 4)
+    wgmma_m64n96k16_f16_rs(sums[0], runs[0][2], wgmma_descriptor_move(step_weights, 24576), 1);
+    wgmma_m64n96k16_f16_rs(sums[1], runs[0][4], wgmma_descriptor_move(step_weights, 24576), 1);
+    // taps (0, 5) (1, 5) (2, 5)
+    wgmma_m64n96k16_f16_rs(sums[0], runs[0][1], wgmma_descriptor_move(step_weights, 30720), 1);
+    wgmma_m64n96k16_f16_rs(sums[1], runs[0][3], wgmma_descriptor_move(step_weights, 30720), 1);
+    // taps (0, 6) (1, 6) (2, 6)
+    wgmma_m64n96k16_f16_rs(sums[0], runs[0][0], wgmma_descriptor_move(step_weights, 36864), 1);
+    wgmma_m64n96k16_f16_rs(sums[1], runs[0][2], wgmma_descriptor_move(step_weights, 36864), 1);
     wgmma_commit();
   }
 }

@@ -173,9 +173,11 @@ __device__ __forceinline__ void wgmma_m64n64k8_tf32_rs(float (&d)[32], const uns
 
 constexpr int kConsumers = 256;
 constexpr int kProductColumns = 64;
+constexpr int kInChannels = 128;  // of a pixel
 constexpr int kStagedColumns = 24;
 constexpr int kRowPitch = 24;
 constexpr int kChannelPitch = 264;
+constexpr int kProducers = 128;
 constexpr int kThreads = 384;
 constexpr int kStepPitch = 2112;
 constexpr int kCopies = 60;
@@ -271,16 +273,16 @@ extern "C" __global__ void __launch_bounds__(256)
 __device__ __forceinline__ void stage_channels(float* to, const float* __restrict__ x, int first_channel, int first_row,
                                                int thread) {
   const int first = thread / kCopies;
-  const int place = thread % kCopies;
-  if (first < 2) {
+  for (int place = thread % kCopies; place < kCopies && first < 2; place += kProducers) {
     const int column = place % 6 * 4;
-    const int row = place / 6;
+    const int row = place / 6 % 10;
+    const int image = place / 60;
     const int iy = first_row + row;
     const int ix = column - 4;
     const bool inside = iy >= 0 && iy < 16 && ix >= 0 && ix < 16;
     const int bytes = inside ? min(16 - ix, 4) * 4 : 0;
-    const float* from = x + (static_cast<long long>(first_channel) * 16 + iy) * 16 + ix;
-    float* staged = to + row * kStagedColumns + column;
+    const float* from = x + ((static_cast<long long>(image) * kInChannels + first_channel) * 16 + iy) * 16 + ix;
+    float* staged = to + (image * 10 + row) * kStagedColumns + column;
     #pragma unroll 4
     for (int channel = first; channel < 16; channel += 2) {
       async_copy_16(staged + channel * kChannelPitch, inside ? from + static_cast<long long>(channel) * 256 : x,

@@ -845,7 +845,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * kStageBytes;
         float* staged = reinterpret_cast<float*>(to);
-        if (has_gaps) {
+        if (has_gaps && chunk < 4) {
           clear_gaps(staged, first_row, first_column, thread);
         }
         if (elect_one()) {
