@@ -45,7 +45,7 @@ Result<Output> Evaluator::run(std::span<const WantedKernel> kernels) {
   if (error_) {
     return std::unexpected(*error_);
   }
-  while (drop_constant_arguments(output, changes_) || drop_constant_fields(output) || drop_unused_fields(output)) {
+  while (drop_constant_arguments(output, changes_) || drop_unused_fields(output)) {
     for (Version& version : output.versions) {
       simplify(version.body, version.arguments, changes_);
     }

@@ -14,6 +14,11 @@ bool is_comparison(std::string_view op) {
   return op == "<" || op == ">" || op == "<=" || op == ">=" || op == "==" || op == "!=";
 }
 
+/// The comparison that b and a have where a and b have this one.
+std::string_view mirrored(std::string_view op) {
+  return op == "<" ? ">" : op == ">" ? "<" : op == "<=" ? ">=" : op == ">=" ? "<=" : op;
+}
+
 bool is_pointer(const Term& term) {
   return term.type.kind == Type::Kind::kPointer || term.type.kind == Type::Kind::kArray;
 }
@@ -351,7 +356,10 @@ Result<Term> fold_binary(std::string_view op, Term a, Term b) {
     if (const std::optional<bool> known = compare_ranges(op, type, a, b)) {
       return literal(Value{Scalar::kBool, *known ? 1u : 0u, 0});
     }
-    Term kept = keep_arithmetic(op, type, std::move(a), std::move(b));
+    // What is known stands behind: `left > 0`, not `0 < left`.
+    const bool swaps = a.value.has_value();
+    Term kept = swaps ? keep_arithmetic(mirrored(op), type, std::move(b), std::move(a))
+                      : keep_arithmetic(op, type, std::move(a), std::move(b));
     kept.type = scalar_type(Scalar::kBool);
     kept.scalar = Scalar::kBool;
     return kept;

@@ -137,8 +137,6 @@ void drop_unused_arguments(Output& output);
 
 /// Takes out of the records what no function reads. True if there was any: then functions may compute it in vain.
 bool drop_unused_fields(Output& output);
-/// The same of one field that is the same number in all values, which stands where it was read.
-bool drop_constant_fields(Output& output);
 
 /// Chooses which of the template's constants the source declares and names; the others become numbers.
 void name_constants(Output& output);

@@ -1,6 +1,7 @@
 // Part of `simplify`: names that are only copies, and values that have a name for one line.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "generator/specializer/residual.h"
@@ -93,10 +94,26 @@ void replace(std::vector<Residual>& body, const std::map<int, Term>& copies) {
   }
 }
 
-bool assigns(const Residual& r, int id) {
-  return r.kind == Kind::kExpression && r.terms[0].kind == Expression::Kind::kBinary && r.terms[0].text == "=" &&
-         r.terms[0].operands[0].kind == Expression::Kind::kName && r.terms[0].operands[0].id == id &&
-         !names_variable(r.terms[0].operands[1], id);
+/// The value that a variable has behind its declaration and this assignment; null if it is none, or not that simple.
+/// Of `sum = 0; sum += a` that is a, and so of `found = false; found = found || a`.
+Term* value_assigned(const Residual& declaration, Residual& r) {
+  const int id = declaration.id;
+  const auto is_variable = [&](const Term& term) { return term.kind == Expression::Kind::kName && term.id == id; };
+  if (r.kind != Kind::kExpression || r.terms[0].kind != Expression::Kind::kBinary ||
+      !is_variable(r.terms[0].operands[0])) {
+    return nullptr;
+  }
+  const std::optional<Scalar> type = r.terms[0].operands[0].scalar;
+  const bool from_zero = declaration.terms.size() == 1 && declaration.terms[0].value && type && !is_floating(*type) &&
+                         !is_true(*declaration.terms[0].value);
+  Term* value = &r.terms[0].operands[1];
+  if (r.terms[0].text == "=" && from_zero && value->kind == Expression::Kind::kBinary && value->text == "||" &&
+      is_variable(value->operands[0]) && type == Scalar::kBool) {
+    value = &value->operands[1];
+  } else if (r.terms[0].text != "=" && !(r.terms[0].text == "+=" && from_zero && value->scalar == type)) {
+    return nullptr;
+  }
+  return names_variable(*value, id) ? nullptr : value;
 }
 
 }  // namespace
@@ -135,10 +152,11 @@ void join_assignments(std::vector<Residual>& body, const Changes& changes) {
     while (next < body.size() && body[next].kind == Kind::kGone) {
       ++next;
     }
-    if (next == body.size() || !assigns(body[next], declaration.id)) {
+    Term* const assigned = next == body.size() ? nullptr : value_assigned(declaration, body[next]);
+    if (assigned == nullptr) {
       continue;
     }
-    Term value = std::move(body[next].terms[0].operands[1]);
+    Term value = std::move(*assigned);
     declaration.terms.clear();
     declaration.terms.push_back(std::move(value));
     declaration.line = body[next].line;

@@ -139,25 +139,6 @@ TEST(CleanUp, FieldsThatNothingReadsGo) {
   EXPECT_NE(source->text.find("Place first = {size};\n"), std::string::npos) << source->text;
 }
 
-TEST(CleanUp, FieldsOfOneNumberGo) {
-  constexpr std::string_view kItems = R"sexp(
-  (record @10 Place (field int row) (field int column) (field int moved) (field int passed))
-  (function @15 device void next (attributes "__noinline__") (argument (reference int) at) (do @1 (+= at 2)))
-  (function @20 device Place place_of (argument int index) (return @2 (init (/ index 8) 0 0 0)))
-)sexp";
-  const Result<KernelSource> source = specialised(kItems, R"sexp(
-    (declare @1 Place place (call place_of size))
-    (do @2 (++ (. place moved)))
-    (do @3 (call next (. place passed)))
-    (do @4 (= (at y (. place row)) (+ (. place moved) (. place passed))))
-    (do @5 (= (at y 1) (at x (+ (. place column) 4)))))sexp");
-  ASSERT_TRUE(source) << source.error().message;
-  EXPECT_NE(source->text.find("struct Place {\n  int row;\n  int moved;\n  int passed;\n};\n"), std::string::npos)
-      << source->text;
-  EXPECT_NE(source->text.find("return {index / 8, 0, 0};\n"), std::string::npos) << source->text;
-  EXPECT_NE(source->text.find("y[1] = x[4];\n"), std::string::npos) << source->text;
-}
-
 TEST(CleanUp, AVariableThatChangesIsNoCopy) {
   EXPECT_EQ(body_of(R"sexp(
     (declare @1 int moving size)
@@ -175,6 +156,19 @@ TEST(CleanUp, ValuesStandAtTheirDeclaration) {
     (if @5 P::flag (then (do @6 (= other (at x size)))))
     (do @7 (= (at y 0) (+ sum other))))sexp"),
             "  const float sum = x[size];\n  float other = 0;\n  y[0] = sum + other;\n");
+}
+
+TEST(CleanUp, SumsThatBeginWithNothingAreTheirFirstTerm) {
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 int sum 0)
+    (do @2 (+= sum (* size 5)))
+    (declare @3 bool found false)
+    (do @4 (= found (|| found (> size 3))))
+    (declare @5 P::Element real 0)
+    (do @6 (+= real (at x 0)))
+    (if @7 (&& found (< 7 size)) (then (do @8 (= (at y sum) real)))))sexp"),
+            "  const int sum = size * 5;\n  const bool found = size > 3;\n  float real = 0;\n  real += x[0];\n"
+            "  if (found && size > 7) {\n    y[sum] = real;\n  }\n");
 }
 
 TEST(CleanUp, RecordsToo) {

@@ -278,8 +278,7 @@ __device__ __forceinline__ void clear_gaps(float* to, const Tile& tile, int thre
   for (int i = thread; i < 1088; i += kProducers) {
     const int channel = i / 34;
     const int column = i % 34 * 4;
-    bool is_copied = false;
-    is_copied = is_copied || (column >= first_of(tile) && column < last_of(tile));
+    const bool is_copied = column >= first_of(tile) && column < last_of(tile);
     if (!is_copied) {
       *reinterpret_cast<uint4*>(to + channel * kChannelPitch + column) = make_uint4(0, 0, 0, 0);
     }
@@ -294,8 +293,7 @@ __device__ __forceinline__ void copy_channels(float* to, const float* __restrict
   const int lane = thread % 32;
   const int own = (35 - warp) / 4;
   if (lane == 0) {
-    int elements = 0;  // of a channel
-    elements += max(0, last_of(tile) - first_of(tile));
+    const int elements = max(0, last_of(tile) - first_of(tile));  // of a channel
     mbarrier_arrive_expect(full, own * elements * 4);
   }
   for (int i = lane; i < own; i += 32) {
@@ -418,7 +416,7 @@ __device__ __forceinline__ void store_row(const Sums (&sums)[1], float* __restri
   for (int i = 0; i < 8; ++i) {
     const int channel = i / 2 * 8 + i % 2;
     float* row = to + channel * 524288ll;
-    if (0 < left) {
+    if (left > 0) {
       float values[2];
       #pragma unroll
       for (int v = 0; v < 2; ++v) {

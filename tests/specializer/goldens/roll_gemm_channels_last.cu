@@ -311,8 +311,7 @@ __device__ __forceinline__ void clear_gaps(unsigned short* to, const Tile& tile,
   for (int i = thread; i < 1048; i += kProducers) {
     const int channel = i % 4 * 8;
     const int column = i / 4;
-    bool is_copied = false;
-    is_copied = is_copied || (column >= first_of(tile) && column < last_of(tile));
+    const bool is_copied = column >= first_of(tile) && column < last_of(tile);
     if (!is_copied) {
       *reinterpret_cast<uint4*>(to + column * 32 + channel) = make_uint4(0, 0, 0, 0);
     }

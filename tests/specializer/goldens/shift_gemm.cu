@@ -209,8 +209,7 @@ using Run = unsigned int[5][4];
 
 // Whether some tap takes the operand of a run whose first position is this one.
 __device__ bool is_operand(int place) {
-  bool taken = false;
-  taken = taken || place == 3;
+  bool taken = place == 3;
   taken = taken || place == 2;
   taken = taken || place == 2;
   taken = taken || place == 1;
@@ -271,14 +270,14 @@ extern "C" __global__ void __launch_bounds__(256)
 // Asks for a chunk of input channels with the halo: zeros where the image, the batch or the channels end. `x` is the
 // tile's first image, of `images` that are left.
 __device__ __forceinline__ void stage_channels(float* to, const float* __restrict__ x, int first_channel, int first_row,
-                                               int thread) {
+                                               int first_column, int thread) {
   const int first = thread / kCopies;
   for (int place = thread % kCopies; place < kCopies && first < 2; place += kProducers) {
     const int column = place % 6 * 4;
     const int row = place / 6 % 10;
     const int image = place / 60;
     const int iy = first_row + row;
-    const int ix = column - 4;
+    const int ix = first_column + column;
     const bool inside = iy >= 0 && iy < 16 && ix >= 0 && ix < 16;
     const int bytes = inside ? min(16 - ix, 4) * 4 : 0;
     const float* from = x + ((static_cast<long long>(image) * kInChannels + first_channel) * 16 + iy) * 16 + ix;
@@ -451,10 +450,11 @@ __device__ __forceinline__ void store_tile(const Sums (&sums)[4][1], float* __re
 struct Tile {
   int image;
   int m_y;
+  int m_x;
 };
 
 __device__ __forceinline__ Tile tile_at(int index) {
-  return {index / 2, index % 2 * 8};
+  return {index / 2, index % 2 * 8, 0};
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
@@ -490,6 +490,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const Tile tile = tile_at(index);
       const float* image = x + tile.image * 32768ll;
       const int first_row = tile.m_y - 1;
+      const int first_column = tile.m_x - 4;
       for (int chunk = 0; chunk < 8; ++chunk) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = shared + stage * kStageBytes;
@@ -497,7 +498,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           mbarrier_arrive_expect(&full[stage], kChunkWeightBytes);
           bulk_load(to + kInputBytes, packed + chunk * kChunkWeightBytes, kChunkWeightBytes, &full[stage]);
         }
-        stage_channels(reinterpret_cast<float*>(to), image, chunk * 16, first_row, thread);
+        stage_channels(reinterpret_cast<float*>(to), image, chunk * 16, first_row, first_column, thread);
         async_copy_arrive(&full[stage]);
         next_stage(stage, parity);
       }
@@ -535,7 +536,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       pin(sums);
       release(&empty[stage == 0 ? 1 : stage - 1], true);
       const Tile tile = tile_at(index);
-      store_tile(sums, y + (tile.image + image) * 65536ll, shifts, co, tile.m_y + row, column);
+      store_tile(sums, y + (tile.image + image) * 65536ll, shifts, co, tile.m_y + row, tile.m_x + column);
     }
   }
 }
