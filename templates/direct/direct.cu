@@ -45,6 +45,14 @@ constexpr int kStagedColumns =
     kTileColumns + offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w) - kLeastOffsetW;
 constexpr int kPitch = ceil_div(kStagedColumns, 4) * 4;
 
+// Shared memory: of one staged input channel with its weights, and of a block (struct Stage). Where nothing is staged
+// the halo may be too large for any integer.
+constexpr long long kChannelBytes =
+    P::staged ? static_cast<long long>(sizeof(Sum)) *
+                    (static_cast<long long>(kStagedRows) * kPitch + static_cast<long long>(kTaps) * kTileChannels)
+              : 0;
+constexpr long long kSharedBytes = P::chunk * kChannelBytes;
+
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
 
@@ -236,6 +244,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   Stage& stage = *static_cast<Stage*>(shared_memory());
   for (int first_in = 0; first_in < kGroupIn; first_in += P::chunk) {
     if (P::staged) {
+      static_assert(!P::staged || sizeof(Stage) == kSharedBytes, "the stage is the block's shared memory");
       __syncthreads();  // the chunk before has been read by all
       stage_rows(stage, x_group, first_in, tile_y * kTileRows + kLeastOffsetH, tile_x * kTileColumns + kLeastOffsetW,
                  in_h, in_w);

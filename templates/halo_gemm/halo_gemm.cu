@@ -99,6 +99,10 @@ constexpr int kResidentBytes = P::resident ? kChunks * kChunkWeightBytes : 0;
 constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);
 constexpr int kBiasOffset = kResidentBytes + P::stages * kStageBytes;
 constexpr int kBarrierOffset = kBiasOffset + (P::has_bias ? P::columns * 4 : 0);
+constexpr int kSharedBytes = kBarrierOffset + (2 * P::stages + (P::resident ? 1 : 0)) * 8;
+constexpr long long kPackedBytes = static_cast<long long>(kColumnTiles) * kChunks * kChunkWeightBytes;  // of the layer
+
+constexpr int kAlignment = larger(P::copy_bytes, larger(P::vector, P::store) * kBytes);  // of x and y, in bytes
 
 static_assert(P::chunk % kDepth == 0, "a chunk is whole products");
 static_assert(kPositions % (64 * (2 / kTeams)) == 0 && P::tile_w % P::part_w == 0 &&

@@ -86,6 +86,10 @@ constexpr int kExchangeOffset = kWeightBytes + P::stages * kStageBytes;
 constexpr int kOutPitch = kStrip / 2 + kPack;
 constexpr int kExchangeBytes = P::exchange ? P::columns * kOutPitch * kBytes : 0;
 constexpr int kBarrierOffset = kExchangeOffset + 2 * kExchangeBytes;
+constexpr int kSharedBytes = kBarrierOffset + (2 * P::stages + 1) * 8;
+constexpr long long kPackedBytes = static_cast<long long>(kColumnTiles) * kWeightBytes;  // of the layer
+
+constexpr int kAlignment = 16;                  // of x and y, in bytes
 constexpr int kPieces = kStrip / 2 / P::store;  // that a warpgroup stores of a channel
 
 // A thread's run of positions, with the halo of its row: whole vectors (pairs of pixels with channels last), of which

@@ -1,5 +1,5 @@
 (program direct
-  (digest "074d3a43534e3226570031bb957e8e8cbe973ffe2a40fc0c132d95bf6d649908")
+  (digest "8eadc55991dbb25ee28bd692d6d639dcaf3c412ef314164e96621c63f217419f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -215,14 +215,16 @@
   (constant @43 int kStagedRows (- (+ kTileRows (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h)) kLeastOffsetH))
   (constant @44 int kStagedColumns (- (+ kTileColumns (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w)) kLeastOffsetW))
   (constant @46 int kPitch (* (call ceil_div kStagedColumns 4) 4))
-  (static_assert @48 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @49 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
-  (record @51 Stage
+  (constant @50 "long long" kChannelBytes (? P::staged (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kStagedRows) kPitch) (* (static_cast "long long" kTaps) kTileChannels))) 0))
+  (constant @54 "long long" kSharedBytes (* P::chunk kChannelBytes))
+  (static_assert @56 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @57 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
+  (record @59 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::chunk) rows)
     (field (array (array (array Sum kTileChannels) kTaps) P::chunk) weights))
-  (alias @57 Sums (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+  (alias @65 Sums (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "What one thread accumulates for one phase."))
-  (function @59 device Sum widen
+  (function @67 device Sum widen
     (attributes "__forceinline__")
     (argument Element value)
     (if_constexpr @1 (== P::element_kind kF16)
@@ -234,7 +236,7 @@
             (return @4 (call bfloat16_to_float value)))
           (else
             (return @6 value))))))
-  (function @69 device Element narrow
+  (function @77 device Element narrow
     (attributes "__forceinline__")
     (argument Sum value)
     (if_constexpr @1 (== P::element_kind kF16)
@@ -246,7 +248,7 @@
             (return @4 (call float_to_bfloat16 value)))
           (else
             (return @6 value))))))
-  (function @81 device void stage_rows
+  (function @89 device void stage_rows
     (comment "Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.")
     (comment "`x` is the first channel of the group in this image; channel, row and column are the first that are staged.")
     (attributes "__forceinline__")
@@ -275,7 +277,7 @@
             (else
               (do @17 (= value (call widen (at x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix)))))))))
       (do @20 (= (at (at (at (. stage rows) channel) row) column) value))))
-  (function @107 device void stage_weights
+  (function @115 device void stage_weights
     (comment "Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group")
     (comment "ends. `weight` is the first input channel of the group.")
     (attributes "__forceinline__")
@@ -295,7 +297,7 @@
         (then
           (do @11 (= value (call widen (at weight (call weight_offset (static_cast WeightIndex ci) co tap kGroupOut kTaps)))))))
       (do @13 (= (at (at (at (. stage weights) chunk_channel) tap) channel) value))))
-  (function @125 device void multiply_add
+  (function @133 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Sums) sums)
@@ -305,7 +307,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at sums channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at sums channel) row) column))))))))
-  (function @140 device void multiply_add_unstaged
+  (function @148 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
@@ -328,7 +330,7 @@
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
                   (do @14 (= (at (at (at sums channel) row) column) (call fma value (call widen (at weights (* channel (call weight_channel_step kTaps)))) (at (at (at sums channel) row) column))))))))))))
-  (function @165 device void store
+  (function @173 device void store
     (comment "Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co")
     (comment "the first channel, (oy, ox) the output of the first position.")
     (attributes "__forceinline__")
@@ -358,7 +360,7 @@
                       (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
                       (do @19 (= (at y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (function @193 kernel void direct
+  (function @201 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -406,44 +408,45 @@
     (for @44 plain (declare @44 int first_in 0) (< first_in kGroupIn) (+= first_in P::chunk)
       (if @45 P::staged
         (then
-          (do @46 (call __syncthreads)
+          (static_assert @46 (|| (! P::staged) (== (sizeof Stage) kSharedBytes)) "the stage is the block's shared memory")
+          (do @47 (call __syncthreads)
             (trail "the chunk before has been read by all"))
-          (do @47 (call stage_rows stage x_group first_in (+ (* tile_y kTileRows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w))
-          (do @49 (call stage_weights stage weight_group first_in first_out))
-          (do @50 (call __syncthreads)
+          (do @48 (call stage_rows stage x_group first_in (+ (* tile_y kTileRows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w))
+          (do @50 (call stage_weights stage weight_group first_in first_out))
+          (do @51 (call __syncthreads)
             (trail "the chunk is there"))))
-      (for @53 (pragma "unroll 1") (declare @53 int c 0) (< c P::chunk) (++ c)
-        (for @55 unrolled (declare @55 int g 0) (< g kPhaseGroups) (++ g)
-          (if @56 (|| (== kPhaseGroups 1) (== phase_group g))
+      (for @54 (pragma "unroll 1") (declare @54 int c 0) (< c P::chunk) (++ c)
+        (for @56 unrolled (declare @56 int g 0) (< g kPhaseGroups) (++ g)
+          (if @57 (|| (== kPhaseGroups 1) (== phase_group g))
             (then
-              (for @58 unrolled (declare @58 int kh 0) (< kh P::kernel_h) (++ kh)
-                (declare @59 (const int) phase_h (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))
-                (declare @60 (const int) offset_h (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h))
-                (if @61 (== (/ phase_h P::group_phases_h) (/ g kPhaseGroupsW))
+              (for @59 unrolled (declare @59 int kh 0) (< kh P::kernel_h) (++ kh)
+                (declare @60 (const int) phase_h (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))
+                (declare @61 (const int) offset_h (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h))
+                (if @62 (== (/ phase_h P::group_phases_h) (/ g kPhaseGroupsW))
                   (then
-                    (comment @62 "Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.")
-                    (for @64 unrolled (declare @64 int kw 0) (< kw P::kernel_w) (++ kw)
-                      (declare @65 (const int) phase_w (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))
-                      (declare @66 (const int) offset_w (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w))
-                      (declare @67 (const int) tap (+ (* kh P::kernel_w) kw))
-                      (declare @68 (const int) phase (+ (* (% phase_h P::group_phases_h) P::group_phases_w) (% phase_w P::group_phases_w)))
-                      (if @69 (== (/ phase_w P::group_phases_w) (% g kPhaseGroupsW))
+                    (comment @63 "Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.")
+                    (for @65 unrolled (declare @65 int kw 0) (< kw P::kernel_w) (++ kw)
+                      (declare @66 (const int) phase_w (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))
+                      (declare @67 (const int) offset_w (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w))
+                      (declare @68 (const int) tap (+ (* kh P::kernel_w) kw))
+                      (declare @69 (const int) phase (+ (* (% phase_h P::group_phases_h) P::group_phases_w) (% phase_w P::group_phases_w)))
+                      (if @70 (== (/ phase_w P::group_phases_w) (% g kPhaseGroupsW))
                         (then
-                          (if @70 P::staged
+                          (if @71 P::staged
                             (then
-                              (do @71 (call multiply_add (at sums phase) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) tap) channel)))
+                              (do @72 (call multiply_add (at sums phase) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) tap) channel)))
                                 (trail "tap ({kh}, {kw})")))
                             (else
-                              (do @75 (call multiply_add_unstaged (at sums phase) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) tap kGroupOut kTaps)) channels)
+                              (do @76 (call multiply_add_unstaged (at sums phase) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) tap kGroupOut kTaps)) channels)
                                 (trail "tap ({kh}, {kw})")))))))))))))))
     (blank @44)
-    (declare @91 (const int) co (+ (+ (* group kGroupOut) first_out) channel))
-    (for @93 unrolled (declare @93 int g 0) (< g kPhaseGroups) (++ g)
-      (if @94 (|| (== kPhaseGroups 1) (== phase_group g))
+    (declare @92 (const int) co (+ (+ (* group kGroupOut) first_out) channel))
+    (for @94 unrolled (declare @94 int g 0) (< g kPhaseGroups) (++ g)
+      (if @95 (|| (== kPhaseGroups 1) (== phase_group g))
         (then
-          (for @96 unrolled (declare @96 int phase 0) (< phase kPhases) (++ phase)
-            (declare @97 (const int) phase_h (+ (* (/ g kPhaseGroupsW) P::group_phases_h) (/ phase P::group_phases_w)))
-            (declare @98 (const int) phase_w (+ (* (% g kPhaseGroupsW) P::group_phases_w) (% phase P::group_phases_w)))
-            (if @99 (&& (< phase_h P::stride_h) (< phase_w P::stride_w))
+          (for @97 unrolled (declare @97 int phase 0) (< phase kPhases) (++ phase)
+            (declare @98 (const int) phase_h (+ (* (/ g kPhaseGroupsW) P::group_phases_h) (/ phase P::group_phases_w)))
+            (declare @99 (const int) phase_w (+ (* (% g kPhaseGroupsW) P::group_phases_w) (% phase P::group_phases_w)))
+            (if @100 (&& (< phase_h P::stride_h) (< phase_w P::stride_w))
               (then
-                (do @100 (call store (at sums phase) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w))))))))))
+                (do @101 (call store (at sums phase) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w))))))))))

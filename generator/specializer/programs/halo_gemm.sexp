@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "615141768d57a83d1c23d24b38fe3965adc0549fe647221c552bef6457ec9e7d")
+  (digest "191294c921f6c473ce7fafea20e2f50e6903c9b1eafd08bf221f985b0a175d64")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -426,19 +426,22 @@
   (constant @99 int kStageBytes (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
   (constant @100 int kBiasOffset (+ kResidentBytes (* P::stages kStageBytes)))
   (constant @101 int kBarrierOffset (+ kBiasOffset (? P::has_bias (* P::columns 4) 0)))
-  (static_assert @103 (== (% P::chunk kDepth) 0) "a chunk is whole products")
-  (static_assert @104 (&& (&& (&& (== (% kPositions (* 64 (/ 2 kTeams))) 0) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! P::flat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warpgroups make whole parts")
-  (static_assert @107 (&& (<= kColumns 256) (<= (* (* kSumArrays kColumns) kParts) 320)) "the sums fit the registers")
-  (static_assert @108 (|| (== kPhaseGroups 1) (== (% kPaddedH P::stride_h) 0)) "phase rows are parted only where each has as many kernel rows")
-  (static_assert @110 (&& (|| (|| (== P::stride_h 1) (== P::dilation_h 1)) (== P::kernel_h 1)) (|| (|| (== P::stride_w 1) (== P::dilation_w 1)) (== P::kernel_w 1))) "all phases read the same input")
-  (static_assert @113 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
-  (static_assert @114 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! P::flat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
-  (static_assert @117 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kPack)) "a unit is loaded as it lies")
-  (static_assert @118 (|| (! P::in_turn) (> P::stages kChunks)) "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart")
-  (static_assert @120 (>= P::stages (+ P::ahead 2)) "the stage that consumers wait for is not held back by copies of later ones")
-  (alias @123 Sums (array float (/ kColumns 2))
+  (constant @102 int kSharedBytes (+ kBarrierOffset (* (+ (* 2 P::stages) (? P::resident 1 0)) 8)))
+  (constant @103 "long long" kPackedBytes (* (* (static_cast "long long" kColumnTiles) kChunks) kChunkWeightBytes))
+  (constant @105 int kAlignment (call larger P::copy_bytes (* (call larger P::vector P::store) kBytes)))
+  (static_assert @107 (== (% P::chunk kDepth) 0) "a chunk is whole products")
+  (static_assert @108 (&& (&& (&& (== (% kPositions (* 64 (/ 2 kTeams))) 0) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! P::flat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warpgroups make whole parts")
+  (static_assert @111 (&& (<= kColumns 256) (<= (* (* kSumArrays kColumns) kParts) 320)) "the sums fit the registers")
+  (static_assert @112 (|| (== kPhaseGroups 1) (== (% kPaddedH P::stride_h) 0)) "phase rows are parted only where each has as many kernel rows")
+  (static_assert @114 (&& (|| (|| (== P::stride_h 1) (== P::dilation_h 1)) (== P::kernel_h 1)) (|| (|| (== P::stride_w 1) (== P::dilation_w 1)) (== P::kernel_w 1))) "all phases read the same input")
+  (static_assert @117 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
+  (static_assert @118 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! P::flat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
+  (static_assert @121 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kPack)) "a unit is loaded as it lies")
+  (static_assert @122 (|| (! P::in_turn) (> P::stages kChunks)) "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart")
+  (static_assert @124 (>= P::stages (+ P::ahead 2)) "the stage that consumers wait for is not held back by copies of later ones")
+  (alias @127 Sums (array float (/ kColumns 2))
     (comment "One thread's sums for one part, of all phases or of one."))
-  (function @126 device int column_of
+  (function @130 device int column_of
     (comment "The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.")
     (attributes "__forceinline__")
     (argument int channel)
@@ -446,7 +449,7 @@
       (trail "among the thread's own"))
     (declare @2 (const int) thread (% (/ channel P::channel_run) 4))
     (return @3 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
-  (function @133 kernel void pack_weights
+  (function @137 kernel void pack_weights
     (comment "Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.")
     (launch_bounds kPackers)
     (argument (restrict (pointer (const Element))) weight)
@@ -493,12 +496,12 @@
         (declare @45 (const int) column_tile (+ (* group kChannelTiles) (/ co P::columns)))
         (declare @46 (pointer "unsigned char") chunk (+ packed (* (+ (* (static_cast "long long" column_tile) kChunks) (/ unit kUnits)) kChunkWeightBytes)))
         (do @47 (= (* (reinterpret_cast (pointer uint4) (+ (+ chunk (* (+ (* place kSteps) (/ (% unit kUnits) 2)) kProductBytes)) (* (+ (* (% unit 2) kColumns) column) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (record @186 Tile
+  (record @190 Tile
     (comment "A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @193 device Tile flat_tile
+  (function @197 device Tile flat_tile
     (comment "Of the sequence, the place so many positions before the tile's.")
     (attributes "__forceinline__")
     (argument int index)
@@ -513,7 +516,7 @@
     (do @6 (= (. tile m_y) 0))
     (do @7 (= (. tile m_x) (static_cast int (- at (* image of_image)))))
     (return @8 tile))
-  (function @204 device Tile square_tile
+  (function @208 device Tile square_tile
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -523,7 +526,7 @@
     (do @3 (= (. tile m_y) (+ kFirstH (* (% (/ index tiles_x) tiles_y) P::tile_h))))
     (do @4 (= (. tile m_x) (+ kFirstW (* (% index tiles_x) P::tile_w))))
     (return @5 tile))
-  (function @213 device Tile staged_tile
+  (function @217 device Tile staged_tile
     (comment "The tile's first staged pixel, as a place of its own.")
     (attributes "__forceinline__")
     (argument int index)
@@ -693,7 +696,7 @@
                 (then
                   (do @16 (= (at place 1) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
   (file "halo_gemm.cu")
-  (function @229 device void pin
+  (function @233 device void pin
     (comment "Keeps the compiler from moving sums across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Sums kSumArrays) kParts)) sums)
@@ -701,7 +704,7 @@
       (for @4 (pragma "unroll") (declare @4 int array 0) (< array kSumArrays) (++ array)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at sums part) array) i)))))))
-  (function @244 device void multiply_chunk
+  (function @248 device void multiply_chunk
     (comment "Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first")
     (comment "chunk, whose first products begin the sums.")
     (attributes "__forceinline__")
@@ -733,11 +736,11 @@
                     (then
                       (declare @27 (const int) tap (+ (* row P::kernel_w) column))
                       (do @28 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
-  (function @284 constexpr bool has_taps
+  (function @288 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (return @1 (&& (|| (> kPhaseGroups 1) (< (/ phase P::stride_w) P::kernel_h)) (< (% phase P::stride_w) P::kernel_w))))
-  (function @289 device float sum_of
+  (function @293 device float sum_of
     (comment "A part's sum of a phase and the thread's i-th channel, for its row of that half.")
     (attributes "__forceinline__")
     (argument (reference (array (const Sums) kSumArrays)) sums)
@@ -746,22 +749,22 @@
     (argument int half)
     (declare @1 (const int) column (+ (+ (* (/ i 2) 4) (* half 2)) (% i 2)))
     (return @2 (? P::joined (at (at sums 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at sums phase) column) 0))))
-  (constant @295 int kOwn (/ P::columns 4))
-  (constant @296 bool kAhead (&& P::has_bias (<= kOwn 16)))
-  (function @299 device int own_channel
+  (constant @299 int kOwn (/ P::columns 4))
+  (constant @300 bool kAhead (&& P::has_bias (<= kOwn 16)))
+  (function @303 device int own_channel
     (comment "The block's channel that is the thread's i-th, whose first is `channel`.")
     (attributes "__forceinline__")
     (argument int channel)
     (argument int i)
     (return @1 (+ (+ channel (* (/ i P::channel_run) (* 4 P::channel_run))) (% i P::channel_run))))
-  (function @304 device float finish
+  (function @308 device float finish
     (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float shift)
     (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @311 device void store_parts
+  (function @315 device void store_parts
     (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
@@ -820,7 +823,7 @@
                         (for @51 (pragma "unroll") (declare @51 int v 0) (< v P::store) (++ v)
                           (do @52 (= (at values v) (call finish (call sum_of (at sums part) (+ phase v) i half) (? kAhead (at ahead i) (? P::has_bias (at bias own) 0))))))
                         (do @56 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))))))))))))
-  (function @377 kernel void halo_gemm
+  (function @381 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "cc3359ae61bbcacac0a6848935ad26382ca607f410850208cb81f31b5c059cfc")
+  (digest "981b5fe3de1d2ceb4383743ce0620f0bb6c78b3e95407f17229a2d5e1dd9662b")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -394,21 +394,24 @@
   (constant @86 int kOutPitch (+ (/ kStrip 2) kPack))
   (constant @87 int kExchangeBytes (? P::exchange (* (* P::columns kOutPitch) kBytes) 0))
   (constant @88 int kBarrierOffset (+ kExchangeOffset (* 2 kExchangeBytes)))
-  (constant @89 int kPieces (/ (/ kStrip 2) P::store))
-  (constant @93 int kVector (? P::channels_last 2 P::run))
-  (constant @94 int kRunStart (* (/ (- kLeastOffset kFirstColumn) kVector) kVector))
-  (constant @95 int kFirstWord (- (- kLeastOffset kFirstColumn) kRunStart))
-  (constant @96 int kRun (* (call ceil_div (- (- (+ P::run P::padding_w) kFirstColumn) kRunStart) kVector) kVector))
-  (static_assert @98 (&& (&& (== P::stride_h 1) (== P::stride_w 1)) (== P::dilation_h 1)) "rows follow one another")
-  (static_assert @99 (? P::channels_last (&& (== (% P::in_channels kPack) 0) (== kChunks 1)) (&& (> P::width 0) (== (% P::width kPack) 0))) "rows are whole bulk copies")
-  (static_assert @101 (|| (> P::width 0) (! P::flat)) "the sequence has images of a known width")
-  (static_assert @102 (|| (! P::channels_last) (&& (! P::exchange) (== (% P::columns (* 4 P::store)) 0))) "a quad stores what it has")
-  (static_assert @103 (&& (<= kColumns 256) (<= (* kTiles kColumns) 256)) "the sums fit the registers")
-  (static_assert @104 (|| (== kChunks 1) (== (% kSteps 2) 0)) "each chunk begins with the same run")
-  (static_assert @105 (|| (== (% P::in_channels P::chunk) 0) (== (% P::stages kChunks) 0)) "a stage always lacks the same channels")
-  (constant @108 int kRowSums (/ P::columns 2))
-  (alias @109 Sums (array float (/ kColumns 2)))
-  (alias @112 Run (array (array "unsigned int" 4) (- kRun 1))
+  (constant @89 int kSharedBytes (+ kBarrierOffset (* (+ (* 2 P::stages) 1) 8)))
+  (constant @90 "long long" kPackedBytes (* (static_cast "long long" kColumnTiles) kWeightBytes))
+  (constant @92 int kAlignment 16)
+  (constant @93 int kPieces (/ (/ kStrip 2) P::store))
+  (constant @97 int kVector (? P::channels_last 2 P::run))
+  (constant @98 int kRunStart (* (/ (- kLeastOffset kFirstColumn) kVector) kVector))
+  (constant @99 int kFirstWord (- (- kLeastOffset kFirstColumn) kRunStart))
+  (constant @100 int kRun (* (call ceil_div (- (- (+ P::run P::padding_w) kFirstColumn) kRunStart) kVector) kVector))
+  (static_assert @102 (&& (&& (== P::stride_h 1) (== P::stride_w 1)) (== P::dilation_h 1)) "rows follow one another")
+  (static_assert @103 (? P::channels_last (&& (== (% P::in_channels kPack) 0) (== kChunks 1)) (&& (> P::width 0) (== (% P::width kPack) 0))) "rows are whole bulk copies")
+  (static_assert @105 (|| (> P::width 0) (! P::flat)) "the sequence has images of a known width")
+  (static_assert @106 (|| (! P::channels_last) (&& (! P::exchange) (== (% P::columns (* 4 P::store)) 0))) "a quad stores what it has")
+  (static_assert @107 (&& (<= kColumns 256) (<= (* kTiles kColumns) 256)) "the sums fit the registers")
+  (static_assert @108 (|| (== kChunks 1) (== (% kSteps 2) 0)) "each chunk begins with the same run")
+  (static_assert @109 (|| (== (% P::in_channels P::chunk) 0) (== (% P::stages kChunks) 0)) "a stage always lacks the same channels")
+  (constant @112 int kRowSums (/ P::columns 2))
+  (alias @113 Sums (array float (/ kColumns 2)))
+  (alias @116 Run (array (array "unsigned int" 4) (- kRun 1))
     (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
   (file "channels.h")
   (function @7 device int in_channel_at
@@ -431,10 +434,10 @@
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i kChannelRun) (* 4 kChannelRun)) (* thread kChannelRun)) (% i kChannelRun))))
   (file "roll_gemm.cu")
-  (constant @117 int kShifts (? (< (+ (- P::run 1) kReach) (* kTiles P::kernel_w)) (+ (- P::run 1) kReach) (* kTiles P::kernel_w)))
-  (constant @118 int kTurns (? (&& P::channels_last (> (+ (/ (* kTiles kColumns) 2) (* (* 2 4) kShifts)) 160)) 1 2))
-  (constant @119 bool kOneGroup (&& (&& (== kChunks 1) (== kSteps 2)) (== kTurns 2)))
-  (function @124 kernel void pack_weights
+  (constant @121 int kShifts (? (< (+ (- P::run 1) kReach) (* kTiles P::kernel_w)) (+ (- P::run 1) kReach) (* kTiles P::kernel_w)))
+  (constant @122 int kTurns (? (&& P::channels_last (> (+ (/ (* kTiles kColumns) 2) (* (* 2 4) kShifts)) 160)) 1 2))
+  (constant @123 bool kOneGroup (&& (&& (== kChunks 1) (== kSteps 2)) (== kTurns 2)))
+  (function @128 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel")
     (comment "column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes")
     (comment "16 bytes, adjacent threads read adjacent weights.")
@@ -470,12 +473,12 @@
         (declare @33 (pointer "unsigned char") to (+ (+ packed (* (static_cast "long long" column_tile) kWeightBytes)) (* product kProductBytes)))
         (declare @34 (const int) row (+ (+ (* half kColumns) (* (/ tap P::kernel_w) P::columns)) n))
         (do @35 (= (* (reinterpret_cast (pointer uint4) (+ to (* row 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (record @164 Tile
+  (record @168 Tile
     (comment "A tile's place: its first image, its first position in a row there, and its first row of outputs.")
     (field int image)
     (field int column)
     (field int row))
-  (function @169 device Tile tile_at
+  (function @173 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) segments)
@@ -492,12 +495,12 @@
         (do @9 (= (. tile column) (* (% strip image_strips) kStrip)))))
     (do @11 (= (. tile row) (* (% index segments) P::rows)))
     (return @12 tile))
-  (function @185 device int first_input_row
+  (function @189 device int first_input_row
     (comment "The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (return @1 (call max 0 (+ (. tile row) (- P::padding_h (- P::kernel_h 1))))))
-  (function @188 device int last_input_row
+  (function @192 device int last_input_row
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument (const int) out_h)
@@ -746,14 +749,14 @@
       (do @8 (|= read (at (at words 0) i))))
     (return @10 read))
   (file "roll_gemm.cu")
-  (function @196 device void pin
+  (function @200 device void pin
     (comment "Keeps the compiler from moving the sums across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Sums kTiles)) sums)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (call wgmma_pin (at (at sums tile) i))))))
-  (function @208 device void multiply_chunk
+  (function @212 device void multiply_chunk
     (comment "All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when")
     (comment "it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.")
     (attributes "__forceinline__")
@@ -809,7 +812,7 @@
         (then
           (do @46 (call wgmma_wait 1)
             (trail "the run before may be overwritten"))))))
-  (function @260 device void roll
+  (function @264 device void roll
     (comment "Moves the sums of all output rows up by one, behind the first; those of a new row begin.")
     (attributes "__forceinline__")
     (argument (reference (array Sums kTiles)) sums)
@@ -928,7 +931,7 @@
         (then
           (do @6 (call store_piece (+ to (* (* channel (static_cast "long long" out_h)) out_w)) (+ from (* channel kOutPitch))))))))
   (file "roll_gemm.cu")
-  (function @272 kernel void roll_gemm
+  (function @276 kernel void roll_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)
