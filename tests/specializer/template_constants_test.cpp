@@ -12,6 +12,9 @@
 #include <vector>
 
 #include "generator/language/language.h"
+#include "generator/planner/direct.h"
+#include "generator/planner/halo_gemm.h"
+#include "generator/planner/roll_gemm.h"
 #include "generator/planner/templates.h"
 #include "generator/program/constants.h"
 #include "generator/program/program_text.h"
@@ -125,6 +128,43 @@ TEST(TemplateConstants, AreTheLayoutOfPlans) {
   });
   for (const std::string_view name : {"kThreads", "kSharedBytes", "kPackedBytes", "kAlignment"}) {
     EXPECT_GT(compared[name], 300) << name;
+  }
+}
+
+/// A template whose program's text has `after` in the place of `before`: its plans for the layer.
+struct Changed {
+  std::string_view template_name;
+  Result<std::vector<Plan>> (*plans)(const Problem&, const ConstantProgram&);
+  const char* layer;
+  std::string_view before, after;
+};
+const Changed kChanged[] = {
+    {"direct", plans_direct, "conv_transpose2d 8 -> 8; kernel 3; input 1x64x64", "(call ceil_div kStagedColumns 4) 4)",
+     "(call ceil_div kStagedColumns 4) 8)"},
+    {"roll_gemm", plans_roll_gemm, "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; compute tf32",
+     "(call floor_mod (- 8 kStagedColumns) 32)", "(call floor_mod (- 9 kStagedColumns) 32)"},
+    {"halo_gemm", plans_halo_gemm,
+     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc",
+     "kUnitPitch (* 16 (+ kPixels", "kUnitPitch (* 16 (+ (+ kPixels 8)"},
+};
+
+// A template's pitch is known to its program alone: another one is another plan.
+TEST(TemplateConstants, ThatChangeInTheProgramChangeThePlan) {
+  for (const Changed& changed : kChanged) {
+    SCOPED_TRACE(changed.template_name);
+    std::string text(template_named(changed.template_name).value()->program());
+    const std::size_t at = text.find(changed.before);
+    ASSERT_NE(at, std::string::npos);
+    const Problem problem{parse_layer(changed.layer).value(), Direction::kForward, target_named("sm_90a").value()};
+    const Plan own = changed.plans(problem, ConstantProgram::read(text).value()).value().front();
+    EXPECT_EQ(own.shared_bytes,
+              template_named(changed.template_name).value()->plans(problem).value().front().shared_bytes);
+    text.replace(at, changed.before.size(), changed.after);
+    const Plan other = changed.plans(problem, ConstantProgram::read(text).value()).value().front();
+    EXPECT_NE(other.shared_bytes, own.shared_bytes);
+    const auto globals = Globals::make(read_program(text).value(), other.parameters);
+    ASSERT_TRUE(globals) << globals.error().message;
+    EXPECT_EQ(value_in(*globals, "kSharedBytes"), other.shared_bytes);
   }
 }
 
