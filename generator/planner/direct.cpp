@@ -16,7 +16,7 @@ namespace convtgen {
 namespace {
 
 constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
-constexpr std::int64_t kMostNumber = kIntMax - 65536;  // of a layer: a tile or a chunk may end behind it
+constexpr std::int64_t kMostNumber = kIntMax - 65536;  // of a layer: a tile or a chunk may end after it
 constexpr std::int64_t kChannelThreads = 4;            // of a block: as many threads as this share the staged input
 constexpr std::int64_t kMaxPhases = 16;                // of a phase group: what a thread can accumulate side by side
 constexpr std::int64_t kMaxChunk = 16;
@@ -37,7 +37,7 @@ std::int64_t power_of_two_at_most(std::int64_t n) {
 
 /// What a block is made for. These values are the planner's first choice, the ones that were fastest on the whole.
 struct Aim {
-  std::int64_t sums = 64;                // of a thread; half as many in fp64
+  std::int64_t acc = 64;                // of a thread; half as many in fp64
   std::int64_t channels = 8;             // of a thread, at most
   std::int64_t threads = 256;            // of a block, at most
   std::int64_t threads_per_sm = 512;     // leaves each thread 128 registers
@@ -47,8 +47,8 @@ struct Aim {
 /// What is worth measuring beside the first choice, the most different first.
 constexpr std::array kAims = {
     Aim{},
-    Aim{.sums = 32, .threads_per_sm = 1024},  // more warps
-    Aim{.sums = 128, .threads_per_sm = 256},  // more sums for each load
+    Aim{.acc = 32, .threads_per_sm = 1024},  // more warps
+    Aim{.acc = 128, .threads_per_sm = 256},  // more accumulators for each load
     Aim{.channels = 16},
     Aim{.channels = 4},
     Aim{.threads = 128},
@@ -82,7 +82,7 @@ constexpr std::array kMembers = {
     BlockMember{"staged", &Block::staged},
 };
 
-/// What is asked of the template, as it calls its constants.
+/// The template's constants that are wanted, by their names there.
 enum Constant : std::size_t {
   kTaps,
   kGroupIn,
@@ -102,7 +102,7 @@ constexpr std::array<std::string_view, 11> kConstants = {
 
 /// What the choice depends on, in one place.
 struct Facts {
-  mutable BlockConstants<Block> constants;  // changes with the block that it is asked for
+  mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
   Axis rows = {}, columns = {};
   std::int64_t taps = 0, group_in = 0, group_out = 0;
   Size positions_h = {}, positions_w = {};  // ceil(output / stride), where the sizes are known
@@ -123,10 +123,10 @@ Size positions(const Axis& axis) {
 void choose_thread_tile(const Facts& f, const Aim& aim, Block& b) {
   b.group_phases_w = even_part(f.columns.stride, kMaxPhases);
   b.group_phases_h = even_part(f.rows.stride, std::max<std::int64_t>(1, kMaxPhases / b.group_phases_w));
-  const std::int64_t all_sums = f.is_f64 ? aim.sums / 2 : aim.sums;
-  const std::int64_t sums = std::max<std::int64_t>(1, all_sums / (b.group_phases_h * b.group_phases_w));
-  b.channels_per_thread = even_part(f.group_out, std::min(aim.channels, sums));
-  std::int64_t pixels = power_of_two_at_most(std::max<std::int64_t>(1, sums / b.channels_per_thread));
+  const std::int64_t all_acc = f.is_f64 ? aim.acc / 2 : aim.acc;
+  const std::int64_t acc = std::max<std::int64_t>(1, all_acc / (b.group_phases_h * b.group_phases_w));
+  b.channels_per_thread = even_part(f.group_out, std::min(aim.channels, acc));
+  std::int64_t pixels = power_of_two_at_most(std::max<std::int64_t>(1, acc / b.channels_per_thread));
   // A narrow image wants threads before it wants pixels for each.
   const std::int64_t widest = f.positions_w ? std::max<std::int64_t>(1, power_of_two_at_most(*f.positions_w) / 8) : 4;
   b.columns_per_thread = std::min<std::int64_t>({4, pixels, widest});

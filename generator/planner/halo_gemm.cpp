@@ -23,7 +23,7 @@ namespace {
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kConsumers = 256;
 constexpr std::int64_t kMostColumns = 256;        // of a product
-constexpr std::int64_t kMostSums = 160;           // of a thread
+constexpr std::int64_t kMostAccumulators = 160;           // of a thread
 constexpr std::int64_t kMostProducts = 256;       // in the unrolled body
 constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
 constexpr std::size_t kMostPlans = 8;
@@ -49,7 +49,7 @@ constexpr std::array kMembers = {
     BlockMember{"in_turn", &Block::in_turn},
 };
 
-/// What is asked of the template, as it calls its constants.
+/// The template's constants that are wanted, by their names there.
 enum Constant : std::size_t {
   kBytes,
   kDepth,
@@ -87,7 +87,7 @@ constexpr std::array<std::string_view, 24> kConstants = {
 struct Facts {
   const Layer& layer;
   const Target& target;
-  mutable BlockConstants<Block> constants;        // changes with the block that it is asked for
+  mutable BlockConstants<Block> constants;        // a cache: holds the block at hand
   std::int64_t batch = 0, height = 0, width = 0;  // planned for
   double read_bytes = 0, written_bytes = 0;       // that a call moves at the least
   bool can_be_flat = false;
@@ -96,8 +96,8 @@ struct Facts {
   [[nodiscard]] bool channels_last() const { return layer.layout == Layout::kNhwc; }
 };
 
-/// As many stages as fit, of at most six; false where too few do. Warpgroups in turn need more of them than a tile has
-/// chunks (the template says why).
+/// As many stages as fit, of at most six; false where too few do. Ping-pong warpgroups need more of them than a tile has
+/// chunks (the template has the reason).
 bool choose_stages(const Facts& f, Block& b) {
   const std::int64_t least = std::max<std::int64_t>(b.copy_bytes > 0 ? 3 : 2, b.in_turn ? f.of(b)[kChunks] + 1 : 0);
   for (b.stages = 6; b.stages >= least; --b.stages) {
@@ -163,8 +163,7 @@ void choose_store(const Facts& f, Block& b) {
 }
 
 /// Tiles of all images.
-std::int64_t tiles(const Facts& f, const Block& b) {
-  Constants& of_block = f.of(b);
+std::int64_t tiles(const Facts& f, const Block& b, Constants& of_block) {
   if (b.flat) {
     return ceil_div(f.batch * (f.height + of_block[kGapH]) * (f.width + of_block[kGapW]), of_block[kPositions]);
   }
@@ -174,8 +173,7 @@ std::int64_t tiles(const Facts& f, const Block& b) {
 
 /// How many times as long as whole sectors of 32 bytes take the stores of a block do: adjacent channels of all its
 /// columns, or what eight or sixteen adjacent positions of a warp make.
-double store_factor(const Facts& f, const Block& b) {
-  Constants& of_block = f.of(b);
+double store_factor(const Facts& f, const Block& b, Constants& of_block) {
   const std::int64_t bytes = of_block[kBytes];
   if (f.channels_last()) {
     const auto adjacent = static_cast<double>(std::min(b.columns, f.layer.out_channels) * bytes);
@@ -210,14 +208,15 @@ double predicted(const Facts& f, const Block& b) {
       static_cast<double>(of_block[kPositions] * of_block[kPhases] * b.columns) / 256;  // of a thread
   const double epilogue = factors.halo_epilogue + factors.halo_epilogue_outputs * outputs;
   const double resident = b.resident ? stages * weights : 0;
-  return seconds_of(f.target, {.launches = factors.halo_launches,
-                               .first_cycles = factors.halo_begin + (stage.l2_bytes + resident) / sm.l2_bytes_per_cycle,
-                               .waves = static_cast<double>(waves_of(f.target, tiles(f, b), of_block[kColumnTiles])),
-                               .wave_cycles = stages * (cycles_of(f.target, stage) + factors.halo_stage) +
-                                              (b.in_turn ? factors.halo_epilogue_shown : 1.0) * epilogue,
-                               .memory_bytes = f.read_bytes + f.written_bytes * store_factor(f, b),
-                               .hidden_less = factors.hidden_less,
-                               .measured = f.channels_last() ? factors.halo_measured_nhwc : factors.halo_measured});
+  return seconds_of(f.target,
+                    {.launches = factors.halo_launches,
+                     .first_cycles = factors.halo_begin + (stage.l2_bytes + resident) / sm.l2_bytes_per_cycle,
+                     .waves = static_cast<double>(waves_of(f.target, tiles(f, b, of_block), of_block[kColumnTiles])),
+                     .wave_cycles = stages * (cycles_of(f.target, stage) + factors.halo_stage) +
+                                    (b.in_turn ? factors.halo_epilogue_shown : 1.0) * epilogue,
+                     .memory_bytes = f.read_bytes + f.written_bytes * store_factor(f, b, of_block),
+                     .hidden_less = factors.hidden_less,
+                     .measured = f.channels_last() ? factors.halo_measured_nhwc : factors.halo_measured});
 }
 
 /// All parameters but the block's.
@@ -262,7 +261,7 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
                                                       divides(f.layer) ? "" : " joined by weights of zero")
                                         : fmt::format("{} channels", b.columns),
       of_block[kTaps], b.stages, b.chunk, b.copy_bytes > 0 ? "" : " through registers",
-      b.resident ? "resident" : "with each stage", b.in_turn ? ", warpgroups in turn" : "");
+      b.resident ? "resident" : "with each stage", b.in_turn ? ", ping-pong warpgroups" : "");
   return plan;
 }
 
@@ -313,7 +312,7 @@ Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const Co
 std::vector<std::int64_t> column_choices(const Facts& f, const Block& b) {
   const std::int64_t phases = f.of(b)[kPhases];
   const std::int64_t vectors = 4 * f.of(b)[kPack];  // of a quad of threads
-  const std::int64_t most = std::min(b.joined ? kMostColumns / phases : kMostColumns, 2 * kMostSums / phases);
+  const std::int64_t most = std::min(b.joined ? kMostColumns / phases : kMostColumns, 2 * kMostAccumulators / phases);
   std::vector<std::int64_t> out;
   for (std::int64_t parts = 1; parts <= ceil_div(f.layer.out_channels, 8) && out.size() < 4; ++parts) {
     std::int64_t columns = round_up(ceil_div(f.layer.out_channels, parts), 8);
@@ -327,7 +326,7 @@ std::vector<std::int64_t> column_choices(const Facts& f, const Block& b) {
   return out;
 }
 
-/// Tiles of this many parts of 64 positions: 8x8 each or, so that NCHW is stored in longer pieces, 1x64.
+/// Tiles of this many parts of 64 positions: 8x8 each or, so that NCHW is stored in longer vectors, 1x64.
 std::vector<Block> with_tiles(const Facts& f, const Block& b, std::int64_t parts) {
   std::vector<Block> out;
   const auto add = [&](bool flat, std::int64_t part_w, std::int64_t across) {
@@ -356,17 +355,18 @@ struct Candidate {
   double seconds = 0;
 };
 
-/// The least that any block asks for, of what there is too little of where there are no candidates.
+/// The least that any block needs. Where there are no candidates it is above the limit.
 struct Least {
   std::int64_t products = std::numeric_limits<std::int64_t>::max();  // in the unrolled body
   std::int64_t bytes = std::numeric_limits<std::int64_t>::max();     // of shared memory, where products are few enough
 };
 
-/// Adds what can be made of a block with a tile: all chunks, with weights resident or not.
+/// Adds the pipelines of a block with a tile: all sizes of chunks, with weights resident or not.
 void add_pipelines(const Facts& f, Block b, std::vector<Candidate>& out, Least& least) {
   for (const std::int64_t depths : {4, 2, 1}) {
     b.chunk = depths * f.of(b)[kDepth];
-    const std::int64_t products = f.of(b)[kTaps] * depths * f.of(b)[kPositions] / (b.in_turn ? 64 : 128);
+    Constants& of_block = f.of(b);
+    const std::int64_t products = of_block[kTaps] * depths * of_block[kPositions] / (b.in_turn ? 64 : 128);
     if (depths > 1 && b.chunk >= 2 * f.layer.in_channels) {
       continue;
     }
@@ -411,7 +411,7 @@ std::vector<Candidate> candidates(const Facts& f, Least& least) {
       phased.columns = columns;
       choose_store(f, phased);
       for (const std::int64_t parts : {1, 2, 4}) {  // of a warpgroup
-        if (parts * f.of(phased)[kPhases] * columns / 2 > kMostSums) {
+        if (parts * f.of(phased)[kPhases] * columns / 2 > kMostAccumulators) {
           continue;
         }
         for (const bool in_turn : {false, true}) {
@@ -493,6 +493,9 @@ Result<std::vector<Plan>> plans_halo_gemm(const Problem& problem, const Constant
 }
 
 Result<std::vector<Plan>> plans_halo_gemm(const Problem& problem) {
+  if (auto checked = check(problem); !checked) {  // before the program is read
+    return std::unexpected(checked.error());
+  }
   return plans_halo_gemm(problem, own_program());
 }
 

@@ -82,7 +82,7 @@ Result<Candidates> candidates(const Problem& problem) {
                             operator_name(problem.layer)));
   }
   // The first template takes all that there are kernels for, so what it refuses is refused. Nothing is predicted of its
-  // plans; those of the others are ordered by their cost models, before or behind the first of it.
+  // plans; those of the others are ordered by their cost models, before or after the first of it.
   const std::span<const Template> known = templates();
   auto general = plans_of(known.front(), problem);
   if (!general) {

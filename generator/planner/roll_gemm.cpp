@@ -21,11 +21,11 @@ namespace {
 
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kMostColumns = 256;    // of a product
-constexpr std::int64_t kMostSums = 128;       // of a thread: the template's "the sums fit the registers"
-constexpr std::int64_t kMostRegisters = 152;  // of sums and operands: beyond, products are serialised (C7512)
+constexpr std::int64_t kMostAccumulators = 128;       // of a thread: the template asserts that they fit the registers
+constexpr std::int64_t kMostRegisters = 152;  // of accumulators and fragments: beyond, products are serialised (C7512)
 constexpr std::int64_t kMostPixelRegisters =
-    160;  // with channels last: beyond, operands stand once (the template's kTurns)
-constexpr std::int64_t kMostRoundedRegisters = 120;  // and those of tf32, whose words are rounded
+    160;  // with channels last
+constexpr std::int64_t kMostRoundedRegisters = 120;  // the same of tf32, whose words are rounded
 constexpr std::int64_t kMostReach = 24;              // of a row's taps, whose words a thread reads
 constexpr std::int64_t kMostProducts = 256;          // in the unrolled body
 constexpr std::int64_t kMostPixelProducts = 64;      // with channels last, where it has those of all channels
@@ -51,7 +51,7 @@ constexpr std::array kMembers = {
     BlockMember{"chunk", &Block::chunk},     BlockMember{"stages", &Block::stages},
 };
 
-/// What is asked of the template, as it calls its constants.
+/// The template's constants that are wanted, by their names there.
 enum Constant : std::size_t {
   kBytes,
   kDepth,
@@ -64,8 +64,8 @@ enum Constant : std::size_t {
   kColumns,
   kColumnTiles,
   kImagePitch,
-  kShifts,
-  kTurns,
+  kFragments,
+  kFragmentSets,
   kStageBytes,
   kWeightBytes,
   kThreads,
@@ -74,15 +74,15 @@ enum Constant : std::size_t {
   kAlignment,
 };
 constexpr std::array<std::string_view, 19> kConstants = {
-    "kBytes",       "kDepth",   "kPack",        "kReach",       "kSteps",    "kChunks", "kTiles",
-    "kStrip",       "kColumns", "kColumnTiles", "kImagePitch",  "kShifts",   "kTurns",  "kStageBytes",
+    "kBytes",       "kDepth",   "kPack",        "kReach",       "kSteps",     "kChunks",       "kTiles",
+    "kStrip",       "kColumns", "kColumnTiles", "kImagePitch",  "kFragments", "kFragmentSets", "kStageBytes",
     "kWeightBytes", "kThreads", "kSharedBytes", "kPackedBytes", "kAlignment"};
 
 /// What the choice depends on.
 struct Facts {
   const Layer& layer;
   const Target& target;
-  mutable BlockConstants<Block> constants;  // changes with the block that it is asked for
+  mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
   Axis rows = {}, columns = {};
   Shape shape = {};        // with what open sizes are planned for
   std::int64_t bytes = 0;  // of an element
@@ -99,12 +99,12 @@ struct Facts {
   }
 };
 
-/// Registers of a consumer: of its sums, and of a step's operands.
-std::int64_t sum_registers(const Facts& f, const Block& b) {
+/// Registers of a consumer: of its accumulators, and of a step's fragments.
+std::int64_t acc_registers(const Facts& f, const Block& b) {
   return f.of(b)[kTiles] * f.of(b)[kColumns] / 2;
 }
-std::int64_t operand_registers(const Facts& f, const Block& b) {
-  return 4 * f.of(b)[kShifts];
+std::int64_t fragment_registers(const Facts& f, const Block& b) {
+  return 4 * f.of(b)[kFragments];
 }
 
 /// Sectors of 32 bytes that rows of strips touch, over those that they would fill.
@@ -113,8 +113,8 @@ double row_waste(const Facts& f, const Block& b, std::int64_t extent) {
   return number(round_up(bytes, 32) + (extent * f.bytes % 32 == 0 && bytes % 32 == 0 ? 0 : 32)) / number(bytes);
 }
 
-/// Cycles in which the cache takes a row of outputs. Parts of sectors cost most: pieces that are stored together begin
-/// and end with them where rows are no whole sectors.
+/// Cycles in which the cache takes a row of outputs. Parts of sectors cost most: vectors that are stored together begin
+/// and end with them where rows are not whole sectors.
 double store_cycles(const Facts& f, const Block& b) {
   const std::int64_t strip = f.of(b)[kStrip];
   const double part = f.target.factors.roll_part_of_sector;
@@ -147,7 +147,7 @@ double row_cycles(const Facts& f, const Block& b) {
   // rounded or paired, and copied for each fragment.
   const double words = number(2 * (b.run + f.reach));
   const double read = f.channels_last ? words / 4 : words / number(b.run);
-  const auto fragments = number(operand_registers(f, b));
+  const auto fragments = number(fragment_registers(f, b));
   const double staged = number(chunks * of_block[kStageBytes]);
   // Shared memory gives weights and words, and takes what arrives. With channels last two threads of a row meet in a
   // bank, except where they take pixels crossed.
@@ -159,7 +159,7 @@ double row_cycles(const Facts& f, const Block& b) {
                          .shared_wavefronts = f.channels_last ? wavefronts : 0,
                          .instructions = 2 * steps * (read + 2 * words + fragments + 10),
                          .l2_bytes = staged};
-  return convtgen::cycles_of(f.target, row) + (of_block[kTurns] == 1 ? steps * f.target.factors.roll_once : 0);
+  return convtgen::cycles_of(f.target, row) + (of_block[kFragmentSets] == 1 ? steps * f.target.factors.roll_once : 0);
 }
 
 /// What a row of a block takes, however many rows its tiles have.
@@ -178,7 +178,7 @@ RowCycles row_cycles_of(const Facts& f, const Block& b) {
                     (b.exchange ? factors.roll_exchange : 0.0)};
 }
 
-/// The work of a call, but for what moves.
+/// The work of a call, except what moves through memory.
 CallWork work_of(const Facts& f, const Block& b, const RowCycles& cycles) {
   const CostFactors& factors = f.target.factors;
   const std::int64_t segments = ceil_div(f.shape.out[kHeight], b.rows);
@@ -254,20 +254,20 @@ std::vector<std::int64_t> column_choices(const Facts& f) {
   return choices;
 }
 
-/// Registers of a consumer's sums and operands, and how many it may have.
+/// Registers of a consumer's accumulators and fragments, and how many it may have.
 struct Registers {
   std::int64_t wanted = 0, most = 0;
 };
 Registers registers_of(const Facts& f, const Block& b) {
-  const std::int64_t operands = operand_registers(f, b);
+  const std::int64_t fragments = fragment_registers(f, b);
   return f.channels_last
-             ? Registers{sum_registers(f, b) + operands, f.bytes == 4 ? kMostRoundedRegisters : kMostPixelRegisters}
-             : Registers{sum_registers(f, b) + 2 * operands, kMostRegisters};
+             ? Registers{acc_registers(f, b) + fragments, f.bytes == 4 ? kMostRoundedRegisters : kMostPixelRegisters}
+             : Registers{acc_registers(f, b) + 2 * fragments, kMostRegisters};
 }
 
 bool registers_suffice(const Facts& f, const Block& b) {
   const Registers registers = registers_of(f, b);
-  return sum_registers(f, b) <= kMostSums && registers.wanted <= registers.most;
+  return acc_registers(f, b) <= kMostAccumulators && registers.wanted <= registers.most;
 }
 
 /// The block with the stages that are predicted to take least; nothing where none fits.
@@ -361,9 +361,9 @@ std::unexpected<Error> why_none(const Facts& f) {
   if (columns.empty()) {
     return fail_shared_memory(f.target, words, f.of(least)[kSharedBytes]);
   }
-  if (const std::int64_t sums = sum_registers(f, least); sums > kMostSums) {
+  if (const std::int64_t acc = acc_registers(f, least); acc > kMostAccumulators) {
     return fail(fmt::format("kernel height {} takes {} accumulators of a thread; at most {}",
-                            layer.axes[kHeight].kernel, sums, kMostSums));
+                            layer.axes[kHeight].kernel, acc, kMostAccumulators));
   }
   if (const Registers registers = registers_of(f, least); registers.wanted > registers.most) {
     return fail(fmt::format("kernel {}x{} takes {} registers of a thread for accumulators and fragments; at most {}",
@@ -419,7 +419,12 @@ Plan plan_of(const Facts& f, const Candidate& candidate) {
 }
 
 /// What the template asks of the layer, whatever its sizes.
-Result<void> check_layer(const Layer& layer, std::int64_t bytes) {
+Result<void> check(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+    return checked;
+  }
+  const std::int64_t bytes = bytes_of(layer.dtype);
   const bool channels_last = layer.layout == Layout::kNhwc;
   if (layer.groups != 1) {
     return fail(fmt::format("{} groups; it takes 1", layer.groups));
@@ -451,10 +456,7 @@ Result<void> check_layer(const Layer& layer, std::int64_t bytes) {
 /// Errors: why the template has no kernel for the layer.
 Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
-    return std::unexpected(checked.error());
-  }
-  if (auto checked = check_layer(layer, bytes_of(layer.dtype)); !checked) {
+  if (auto checked = check(problem); !checked) {
     return std::unexpected(checked.error());
   }
   const auto shape = shape_of(layer, sizes);
@@ -510,6 +512,9 @@ Result<std::vector<Plan>> plans_roll_gemm(const Problem& problem, const Constant
 }
 
 Result<std::vector<Plan>> plans_roll_gemm(const Problem& problem) {
+  if (auto checked = check(problem); !checked) {  // before the program is read
+    return std::unexpected(checked.error());
+  }
   return plans_roll_gemm(problem, own_program());
 }
 

@@ -60,9 +60,16 @@ class Constants {
                                               std::span<const std::string_view> wanted);
 
   /// Changes the parameter of this index in `changing`.
-  void set(std::size_t index, std::int64_t value) { set_parameter(changing_[index], value); }
+  void set(std::size_t index, std::int64_t value) {
+    if (parameters_[static_cast<std::size_t>(changing_[index])] != value) {
+      set_parameter(changing_[index], value);
+    }
+  }
   /// The constant of this index in `wanted`.
-  [[nodiscard]] std::int64_t operator[](std::size_t index) { return constant(wanted_[index]); }
+  [[nodiscard]] std::int64_t operator[](std::size_t index) {
+    const int id = wanted_[index];
+    return known_[static_cast<std::size_t>(id)] ? values_[static_cast<std::size_t>(id)] : constant(id);
+  }
 
  private:
   explicit Constants(const ConstantProgram& program);

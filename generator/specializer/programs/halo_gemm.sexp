@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "191294c921f6c473ce7fafea20e2f50e6903c9b1eafd08bf221f985b0a175d64")
+  (digest "fca80e13044a257ab7e10125aa3c3a5c4ae89a3c0719855ee5b49d409a93871c")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -405,7 +405,7 @@
   (constant @70 int kPaddedH (? P::joined (* kWindowH P::stride_h) P::kernel_h))
   (constant @71 int kPaddedW (? P::joined (* kWindowW P::stride_w) P::kernel_w))
   (constant @72 int kColumns (* (? P::joined kPhases 1) P::columns))
-  (constant @73 int kSumArrays (? P::joined 1 kPhases))
+  (constant @73 int kAccArrays (? P::joined 1 kPhases))
   (constant @74 int kTaps (? P::joined (* kWindowH kWindowW) (* (/ kPaddedH kPhaseGroups) kPaddedW)))
   (constant @75 int kChannelTiles (call ceil_div P::out_channels P::columns))
   (constant @76 int kColumnTiles (* kPhaseGroups kChannelTiles))
@@ -431,7 +431,7 @@
   (constant @105 int kAlignment (call larger P::copy_bytes (* (call larger P::vector P::store) kBytes)))
   (static_assert @107 (== (% P::chunk kDepth) 0) "a chunk is whole products")
   (static_assert @108 (&& (&& (&& (== (% kPositions (* 64 (/ 2 kTeams))) 0) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! P::flat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warpgroups make whole parts")
-  (static_assert @111 (&& (<= kColumns 256) (<= (* (* kSumArrays kColumns) kParts) 320)) "the sums fit the registers")
+  (static_assert @111 (&& (<= kColumns 256) (<= (* (* kAccArrays kColumns) kParts) 320)) "the accumulators fit the registers")
   (static_assert @112 (|| (== kPhaseGroups 1) (== (% kPaddedH P::stride_h) 0)) "phase rows are parted only where each has as many kernel rows")
   (static_assert @114 (&& (|| (|| (== P::stride_h 1) (== P::dilation_h 1)) (== P::kernel_h 1)) (|| (|| (== P::stride_w 1) (== P::dilation_w 1)) (== P::kernel_w 1))) "all phases read the same input")
   (static_assert @117 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
@@ -439,8 +439,8 @@
   (static_assert @121 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kPack)) "a unit is loaded as it lies")
   (static_assert @122 (|| (! P::in_turn) (> P::stages kChunks)) "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart")
   (static_assert @124 (>= P::stages (+ P::ahead 2)) "the stage that consumers wait for is not held back by copies of later ones")
-  (alias @127 Sums (array float (/ kColumns 2))
-    (comment "One thread's sums for one part, of all phases or of one."))
+  (alias @127 Accumulators (array float (/ kColumns 2))
+    (comment "One thread's accumulators for one part, of all phases or of one."))
   (function @130 device int column_of
     (comment "The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.")
     (attributes "__forceinline__")
@@ -568,8 +568,8 @@
     (argument int pixel)
     (return @1 (+ (+ (* (/ channel kPack) kUnitPitch) (* pixel 16)) (* (% channel kPack) kBytes))))
   (function @25 device void stage_input
-    (comment "Asks for a chunk of input channels of a tile with its halo: zeros where the image or the channels end. `tile` is that")
-    (comment "of the first pixel.")
+    (comment "Issues the copies of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.")
+    (comment "`tile` is the place of the first pixel.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
     (argument (restrict (pointer (const Element))) x)
@@ -593,7 +593,7 @@
       (declare @15 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) P::in_channels)) ci))
       (do @16 (call copy (+ to (call place_of_copy channel pixel)) (? (&& inside (> left 0)) from x) (? inside (* (call max 0 (call min left kCopy)) kBytes) 0)))))
   (function @47 device void round_input
-    (comment "tf32: rounds what the thread's own copies have brought to a stage, in its place.")
+    (comment "tf32: rounds in place what the thread's own copies have written to a stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)
     (argument int thread)
@@ -610,8 +610,8 @@
               (do @9 (= (* (reinterpret_cast (pointer uint2) place)) (call make_uint2 (call operand (. v x)) (call operand (. v y))))))
             (else
               (do @11 (= (* (reinterpret_cast (pointer "unsigned int") place)) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) place)))))))))))
-  (function @64 device void finish_stage
-    (comment "Hands a stage on whose copies have come.")
+  (function @64 device void publish_stage
+    (comment "Arrives on the full barrier of a stage whose copies have completed.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
     (argument (pointer "unsigned long long") full)
@@ -697,18 +697,18 @@
                   (do @16 (= (at place 1) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
   (file "halo_gemm.cu")
   (function @233 device void pin
-    (comment "Keeps the compiler from moving sums across the waits for their products, or the fences before them.")
+    (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
-    (argument (reference (array (array Sums kSumArrays) kParts)) sums)
+    (argument (reference (array (array Accumulators kAccArrays) kParts)) acc)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kParts) (++ part)
-      (for @4 (pragma "unroll") (declare @4 int array 0) (< array kSumArrays) (++ array)
+      (for @4 (pragma "unroll") (declare @4 int array 0) (< array kAccArrays) (++ array)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kColumns 2)) (++ i)
-          (do @7 (call wgmma_pin (at (at (at sums part) array) i)))))))
-  (function @248 device void multiply_chunk
-    (comment "Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first")
-    (comment "chunk, whose first products begin the sums.")
+          (do @7 (call wgmma_pin (at (at (at acc part) array) i)))))))
+  (function @248 device void multiply_k_block
+    (comment "Issues all products of one chunk. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's")
+    (comment "first chunk, whose first products overwrite the accumulators.")
     (attributes "__forceinline__")
-    (argument (reference (array (array Sums kSumArrays) kParts)) sums)
+    (argument (reference (array (array Accumulators kAccArrays) kParts)) acc)
     (argument (pointer (const "unsigned char")) input)
     (argument "unsigned long long" weights)
     (argument int first_part)
@@ -726,7 +726,7 @@
             (if @17 P::joined
               (then
                 (declare @18 (const int) tap (+ (* t_y kWindowW) t_x))
-                (do @19 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) 0) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate)))
+                (do @19 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at acc part) 0) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate)))
               (else
                 (for @23 (pragma "unroll") (declare @23 int phase 0) (< phase kPhases) (++ phase)
                   (declare @24 (const int) row (+ (* t_y P::phase_rows) (/ phase P::stride_w))
@@ -735,40 +735,40 @@
                   (if @26 (&& (< row (/ P::kernel_h kPhaseGroups)) (< column P::kernel_w))
                     (then
                       (declare @27 (const int) tap (+ (* row P::kernel_w) column))
-                      (do @28 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
+                      (do @28 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at acc part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
   (function @288 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (return @1 (&& (|| (> kPhaseGroups 1) (< (/ phase P::stride_w) P::kernel_h)) (< (% phase P::stride_w) P::kernel_w))))
-  (function @293 device float sum_of
-    (comment "A part's sum of a phase and the thread's i-th channel, for its row of that half.")
+  (function @293 device float acc_of
+    (comment "A part's accumulator of a phase and the thread's i-th channel, for its row of that half.")
     (attributes "__forceinline__")
-    (argument (reference (array (const Sums) kSumArrays)) sums)
+    (argument (reference (array (const Accumulators) kAccArrays)) acc)
     (argument int phase)
     (argument int i)
     (argument int half)
     (declare @1 (const int) column (+ (+ (* (/ i 2) 4) (* half 2)) (% i 2)))
-    (return @2 (? P::joined (at (at sums 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at sums phase) column) 0))))
+    (return @2 (? P::joined (at (at acc 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at acc phase) column) 0))))
   (constant @299 int kOwn (/ P::columns 4))
-  (constant @300 bool kAhead (&& P::has_bias (<= kOwn 16)))
+  (constant @300 bool kHasBiasRegisters (&& P::has_bias (<= kOwn 16)))
   (function @303 device int own_channel
     (comment "The block's channel that is the thread's i-th, whose first is `channel`.")
     (attributes "__forceinline__")
     (argument int channel)
     (argument int i)
     (return @1 (+ (+ channel (* (/ i P::channel_run) (* 4 P::channel_run))) (% i P::channel_run))))
-  (function @308 device float finish
-    (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
+  (function @308 device float epilogue
+    (comment "Adds the bias and applies the fuse chain, where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
-    (argument float shift)
-    (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
+    (argument float bias)
+    (declare @1 (const float) value (? P::has_bias (+ sum bias) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
   (function @315 device void store_parts
     (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
-    (argument (reference (array (array (const Sums) kSumArrays) kParts)) sums)
+    (argument (reference (array (array (const Accumulators) kAccArrays) kParts)) acc)
     (argument (restrict (pointer Element)) y)
     (argument (pointer (const float)) bias)
     (argument (reference (const Tile)) tile)
@@ -782,11 +782,11 @@
     (argument (const int) in_w)
     (argument (const int) out_h)
     (argument (const int) out_w)
-    (declare @4 (array float (? kAhead kOwn 1)) ahead)
-    (if @5 kAhead
+    (declare @4 (array float (? kHasBiasRegisters kOwn 1)) bias_registers)
+    (if @5 kHasBiasRegisters
       (then
         (for @7 (pragma "unroll") (declare @7 int i 0) (< i kOwn) (++ i)
-          (do @8 (= (at ahead i) (at bias (call own_channel channel i)))))))
+          (do @8 (= (at bias_registers i) (at bias (call own_channel channel i)))))))
     (for @12 (pragma "unroll") (declare @12 int part 0) (< part kParts) (++ part)
       (for @14 (pragma "unroll") (declare @14 int half 0) (< half 2) (++ half)
         (declare @15 (const int) of_tile (+ first_part part))
@@ -811,19 +811,19 @@
                       (then
                         (declare @33 (array float P::store) values)
                         (for @35 (pragma "unroll") (declare @35 int i 0) (< i P::store) (++ i)
-                          (do @36 (= (at values i) (call finish (call sum_of (at sums part) phase (+ first i) half) (? kAhead (at ahead (+ first i)) (? P::has_bias (at bias (+ own i)) 0))))))
-                        (do @40 (call store_together (+ to own) values))))))
+                          (do @36 (= (at values i) (call epilogue (call acc_of (at acc part) phase (+ first i) half) (? kHasBiasRegisters (at bias_registers (+ first i)) (? P::has_bias (at bias (+ own i)) 0))))))
+                        (do @41 (call store_together (+ to own) values))))))
                 (else
-                  (declare @44 (pointer Element) to (+ (+ y (* (+ (* (* (static_cast "long long" image) P::out_channels) out_h) oy) out_w)) ox))
-                  (for @46 (pragma "unroll") (declare @46 int i 0) (< i (/ P::columns 4)) (++ i)
-                    (declare @47 (const int) own (call own_channel channel i))
-                    (if @48 (|| (== (% P::out_channels P::columns) 0) (< own left))
+                  (declare @45 (pointer Element) to (+ (+ y (* (+ (* (* (static_cast "long long" image) P::out_channels) out_h) oy) out_w)) ox))
+                  (for @47 (pragma "unroll") (declare @47 int i 0) (< i (/ P::columns 4)) (++ i)
+                    (declare @48 (const int) own (call own_channel channel i))
+                    (if @49 (|| (== (% P::out_channels P::columns) 0) (< own left))
                       (then
-                        (declare @49 (array float P::store) values)
-                        (for @51 (pragma "unroll") (declare @51 int v 0) (< v P::store) (++ v)
-                          (do @52 (= (at values v) (call finish (call sum_of (at sums part) (+ phase v) i half) (? kAhead (at ahead i) (? P::has_bias (at bias own) 0))))))
-                        (do @56 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))))))))))))
-  (function @381 kernel void halo_gemm
+                        (declare @50 (array float P::store) values)
+                        (for @52 (pragma "unroll") (declare @52 int v 0) (< v P::store) (++ v)
+                          (do @53 (= (at values v) (call epilogue (call acc_of (at acc part) (+ phase v) i half) (? kHasBiasRegisters (at bias_registers i) (? P::has_bias (at bias own) 0))))))
+                        (do @57 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))))))))))))
+  (function @382 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)
@@ -840,7 +840,7 @@
     (declare @10 (const int) tiles_x (/ (+ in_w (- (+ (- kBeyondW kFirstW) P::tile_w) 1)) P::tile_w))
     (declare @11 (const int) tiles (? P::flat (static_cast int (/ (+ (* (static_cast "long long" batch) (* (+ in_h kGapH) (+ in_w kGapW))) (- kPositions 1)) kPositions)) (* (* batch tiles_y) tiles_x)))
     (blank @11)
-    (comment @16 "The block's output channels and phase rows; blocks that read the same input run together.")
+    (comment @16 "The block's output channels and phase rows. Blocks that read the same input have adjacent indices.")
     (declare @17 (const int) column_tile (% (. blockIdx x) kColumnTiles))
     (declare @18 (const int) first_tile (/ (. blockIdx x) kColumnTiles))
     (declare @19 (const int) next_tile (/ (. gridDim x) kColumnTiles))
@@ -850,10 +850,10 @@
     (blank @22)
     (declare @24 (pointer "unsigned char") shared (static_cast (pointer "unsigned char") (call shared_memory)))
     (declare @25 (pointer "unsigned char") stages (+ shared kResidentBytes))
-    (declare @26 (pointer float) shifts (reinterpret_cast (pointer float) (+ shared kBiasOffset)))
+    (declare @26 (pointer float) biases (reinterpret_cast (pointer float) (+ shared kBiasOffset)))
     (declare @27 (pointer "unsigned long long") full (reinterpret_cast (pointer "unsigned long long") (+ shared kBarrierOffset)))
     (declare @28 (pointer "unsigned long long") empty (+ full P::stages))
-    (declare @29 (pointer "unsigned long long") packed_here (+ empty P::stages))
+    (declare @29 (pointer "unsigned long long") weights_full (+ empty P::stages))
     (if @30 (== (. threadIdx x) 0)
       (then
         (for @31 plain (declare @31 int stage 0) (< stage P::stages) (++ stage)
@@ -861,12 +861,12 @@
           (do @33 (call mbarrier_init (& (at empty stage)) (/ (/ kConsumers kTeams) 32))))
         (if @35 P::resident
           (then
-            (do @36 (call mbarrier_init packed_here 1))))
+            (do @36 (call mbarrier_init weights_full 1))))
         (do @38 (call fence_mbarrier_init))))
     (if @40 P::has_bias
       (then
         (for @41 plain (declare @41 int i (. threadIdx x)) (< i P::columns) (+= i kThreads)
-          (do @42 (= (at shifts i) (? (|| (== (% P::out_channels P::columns) 0) (< (+ first_out i) P::out_channels)) (call widen (at bias (+ first_out i))) 0))))))
+          (do @42 (= (at biases i) (? (|| (== (% P::out_channels P::columns) 0) (< (+ first_out i) P::out_channels)) (call widen (at bias (+ first_out i))) 0))))))
     (do @45 (call __syncthreads))
     (blank @45)
     (declare @47 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
@@ -880,13 +880,13 @@
               (trail "the weights are packed"))
             (if @53 P::resident
               (then
-                (do @54 (call mbarrier_arrive_expect packed_here kResidentBytes))
+                (do @54 (call mbarrier_arrive_expect weights_full kResidentBytes))
                 (for @55 plain (declare @55 int chunk 0) (< chunk kChunks) (++ chunk)
-                  (do @56 (call bulk_load (+ shared (* chunk kChunkWeightBytes)) (+ own_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes packed_here)))))))
-        (declare @61 int asked 0
+                  (do @56 (call bulk_load (+ shared (* chunk kChunkWeightBytes)) (+ own_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes weights_full)))))))
+        (declare @61 int issued 0
           (trail "stages"))
         (declare @62 Words words)
-        (comment @63 "Through registers: what is loaded next, a batch ahead of what is written.")
+        (comment @63 "Through registers: what is loaded next, a batch before what is written.")
         (declare @64 Tile next (call staged_tile first_tile tiles_y tiles_x in_h in_w))
         (declare @65 int next_index first_tile)
         (declare @66 int next_chunk 0)
@@ -897,22 +897,22 @@
         (for @71 plain (declare @71 int index first_tile) (< index tiles) (+= index next_tile)
           (declare @72 (const Tile) tile (call staged_tile index tiles_y tiles_x in_h in_w))
           (for @73 plain (declare @73 int chunk 0) (< chunk kChunks) (++ chunk)
-            (declare @74 (const int) stage (% asked P::stages))
-            (do @75 (call mbarrier_wait (& (at empty stage)) (^ (% (/ asked P::stages) 2) 1)))
+            (declare @74 (const int) stage (% issued P::stages))
+            (do @75 (call mbarrier_wait (& (at empty stage)) (^ (% (/ issued P::stages) 2) 1)))
             (declare @76 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
             (if @77 (&& (! P::resident) (== thread 0))
               (then
                 (do @78 (call mbarrier_expect (& (at full stage)) kChunkWeightBytes))
                 (do @79 (call bulk_load (+ to kInputBytes) (+ own_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (do @81 (++ asked))
+            (do @81 (++ issued))
             (if @82 (> P::copy_bytes 0)
               (then
                 (do @83 (call stage_input to x tile (* chunk P::chunk) thread batch in_h in_w))
                 (do @84 (call async_copy_commit))
-                (if @85 (> asked P::ahead)
+                (if @85 (> issued P::ahead)
                   (then
                     (do @86 (call async_copy_wait P::ahead))
-                    (do @87 (call finish_stage stages full (% (- (- asked 1) P::ahead) P::stages) thread)))))
+                    (do @87 (call publish_stage stages full (% (- (- issued 1) P::ahead) P::stages) thread)))))
               (else
                 (for @90 plain (declare @90 int part 0) (< part kBatches) (++ part)
                   (do @91 (call store_batch to words part thread))
@@ -934,8 +934,8 @@
         (if @111 (> P::copy_bytes 0)
           (then
             (do @112 (call async_copy_wait 0))
-            (for @113 plain (declare @113 int i (call max 0 (- asked P::ahead))) (< i asked) (++ i)
-              (do @114 (call finish_stage stages full (% i P::stages) thread))))))
+            (for @113 plain (declare @113 int i (call max 0 (- issued P::ahead))) (< i issued) (++ i)
+              (do @114 (call publish_stage stages full (% i P::stages) thread))))))
       (else
         (do @118 (call setmaxnreg_increase (? (== P::producers 128) 208 184)))
         (comment @119 "The warpgroup's tiles and its parts of them; the thread's first row of a part, and its first channel.")
@@ -945,21 +945,21 @@
         (declare @123 (const int) lane (% (. threadIdx x) 32))
         (declare @124 (const int) row (+ (* (% warp 4) 16) (/ lane 4)))
         (declare @125 (const int) channel (* (% lane 4) P::channel_run))
-        (declare @126 (array (array Sums kSumArrays) kParts) sums (init))
-        (declare @127 int taken (* team kChunks)
+        (declare @126 (array (array Accumulators kAccArrays) kParts) acc (init))
+        (declare @127 int consumed (* team kChunks)
           (trail "stages"))
         (if @128 P::resident
           (then
-            (do @129 (call mbarrier_wait packed_here 0))))
+            (do @129 (call mbarrier_wait weights_full 0))))
         (for @131 plain (declare @131 int index (+ first_tile (* team next_tile))) (< index tiles) (+= index (* kTeams next_tile))
-          (do @132 (call pin sums))
+          (do @132 (call pin acc))
           (for @133 plain (declare @133 int chunk 0) (< chunk kChunks) (++ chunk)
-            (declare @134 (const int) stage (% taken P::stages))
-            (do @135 (call mbarrier_wait (& (at full stage)) (% (/ taken P::stages) 2)))
+            (declare @134 (const int) stage (% consumed P::stages))
+            (do @135 (call mbarrier_wait (& (at full stage)) (% (/ consumed P::stages) 2)))
             (declare @136 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
             (declare @137 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
             (do @138 (call wgmma_fence))
-            (do @139 (call multiply_chunk sums from (call wgmma_descriptor weights (* kColumns 16) 128 0) first_part (? (> chunk 0) 1 0)))
+            (do @139 (call multiply_k_block acc from (call wgmma_descriptor weights (* kColumns 16) 128 0) first_part (? (> chunk 0) 1 0)))
             (do @140 (call wgmma_commit))
             (if @141 (> chunk 0)
               (then
@@ -967,13 +967,13 @@
                   (trail "the chunk before"))
                 (if @143 (== lane 0)
                   (then
-                    (do @144 (call mbarrier_arrive (& (at empty (% (- taken 1) P::stages)))))))))
-            (do @147 (++ taken)))
+                    (do @144 (call mbarrier_arrive (& (at empty (% (- consumed 1) P::stages)))))))))
+            (do @147 (++ consumed)))
           (do @149 (call wgmma_wait 0))
-          (do @150 (call pin sums))
+          (do @150 (call pin acc))
           (if @151 (== lane 0)
             (then
-              (do @152 (call mbarrier_arrive (& (at empty (% (- taken 1) P::stages)))))))
-          (do @154 (+= taken (* (- kTeams 1) kChunks)))
+              (do @152 (call mbarrier_arrive (& (at empty (% (- consumed 1) P::stages)))))))
+          (do @154 (+= consumed (* (- kTeams 1) kChunks)))
           (declare @155 (const Tile) tile (? P::flat (call flat_tile index 0 in_h in_w) (call square_tile index tiles_y tiles_x)))
-          (do @156 (call store_parts sums (? P::channels_last (+ y first_out) (+ y (* (* (static_cast "long long" first_out) out_h) out_w))) shifts tile first_part row channel (- P::out_channels first_out) phase_row batch in_h in_w out_h out_w)))))))
+          (do @156 (call store_parts acc (? P::channels_last (+ y first_out) (+ y (* (* (static_cast "long long" first_out) out_h) out_w))) biases tile first_part row channel (- P::out_channels first_out) phase_row batch in_h in_w out_h out_w)))))))

@@ -10,15 +10,15 @@ __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory;
 #endif
 
 struct Stage { float rows[4][10][72]; float weights[4][21][32]; };
-// What one thread accumulates for one phase.
-using Sums = float[8][2][4];
+// One thread's accumulators for one phase.
+using Accumulators = float[8][2][4];
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
                                            int first_column, int in_h, int in_w) {
   // more would spill
   _Pragma("unroll 3") for (int i = threadIdx.x; i < 2800; i += 256) {
-    // Threads go along what lies together in memory.
+    // Adjacent threads read adjacent memory.
     const int channel = i / 700;
     const int row = i / 70 % 10;
     const int column = i % 70;
@@ -45,17 +45,17 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restr
   }
 }
 // One tap: a rectangle of staged input times one weight for each channel.
-__device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
+__device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
   _Pragma("unroll") for (int channel = 0; channel < 8; ++channel) {
     _Pragma("unroll") for (int row = 0; row < 2; ++row) {
       _Pragma("unroll") for (int column = 0; column < 4; ++column)
-        sums[channel][row][column] = fma(x[row * 72 + column], weights[channel], sums[channel][row][column]);
+        acc[channel][row][column] = fma(x[row * 72 + column], weights[channel], acc[channel][row][column]);
     }
   }
 }
-// Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
-// the first channel, (oy, ox) the output of the first position.
-__device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, int co, int oy, int ox, int out_h,
+// The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
+// channel, (oy, ox) the output of the first position.
+__device__ __forceinline__ void store(const Accumulators& acc, float* __restrict__ y, int co, int oy, int ox, int out_h,
                                       int out_w) {
   _Pragma("unroll") for (int channel = 0; channel < 8; ++channel) {
     _Pragma("unroll") for (int row = 0; row < 2; ++row) {
@@ -63,8 +63,8 @@ __device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, i
         const int out_row = oy + row;
         const int out_column = ox + column;
         if (out_row < out_h && out_column < out_w) {
-          const float sum = sums[channel][row][column];
-          y[(static_cast<long long>(co + channel) * out_h + out_row) * out_w + out_column] = sum;
+          const float biased = acc[channel][row][column];
+          y[(static_cast<long long>(co + channel) * out_h + out_row) * out_w + out_column] = biased;
         }
       }
     }
@@ -98,42 +98,42 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   const float* x_group = x + image_channel * in_pixels;
   float* y_image = y + static_cast<long long>(image) * 32 * out_pixels;
 
-  Sums sums[1] = {};
+  Accumulators acc[1] = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
   for (int first_in = 0; first_in < 32; first_in += 4) {
-    __syncthreads();  // the chunk before has been read by all
+    __syncthreads();  // all threads have read the chunk before
     stage_rows(stage, x_group, first_in, tile_y * 8 - 1, tile_x * 64 - 3, height, width);
     stage_weights(stage, weight, first_in);
-    __syncthreads();  // the chunk is there
+    __syncthreads();  // the chunk is staged
     _Pragma("unroll 1") for (int c = 0; c < 4; ++c) {
       // Kernel row 0: output rows of phase 0, input offset 1.
-      multiply_add(sums[0], &stage.rows[c][row + 2][column + 6], &stage.weights[c][0][channel]);  // tap (0, 0)
-      multiply_add(sums[0], &stage.rows[c][row + 2][column + 5], &stage.weights[c][1][channel]);  // tap (0, 1)
-      multiply_add(sums[0], &stage.rows[c][row + 2][column + 4], &stage.weights[c][2][channel]);  // tap (0, 2)
-      multiply_add(sums[0], &stage.rows[c][row + 2][column + 3], &stage.weights[c][3][channel]);  // tap (0, 3)
-      multiply_add(sums[0], &stage.rows[c][row + 2][column + 2], &stage.weights[c][4][channel]);  // tap (0, 4)
-      multiply_add(sums[0], &stage.rows[c][row + 2][column + 1], &stage.weights[c][5][channel]);  // tap (0, 5)
-      multiply_add(sums[0], &stage.rows[c][row + 2][column], &stage.weights[c][6][channel]);      // tap (0, 6)
+      multiply_add(acc[0], &stage.rows[c][row + 2][column + 6], &stage.weights[c][0][channel]);  // tap (0, 0)
+      multiply_add(acc[0], &stage.rows[c][row + 2][column + 5], &stage.weights[c][1][channel]);  // tap (0, 1)
+      multiply_add(acc[0], &stage.rows[c][row + 2][column + 4], &stage.weights[c][2][channel]);  // tap (0, 2)
+      multiply_add(acc[0], &stage.rows[c][row + 2][column + 3], &stage.weights[c][3][channel]);  // tap (0, 3)
+      multiply_add(acc[0], &stage.rows[c][row + 2][column + 2], &stage.weights[c][4][channel]);  // tap (0, 4)
+      multiply_add(acc[0], &stage.rows[c][row + 2][column + 1], &stage.weights[c][5][channel]);  // tap (0, 5)
+      multiply_add(acc[0], &stage.rows[c][row + 2][column], &stage.weights[c][6][channel]);      // tap (0, 6)
       // Kernel row 1: output rows of phase 0, input offset 0.
-      multiply_add(sums[0], &stage.rows[c][row + 1][column + 6], &stage.weights[c][7][channel]);   // tap (1, 0)
-      multiply_add(sums[0], &stage.rows[c][row + 1][column + 5], &stage.weights[c][8][channel]);   // tap (1, 1)
-      multiply_add(sums[0], &stage.rows[c][row + 1][column + 4], &stage.weights[c][9][channel]);   // tap (1, 2)
-      multiply_add(sums[0], &stage.rows[c][row + 1][column + 3], &stage.weights[c][10][channel]);  // tap (1, 3)
-      multiply_add(sums[0], &stage.rows[c][row + 1][column + 2], &stage.weights[c][11][channel]);  // tap (1, 4)
-      multiply_add(sums[0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][12][channel]);  // tap (1, 5)
-      multiply_add(sums[0], &stage.rows[c][row + 1][column], &stage.weights[c][13][channel]);      // tap (1, 6)
+      multiply_add(acc[0], &stage.rows[c][row + 1][column + 6], &stage.weights[c][7][channel]);   // tap (1, 0)
+      multiply_add(acc[0], &stage.rows[c][row + 1][column + 5], &stage.weights[c][8][channel]);   // tap (1, 1)
+      multiply_add(acc[0], &stage.rows[c][row + 1][column + 4], &stage.weights[c][9][channel]);   // tap (1, 2)
+      multiply_add(acc[0], &stage.rows[c][row + 1][column + 3], &stage.weights[c][10][channel]);  // tap (1, 3)
+      multiply_add(acc[0], &stage.rows[c][row + 1][column + 2], &stage.weights[c][11][channel]);  // tap (1, 4)
+      multiply_add(acc[0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][12][channel]);  // tap (1, 5)
+      multiply_add(acc[0], &stage.rows[c][row + 1][column], &stage.weights[c][13][channel]);      // tap (1, 6)
       // Kernel row 2: output rows of phase 0, input offset -1.
-      multiply_add(sums[0], &stage.rows[c][row][column + 6], &stage.weights[c][14][channel]);  // tap (2, 0)
-      multiply_add(sums[0], &stage.rows[c][row][column + 5], &stage.weights[c][15][channel]);  // tap (2, 1)
-      multiply_add(sums[0], &stage.rows[c][row][column + 4], &stage.weights[c][16][channel]);  // tap (2, 2)
-      multiply_add(sums[0], &stage.rows[c][row][column + 3], &stage.weights[c][17][channel]);  // tap (2, 3)
-      multiply_add(sums[0], &stage.rows[c][row][column + 2], &stage.weights[c][18][channel]);  // tap (2, 4)
-      multiply_add(sums[0], &stage.rows[c][row][column + 1], &stage.weights[c][19][channel]);  // tap (2, 5)
-      multiply_add(sums[0], &stage.rows[c][row][column], &stage.weights[c][20][channel]);      // tap (2, 6)
+      multiply_add(acc[0], &stage.rows[c][row][column + 6], &stage.weights[c][14][channel]);  // tap (2, 0)
+      multiply_add(acc[0], &stage.rows[c][row][column + 5], &stage.weights[c][15][channel]);  // tap (2, 1)
+      multiply_add(acc[0], &stage.rows[c][row][column + 4], &stage.weights[c][16][channel]);  // tap (2, 2)
+      multiply_add(acc[0], &stage.rows[c][row][column + 3], &stage.weights[c][17][channel]);  // tap (2, 3)
+      multiply_add(acc[0], &stage.rows[c][row][column + 2], &stage.weights[c][18][channel]);  // tap (2, 4)
+      multiply_add(acc[0], &stage.rows[c][row][column + 1], &stage.weights[c][19][channel]);  // tap (2, 5)
+      multiply_add(acc[0], &stage.rows[c][row][column], &stage.weights[c][20][channel]);      // tap (2, 6)
     }
   }
 
-  store(sums[0], y_image, channel, m_y, m_x, height, width);
+  store(acc[0], y_image, channel, m_y, m_x, height, width);
 }
 
 }  // namespace convtgen_direct_forward_a6e69e42d1926699_source

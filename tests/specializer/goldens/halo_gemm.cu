@@ -125,8 +125,8 @@ __device__ __forceinline__ float activate(float value) {
 // Two elements of 16 bits in a word.
 __device__ __forceinline__ unsigned int pair(float low, float high) { return floats_to_half2(low, high); }
 
-// One thread's sums for one part, of all phases or of one.
-using Sums = float[64];
+// One thread's accumulators for one part, of all phases or of one.
+using Accumulators = float[64];
 // The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.
 __device__ __forceinline__ int column_of(int channel) {
   const int i = channel / 32 * 8 + channel % 8;  // among the thread's own
@@ -271,14 +271,14 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   }
 }
 
-// Keeps the compiler from moving sums across the waits for their products, or the fences before them.
-__device__ __forceinline__ void pin(Sums (&sums)[1][1]) {
-  _Pragma("unroll") for (int i = 0; i < 64; ++i) wgmma_pin(sums[0][0][i]);
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
+__device__ __forceinline__ void pin(Accumulators (&acc)[1][1]) {
+  _Pragma("unroll") for (int i = 0; i < 64; ++i) wgmma_pin(acc[0][0][i]);
 }
-// Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first
-// chunk, whose first products begin the sums.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[1][1], const unsigned char* input,
-                                               unsigned long long weights, int first_part, int later) {
+// Issues all products of one chunk. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's
+// first chunk, whose first products overwrite the accumulators.
+__device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1][1], const unsigned char* input,
+                                                 unsigned long long weights, int first_part, int later) {
   const int first = first_part * 65;
   const unsigned long long a = wgmma_descriptor(input + first * 16, 1424, 128, 0);
   _Pragma("unroll") for (int t_y = 0; t_y < 2; ++t_y) {
@@ -288,29 +288,30 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[1][1], const unsigne
         const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + step * 2848);
         const int accumulate = t_y + t_x + step > 0 ? 1 : later;
         const int tap = t_y * 2 + t_x;
-        wgmma_m64n128k16_f16_ss(sums[0][0], moved, wgmma_descriptor_move(weights, (tap * 4 + step) * 4096), accumulate);
+        wgmma_m64n128k16_f16_ss(acc[0][0], moved, wgmma_descriptor_move(weights, (tap * 4 + step) * 4096), accumulate);
       }
     }
   }
 }
-// A part's sum of a phase and the thread's i-th channel, for its row of that half.
-__device__ __forceinline__ float sum_of(const Sums (&sums)[1], int phase, int i, int half) {
+// A part's accumulator of a phase and the thread's i-th channel, for its row of that half.
+__device__ __forceinline__ float acc_of(const Accumulators (&acc)[1], int phase, int i, int half) {
   const int column = i / 2 * 4 + half * 2 + i % 2;
-  return sums[0][phase * 16 + column];
+  return acc[0][phase * 16 + column];
 }
 // The block's channel that is the thread's i-th, whose first is `channel`.
 __device__ __forceinline__ int own_channel(int channel, int i) { return channel + i / 8 * 32 + i % 8; }
-// A sum as memory holds it, after bias and fuse chain where the layer has them.
-__device__ __forceinline__ float finish(float sum, float shift) {
-  const float value = sum + shift;
+// Adds the bias and applies the fuse chain, where the layer has them.
+__device__ __forceinline__ float epilogue(float sum, float bias) {
+  const float value = sum + bias;
   return activate(value);
 }
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
 // block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
-__device__ __forceinline__ void store_parts(const Sums (&sums)[1][1], unsigned short* __restrict__ y, const float* bias,
-                                            const Tile& tile, int first_part, int row, int channel, int batch) {
-  float ahead[8];
-  _Pragma("unroll") for (int i = 0; i < 8; ++i) ahead[i] = bias[own_channel(channel, i)];
+__device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][1], unsigned short* __restrict__ y,
+                                            const float* bias, const Tile& tile, int first_part, int row, int channel,
+                                            int batch) {
+  float bias_registers[8];
+  _Pragma("unroll") for (int i = 0; i < 8; ++i) bias_registers[i] = bias[own_channel(channel, i)];
   _Pragma("unroll") for (int half = 0; half < 2; ++half) {
     const int place = row + 8 * half;                   // in the part
     const int at = tile.m_x + first_part * 64 + place;  // in the sequence
@@ -324,7 +325,8 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[1][1], unsigned s
         unsigned short* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
         const int own = own_channel(channel, 0);
         float values[8];
-        _Pragma("unroll") for (int i = 0; i < 8; ++i) values[i] = finish(sum_of(sums[0], phase, i, half), ahead[i]);
+        _Pragma("unroll") for (int i = 0; i < 8; ++i)
+          values[i] = epilogue(acc_of(acc[0], phase, i, half), bias_registers[i]);
         store_streaming_16(to + own,
                            make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
                                       pair(values[4], values[5]), pair(values[6], values[7])));
@@ -339,7 +341,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
                                                 int batch) {
   const int tiles = static_cast<int>((static_cast<long long>(batch) * 289 + 63) / 64);
 
-  // The block's output channels and phase rows; blocks that read the same input run together.
+  // The block's output channels and phase rows. Blocks that read the same input have adjacent indices.
   const int column_tile = blockIdx.x % 2;
   const int first_tile = blockIdx.x / 2;
   const int next_tile = gridDim.x / 2;
@@ -348,19 +350,19 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + 131072;
-  float* shifts = reinterpret_cast<float*>(shared + 199424);
+  float* biases = reinterpret_cast<float*>(shared + 199424);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 199552);
   unsigned long long* empty = full + 6;
-  unsigned long long* packed_here = empty + 6;
+  unsigned long long* weights_full = empty + 6;
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < 6; ++stage) {
       mbarrier_init(&full[stage], 128);
       mbarrier_init(&empty[stage], 4);
     }
-    mbarrier_init(packed_here, 1);
+    mbarrier_init(weights_full, 1);
     fence_mbarrier_init();
   }
-  for (int i = threadIdx.x; i < 32; i += 384) shifts[i] = half_to_float(bias[first_out + i]);
+  for (int i = threadIdx.x; i < 32; i += 384) biases[i] = half_to_float(bias[first_out + i]);
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
@@ -369,13 +371,13 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int thread = threadIdx.x - 256;
     if (thread == 0) {
       grid_dependency_wait();  // the weights are packed
-      mbarrier_arrive_expect(packed_here, 131072);
+      mbarrier_arrive_expect(weights_full, 131072);
       for (int chunk = 0; chunk < 2; ++chunk)
-        bulk_load(shared + chunk * 65536, own_weights + chunk * 65536, 65536, packed_here);
+        bulk_load(shared + chunk * 65536, own_weights + chunk * 65536, 65536, weights_full);
     }
-    int asked = 0;  // stages
+    int issued = 0;  // stages
     Words words;
-    // Through registers: what is loaded next, a batch ahead of what is written.
+    // Through registers: what is loaded next, a batch before what is written.
     Tile next = staged_tile(first_tile);
     int next_index = first_tile;
     int next_chunk = 0;
@@ -384,10 +386,10 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = staged_tile(index);
       for (int chunk = 0; chunk < 2; ++chunk) {
-        const int stage = asked % 6;
-        mbarrier_wait(&empty[stage], (asked / 6 % 2) ^ 1);
+        const int stage = issued % 6;
+        mbarrier_wait(&empty[stage], (issued / 6 % 2) ^ 1);
         unsigned char* to = stages + stage * 11392;
-        ++asked;
+        ++issued;
         store_batch(to, words, 0, thread);
         ++next_batch;
         if (next_batch == 1) {
@@ -411,31 +413,31 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int lane = threadIdx.x % 32;
     const int row = warp % 4 * 16 + lane / 4;
     const int channel = lane % 4 * 8;
-    Sums sums[1][1] = {};
-    int taken = warpgroup * 2;  // stages
-    mbarrier_wait(packed_here, 0);
+    Accumulators acc[1][1] = {};
+    int consumed = warpgroup * 2;  // stages
+    mbarrier_wait(weights_full, 0);
     for (int index = first_tile + warpgroup * next_tile; index < tiles; index += 2 * next_tile) {
-      pin(sums);
+      pin(acc);
       for (int chunk = 0; chunk < 2; ++chunk) {
-        const int stage = taken % 6;
-        mbarrier_wait(&full[stage], taken / 6 % 2);
+        const int stage = consumed % 6;
+        mbarrier_wait(&full[stage], consumed / 6 % 2);
         const unsigned char* from = stages + stage * 11392;
         const unsigned char* weights = shared + chunk * 65536;
         wgmma_fence();
-        multiply_chunk(sums, from, wgmma_descriptor(weights, 2048, 128, 0), 0, chunk > 0 ? 1 : 0);
+        multiply_k_block(acc, from, wgmma_descriptor(weights, 2048, 128, 0), 0, chunk > 0 ? 1 : 0);
         wgmma_commit();
         if (chunk > 0) {
           wgmma_wait(1);  // the chunk before
-          if (lane == 0) mbarrier_arrive(&empty[(taken - 1) % 6]);
+          if (lane == 0) mbarrier_arrive(&empty[(consumed - 1) % 6]);
         }
-        ++taken;
+        ++consumed;
       }
       wgmma_wait(0);
-      pin(sums);
-      if (lane == 0) mbarrier_arrive(&empty[(taken - 1) % 6]);
-      taken += 2;
+      pin(acc);
+      if (lane == 0) mbarrier_arrive(&empty[(consumed - 1) % 6]);
+      consumed += 2;
       const Tile tile = flat_tile(index, 0);
-      store_parts(sums, y + first_out, shifts, tile, 0, row, channel, batch);
+      store_parts(acc, y + first_out, biases, tile, 0, row, channel, batch);
     }
   }
 }

@@ -25,15 +25,15 @@ __device__ __forceinline__ float activate(float value) {
 }
 
 struct Stage { float rows[5][1][516]; float weights[5][9][7]; };
-// What one thread accumulates for one phase.
-using Sums = float[7][1][2];
+// One thread's accumulators for one phase.
+using Accumulators = float[7][1][2];
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
                                            int first_row, int first_column, int in_w) {
   // more would spill
   _Pragma("unroll 3") for (int i = threadIdx.x; i < 2570; i += 256) {
-    // Threads go along what lies together in memory.
+    // Adjacent threads read adjacent memory.
     const int channel = i / 514;
     const int column = i % 514;
     const int ci = first_channel + channel;
@@ -59,22 +59,22 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short
   }
 }
 // One tap: a rectangle of staged input times one weight for each channel.
-__device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
+__device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
   _Pragma("unroll") for (int channel = 0; channel < 7; ++channel) {
     _Pragma("unroll") for (int column = 0; column < 2; ++column)
-      sums[channel][0][column] = fma(x[column], weights[channel], sums[channel][0][column]);
+      acc[channel][0][column] = fma(x[column], weights[channel], acc[channel][0][column]);
   }
 }
-// Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
-// the first channel, (oy, ox) the output of the first position.
-__device__ __forceinline__ void store(const Sums& sums, unsigned short* __restrict__ y, int co, int oy, int ox,
+// The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
+// channel, (oy, ox) the output of the first position.
+__device__ __forceinline__ void store(const Accumulators& acc, unsigned short* __restrict__ y, int co, int oy, int ox,
                                       int out_w) {
   _Pragma("unroll") for (int channel = 0; channel < 7; ++channel) {
     _Pragma("unroll") for (int column = 0; column < 2; ++column) {
       const int out_column = ox + column * 3;
       if (out_column < out_w) {
-        const float sum = sums[channel][0][column];
-        const float value = activate(sum);
+        const float biased = acc[channel][0][column];
+        const float value = activate(biased);
         y[(static_cast<long long>(co + channel) + oy) * out_w + out_column] = float_to_bfloat16(value);
       }
     }
@@ -106,28 +106,28 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   const unsigned short* x_group = x + image_channel * in_pixels;
   unsigned short* y_image = y + static_cast<long long>(image) * 7 * out_pixels;
 
-  Sums sums[3] = {};
+  Accumulators acc[3] = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
-  __syncthreads();  // the chunk before has been read by all
+  __syncthreads();  // all threads have read the chunk before
   stage_rows(stage, x_group, 0, 0, tile_x * 512 - 2, width);
   stage_weights(stage, weight, 0);
-  __syncthreads();  // the chunk is there
+  __syncthreads();  // the chunk is staged
   _Pragma("unroll 1") for (int c = 0; c < 5; ++c) {
     // Kernel row 0: output rows of phase 0, input offset 0.
-    multiply_add(sums[0], &stage.rows[c][0][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
-    multiply_add(sums[1], &stage.rows[c][0][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)
-    multiply_add(sums[2], &stage.rows[c][0][column + 2], &stage.weights[c][2][channel]);  // tap (0, 2)
-    multiply_add(sums[0], &stage.rows[c][0][column + 1], &stage.weights[c][3][channel]);  // tap (0, 3)
-    multiply_add(sums[1], &stage.rows[c][0][column + 1], &stage.weights[c][4][channel]);  // tap (0, 4)
-    multiply_add(sums[2], &stage.rows[c][0][column + 1], &stage.weights[c][5][channel]);  // tap (0, 5)
-    multiply_add(sums[0], &stage.rows[c][0][column], &stage.weights[c][6][channel]);      // tap (0, 6)
-    multiply_add(sums[1], &stage.rows[c][0][column], &stage.weights[c][7][channel]);      // tap (0, 7)
-    multiply_add(sums[2], &stage.rows[c][0][column], &stage.weights[c][8][channel]);      // tap (0, 8)
+    multiply_add(acc[0], &stage.rows[c][0][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
+    multiply_add(acc[1], &stage.rows[c][0][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)
+    multiply_add(acc[2], &stage.rows[c][0][column + 2], &stage.weights[c][2][channel]);  // tap (0, 2)
+    multiply_add(acc[0], &stage.rows[c][0][column + 1], &stage.weights[c][3][channel]);  // tap (0, 3)
+    multiply_add(acc[1], &stage.rows[c][0][column + 1], &stage.weights[c][4][channel]);  // tap (0, 4)
+    multiply_add(acc[2], &stage.rows[c][0][column + 1], &stage.weights[c][5][channel]);  // tap (0, 5)
+    multiply_add(acc[0], &stage.rows[c][0][column], &stage.weights[c][6][channel]);      // tap (0, 6)
+    multiply_add(acc[1], &stage.rows[c][0][column], &stage.weights[c][7][channel]);      // tap (0, 7)
+    multiply_add(acc[2], &stage.rows[c][0][column], &stage.weights[c][8][channel]);      // tap (0, 8)
   }
 
-  store(sums[0], y_image, channel, 0, m_x * 3, out_w);
-  store(sums[1], y_image, channel, 0, m_x * 3 + 1, out_w);
-  store(sums[2], y_image, channel, 0, m_x * 3 + 2, out_w);
+  store(acc[0], y_image, channel, 0, m_x * 3, out_w);
+  store(acc[1], y_image, channel, 0, m_x * 3 + 1, out_w);
+  store(acc[2], y_image, channel, 0, m_x * 3 + 2, out_w);
 }
 
 }  // namespace convtgen_direct_forward_4f2ddf8c1d520018_source

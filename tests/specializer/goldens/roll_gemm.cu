@@ -107,9 +107,9 @@ __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return __float_as_uint(fmaf(__uint_as_float(word & 4286578688u), 0.00048828125f, __uint_as_float(word)));
 }
 
-using Sums = float[48];
-// The registers of a run: the A operands of products whose first position is each of the run's.
-using Run = unsigned int[9][4];
+using Accumulators = float[48];
+// The A fragments of products whose first position is each of the thread's positions.
+using Fragments = unsigned int[9][4];
 
 // Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
 // column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
@@ -155,14 +155,14 @@ __device__ __forceinline__ Tile tile_at(int index) {
 __device__ __forceinline__ int first_input_row(const Tile& tile) { return max(0, tile.row - 1); }
 __device__ __forceinline__ int last_input_row(const Tile& tile) { return min(tile.row + 256, 512) + 1; }
 
-// Staged columns that hold a row of the tile's image of this number: from `first_of` to before `last_of`, which is not
-// above it where there are none.
+// Staged columns that hold a row of the tile's image of this number: half-open range [first_of, last_of); empty outside
+// the image.
 __device__ __forceinline__ int image_column(const Tile& tile) { return 4 - tile.column; }
 __device__ __forceinline__ int first_of(const Tile& tile) { return max(0, image_column(tile)); }
 __device__ __forceinline__ int last_of(const Tile& tile) { return min(136, image_column(tile) + 1024); }
-// Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels
+// Zero padding: clears what no copy writes while the stage belongs to this tile, outside the images and in channels
 // that the layer lacks.
-__device__ __forceinline__ void clear_gaps(float* to, const Tile& tile, int thread) {
+__device__ __forceinline__ void zero_pad(float* to, const Tile& tile, int thread) {
   for (int i = thread; i < 1088; i += 128) {
     const int channel = i / 34;
     const int column = i % 34 * 4;
@@ -171,8 +171,9 @@ __device__ __forceinline__ void clear_gaps(float* to, const Tile& tile, int thre
     if (!is_copied) *reinterpret_cast<uint4*>(to + channel * 136 + column) = make_uint4(0, 0, 0, 0);
   }
 }
-// Asks for a warp's share of a stage: every fourth channel. Each lane asks for a copy of its own; one says how many
-// bytes come, which may be behind the first of them. `x` is the tile's first image, at the row and the first channel.
+// Issues a warp's share of a stage: every fourth channel. Each lane issues a copy of its own. One lane announces the
+// bytes, which may be after the first of them has arrived. `x` is the tile's first image, at the row and the first
+// channel.
 __device__ __forceinline__ void copy_channels(float* to, const float* __restrict__ x, const Tile& tile, int channels,
                                               int thread, unsigned long long* full) {
   const int warp = thread / 32;
@@ -191,9 +192,9 @@ __device__ __forceinline__ void copy_channels(float* to, const float* __restrict
   }
 }
 
-// Takes a thread's run of a staged row to registers, for one step. `row` is its first position of its first channel.
-// Gives a word that waits for all loads.
-__device__ __forceinline__ unsigned int load_run(Run& run, const float* row) {
+// Loads a thread's A fragments of a staged row, for one k-step. `row` is its first position of its first channel.
+// Returns a word that depends on all loads.
+__device__ __forceinline__ unsigned int load_fragments(Fragments& fragments, const float* row) {
   unsigned int words[2][10];  // for the halves of a product's depth
   _Pragma("unroll") for (int half = 0; half < 2; ++half) {
     const float* from = row + half * 544;
@@ -211,73 +212,74 @@ __device__ __forceinline__ unsigned int load_run(Run& run, const float* row) {
   _Pragma("unroll") for (int i = 0; i < 9; ++i) {
     _Pragma("unroll") for (int j = 0; j < 4; ++j) {
       const unsigned int word = words[j / 2][i + j % 2];
-      run[i][j] = word;
+      fragments[i][j] = word;
     }
     read |= (words[0][i] | words[1][i]);
   }
   return read;
 }
 
-// Keeps the compiler from moving the sums across the waits for their products, or the fences before them.
-__device__ __forceinline__ void pin(Sums (&sums)[1]) {
-  _Pragma("unroll") for (int i = 0; i < 48; ++i) wgmma_pin(sums[0][i]);
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
+__device__ __forceinline__ void pin(Accumulators (&acc)[1]) {
+  _Pragma("unroll") for (int i = 0; i < 48; ++i) wgmma_pin(acc[0][i]);
 }
-// All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when
-// it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[1], Run (&runs)[2], const float* row,
-                                               unsigned long long weights, unsigned long long* empty, int zero) {
+// All products of one chunk of an input row; `row` is the thread's first position there. The stage is released as soon
+// as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and `zero`
+// leaves nothing of it.
+__device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1], Fragments (&fragments)[2], const float* row,
+                                                 unsigned long long weights, unsigned long long* empty, int zero) {
   _Pragma("unroll") for (int step = 0; step < 4; ++step) {
     const float* step_row = row + step * 1088;
     const int at = step % 2;
-    const unsigned int read = load_run(runs[at], step_row);
+    const unsigned int read = load_fragments(fragments[at], step_row);
     if (step == 3) {
       __syncwarp();
       if (threadIdx.x % 32 == 0) mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
     }
     const unsigned long long step_weights = wgmma_descriptor_move(weights, step * 3072);
     wgmma_fence();
-    wgmma_m64n96k8_tf32_rs(sums[0], runs[at][7], wgmma_descriptor_move(step_weights, 0), 1);      // kernel column 0
-    wgmma_m64n96k8_tf32_rs(sums[0], runs[at][6], wgmma_descriptor_move(step_weights, 12288), 1);  // kernel column 1
-    wgmma_m64n96k8_tf32_rs(sums[0], runs[at][5], wgmma_descriptor_move(step_weights, 24576), 1);  // kernel column 2
-    wgmma_m64n96k8_tf32_rs(sums[0], runs[at][4], wgmma_descriptor_move(step_weights, 36864), 1);  // kernel column 3
-    wgmma_m64n96k8_tf32_rs(sums[0], runs[at][3], wgmma_descriptor_move(step_weights, 49152), 1);  // kernel column 4
-    wgmma_m64n96k8_tf32_rs(sums[0], runs[at][2], wgmma_descriptor_move(step_weights, 61440), 1);  // kernel column 5
-    wgmma_m64n96k8_tf32_rs(sums[0], runs[at][1], wgmma_descriptor_move(step_weights, 73728), 1);  // kernel column 6
+    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][7], wgmma_descriptor_move(step_weights, 0), 1);      // kernel column 0
+    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][6], wgmma_descriptor_move(step_weights, 12288), 1);  // kernel column 1
+    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][5], wgmma_descriptor_move(step_weights, 24576), 1);  // kernel column 2
+    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][4], wgmma_descriptor_move(step_weights, 36864), 1);  // kernel column 3
+    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][3], wgmma_descriptor_move(step_weights, 49152), 1);  // kernel column 4
+    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][2], wgmma_descriptor_move(step_weights, 61440), 1);  // kernel column 5
+    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][1], wgmma_descriptor_move(step_weights, 73728), 1);  // kernel column 6
     wgmma_commit();
-    wgmma_wait(1);  // the run before may be overwritten
+    wgmma_wait(1);  // the fragments before may be overwritten
   }
 }
-// Moves the sums of all output rows up by one, behind the first; those of a new row begin.
-__device__ __forceinline__ void roll(Sums (&sums)[1]) {
-  _Pragma("unroll") for (int i = 0; i < 48; ++i) sums[0][i] = i + 16 < 48 ? sums[0][i + 16] : 0;
+// Moves the accumulators of all output rows up by one; those of the last row become zero.
+__device__ __forceinline__ void roll(Accumulators (&acc)[1]) {
+  _Pragma("unroll") for (int i = 0; i < 48; ++i) acc[0][i] = i + 16 < 48 ? acc[0][i + 16] : 0;
 }
 
-// A sum as memory holds it, after bias and fuse chain where the layer has them.
-__device__ __forceinline__ float finish(float sum, float shift) {
-  const float value = sum + shift;
+// Adds the bias and applies the fuse chain, where the layer has them.
+__device__ __forceinline__ float epilogue(float sum, float bias) {
+  const float value = sum + bias;
   return activate(value);
 }
-// The biases of a thread's channels, all read before the first output is stored: behind a store they would wait.
-using Shifts = float[8];
-__device__ __forceinline__ void load_shifts(Shifts& shifts, const float* __restrict__ bias, int co) {
+// Bias registers of a thread's channels. All are loaded before the first store: later loads would wait for it.
+using Biases = float[8];
+__device__ __forceinline__ void load_biases(Biases& biases, const float* __restrict__ bias, int co) {
   _Pragma("unroll") for (int i = 0; i < 8; ++i) {
     const int channel = co + i / 2 * 8 + i % 2;
-    shifts[i] = bias[channel];
+    biases[i] = bias[channel];
   }
 }
-// Stores a thread's outputs of the finished row. `to` is its first position of its first channel, `co`; `left` counts
+// Stores a thread's outputs of the complete row. `to` is its first position of its first channel, `co`; `left` counts
 // the positions from there to the row's end.
-__device__ __forceinline__ void store_row(const Sums (&sums)[1], float* __restrict__ to, const float* __restrict__ bias,
-                                          int co, int left) {
-  Shifts shifts;
-  load_shifts(shifts, bias, co);
+__device__ __forceinline__ void store_row(const Accumulators (&acc)[1], float* __restrict__ to,
+                                          const float* __restrict__ bias, int co, int left) {
+  Biases biases;
+  load_biases(biases, bias, co);
   _Pragma("unroll") for (int i = 0; i < 8; ++i) {
     const int channel = i / 2 * 8 + i % 2;
     float* row = to + channel * 524288ll;
     if (0 < left) {
       float values[2];
       _Pragma("unroll") for (int v = 0; v < 2; ++v)
-        values[v] = finish(sums[v / 2][i / 2 * 4 + v % 2 * 2 + i % 2], shifts[i]);
+        values[v] = epilogue(acc[v / 2][i / 2 * 4 + v % 2 * 2 + i % 2], biases[i]);
       store_streaming_8(row, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
     }
   }
@@ -289,7 +291,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   const int strips = batch * 8;
   const int tiles = strips * 2;
 
-  // The block's output channels; blocks that read the same input run together.
+  // The block's output channels. Blocks that read the same input have adjacent indices.
   const int first_tile = blockIdx.x;
   const int next_tile = gridDim.x;
 
@@ -323,14 +325,14 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       const Tile tile = tile_at(index);
       const float* image = x + tile.image * 16777216ll;
       const int last = min(512, last_input_row(tile));
-      int uncleared = 8;
+      int unpadded = 8;
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         float* to = reinterpret_cast<float*>(stages + stage * 17408);
         mbarrier_wait(&empty[stage], parity);
-        if (uncleared != 0) {
-          clear_gaps(to, tile, thread);
+        if (unpadded != 0) {
+          zero_pad(to, tile, thread);
           fence_proxy_async();
-          --uncleared;
+          --unpadded;
         }
         __syncwarp();
         copy_channels(to, image + static_cast<long long>(iy) * 1024, tile, 32, thread, &full[stage]);
@@ -349,7 +351,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int column = (warp * 8 + lane / 4) * 2;
     const int own = quarter * 136 + column;
     const int co = quarter * 2;
-    Sums sums[1] = {};
+    Accumulators acc[1] = {};
     mbarrier_wait(resident, 0);
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
@@ -360,28 +362,28 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       const int last = last_input_row(tile);
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         if (iy < 512) {
-          pin(sums);
-          Run runs[2] = {};
+          pin(acc);
+          Fragments fragments[2] = {};
           mbarrier_wait(&full[stage], parity);
-          multiply_chunk(sums, runs, reinterpret_cast<const float*>(stages + stage * 17408) + own,
-                         wgmma_descriptor(shared, 1536, 128, 0), &empty[stage], batch >> 31);
+          multiply_k_block(acc, fragments, reinterpret_cast<const float*>(stages + stage * 17408) + own,
+                           wgmma_descriptor(shared, 1536, 128, 0), &empty[stage], batch >> 31);
           ++stage;
           if (stage == 8) {
             stage = 0;
             parity ^= 1;
           }
           wgmma_wait(0);
-          pin(sums);
+          pin(acc);
         }
         const int oy = iy - 1;
         if (oy >= tile.row) {
           float* row = to + static_cast<long long>(oy) * 1024;
-          store_row(sums, row, bias, co, left);
+          store_row(acc, row, bias, co, left);
         }
-        roll(sums);
+        roll(acc);
       }
-      // What was begun for the rows behind the tile.
-      _Pragma("unroll") for (int i = 0; i < 48; ++i) sums[0][i] = 0;
+      // Drops what was accumulated for rows after the tile.
+      _Pragma("unroll") for (int i = 0; i < 48; ++i) acc[0][i] = 0;
     }
   }
 }

@@ -110,9 +110,9 @@ __device__ __forceinline__ unsigned int bits_of(unsigned short value) { return v
 // The low or the high halves of two words in one.
 __device__ __forceinline__ unsigned int low_halves(unsigned int a, unsigned int b) { return (a & 65535) | (b << 16); }
 
-using Sums = float[48];
-// The registers of a run: the A operands of products whose first position is each of the run's.
-using Run = unsigned int[9][4];
+using Accumulators = float[48];
+// The A fragments of products whose first position is each of the thread's positions.
+using Fragments = unsigned int[9][4];
 
 // The input channel at a place of a step's depth: a half, a word of its 16 bytes, and a part of that. A thread reads 16
 // bytes of a pixel, for two steps; 8 for the last one of an odd number.
@@ -173,16 +173,16 @@ __device__ __forceinline__ Tile tile_at(int index) {
 __device__ __forceinline__ int first_input_row(const Tile& tile) { return max(0, tile.row - 1); }
 __device__ __forceinline__ int last_input_row(const Tile& tile) { return min(tile.row + 128, 512) + 1; }
 
-// Staged columns that hold a row of the tile's image of this number: from `first_of` to before `last_of`, which is not
-// above it where there are none.
+// Staged columns that hold a row of the tile's image of this number: half-open range [first_of, last_of); empty outside
+// the image.
 __device__ __forceinline__ int image_column(const Tile& tile) { return 3 - tile.column; }
 __device__ __forceinline__ int first_of(const Tile& tile) { return max(0, image_column(tile)); }
 __device__ __forceinline__ int last_of(const Tile& tile) { return min(262, image_column(tile) + 1024); }
-// Whether anything of a tile's stages is beside its first image.
-__device__ __forceinline__ bool has_gaps(const Tile& tile) { return first_of(tile) > 0 || last_of(tile) < 262; }
-// Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels
+// Whether some staged column of a tile lies outside its first image.
+__device__ __forceinline__ bool has_padding(const Tile& tile) { return first_of(tile) > 0 || last_of(tile) < 262; }
+// Zero padding: clears what no copy writes while the stage belongs to this tile, outside the images and in channels
 // that the layer lacks.
-__device__ __forceinline__ void clear_gaps(unsigned short* to, const Tile& tile, int thread) {
+__device__ __forceinline__ void zero_pad(unsigned short* to, const Tile& tile, int thread) {
   for (int i = thread; i < 1048; i += 128) {
     const int channel = i % 4 * 8;
     const int column = i / 4;
@@ -211,7 +211,7 @@ __device__ __forceinline__ void copy_pixels(unsigned short* to, const unsigned s
   }
 }
 
-// A run's words with channels last, for the halves of a product's depth.
+// A thread's words with channels last, for the halves of a product's instruction k.
 using Words = unsigned int[2][10];
 // The first of a pair's two words, or the second where the thread takes the pixels crossed: `turn` is then negative.
 __device__ __forceinline__ unsigned int pick(unsigned int first, unsigned int second, int turn) {
@@ -223,9 +223,8 @@ __device__ __forceinline__ void pin_words(Words& words) {
     wgmma_pin_operand(words[1][i]);
   }
 }
-// Takes a thread's run of staged pixels to registers, for two steps. `row` is the pixel that it takes first, at the 16
-// bytes which it reads of each, or zeros where these don't exist; the other pixel of the pair lies `turn` elements
-// behind.
+// Loads a thread's staged pixels for two k-steps. `row` is the pixel that it loads first, at the 16 bytes which it
+// reads of each, or zeros where these do not exist. The other pixel of the pair lies `turn` elements further.
 __device__ __forceinline__ void load_pixels(Words& even, Words& odd, const unsigned short* row, int turn) {
   const unsigned short* other = row + turn;
   _Pragma("unroll") for (int i = 0; i < 10; i += 2) {
@@ -243,72 +242,72 @@ __device__ __forceinline__ void load_pixels(Words& even, Words& odd, const unsig
   pin_words(even);
   pin_words(odd);
 }
-// Makes a step's operands of its words, of which each stands in two. Gives a word that waits for all loads.
-__device__ __forceinline__ unsigned int arrange(Run& run, const Words& words) {
+// Makes a step's A fragments of its words; each word is in two of them. Returns a word that depends on all loads.
+__device__ __forceinline__ unsigned int arrange(Fragments& fragments, const Words& words) {
   unsigned int read = words[0][9];
   _Pragma("unroll") for (int i = 0; i < 9; ++i) {
-    run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1];
-    run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1];
+    fragments[i][0] = words[0][i];
+    fragments[i][1] = words[0][i + 1];
+    fragments[i][2] = words[1][i];
+    fragments[i][3] = words[1][i + 1];
     read |= words[0][i];
   }
   return read;
 }
 
-// Keeps the compiler from moving the sums across the waits for their products, or the fences before them.
-__device__ __forceinline__ void pin(Sums (&sums)[2]) {
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
+__device__ __forceinline__ void pin(Accumulators (&acc)[2]) {
   _Pragma("unroll") for (int tile = 0; tile < 2; ++tile)
-    _Pragma("unroll") for (int i = 0; i < 48; ++i) wgmma_pin(sums[tile][i]);
+    _Pragma("unroll") for (int i = 0; i < 48; ++i) wgmma_pin(acc[tile][i]);
 }
-// All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when
-// it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[2], Run (&runs)[1], const unsigned short* row,
-                                               unsigned long long weights, unsigned long long* empty, int zero,
-                                               int turn) {
+// All products of one chunk of an input row; `row` is the thread's first position there. The stage is released as soon
+// as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and `zero`
+// leaves nothing of it.
+__device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[2], Fragments (&fragments)[1],
+                                                 const unsigned short* row, unsigned long long weights,
+                                                 unsigned long long* empty, int zero, int turn) {
   Words words[2];  // with channels last: of two steps, which one read brings
   _Pragma("unroll") for (int step = 0; step < 2; ++step) {
     const unsigned short* step_row = row + step * 16;
     unsigned int read;
     if (step % 2 == 0) load_pixels(words[0], words[1], step_row, turn);
-    wgmma_wait(0);  // the run may be overwritten
-    read = arrange(runs[0], words[step % 2]);
+    wgmma_wait(0);  // the fragments may be overwritten
+    read = arrange(fragments[0], words[step % 2]);
     if (step == 0) {
       __syncwarp();
       if (threadIdx.x % 32 == 0) mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
     }
     const unsigned long long step_weights = wgmma_descriptor_move(weights, step * 3072);
     wgmma_fence();
-    wgmma_m64n96k16_f16_rs(sums[0], runs[0][6], wgmma_descriptor_move(step_weights, 0), 1);      // kernel column 0
-    wgmma_m64n96k16_f16_rs(sums[1], runs[0][8], wgmma_descriptor_move(step_weights, 0), 1);      // kernel column 0
-    wgmma_m64n96k16_f16_rs(sums[0], runs[0][5], wgmma_descriptor_move(step_weights, 6144), 1);   // kernel column 1
-    wgmma_m64n96k16_f16_rs(sums[1], runs[0][7], wgmma_descriptor_move(step_weights, 6144), 1);   // kernel column 1
-    wgmma_m64n96k16_f16_rs(sums[0], runs[0][4], wgmma_descriptor_move(step_weights, 12288), 1);  // kernel column 2
-    wgmma_m64n96k16_f16_rs(sums[1], runs[0][6], wgmma_descriptor_move(step_weights, 12288), 1);  // kernel column 2
-    wgmma_m64n96k16_f16_rs(sums[0], runs[0][3], wgmma_descriptor_move(step_weights, 18432), 1);  // kernel column 3
-    wgmma_m64n96k16_f16_rs(sums[1], runs[0][5], wgmma_descriptor_move(step_weights, 18432), 1);  // kernel column 3
-    wgmma_m64n96k16_f16_rs(sums[0], runs[0][2], wgmma_descriptor_move(step_weights, 24576), 1);  // kernel column 4
-    wgmma_m64n96k16_f16_rs(sums[1], runs[0][4], wgmma_descriptor_move(step_weights, 24576), 1);  // kernel column 4
-    wgmma_m64n96k16_f16_rs(sums[0], runs[0][1], wgmma_descriptor_move(step_weights, 30720), 1);  // kernel column 5
-    wgmma_m64n96k16_f16_rs(sums[1], runs[0][3], wgmma_descriptor_move(step_weights, 30720), 1);  // kernel column 5
-    wgmma_m64n96k16_f16_rs(sums[0], runs[0][0], wgmma_descriptor_move(step_weights, 36864), 1);  // kernel column 6
-    wgmma_m64n96k16_f16_rs(sums[1], runs[0][2], wgmma_descriptor_move(step_weights, 36864), 1);  // kernel column 6
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][6], wgmma_descriptor_move(step_weights, 0), 1);      // kernel column 0
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][8], wgmma_descriptor_move(step_weights, 0), 1);      // kernel column 0
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][5], wgmma_descriptor_move(step_weights, 6144), 1);   // kernel column 1
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][7], wgmma_descriptor_move(step_weights, 6144), 1);   // kernel column 1
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][4], wgmma_descriptor_move(step_weights, 12288), 1);  // kernel column 2
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][6], wgmma_descriptor_move(step_weights, 12288), 1);  // kernel column 2
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][3], wgmma_descriptor_move(step_weights, 18432), 1);  // kernel column 3
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][5], wgmma_descriptor_move(step_weights, 18432), 1);  // kernel column 3
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][2], wgmma_descriptor_move(step_weights, 24576), 1);  // kernel column 4
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][4], wgmma_descriptor_move(step_weights, 24576), 1);  // kernel column 4
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][1], wgmma_descriptor_move(step_weights, 30720), 1);  // kernel column 5
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][3], wgmma_descriptor_move(step_weights, 30720), 1);  // kernel column 5
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][0], wgmma_descriptor_move(step_weights, 36864), 1);  // kernel column 6
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][2], wgmma_descriptor_move(step_weights, 36864), 1);  // kernel column 6
     wgmma_commit();
   }
 }
-// Moves the sums of all output rows up by one, behind the first; those of a new row begin.
-__device__ __forceinline__ void roll(Sums (&sums)[2]) {
+// Moves the accumulators of all output rows up by one; those of the last row become zero.
+__device__ __forceinline__ void roll(Accumulators (&acc)[2]) {
   _Pragma("unroll") for (int tile = 0; tile < 2; ++tile)
-    _Pragma("unroll") for (int i = 0; i < 48; ++i) sums[tile][i] = i + 16 < 48 ? sums[tile][i + 16] : 0;
+    _Pragma("unroll") for (int i = 0; i < 48; ++i) acc[tile][i] = i + 16 < 48 ? acc[tile][i + 16] : 0;
 }
 
 // The same with channels last: at each position the thread's channels, a vector of adjacent ones at a time.
-__device__ __forceinline__ void store_pixels(const Sums (&sums)[2], unsigned short* __restrict__ to, int left) {
+__device__ __forceinline__ void store_pixels(const Accumulators (&acc)[2], unsigned short* __restrict__ to, int left) {
   _Pragma("unroll") for (int position = 0; position < 4; ++position) {
     if (position < left) {
       float values[8];
-      _Pragma("unroll") for (int v = 0; v < 8; ++v)
-        values[v] = sums[position / 2][v / 2 * 4 + position % 2 * 2 + v % 2];
+      _Pragma("unroll") for (int v = 0; v < 8; ++v) values[v] = acc[position / 2][v / 2 * 4 + position % 2 * 2 + v % 2];
       store_streaming_16(to + position * 32, make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
                                                         pair(values[4], values[5]), pair(values[6], values[7])));
     }
@@ -321,7 +320,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   const int strips = batch * 4;
   const int tiles = strips * 4;
 
-  // The block's output channels; blocks that read the same input run together.
+  // The block's output channels. Blocks that read the same input have adjacent indices.
   const int first_tile = blockIdx.x;
   const int next_tile = gridDim.x;
 
@@ -355,14 +354,14 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       const Tile tile = tile_at(index);
       const unsigned short* image = x + tile.image * 16777216ll;
       const int last = min(512, last_input_row(tile));
-      int uncleared = has_gaps(tile) ? 8 : 0;
+      int unpadded = has_padding(tile) ? 8 : 0;
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         unsigned short* to = reinterpret_cast<unsigned short*>(stages + stage * 16768);
         mbarrier_wait(&empty[stage], parity);
-        if (uncleared != 0) {
-          clear_gaps(to, tile, thread);
+        if (unpadded != 0) {
+          zero_pad(to, tile, thread);
           fence_proxy_async();
-          --uncleared;
+          --unpadded;
         }
         __syncwarp();
         copy_pixels(to, image + static_cast<long long>(iy) * 32768, tile, thread, &full[stage]);
@@ -383,7 +382,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int own = first * 32 + quarter * 8;
     const int turn = lane / 4 % 2 == 1 ? -32 : 32;  // to its pair's other pixel
     const int co = quarter * 8;
-    Sums sums[2] = {};
+    Accumulators acc[2] = {};
     mbarrier_wait(resident, 0);
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
@@ -394,29 +393,29 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       const int last = last_input_row(tile);
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         if (iy < 512) {
-          pin(sums);
-          Run runs[1] = {};
+          pin(acc);
+          Fragments fragments[1] = {};
           mbarrier_wait(&full[stage], parity);
-          multiply_chunk(sums, runs, reinterpret_cast<const unsigned short*>(stages + stage * 16768) + own,
-                         wgmma_descriptor(shared, 1536, 128, 0), &empty[stage], batch >> 31, turn);
+          multiply_k_block(acc, fragments, reinterpret_cast<const unsigned short*>(stages + stage * 16768) + own,
+                           wgmma_descriptor(shared, 1536, 128, 0), &empty[stage], batch >> 31, turn);
           ++stage;
           if (stage == 8) {
             stage = 0;
             parity ^= 1;
           }
           wgmma_wait(0);
-          pin(sums);
+          pin(acc);
         }
         const int oy = iy - 1;
         if (oy >= tile.row) {
           unsigned short* row = to + static_cast<long long>(oy) * 32768;
-          store_pixels(sums, row, left);
+          store_pixels(acc, row, left);
         }
-        roll(sums);
+        roll(acc);
       }
-      // What was begun for the rows behind the tile.
+      // Drops what was accumulated for rows after the tile.
       _Pragma("unroll") for (int part = 0; part < 2; ++part)
-        _Pragma("unroll") for (int i = 0; i < 48; ++i) sums[part][i] = 0;
+        _Pragma("unroll") for (int i = 0; i < 48; ++i) acc[part][i] = 0;
     }
   }
 }

@@ -10,15 +10,15 @@ __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory;
 #endif
 
 struct Stage { float rows[8][9][20]; float weights[8][21][12]; };
-// What one thread accumulates for one phase.
-using Sums = float[6][1][1];
+// One thread's accumulators for one phase.
+using Accumulators = float[6][1][1];
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
                                            int first_column) {
   // more would spill
   _Pragma("unroll 3") for (int i = threadIdx.x; i < 1296; i += 256) {
-    // Threads go along what lies together in memory.
+    // Adjacent threads read adjacent memory.
     const int channel = i / 162;
     const int row = i / 18 % 9;
     const int column = i % 18;
@@ -44,19 +44,19 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restr
   }
 }
 // One tap: a rectangle of staged input times one weight for each channel.
-__device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
+__device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
   _Pragma("unroll") for (int channel = 0; channel < 6; ++channel)
-    sums[channel][0][0] = fma(x[0], weights[channel], sums[channel][0][0]);
+    acc[channel][0][0] = fma(x[0], weights[channel], acc[channel][0][0]);
 }
-// Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
-// the first channel, (oy, ox) the output of the first position.
-__device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, const float* __restrict__ bias, int co,
-                                      int oy, int ox) {
+// The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
+// channel, (oy, ox) the output of the first position.
+__device__ __forceinline__ void store(const Accumulators& acc, float* __restrict__ y, const float* __restrict__ bias,
+                                      int co, int oy, int ox) {
   _Pragma("unroll") for (int channel = 0; channel < 6; ++channel) {
-    const float shift = bias[co + channel];
+    const float bias_value = bias[co + channel];
     if (ox < 182) {
-      const float sum = sums[channel][0][0] + shift;
-      y[((co + channel) * 80 + oy) * 182 + ox] = sum;
+      const float biased = acc[channel][0][0] + bias_value;
+      y[((co + channel) * 80 + oy) * 182 + ox] = biased;
     }
   }
 }
@@ -86,46 +86,46 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   const float* weight_group = weight + static_cast<long long>(channel_tile) * 2016;
   float* y_image = y + static_cast<long long>(image) * 698880;
 
-  Sums sums[6] = {};
+  Accumulators acc[6] = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
-  __syncthreads();  // the chunk before has been read by all
+  __syncthreads();  // all threads have read the chunk before
   stage_rows(stage, x_group, 0, tile_y * 8, tile_x * 16 - 1);
   stage_weights(stage, weight_group, 0);
-  __syncthreads();  // the chunk is there
+  __syncthreads();  // the chunk is staged
   _Pragma("unroll 1") for (int c = 0; c < 8; ++c) {
     // Kernel row 0: output rows of phase 1, input offset 1.
-    multiply_add(sums[4], &stage.rows[c][row + 1][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
-    multiply_add(sums[5], &stage.rows[c][row + 1][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)
-    multiply_add(sums[3], &stage.rows[c][row + 1][column + 1], &stage.weights[c][2][channel]);  // tap (0, 2)
-    multiply_add(sums[4], &stage.rows[c][row + 1][column + 1], &stage.weights[c][3][channel]);  // tap (0, 3)
-    multiply_add(sums[5], &stage.rows[c][row + 1][column + 1], &stage.weights[c][4][channel]);  // tap (0, 4)
-    multiply_add(sums[3], &stage.rows[c][row + 1][column], &stage.weights[c][5][channel]);      // tap (0, 5)
-    multiply_add(sums[4], &stage.rows[c][row + 1][column], &stage.weights[c][6][channel]);      // tap (0, 6)
+    multiply_add(acc[4], &stage.rows[c][row + 1][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
+    multiply_add(acc[5], &stage.rows[c][row + 1][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)
+    multiply_add(acc[3], &stage.rows[c][row + 1][column + 1], &stage.weights[c][2][channel]);  // tap (0, 2)
+    multiply_add(acc[4], &stage.rows[c][row + 1][column + 1], &stage.weights[c][3][channel]);  // tap (0, 3)
+    multiply_add(acc[5], &stage.rows[c][row + 1][column + 1], &stage.weights[c][4][channel]);  // tap (0, 4)
+    multiply_add(acc[3], &stage.rows[c][row + 1][column], &stage.weights[c][5][channel]);      // tap (0, 5)
+    multiply_add(acc[4], &stage.rows[c][row + 1][column], &stage.weights[c][6][channel]);      // tap (0, 6)
     // Kernel row 1: output rows of phase 0, input offset 0.
-    multiply_add(sums[1], &stage.rows[c][row][column + 2], &stage.weights[c][7][channel]);   // tap (1, 0)
-    multiply_add(sums[2], &stage.rows[c][row][column + 2], &stage.weights[c][8][channel]);   // tap (1, 1)
-    multiply_add(sums[0], &stage.rows[c][row][column + 1], &stage.weights[c][9][channel]);   // tap (1, 2)
-    multiply_add(sums[1], &stage.rows[c][row][column + 1], &stage.weights[c][10][channel]);  // tap (1, 3)
-    multiply_add(sums[2], &stage.rows[c][row][column + 1], &stage.weights[c][11][channel]);  // tap (1, 4)
-    multiply_add(sums[0], &stage.rows[c][row][column], &stage.weights[c][12][channel]);      // tap (1, 5)
-    multiply_add(sums[1], &stage.rows[c][row][column], &stage.weights[c][13][channel]);      // tap (1, 6)
+    multiply_add(acc[1], &stage.rows[c][row][column + 2], &stage.weights[c][7][channel]);   // tap (1, 0)
+    multiply_add(acc[2], &stage.rows[c][row][column + 2], &stage.weights[c][8][channel]);   // tap (1, 1)
+    multiply_add(acc[0], &stage.rows[c][row][column + 1], &stage.weights[c][9][channel]);   // tap (1, 2)
+    multiply_add(acc[1], &stage.rows[c][row][column + 1], &stage.weights[c][10][channel]);  // tap (1, 3)
+    multiply_add(acc[2], &stage.rows[c][row][column + 1], &stage.weights[c][11][channel]);  // tap (1, 4)
+    multiply_add(acc[0], &stage.rows[c][row][column], &stage.weights[c][12][channel]);      // tap (1, 5)
+    multiply_add(acc[1], &stage.rows[c][row][column], &stage.weights[c][13][channel]);      // tap (1, 6)
     // Kernel row 2: output rows of phase 1, input offset 0.
-    multiply_add(sums[4], &stage.rows[c][row][column + 2], &stage.weights[c][14][channel]);  // tap (2, 0)
-    multiply_add(sums[5], &stage.rows[c][row][column + 2], &stage.weights[c][15][channel]);  // tap (2, 1)
-    multiply_add(sums[3], &stage.rows[c][row][column + 1], &stage.weights[c][16][channel]);  // tap (2, 2)
-    multiply_add(sums[4], &stage.rows[c][row][column + 1], &stage.weights[c][17][channel]);  // tap (2, 3)
-    multiply_add(sums[5], &stage.rows[c][row][column + 1], &stage.weights[c][18][channel]);  // tap (2, 4)
-    multiply_add(sums[3], &stage.rows[c][row][column], &stage.weights[c][19][channel]);      // tap (2, 5)
-    multiply_add(sums[4], &stage.rows[c][row][column], &stage.weights[c][20][channel]);      // tap (2, 6)
+    multiply_add(acc[4], &stage.rows[c][row][column + 2], &stage.weights[c][14][channel]);  // tap (2, 0)
+    multiply_add(acc[5], &stage.rows[c][row][column + 2], &stage.weights[c][15][channel]);  // tap (2, 1)
+    multiply_add(acc[3], &stage.rows[c][row][column + 1], &stage.weights[c][16][channel]);  // tap (2, 2)
+    multiply_add(acc[4], &stage.rows[c][row][column + 1], &stage.weights[c][17][channel]);  // tap (2, 3)
+    multiply_add(acc[5], &stage.rows[c][row][column + 1], &stage.weights[c][18][channel]);  // tap (2, 4)
+    multiply_add(acc[3], &stage.rows[c][row][column], &stage.weights[c][19][channel]);      // tap (2, 5)
+    multiply_add(acc[4], &stage.rows[c][row][column], &stage.weights[c][20][channel]);      // tap (2, 6)
   }
 
   const int co = channel_tile * 12 + channel;
-  store(sums[0], y_image, bias, co, m_y * 2, m_x * 3);
-  store(sums[1], y_image, bias, co, m_y * 2, m_x * 3 + 1);
-  store(sums[2], y_image, bias, co, m_y * 2, m_x * 3 + 2);
-  store(sums[3], y_image, bias, co, m_y * 2 + 1, m_x * 3);
-  store(sums[4], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 1);
-  store(sums[5], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 2);
+  store(acc[0], y_image, bias, co, m_y * 2, m_x * 3);
+  store(acc[1], y_image, bias, co, m_y * 2, m_x * 3 + 1);
+  store(acc[2], y_image, bias, co, m_y * 2, m_x * 3 + 2);
+  store(acc[3], y_image, bias, co, m_y * 2 + 1, m_x * 3);
+  store(acc[4], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 1);
+  store(acc[5], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 2);
 }
 
 }  // namespace convtgen_direct_forward_fb56b2d4b4656800_source
