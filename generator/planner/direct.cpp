@@ -1,5 +1,4 @@
 #include "generator/planner/direct.h"
-#include "generator/planner/integers.h"
 
 #include <fmt/format.h>
 
@@ -8,14 +7,16 @@
 #include <bit>
 #include <limits>
 
-#include "generator/layer/phases.h"
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/block_constants.h"
+#include "generator/planner/integers.h"
 #include "generator/planner/layer_parameters.h"
 
 namespace convtgen {
 namespace {
 
 constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
-constexpr std::int64_t kMostNumber = kIntMax - 65536;  // of a layer: a tile or a chunk may end behind it
+constexpr std::int64_t kMostNumber = kIntMax - 65536;  // of a layer: a tile or a chunk may end after it
 constexpr std::int64_t kChannelThreads = 4;            // of a block: as many threads as this share the staged input
 constexpr std::int64_t kMaxPhases = 16;                // of a phase group: what a thread can accumulate side by side
 constexpr std::int64_t kMaxChunk = 16;
@@ -34,19 +35,9 @@ std::int64_t power_of_two_at_most(std::int64_t n) {
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
 }
 
-/// What the choice depends on, in one place.
-struct Facts {
-  Axis rows, columns;
-  std::int64_t taps = 0, group_in = 0, group_out = 0;
-  std::int64_t halo_h = 0, halo_w = 0;
-  Size positions_h, positions_w;  // ceil(output / stride), where the sizes are known
-  std::int64_t sum_bytes = 4;
-  std::int64_t max_shared = 0;
-};
-
 /// What a block is made for. These values are the planner's first choice, the ones that were fastest on the whole.
 struct Aim {
-  std::int64_t sums = 64;                // of a thread; half as many in fp64
+  std::int64_t acc = 64;                // of a thread; half as many in fp64
   std::int64_t channels = 8;             // of a thread, at most
   std::int64_t threads = 256;            // of a block, at most
   std::int64_t threads_per_sm = 512;     // leaves each thread 128 registers
@@ -56,8 +47,8 @@ struct Aim {
 /// What is worth measuring beside the first choice, the most different first.
 constexpr std::array kAims = {
     Aim{},
-    Aim{.sums = 32, .threads_per_sm = 1024},  // more warps
-    Aim{.sums = 128, .threads_per_sm = 256},  // more sums for each load
+    Aim{.acc = 32, .threads_per_sm = 1024},  // more warps
+    Aim{.acc = 128, .threads_per_sm = 256},  // more accumulators for each load
     Aim{.channels = 16},
     Aim{.channels = 4},
     Aim{.threads = 128},
@@ -75,11 +66,50 @@ struct Block {
   std::int64_t blocks_per_sm = 1;
   std::int64_t chunk = 1;
   bool staged = true;
+};
 
-  [[nodiscard]] std::int64_t threads() const { return threads_x * threads_y * threads_z; }
-  [[nodiscard]] std::int64_t tile_rows() const { return threads_y * rows_per_thread; }
-  [[nodiscard]] std::int64_t tile_columns() const { return threads_x * columns_per_thread; }
-  [[nodiscard]] std::int64_t tile_channels() const { return threads_z * channels_per_thread; }
+constexpr std::array kMembers = {
+    BlockMember{"threads_x", &Block::threads_x},
+    BlockMember{"threads_y", &Block::threads_y},
+    BlockMember{"threads_z", &Block::threads_z},
+    BlockMember{"columns_per_thread", &Block::columns_per_thread},
+    BlockMember{"rows_per_thread", &Block::rows_per_thread},
+    BlockMember{"channels_per_thread", &Block::channels_per_thread},
+    BlockMember{"group_phases_h", &Block::group_phases_h},
+    BlockMember{"group_phases_w", &Block::group_phases_w},
+    BlockMember{"blocks_per_sm", &Block::blocks_per_sm},
+    BlockMember{"chunk", &Block::chunk},
+    BlockMember{"staged", &Block::staged},
+};
+
+/// The template's constants that are wanted, by their names there.
+enum Constant : std::size_t {
+  kTaps,
+  kGroupIn,
+  kGroupOut,
+  kThreads,
+  kTileRows,
+  kTileColumns,
+  kTileChannels,
+  kChannelTiles,
+  kPhaseGroups,
+  kChannelBytes,
+  kSharedBytes,
+};
+constexpr std::array<std::string_view, 11> kConstants = {
+    "kTaps",         "kGroupIn",      "kGroupOut",    "kThreads",      "kTileRows",   "kTileColumns",
+    "kTileChannels", "kChannelTiles", "kPhaseGroups", "kChannelBytes", "kSharedBytes"};
+
+/// What the choice depends on, in one place.
+struct Facts {
+  mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
+  Axis rows = {}, columns = {};
+  std::int64_t taps = 0, group_in = 0, group_out = 0;
+  Size positions_h = {}, positions_w = {};  // ceil(output / stride), where the sizes are known
+  bool is_f64 = false;
+  std::int64_t max_shared = 0;
+
+  [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
 };
 
 Size positions(const Axis& axis) {
@@ -89,40 +119,14 @@ Size positions(const Axis& axis) {
   return ceil_div(output_extent(axis, *axis.extent), axis.stride);
 }
 
-Facts facts_of(const Problem& problem) {
-  const Layer& l = problem.layer;
-  Facts f;
-  f.rows = symmetric(l.axes[kHeight]);
-  f.columns = symmetric(l.axes[kWidth]);
-  f.taps = tap_count(l);
-  f.group_in = l.in_channels / l.groups;
-  f.group_out = l.out_channels / l.groups;
-  f.halo_h = greatest_offset(f.rows) - least_offset(f.rows);
-  f.halo_w = greatest_offset(f.columns) - least_offset(f.columns);
-  f.positions_h = positions(f.rows);
-  f.positions_w = positions(f.columns);
-  f.sum_bytes = l.dtype == Dtype::kF64 ? 8 : 4;
-  f.max_shared = problem.target.max_shared_bytes;
-  return f;
-}
-
-/// Bytes of one staged input channel: its rows with the halo, and its weights (struct Stage of the template).
-std::int64_t channel_bytes(const Facts& f, const Block& b) {
-  if (std::max(f.halo_h, f.halo_w) > f.max_shared) {
-    return std::numeric_limits<std::int64_t>::max();  // never fits, and the product of two such may not fit 64 bits
-  }
-  const std::int64_t pitch = ceil_div(b.tile_columns() + f.halo_w, 4) * 4;
-  return f.sum_bytes * ((b.tile_rows() + f.halo_h) * pitch + f.taps * b.tile_channels());
-}
-
 /// What a thread makes: first phases, then channels (they share the input), then columns and rows.
 void choose_thread_tile(const Facts& f, const Aim& aim, Block& b) {
   b.group_phases_w = even_part(f.columns.stride, kMaxPhases);
   b.group_phases_h = even_part(f.rows.stride, std::max<std::int64_t>(1, kMaxPhases / b.group_phases_w));
-  const std::int64_t all_sums = f.sum_bytes == 8 ? aim.sums / 2 : aim.sums;
-  const std::int64_t sums = std::max<std::int64_t>(1, all_sums / (b.group_phases_h * b.group_phases_w));
-  b.channels_per_thread = even_part(f.group_out, std::min(aim.channels, sums));
-  std::int64_t pixels = power_of_two_at_most(std::max<std::int64_t>(1, sums / b.channels_per_thread));
+  const std::int64_t all_acc = f.is_f64 ? aim.acc / 2 : aim.acc;
+  const std::int64_t acc = std::max<std::int64_t>(1, all_acc / (b.group_phases_h * b.group_phases_w));
+  b.channels_per_thread = even_part(f.group_out, std::min(aim.channels, acc));
+  std::int64_t pixels = power_of_two_at_most(std::max<std::int64_t>(1, acc / b.channels_per_thread));
   // A narrow image wants threads before it wants pixels for each.
   const std::int64_t widest = f.positions_w ? std::max<std::int64_t>(1, power_of_two_at_most(*f.positions_w) / 8) : 4;
   b.columns_per_thread = std::min<std::int64_t>({4, pixels, widest});
@@ -155,12 +159,12 @@ void choose_threads(const Facts& f, const Aim& aim, Block& b) {
 
 /// Makes the block smaller until one channel fits in shared memory; a halo that never fits is read where it lies.
 void choose_stage(const Facts& f, const Aim& aim, Block& b) {
-  while (channel_bytes(f, b) > f.max_shared) {
+  while (f.of(b)[kChannelBytes] > f.max_shared) {
     if (b.threads_z > 1 && b.threads_x * b.threads_y * (b.threads_z / 2) % 32 == 0) {
       b.threads_z /= 2;
     } else if (b.rows_per_thread > 1) {
       b.rows_per_thread /= 2;
-    } else if (b.threads_y > 1 && b.threads() / 2 % 32 == 0) {
+    } else if (b.threads_y > 1 && f.of(b)[kThreads] / 2 % 32 == 0) {
       b.threads_y /= 2;
     } else if (b.columns_per_thread > 1) {
       b.columns_per_thread /= 2;
@@ -170,8 +174,8 @@ void choose_stage(const Facts& f, const Aim& aim, Block& b) {
       return;
     }
   }
-  const std::int64_t most = std::clamp<std::int64_t>(std::min(aim.stage_bytes, f.max_shared) / channel_bytes(f, b), 1,
-                                                     std::min(kMaxChunk, f.group_in));
+  const std::int64_t most = std::clamp<std::int64_t>(std::min(aim.stage_bytes, f.max_shared) / f.of(b)[kChannelBytes],
+                                                     1, std::min(kMaxChunk, f.group_in));
   b.chunk = even_part(f.group_in, most);
   for (std::int64_t divisor = most; 2 * divisor > most; --divisor) {
     if (f.group_in % divisor == 0) {
@@ -182,18 +186,21 @@ void choose_stage(const Facts& f, const Aim& aim, Block& b) {
 }
 
 /// Whether every offset inside one image, and inside the weights of one group, fits an int.
-bool offsets_fit_int(const Layer& layer, const Facts& f) {
-  if (f.group_in > kIntMax / f.group_out || f.group_in * f.group_out > kIntMax / f.taps || !f.rows.extent ||
-      !f.columns.extent) {
+bool offsets_fit_int(const Layer& layer) {
+  const Size& height = layer.axes[kHeight].extent;
+  const Size& width = layer.axes[kWidth].extent;
+  const std::int64_t group_in = layer.in_channels / layer.groups, group_out = layer.out_channels / layer.groups;
+  if (group_in > kIntMax / group_out || group_in * group_out > kIntMax / tap_count(layer) || !height || !width) {
     return false;
   }
   Layer one_image = layer;
   one_image.batch = 1;
-  const Result<Shape> shape = shape_of(one_image, {1, {*f.rows.extent, *f.columns.extent}});
+  const Result<Shape> shape = shape_of(one_image, {1, {*height, *width}});
   return shape && shape->input_elements <= kIntMax && shape->output_elements <= kIntMax;
 }
 
-Parameters parameters_of(const Layer& l, const Facts& f, const Block& b) {
+/// All parameters but the block's.
+Parameters parameters_of(const Layer& l) {
   const bool half = l.dtype == Dtype::kF16 || l.dtype == Dtype::kBf16;
   const std::string sum = l.dtype == Dtype::kF64 ? "double" : "float";
   Parameters p = layer_parameters(l);
@@ -201,23 +208,30 @@ Parameters parameters_of(const Layer& l, const Facts& f, const Block& b) {
       {"groups", l.groups},
       {"Element", TypeName{half ? "unsigned short" : sum}},
       {"Sum", TypeName{sum}},
-      {"Offset", TypeName{offsets_fit_int(l, f) ? "int" : "long long"}},
+      {"Offset", TypeName{offsets_fit_int(l) ? "int" : "long long"}},
       {"element_kind", std::int64_t{l.dtype == Dtype::kF16    ? 1
                                     : l.dtype == Dtype::kBf16 ? 2
                                                               : 0}},
-      {"threads_x", b.threads_x},
-      {"threads_y", b.threads_y},
-      {"threads_z", b.threads_z},
-      {"columns_per_thread", b.columns_per_thread},
-      {"rows_per_thread", b.rows_per_thread},
-      {"channels_per_thread", b.channels_per_thread},
-      {"group_phases_h", b.group_phases_h},
-      {"group_phases_w", b.group_phases_w},
-      {"blocks_per_sm", b.blocks_per_sm},
-      {"chunk", b.chunk},
-      {"staged", b.staged},
   });
   return p;
+}
+
+Result<Facts> facts_of(const Problem& problem, const ConstantProgram& program) {
+  const Layer& l = problem.layer;
+  auto constants = BlockConstants<Block>::make(program, parameters_of(l), kMembers, kConstants);
+  if (!constants) {
+    return std::unexpected(std::move(constants.error()));
+  }
+  Facts f{.constants = *std::move(constants), .rows = symmetric(l.axes[kHeight]), .columns = symmetric(l.axes[kWidth])};
+  Constants& of_layer = f.of(Block());
+  f.taps = of_layer[kTaps];
+  f.group_in = of_layer[kGroupIn];
+  f.group_out = of_layer[kGroupOut];
+  f.positions_h = positions(f.rows);
+  f.positions_w = positions(f.columns);
+  f.is_f64 = l.dtype == Dtype::kF64;
+  f.max_shared = problem.target.max_shared_bytes;
+  return f;
 }
 
 /// What the kernel computes in an int on one axis, whatever the sizes.
@@ -279,7 +293,7 @@ Block choose_block(const Facts& facts, const Aim& aim) {
   choose_thread_tile(facts, aim, block);
   choose_threads(facts, aim, block);
   choose_stage(facts, aim, block);
-  block.blocks_per_sm = std::max<std::int64_t>(1, aim.threads_per_sm / block.threads());
+  block.blocks_per_sm = std::max<std::int64_t>(1, aim.threads_per_sm / facts.of(block)[kThreads]);
   return block;
 }
 
@@ -290,16 +304,13 @@ Result<void> check_block(const Layer& layer, const Facts& facts, const Block& bl
                ? check_extents(name, *axis.extent, output_extent(axis, *axis.extent), axis.stride, axis.stride * tile)
                : Result<void>();
   };
-  if (auto rows = check("height", facts.rows, block.tile_rows()); !rows) {
+  if (auto rows = check("height", facts.rows, facts.of(block)[kTileRows]); !rows) {
     return rows;
   }
-  if (auto columns = check("width", facts.columns, block.tile_columns()); !columns) {
+  if (auto columns = check("width", facts.columns, facts.of(block)[kTileColumns]); !columns) {
     return columns;
   }
-  const std::int64_t phase_groups =
-      ceil_div(facts.rows.stride, block.group_phases_h) * ceil_div(facts.columns.stride, block.group_phases_w);
-  const std::int64_t channel_tiles = layer.groups * ceil_div(facts.group_out, block.tile_channels());
-  if (channel_tiles > kIntMax / phase_groups) {
+  if (layer.groups * facts.of(block)[kChannelTiles] > kIntMax / facts.of(block)[kPhaseGroups]) {
     return fail(fmt::format("{} output channels and a stride of {}x{} need more blocks than a grid can have (2^31 - 1)",
                             layer.out_channels, facts.rows.stride, facts.columns.stride));
   }
@@ -309,12 +320,14 @@ Result<void> check_block(const Layer& layer, const Facts& facts, const Block& bl
 Plan plan_of(const Layer& layer, const Facts& facts, const Block& block) {
   Plan plan;
   plan.template_name = "direct";
-  plan.parameters = parameters_of(layer, facts, block);
-  plan.threads = static_cast<int>(block.threads());
-  plan.shared_bytes = block.staged ? block.chunk * channel_bytes(facts, block) : 0;
+  Constants& of_block = facts.of(block);
+  plan.parameters = parameters_of(layer);
+  add_block<Block>(plan.parameters, block, kMembers);
+  plan.threads = static_cast<int>(of_block[kThreads]);
+  plan.shared_bytes = of_block[kSharedBytes];
   plan.summary = fmt::format("a block makes {}x{} outputs of {} channels; {} taps; ",
-                             block.tile_rows() * facts.rows.stride, block.tile_columns() * facts.columns.stride,
-                             std::min(block.tile_channels(), facts.group_out), facts.taps);
+                             of_block[kTileRows] * facts.rows.stride, of_block[kTileColumns] * facts.columns.stride,
+                             std::min(of_block[kTileChannels], facts.group_out), facts.taps);
   plan.summary += block.staged ? fmt::format("{:.1f} KiB shared", static_cast<double>(plan.shared_bytes) / 1024.0)
                                : "nothing shared";
   const auto count = [](std::int64_t number, const char* noun) {
@@ -330,29 +343,42 @@ Plan plan_of(const Layer& layer, const Facts& facts, const Block& block) {
   return plan;
 }
 
+/// The program of the template, read once in a process.
+const ConstantProgram& own_program() {
+  static const ConstantProgram program = ConstantProgram::read(programs::direct()).value();
+  return program;
+}
+
 }  // namespace
 
-Result<std::vector<Plan>> plans_direct(const Problem& problem) {
+Result<std::vector<Plan>> plans_direct(const Problem& problem, const ConstantProgram& program) {
   const Layer& layer = problem.layer;
   if (auto checked = check_numbers(layer); !checked) {
     return std::unexpected(checked.error());
   }
-  const Facts facts = facts_of(problem);
+  const Result<Facts> facts = facts_of(problem, program);
+  if (!facts) {
+    return std::unexpected(facts.error());
+  }
   std::vector<Block> blocks;
   std::vector<Plan> plans;
   for (const Aim& aim : kAims) {
-    const Block block = choose_block(facts, aim);
+    const Block block = choose_block(*facts, aim);
     if (std::ranges::find(blocks, block) != blocks.end()) {
       continue;
     }
-    if (auto checked = check_block(layer, facts, block); checked) {
+    if (auto checked = check_block(layer, *facts, block); checked) {
       blocks.push_back(block);
-      plans.push_back(plan_of(layer, facts, block));
+      plans.push_back(plan_of(layer, *facts, block));
     } else if (plans.empty()) {
       return std::unexpected(checked.error());
     }
   }
   return plans;
+}
+
+Result<std::vector<Plan>> plans_direct(const Problem& problem) {
+  return plans_direct(problem, own_program());
 }
 
 Result<Plan> plan_direct(const Problem& problem) {
@@ -365,16 +391,13 @@ Result<Plan> plan_direct(const Problem& problem) {
 
 TileGrid direct_grid(const Problem& problem, const Plan& plan) {
   const Layer& layer = problem.layer;
-  const std::int64_t tile_channels = integer_of(plan, "threads_z") * integer_of(plan, "channels_per_thread");
-  const std::int64_t channel_tiles = layer.groups * ceil_div(layer.out_channels / layer.groups, tile_channels);
-  const std::int64_t phase_groups = ceil_div(layer.axes[kHeight].stride, integer_of(plan, "group_phases_h")) *
-                                    ceil_div(layer.axes[kWidth].stride, integer_of(plan, "group_phases_w"));
+  constexpr std::array<std::string_view, 4> kNames = {"kTileRows", "kTileColumns", "kChannelTiles", "kPhaseGroups"};
+  const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
   return {.stride_h = layer.axes[kHeight].stride,
           .stride_w = layer.axes[kWidth].stride,
-          .tile_rows = layer.axes[kHeight].stride * integer_of(plan, "threads_y") * integer_of(plan, "rows_per_thread"),
-          .tile_columns =
-              layer.axes[kWidth].stride * integer_of(plan, "threads_x") * integer_of(plan, "columns_per_thread"),
-          .blocks_per_tile = channel_tiles * phase_groups};
+          .tile_rows = layer.axes[kHeight].stride * values[0],
+          .tile_columns = layer.axes[kWidth].stride * values[1],
+          .blocks_per_tile = layer.groups * values[2] * values[3]};
 }
 
 }  // namespace convtgen

@@ -12,7 +12,7 @@ namespace convtgen {
 /// A kernel of the plan's template.
 struct KernelPlan {
   std::string function;  // in the template
-  std::string suffix;    // its symbol is the source's with this behind; the main kernel has none
+  std::string suffix;    // its symbol is the source's, followed by this; the main kernel has none
   int threads = 0;       // of a block; 0: those of its launch bounds
   int cluster = 1;
   std::int64_t shared_bytes = 0;  // dynamic, of a block

@@ -17,14 +17,8 @@
 namespace convtgen {
 namespace {
 
-constexpr double kLaunchSeconds = 3e-6;
 constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the packed weights of a block
-// What `direct`'s first plan reaches of the ceiling of its arithmetic where all threads have outputs to make, and what
-// it takes over moving everything once (docs/kernel-notes.md).
-constexpr double kDirectReaches = 0.3;
-constexpr double kDirectMovesTimes = 4;
-constexpr double kDirectMovesPixelsTimes = 10;  // with channels last
 
 /// About the time of a plan of `direct`, which knows no tensor cores.
 double direct_seconds(const Problem& problem, const Plan& direct) {
@@ -41,9 +35,10 @@ double direct_seconds(const Problem& problem, const Plan& direct) {
   const double tile = static_cast<double>(grid.tile_rows) * static_cast<double>(grid.tile_columns) *
                       static_cast<double>(problem.layer.out_channels) / static_cast<double>(grid.blocks_per_tile);
   const double flops = cost.flops / static_cast<double>(shape->output_elements) * whole * tile;
-  const double times = problem.layer.layout == Layout::kNhwc ? kDirectMovesPixelsTimes : kDirectMovesTimes;
-  return kLaunchSeconds +
-         std::max(flops / (kDirectReaches * target.f32_flops), times * cost.bytes / target.bytes_per_second);
+  const CostFactors& factors = target.factors;
+  const double times = problem.layer.layout == Layout::kNhwc ? factors.direct_moves_nhwc : factors.direct_moves;
+  return target.launch_seconds +
+         std::max(flops / (factors.direct_reaches * target.f32_flops), times * cost.bytes / target.bytes_per_second);
 }
 
 /// Whether ints count what the kernels address of the packed weights.
@@ -87,7 +82,7 @@ Result<Candidates> candidates(const Problem& problem) {
                             operator_name(problem.layer)));
   }
   // The first template takes all that there are kernels for, so what it refuses is refused. Nothing is predicted of its
-  // plans; those of the others are ordered by their cost models, before or behind the first of it.
+  // plans; those of the others are ordered by their cost models, before or after the first of it.
   const std::span<const Template> known = templates();
   auto general = plans_of(known.front(), problem);
   if (!general) {

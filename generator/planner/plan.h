@@ -2,16 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "generator/layer/layer.h"
 #include "generator/layer/shape.h"
 #include "generator/planner/target.h"
+#include "generator/program/parameters.h"
 #include "generator/recipe/recipe.h"
 #include "generator/support/error.h"
 
@@ -23,19 +22,6 @@ struct Problem {
   Direction direction = Direction::kForward;
   Target target;
 };
-
-/// The spelling of a C++ type ("float", "unsigned short"), as a parameter's value.
-struct TypeName {
-  std::string spelling;
-  bool operator==(const TypeName&) const = default;
-};
-
-/// The value of one static parameter: it takes the place of the template's own default.
-using ParameterValue =
-    std::variant<bool, std::int64_t, double, TypeName, std::vector<std::int64_t>, std::vector<double>>;
-
-/// By the name of the member of the template's parameter struct; ordered, so that equal plans print alike.
-using Parameters = std::map<std::string, ParameterValue, std::less<>>;
 
 /// What was measured of a plan (tuning_record.h).
 struct RecordedTime {

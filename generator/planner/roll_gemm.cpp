@@ -8,42 +8,30 @@
 #include <optional>
 #include <utility>
 
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/block_constants.h"
 #include "generator/planner/cost.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/layer_parameters.h"
+#include "generator/planner/roofline.h"
 #include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
 namespace {
 
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
-constexpr int kThreads = 384;
 constexpr std::int64_t kMostColumns = 256;    // of a product
-constexpr std::int64_t kMostSums = 128;       // of a thread: the template's "the sums fit the registers"
-constexpr std::int64_t kMostRegisters = 152;  // of sums and operands: beyond, products are serialised (C7512)
+constexpr std::int64_t kMostAccumulators = 128;       // of a thread: the template asserts that they fit the registers
+constexpr std::int64_t kMostRegisters = 152;  // of accumulators and fragments: beyond, products are serialised (C7512)
 constexpr std::int64_t kMostPixelRegisters =
-    160;  // with channels last: beyond, operands stand once (the template's kTurns)
-constexpr std::int64_t kMostRoundedRegisters = 120;  // and those of tf32, whose words are rounded
+    160;  // with channels last
+constexpr std::int64_t kMostRoundedRegisters = 120;  // the same of tf32, whose words are rounded
 constexpr std::int64_t kMostReach = 24;              // of a row's taps, whose words a thread reads
 constexpr std::int64_t kMostProducts = 256;          // in the unrolled body
 constexpr std::int64_t kMostPixelProducts = 64;      // with channels last, where it has those of all channels
 constexpr std::int64_t kMostStages = 8;
 constexpr std::int64_t kMostSegments = 64;  // of an image's rows
 constexpr std::size_t kMostPlans = 8;
-
-// What an SM of an H200 does, in cycles. The rates are measured ones (docs/kernel-notes.md).
-constexpr double kClock = 1.7e9;
-constexpr double kL2BytesPerCycle = 24;   // that an SM gets while all of them ask
-constexpr double kRowCycles = 250;        // behind an input row: its outputs are stored, the sums move up
-constexpr double kExchangeCycles = 100;   // of them through shared memory
-constexpr double kAloneCycles = 500;      // of storing that no products hide, where a row is staged and not two
-constexpr double kPartCycles = 5;         // in which the cache takes a part of a sector of 32 bytes; a whole one: 1
-constexpr double kTileCycles = 1500;      // until the first row has come
-constexpr double kPixelTileCycles = 200;  // with channels last, where it comes while the tile before is multiplied
-constexpr double kOnceCycles = 40;        // of a step whose operands wait for those of the one before
-constexpr double kPixelStoreCycles = 2;   // with channels last: of a warp's store, on top of what the cache takes
-constexpr double kLaunchSeconds = 3e-6;
-constexpr double kPackBytesPerSecond = 1e12;
 
 double number(std::int64_t value) {
   return static_cast<double>(value);
@@ -56,130 +44,153 @@ struct Block {
   bool flat = false, exchange = false;
 };
 
+constexpr std::array kMembers = {
+    BlockMember{"run", &Block::run},         BlockMember{"rows", &Block::rows},
+    BlockMember{"columns", &Block::columns}, BlockMember{"store", &Block::store},
+    BlockMember{"flat", &Block::flat},       BlockMember{"exchange", &Block::exchange},
+    BlockMember{"chunk", &Block::chunk},     BlockMember{"stages", &Block::stages},
+};
+
+/// The template's constants that are wanted, by their names there.
+enum Constant : std::size_t {
+  kBytes,
+  kDepth,
+  kPack,
+  kReach,
+  kSteps,
+  kChunks,
+  kTiles,
+  kStrip,
+  kColumns,
+  kColumnTiles,
+  kImagePitch,
+  kFragments,
+  kFragmentSets,
+  kStageBytes,
+  kWeightBytes,
+  kThreads,
+  kSharedBytes,
+  kPackedBytes,
+  kAlignment,
+};
+constexpr std::array<std::string_view, 19> kConstants = {
+    "kBytes",       "kDepth",   "kPack",        "kReach",       "kSteps",     "kChunks",       "kTiles",
+    "kStrip",       "kColumns", "kColumnTiles", "kImagePitch",  "kFragments", "kFragmentSets", "kStageBytes",
+    "kWeightBytes", "kThreads", "kSharedBytes", "kPackedBytes", "kAlignment"};
+
 /// What the choice depends on.
 struct Facts {
   const Layer& layer;
   const Target& target;
-  Axis rows, columns;
-  Shape shape;         // with what open sizes are planned for
-  std::int64_t bytes;  // of an element
-  std::int64_t depth;  // channels of a product
-  std::int64_t pack;   // elements of 16 bytes
-  std::int64_t reach;  // from a row's first tap to its last
-  bool channels_last;
+  mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
+  Axis rows = {}, columns = {};
+  Shape shape = {};        // with what open sizes are planned for
+  std::int64_t bytes = 0;  // of an element
+  std::int64_t depth = 0;  // channels of a product
+  std::int64_t pack = 0;   // elements of 16 bytes
+  std::int64_t reach = 0;  // from a row's first tap to its last
+  bool channels_last = false;
 
-  [[nodiscard]] std::int64_t strip(const Block& b) const { return 64 * b.run; }
-  [[nodiscard]] std::int64_t chunks(const Block& b) const { return ceil_div(layer.in_channels, b.chunk); }
-  [[nodiscard]] std::int64_t column_tiles(const Block& b) const { return ceil_div(layer.out_channels, b.columns); }
-  [[nodiscard]] std::int64_t image_pitch(std::int64_t run) const {
-    // The template's kBehind.
-    const std::int64_t behind = reach - columns.padding.before + std::max<std::int64_t>(0, columns.output_padding);
-    return round_up(shape.in[kWidth] + std::max<std::int64_t>(0, behind), channels_last ? run : pack);
-  }
+  [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
   [[nodiscard]] std::int64_t strips(const Block& b) const {
-    return b.flat ? ceil_div(shape.batch * image_pitch(b.run), strip(b))
-                  : shape.batch * ceil_div(shape.out[kWidth], strip(b));
+    const std::int64_t strip = of(b)[kStrip];
+    return b.flat ? ceil_div(shape.batch * of(b)[kImagePitch], strip)
+                  : shape.batch * ceil_div(shape.out[kWidth], strip);
   }
 };
 
-std::int64_t stage_bytes(const Facts& f, const Block& b) {
-  if (f.channels_last) {
-    return round_up(f.strip(b) + f.reach, 2) * f.layer.in_channels * f.bytes;
-  }
-  const std::int64_t before =
-      round_up(f.reach - f.columns.padding.before + f.reach * f.pack, f.pack) - f.reach * f.pack;
-  const std::int64_t columns = round_up(f.strip(b) + f.columns.padding.before + before, f.pack);
-  return b.chunk * (columns + floor_mod(8 - columns, 32)) * f.bytes;
+/// Registers of a consumer: of its accumulators, and of a step's fragments.
+std::int64_t acc_registers(const Facts& f, const Block& b) {
+  return f.of(b)[kTiles] * f.of(b)[kColumns] / 2;
 }
-/// The packed weights of a block, which stay in its shared memory.
-std::int64_t weight_bytes(const Facts& f, const Block& b) {
-  return f.chunks(b) * b.chunk / f.depth * f.columns.kernel * f.rows.kernel * b.columns * 32;
-}
-std::int64_t shared_bytes(const Facts& f, const Block& b) {
-  const std::int64_t exchange = b.exchange ? b.columns * (f.strip(b) + 2 * f.pack) * f.bytes : 0;
-  return weight_bytes(f, b) + exchange + b.stages * (stage_bytes(f, b) + 16) + 8;
-}
-
-/// Registers of a consumer: of its sums, and of a step's operands.
-std::int64_t sum_registers(const Facts& f, const Block& b) {
-  return b.run / 2 * f.rows.kernel * b.columns / 2;
-}
-std::int64_t operand_registers(const Facts& f, const Block& b) {
-  return 4 * std::min(b.run - 1 + f.reach, b.run / 2 * f.columns.kernel);
+std::int64_t fragment_registers(const Facts& f, const Block& b) {
+  return 4 * f.of(b)[kFragments];
 }
 
 /// Sectors of 32 bytes that rows of strips touch, over those that they would fill.
 double row_waste(const Facts& f, const Block& b, std::int64_t extent) {
-  const std::int64_t bytes = std::min(f.strip(b), extent) * f.bytes;
+  const std::int64_t bytes = std::min(f.of(b)[kStrip], extent) * f.bytes;
   return number(round_up(bytes, 32) + (extent * f.bytes % 32 == 0 && bytes % 32 == 0 ? 0 : 32)) / number(bytes);
 }
 
-/// Cycles in which the cache takes a row of outputs. Parts of sectors cost most: pieces that are stored together begin
-/// and end with them where rows are no whole sectors.
+/// Cycles in which the cache takes a row of outputs. Parts of sectors cost most: vectors that are stored together begin
+/// and end with them where rows are not whole sectors.
 double store_cycles(const Facts& f, const Block& b) {
+  const std::int64_t strip = f.of(b)[kStrip];
+  const double part = f.target.factors.roll_part_of_sector;
   if (f.channels_last) {  // a quad stores its channels of a position together
     const std::int64_t piece = 4 * b.store * f.bytes;
     const bool is_whole = piece % 32 == 0 && f.layer.out_channels * f.bytes % 32 == 0;
-    const double cycles = is_whole ? number(piece) / 32 : (number(piece) / 32 + 1) * kPartCycles;
-    const double warps = number(f.strip(b)) / 8;
-    return number(ceil_div(b.columns, 4 * b.store)) * warps * (8 * cycles + kPixelStoreCycles);
+    const double cycles = is_whole ? number(piece) / 32 : (number(piece) / 32 + 1) * part;
+    const double warps = number(strip) / 8;
+    return number(ceil_div(b.columns, 4 * b.store)) * warps * (8 * cycles + f.target.factors.roll_store_nhwc);
   }
   const std::int64_t piece = b.exchange ? 32 * std::min(b.run, b.store) : 8 * b.run;  // positions
   const bool is_whole = f.shape.out[kWidth] * f.bytes % 32 == 0 && piece * f.bytes % 32 == 0 &&
-                        (!b.flat || f.image_pitch(b.run) * f.bytes % 32 == 0);
+                        (!b.flat || f.of(b)[kImagePitch] * f.bytes % 32 == 0);
   const double sectors = number(piece * f.bytes) / 32;
-  double cycles = is_whole ? sectors : std::max(0.0, sectors - 1) + 2 * kPartCycles;
+  double cycles = is_whole ? sectors : std::max(0.0, sectors - 1) + 2 * part;
   if (!b.exchange && b.store < b.run) {  // with gaps
-    cycles = (sectors + (is_whole ? 0 : 1)) * kPartCycles * number(b.run / b.store);
+    cycles = (sectors + (is_whole ? 0 : 1)) * part * number(b.run / b.store);
   }
-  return number(b.columns * (f.strip(b) / piece)) * cycles;
+  return number(b.columns * (strip / piece)) * cycles;
 }
 
 /// Cycles of one input row while the next ones keep coming.
 double row_cycles(const Facts& f, const Block& b) {
-  const std::int64_t columns = f.rows.kernel * b.columns;
-  const double product = std::max(17.0, number(columns) / 2 + (columns < 64 ? 2.0 : 0.5));
-  const double steps = number(f.chunks(b) * b.chunk / f.depth);
-  const double tensor = number(f.columns.kernel * b.run) * steps * product;
-  // Instructions of a scheduler, which has a warp of each warpgroup: a run's words are read, rounded or paired, and
-  // copied for each operand.
+  Constants& of_block = f.of(b);
+  const std::int64_t columns = of_block[kColumns];
+  const std::int64_t chunks = of_block[kChunks];
+  const double steps = number(chunks * of_block[kSteps]);
+  const double products = number(f.columns.kernel * b.run) * steps;
+  // Instructions of a scheduler, which has a warp of each warpgroup: the words of a thread's positions are read,
+  // rounded or paired, and copied for each fragment.
   const double words = number(2 * (b.run + f.reach));
   const double read = f.channels_last ? words / 4 : words / number(b.run);
-  const auto operands = number(operand_registers(f, b));
-  const double issue = 2 * steps * (read + 2 * words + operands + 10);
-  const double staged = number(f.chunks(b) * stage_bytes(f, b));
-  // Shared memory gives or takes 128 bytes a cycle: weights, what arrives, and runs. With channels last two threads of
-  // a row meet in a bank, but where they take pixels crossed.
+  const auto fragments = number(fragment_registers(f, b));
+  const double staged = number(chunks * of_block[kStageBytes]);
+  // Shared memory gives weights and words, and takes what arrives. With channels last two threads of a row meet in a
+  // bank, except where they take pixels crossed.
   const std::int64_t pixel = f.layer.in_channels * f.bytes;
   const bool meet = f.channels_last && pixel % 128 != 64 && b.run * pixel % 128 == 0;
-  const double runs = 8 * steps * words * (meet ? 2 : 1);
-  const double shared = number(f.columns.kernel * b.run) * steps * number(columns) / 4 + staged / 128 + runs;
-  const bool once = f.channels_last && sum_registers(f, b) + 2 * operand_registers(f, b) > kMostPixelRegisters;
-  return std::max({tensor, issue, f.channels_last ? shared : 0, staged / kL2BytesPerCycle}) +
-         (once ? steps * kOnceCycles : 0);
+  const double wavefronts =
+      products * number(columns) / 4 + staged / f.target.sm.shared_bytes_per_cycle + 8 * steps * words * (meet ? 2 : 1);
+  const StageWork row = {.tensor_cycles = products * product_cycles(f.target, columns),
+                         .shared_wavefronts = f.channels_last ? wavefronts : 0,
+                         .instructions = 2 * steps * (read + 2 * words + fragments + 10),
+                         .l2_bytes = staged};
+  return convtgen::cycles_of(f.target, row) + (of_block[kFragmentSets] == 1 ? steps * f.target.factors.roll_once : 0);
 }
 
-/// Of all tiles, in rounds of as many as there are blocks.
-double cycles_of(const Facts& f, const Block& b) {
+/// What a row of a block takes, however many rows its tiles have.
+struct RowCycles {
+  double row = 0;     // of an input row
+  double stored = 0;  // of an output row, on top of that
+};
+RowCycles row_cycles_of(const Facts& f, const Block& b) {
+  const CostFactors& factors = f.target.factors;
+  const double row = row_cycles(f, b);
+  // Where few rows are staged, a warpgroup can't go on to the next while the other stores.
+  const double staged = number(b.stages * b.chunk) / number(f.layer.in_channels);
+  const double alone = factors.roll_alone * std::max(0.0, 2 - staged);
+  return {.row = row,
+          .stored = std::max(0.0, store_cycles(f, b) - row) + factors.roll_row + alone +
+                    (b.exchange ? factors.roll_exchange : 0.0)};
+}
+
+/// The work of a call, except what moves through memory.
+CallWork work_of(const Facts& f, const Block& b, const RowCycles& cycles) {
+  const CostFactors& factors = f.target.factors;
   const std::int64_t segments = ceil_div(f.shape.out[kHeight], b.rows);
-  const std::int64_t tiles = f.strips(b) * segments;
-  const std::int64_t sms = f.target.multiprocessors;
-  const std::int64_t at_once = std::max<std::int64_t>(1, std::min(tiles, sms / f.column_tiles(b)));
-  const std::int64_t rounds = ceil_div(tiles, at_once) * ceil_div(f.column_tiles(b) * at_once, sms);
-  // Input rows of a tile: those of its outputs and the halo, but for what lies outside.
+  // Input rows of a tile: those of its outputs and the halo, except what lies outside.
   const std::int64_t outside = segments == 1   ? 2 * (f.rows.kernel - 1 - f.rows.padding.before) + f.rows.output_padding
                                : segments == 2 ? f.rows.kernel - 1 - f.rows.padding.before
                                                : 0;
   const std::int64_t read = b.rows + f.rows.kernel - 1 - std::max<std::int64_t>(0, outside);
-  const double row = row_cycles(f, b);
-  // Where few rows are staged, a warpgroup can't go on to the next while the other stores.
-  const double staged = number(b.stages * b.chunk) / number(f.layer.in_channels);
-  const double alone = kAloneCycles * std::max(0.0, 2 - staged);
-  const double stored =
-      std::max(0.0, store_cycles(f, b) - row) + kRowCycles + alone + (b.exchange ? kExchangeCycles : 0.0);
-  const double tile = number(read) * row + number(b.rows) * stored;
-  return f.channels_last ? number(rounds) * (tile + kPixelTileCycles) + kTileCycles
-                         : number(rounds) * (tile + kTileCycles);
+  const double tile = number(read) * cycles.row + number(b.rows) * cycles.stored;
+  return {.first_cycles = f.channels_last ? factors.roll_tile : 0,
+          .waves = number(waves_of(f.target, f.strips(b) * segments, f.of(b)[kColumnTiles])),
+          .wave_cycles = tile + (f.channels_last ? factors.roll_tile_nhwc : factors.roll_tile)};
 }
 
 double predicted_seconds(const Facts& f, const Block& b) {
@@ -188,20 +199,19 @@ double predicted_seconds(const Facts& f, const Block& b) {
   const double written = f.channels_last ? 1 : row_waste(f, b, f.shape.out[kWidth]);
   const double moved = number(f.shape.input_elements) * read * halo + number(f.shape.weight_elements) +
                        number(f.shape.output_elements) * written;
-  const double memory = moved * number(f.bytes) / f.target.bytes_per_second;
-  const double packing = number(f.column_tiles(b) * weight_bytes(f, b)) / kPackBytesPerSecond;
-  const double seconds = cycles_of(f, b) / kClock;
-  // What is limited by both is slower than either limit. NCHW's waste of sectors stands for that.
-  const double both = f.channels_last ? 0.2 * std::min(seconds, memory) : 0;
-  return kLaunchSeconds + packing + std::max(seconds, memory) + both;
+  CallWork work = work_of(f, b, row_cycles_of(f, b));
+  work.packed_bytes = number(f.of(b)[kPackedBytes]);
+  work.memory_bytes = moved * number(f.bytes);
+  work.hidden_less = f.channels_last ? f.target.factors.hidden_less : 0;  // NCHW's waste of sectors stands for that
+  return seconds_of(f.target, work);
 }
 
 /// As many stages as fit; false where not even two do, or where channels that the layer lacks would move from stage to
 /// stage.
 bool choose_stages(const Facts& f, Block& b) {
-  const std::int64_t unit = f.channels_last || f.layer.in_channels % b.chunk == 0 ? 1 : f.chunks(b);
+  const std::int64_t unit = f.channels_last || f.layer.in_channels % b.chunk == 0 ? 1 : f.of(b)[kChunks];
   for (b.stages = kMostStages; b.stages >= 2; --b.stages) {
-    if (b.stages % unit == 0 && shared_bytes(f, b) <= f.target.max_shared_bytes) {
+    if (b.stages % unit == 0 && f.of(b)[kSharedBytes] <= f.target.max_shared_bytes) {
       return true;
     }
   }
@@ -211,11 +221,13 @@ bool choose_stages(const Facts& f, Block& b) {
 /// The rows of a tile for which the whole takes least.
 void choose_rows(const Facts& f, Block& b) {
   double best = std::numeric_limits<double>::infinity();
+  const RowCycles cycles = row_cycles_of(f, b);
   Block tried = b;
   for (std::int64_t segments = 1; segments <= std::min(f.shape.out[kHeight], kMostSegments); ++segments) {
     tried.rows = ceil_div(f.shape.out[kHeight], segments);
-    if (const double cycles = cycles_of(f, tried); cycles < best) {
-      best = cycles;
+    const CallWork work = work_of(f, tried, cycles);
+    if (const double all = work.first_cycles + work.waves * work.wave_cycles; all < best) {
+      best = all;
       b.rows = tried.rows;
     }
   }
@@ -228,7 +240,7 @@ std::vector<std::int64_t> column_choices(const Facts& f) {
     Block least;
     least.columns = columns;
     least.chunk = f.channels_last ? round_up(f.layer.in_channels, f.depth) : f.depth;
-    return columns * f.rows.kernel <= kMostColumns && shared_bytes(f, least) <= f.target.max_shared_bytes;
+    return f.of(least)[kColumns] <= kMostColumns && f.of(least)[kSharedBytes] <= f.target.max_shared_bytes;
   };
   std::vector<std::int64_t> choices;
   for (std::int64_t parts = 1; parts <= ceil_div(out, 8) && choices.size() < 3; ++parts) {
@@ -242,20 +254,20 @@ std::vector<std::int64_t> column_choices(const Facts& f) {
   return choices;
 }
 
-/// Registers of a consumer's sums and operands, and how many it may have.
+/// Registers of a consumer's accumulators and fragments, and how many it may have.
 struct Registers {
   std::int64_t wanted = 0, most = 0;
 };
 Registers registers_of(const Facts& f, const Block& b) {
-  const std::int64_t operands = operand_registers(f, b);
+  const std::int64_t fragments = fragment_registers(f, b);
   return f.channels_last
-             ? Registers{sum_registers(f, b) + operands, f.bytes == 4 ? kMostRoundedRegisters : kMostPixelRegisters}
-             : Registers{sum_registers(f, b) + 2 * operands, kMostRegisters};
+             ? Registers{acc_registers(f, b) + fragments, f.bytes == 4 ? kMostRoundedRegisters : kMostPixelRegisters}
+             : Registers{acc_registers(f, b) + 2 * fragments, kMostRegisters};
 }
 
 bool registers_suffice(const Facts& f, const Block& b) {
   const Registers registers = registers_of(f, b);
-  return sum_registers(f, b) <= kMostSums && registers.wanted <= registers.most;
+  return acc_registers(f, b) <= kMostAccumulators && registers.wanted <= registers.most;
 }
 
 /// The block with the stages that are predicted to take least; nothing where none fits.
@@ -263,7 +275,7 @@ std::optional<Block> with_pipeline(const Facts& f, const Block& b) {
   if (f.channels_last) {  // which has all channels in a stage
     Block whole = b;
     whole.chunk = round_up(f.layer.in_channels, f.depth);
-    if (whole.chunk / f.depth * f.columns.kernel * b.run / 2 > kMostPixelProducts || !choose_stages(f, whole)) {
+    if (f.of(whole)[kSteps] * f.columns.kernel * b.run / 2 > kMostPixelProducts || !choose_stages(f, whole)) {
       return std::nullopt;
     }
     choose_rows(f, whole);
@@ -275,7 +287,7 @@ std::optional<Block> with_pipeline(const Facts& f, const Block& b) {
     Block tried = b;
     tried.chunk = depths * f.depth;
     const bool is_wider = depths > 1 && tried.chunk >= 2 * f.layer.in_channels;
-    const bool is_odd = depths == 1 && f.chunks(tried) > 1;
+    const bool is_odd = depths == 1 && f.of(tried)[kChunks] > 1;
     if (is_wider || is_odd || depths * f.columns.kernel * b.run / 2 > kMostProducts || !choose_stages(f, tried)) {
       continue;
     }
@@ -347,17 +359,17 @@ std::unexpected<Error> why_none(const Facts& f) {
   least.columns = columns.empty() ? 8 : columns.back();
   const std::string words = fmt::format("weights of {} channels and two stages of input", least.columns);
   if (columns.empty()) {
-    return fail_shared_memory(f.target, words, shared_bytes(f, least));
+    return fail_shared_memory(f.target, words, f.of(least)[kSharedBytes]);
   }
-  if (const std::int64_t sums = sum_registers(f, least); sums > kMostSums) {
+  if (const std::int64_t acc = acc_registers(f, least); acc > kMostAccumulators) {
     return fail(fmt::format("kernel height {} takes {} accumulators of a thread; at most {}",
-                            layer.axes[kHeight].kernel, sums, kMostSums));
+                            layer.axes[kHeight].kernel, acc, kMostAccumulators));
   }
   if (const Registers registers = registers_of(f, least); registers.wanted > registers.most) {
     return fail(fmt::format("kernel {}x{} takes {} registers of a thread for accumulators and fragments; at most {}",
                             layer.axes[kHeight].kernel, layer.axes[kWidth].kernel, registers.wanted, registers.most));
   }
-  const std::int64_t products = least.chunk / f.depth * layer.axes[kWidth].kernel * least.run / 2;
+  const std::int64_t products = f.of(least)[kSteps] * layer.axes[kWidth].kernel * least.run / 2;
   if (const std::int64_t most = f.channels_last ? kMostPixelProducts : kMostProducts; products > most) {
     return fail(fmt::format("{} input channels and kernel width {} make {} products of a row; at most {}",
                             layer.in_channels, layer.axes[kWidth].kernel, products, most));
@@ -366,10 +378,11 @@ std::unexpected<Error> why_none(const Facts& f) {
     return fail(fmt::format("{} input channels are no multiple of {}, and stages do not hold all of them",
                             layer.in_channels, least.chunk));
   }
-  return fail_shared_memory(f.target, words, shared_bytes(f, least));
+  return fail_shared_memory(f.target, words, f.of(least)[kSharedBytes]);
 }
 
-Parameters parameters_of(const Layer& l, const Block& b) {
+/// All parameters but the block's.
+Parameters parameters_of(const Layer& l) {
   Parameters p = layer_parameters(l);
   p.insert({
       {"Element", TypeName{l.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
@@ -377,14 +390,6 @@ Parameters parameters_of(const Layer& l, const Block& b) {
       {"type", std::int64_t{l.dtype == Dtype::kF16    ? 0
                             : l.dtype == Dtype::kBf16 ? 1
                                                       : 2}},
-      {"run", b.run},
-      {"rows", b.rows},
-      {"columns", b.columns},
-      {"store", b.store},
-      {"flat", b.flat},
-      {"exchange", b.exchange},
-      {"chunk", b.chunk},
-      {"stages", b.stages},
   });
   return p;
 }
@@ -395,13 +400,15 @@ Plan plan_of(const Facts& f, const Candidate& candidate) {
   Plan plan;
   plan.template_name = "roll_gemm";
   plan.predicted_seconds = candidate.seconds;
-  plan.parameters = parameters_of(layer, b);
-  plan.threads = kThreads;
-  plan.shared_bytes = shared_bytes(f, b);
-  plan.packed_bytes = f.column_tiles(b) * weight_bytes(f, b);
-  plan.alignment = 16;
+  Constants& of_block = f.of(b);
+  plan.parameters = parameters_of(layer);
+  add_block<Block>(plan.parameters, b, kMembers);
+  plan.threads = static_cast<int>(of_block[kThreads]);
+  plan.shared_bytes = of_block[kSharedBytes];
+  plan.packed_bytes = of_block[kPackedBytes];
+  plan.alignment = of_block[kAlignment];
   plan.summary =
-      fmt::format("a block makes {}x{} outputs of {} channels; {} taps; {:.1f} KiB shared", b.rows, f.strip(b),
+      fmt::format("a block makes {}x{} outputs of {} channels; {} taps; {:.1f} KiB shared", b.rows, of_block[kStrip],
                   std::min(b.columns, layer.out_channels), tap_count(layer), number(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
       "tensor cores: products of 64 positions x {} kernel rows of {} channels, rows roll down; {} stages of {} input "
@@ -412,7 +419,12 @@ Plan plan_of(const Facts& f, const Candidate& candidate) {
 }
 
 /// What the template asks of the layer, whatever its sizes.
-Result<void> check_layer(const Layer& layer, std::int64_t bytes) {
+Result<void> check(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+    return checked;
+  }
+  const std::int64_t bytes = bytes_of(layer.dtype);
   const bool channels_last = layer.layout == Layout::kNhwc;
   if (layer.groups != 1) {
     return fail(fmt::format("{} groups; it takes 1", layer.groups));
@@ -442,13 +454,9 @@ Result<void> check_layer(const Layer& layer, std::int64_t bytes) {
 }
 
 /// Errors: why the template has no kernel for the layer.
-Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes) {
+Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
   const Layer& layer = problem.layer;
-  const std::int64_t bytes = layer.dtype == Dtype::kF32 ? 4 : 2;
-  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
-    return std::unexpected(checked.error());
-  }
-  if (auto checked = check_layer(layer, bytes); !checked) {
+  if (auto checked = check(problem); !checked) {
     return std::unexpected(checked.error());
   }
   const auto shape = shape_of(layer, sizes);
@@ -458,34 +466,35 @@ Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes) {
   if (shape->output_elements == 0) {
     return fail("a batch of 0; there is nothing to compute");
   }
-  return Facts{.layer = layer,
-               .target = problem.target,
-               .rows = symmetric(layer.axes[kHeight]),
-               .columns = symmetric(layer.axes[kWidth]),
-               .shape = *shape,
-               .bytes = bytes,
-               .depth = 32 / bytes,
-               .pack = 16 / bytes,
-               .reach = layer.axes[kWidth].dilation * (layer.axes[kWidth].kernel - 1),
-               .channels_last = layer.layout == Layout::kNhwc};
+  auto constants = BlockConstants<Block>::make(program, parameters_of(layer), kMembers, kConstants);
+  if (!constants) {
+    return std::unexpected(std::move(constants.error()));
+  }
+  Facts f{.layer = layer,
+          .target = problem.target,
+          .constants = *std::move(constants),
+          .rows = symmetric(layer.axes[kHeight]),
+          .columns = symmetric(layer.axes[kWidth]),
+          .shape = *shape,
+          .channels_last = layer.layout == Layout::kNhwc};
+  Constants& of_layer = f.of(Block());
+  f.bytes = of_layer[kBytes];
+  f.depth = of_layer[kDepth];
+  f.pack = of_layer[kPack];
+  f.reach = of_layer[kReach];
+  return f;
 }
 
-/// The inverse of parameters_of().
-Block block_of(const Plan& plan) {
-  return {.run = integer_of(plan, "run"),
-          .rows = integer_of(plan, "rows"),
-          .columns = integer_of(plan, "columns"),
-          .store = integer_of(plan, "store"),
-          .chunk = integer_of(plan, "chunk"),
-          .stages = integer_of(plan, "stages"),
-          .flat = flag_of(plan, "flat"),
-          .exchange = flag_of(plan, "exchange")};
+/// The program of the template, read once in a process.
+const ConstantProgram& own_program() {
+  static const ConstantProgram program = ConstantProgram::read(programs::roll_gemm()).value();
+  return program;
 }
 
 }  // namespace
 
-Result<std::vector<Plan>> plans_roll_gemm(const Problem& problem) {
-  const Result<Facts> facts = facts_of(problem, planned_sizes(problem.layer));
+Result<std::vector<Plan>> plans_roll_gemm(const Problem& problem, const ConstantProgram& program) {
+  const Result<Facts> facts = facts_of(problem, planned_sizes(problem.layer), program);
   if (!facts) {
     return std::unexpected(facts.error());
   }
@@ -502,20 +511,28 @@ Result<std::vector<Plan>> plans_roll_gemm(const Problem& problem) {
   return plans;
 }
 
+Result<std::vector<Plan>> plans_roll_gemm(const Problem& problem) {
+  if (auto checked = check(problem); !checked) {  // before the program is read
+    return std::unexpected(checked.error());
+  }
+  return plans_roll_gemm(problem, own_program());
+}
+
 std::optional<double> roll_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
-  const Result<Facts> facts = facts_of(problem, sizes);
-  return facts ? std::optional(predicted_seconds(*facts, block_of(plan))) : std::nullopt;
+  const Result<Facts> facts = facts_of(problem, sizes, own_program());
+  return facts ? std::optional(predicted_seconds(*facts, block_of<Block>(plan, kMembers))) : std::nullopt;
 }
 
 TileGrid roll_gemm_grid(const Problem& problem, const Plan& plan) {
-  const std::int64_t columns = ceil_div(problem.layer.out_channels, integer_of(plan, "columns"));
+  constexpr std::array<std::string_view, 3> kNames = {"kColumnTiles", "kStrip", "kImagePitch"};
+  const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
   TileGrid grid{.tile_rows = integer_of(plan, "rows"),
-                .tile_columns = 64 * integer_of(plan, "run"),
-                .blocks_per_tile = columns,
-                .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};
-  if (const Result<Facts> facts = facts_of(problem, planned_sizes(problem.layer)); facts && flag_of(plan, "flat")) {
+                .tile_columns = values[1],
+                .blocks_per_tile = values[0],
+                .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / values[0])};
+  if (const auto shape = shape_of(problem.layer, planned_sizes(problem.layer)); shape && flag_of(plan, "flat")) {
     // In the sequence an image takes more than its outputs: as many blocks as its share of the strips, or some more.
-    grid.tile_columns = grid.tile_columns * facts->shape.out[kWidth] / facts->image_pitch(integer_of(plan, "run"));
+    grid.tile_columns = grid.tile_columns * shape->out[kWidth] / values[2];
   }
   return grid;
 }

@@ -9,17 +9,24 @@
 namespace convtgen {
 namespace {
 
+constexpr SmRates kH200 = {.clock_hz = 1.7e9,
+                           .tensor_columns_per_cycle = 2,
+                           .least_product_cycles = 17,
+                           .l2_bytes_per_cycle = 24,
+                           .shared_bytes_per_cycle = 128,
+                           .copied_bytes_per_cycle = 16};
+
 // Shared-memory limits: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Ceilings of
 // sm_90a were measured on an H200 (a large copy; fp32, tf32 and fp16 matrix products); the others are the data sheets'
 // of the largest chip.
 const std::array kTargets = {
-    Target{"sm_75", 75, 72, 64 * 1024, 64 * 1024, 0.672e12, 16.3e12, 0.51e12},                // Quadro RTX 8000
-    Target{"sm_80", 80, 108, 163 * 1024, 164 * 1024, 2.04e12, 19.5e12, 9.7e12},               // A100 80 GB
-    Target{"sm_86", 86, 84, 99 * 1024, 100 * 1024, 0.936e12, 35.6e12, 0.56e12},               // RTX 3090
-    Target{"sm_89", 89, 142, 99 * 1024, 100 * 1024, 0.864e12, 91.6e12, 1.4e12},               // L40S
-    Target{"sm_90a", 90, 132, 227 * 1024, 228 * 1024, 4.2e12, 51e12, 34e12, 360e12, 715e12},  // H200
-    Target{"sm_100", 100, 148, 227 * 1024, 228 * 1024, 8.0e12, 75e12, 37e12},                 // B200
-    Target{"sm_120", 120, 188, 99 * 1024, 100 * 1024, 1.79e12, 125e12, 1.95e12},              // RTX PRO 6000 Blackwell
+    Target{"sm_75", 75, 72, 64 * 1024, 64 * 1024, 0.672e12, 16.3e12, 0.51e12},                       // Quadro RTX 8000
+    Target{"sm_80", 80, 108, 163 * 1024, 164 * 1024, 2.04e12, 19.5e12, 9.7e12},                      // A100 80 GB
+    Target{"sm_86", 86, 84, 99 * 1024, 100 * 1024, 0.936e12, 35.6e12, 0.56e12},                      // RTX 3090
+    Target{"sm_89", 89, 142, 99 * 1024, 100 * 1024, 0.864e12, 91.6e12, 1.4e12},                      // L40S
+    Target{"sm_90a", 90, 132, 227 * 1024, 228 * 1024, 4.2e12, 51e12, 34e12, 360e12, 715e12, kH200},  // H200
+    Target{"sm_100", 100, 148, 227 * 1024, 228 * 1024, 8.0e12, 75e12, 37e12},                        // B200
+    Target{"sm_120", 120, 188, 99 * 1024, 100 * 1024, 1.79e12, 125e12, 1.95e12},  // RTX PRO 6000 Blackwell
 };
 
 std::string all_names() {

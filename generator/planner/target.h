@@ -6,9 +6,21 @@
 #include <string_view>
 #include <vector>
 
+#include "generator/planner/cost_factors.h"
 #include "generator/support/error.h"
 
 namespace convtgen {
+
+/// What an SM does in a cycle: measured ones (docs/kernel-notes.md) of chips that kernels for tensor cores are made
+/// for, else 0.
+struct SmRates {
+  double clock_hz = 0;                  // under load
+  double tensor_columns_per_cycle = 0;  // of products of 64 positions and 32 bytes of depth
+  double least_product_cycles = 0;      // of such a product, however narrow
+  double l2_bytes_per_cycle = 0;        // that an SM gets while all of them ask
+  double shared_bytes_per_cycle = 0;    // that its shared memory gives or takes
+  double copied_bytes_per_cycle = 0;    // that asynchronous copies put there
+};
 
 struct Target {
   std::string architecture;     // exact: "sm_90a", not 90
@@ -21,6 +33,10 @@ struct Target {
   double f64_flops = 0;
   double tf32_flops = 0;  // of tensor cores where kernels for them are made, else 0
   double f16_flops = 0;   // f16 and bf16 likewise
+  SmRates sm = {};
+  double launch_seconds = 3e-6;           // of a kernel, until its first loads have come
+  double packed_bytes_per_second = 1e12;  // of weights
+  CostFactors factors = {};               // fitted to what calls took
 };
 
 /// Every known target, oldest first: sm_75, sm_80, sm_86, sm_89, sm_90a, sm_100, sm_120.

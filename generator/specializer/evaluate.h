@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "generator/specializer/comment.h"
+#include "generator/program/comment.h"
 #include "generator/specializer/residual.h"
 
 namespace convtgen {

@@ -7,15 +7,11 @@
 
 #include <string_view>
 
+#include "generator/program/arithmetic.h"
 #include "generator/specializer/term.h"
 #include "generator/support/error.h"
 
 namespace convtgen {
-
-/// The integral promotion; floating types stay.
-[[nodiscard]] Scalar promoted(Scalar type);
-/// The type of a + b: the usual arithmetic conversions.
-[[nodiscard]] Scalar common_type(Scalar a, Scalar b);
 
 /// "-", "+", "!", "~". Other unary operators are the caller's.
 [[nodiscard]] Result<Term> fold_unary(std::string_view op, Term operand);
@@ -27,10 +23,5 @@ namespace convtgen {
 [[nodiscard]] Result<Term> fold_cast(std::string_view style, const Type& type, const Type& written, Term operand);
 /// The term as a condition takes it, with type bool.
 [[nodiscard]] Term to_bool(Term term);
-
-/// The static value of `a op b` for arithmetic, bitwise, shift and comparison operators.
-[[nodiscard]] Result<Value> evaluate_binary(std::string_view op, const Value& a, const Value& b);
-[[nodiscard]] Result<Value> evaluate_unary(std::string_view op, const Value& operand);
-[[nodiscard]] Result<Value> evaluate_cast(Scalar type, const Value& operand);
 
 }  // namespace convtgen

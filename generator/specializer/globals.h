@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "generator/planner/plan.h"
-#include "generator/specializer/program.h"
+#include "generator/program/program.h"
 #include "generator/support/error.h"
 
 namespace convtgen {

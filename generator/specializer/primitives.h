@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "generator/specializer/program.h"
+#include "generator/program/program.h"
 #include "generator/support/error.h"
 
 namespace convtgen {

@@ -10,8 +10,8 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/templates.h"
+#include "generator/program/program_text.h"
 #include "generator/recipe/contract.h"
-#include "generator/specializer/program_text.h"
 #include "generator/specializer/residual.h"
 
 namespace convtgen {

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "generator/planner/launch_plan.h"
+#include "generator/program/program.h"
 #include "generator/specializer/kernel_source.h"
-#include "generator/specializer/program.h"
 
 namespace convtgen {
 

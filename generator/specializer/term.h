@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "generator/specializer/program.h"
+#include "generator/program/program.h"
 
 namespace convtgen {
 

@@ -4,7 +4,7 @@
 #include <clang/AST/DeclTemplate.h>
 #include <fmt/format.h>
 
-#include "generator/specializer/program.h"
+#include "generator/program/program.h"
 #include "generator/templatec/context.h"
 #include "generator/templatec/declarations.h"
 #include "generator/templatec/digest.h"

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "generator/specializer/program.h"
+#include "generator/program/program.h"
 #include "generator/templatec/source_text.h"
 
 namespace convtgen::templatec {

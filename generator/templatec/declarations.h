@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "generator/specializer/program.h"
+#include "generator/program/program.h"
 #include "generator/templatec/context.h"
 
 namespace convtgen::templatec {

@@ -4,7 +4,7 @@
 #include <clang/AST/Expr.h>
 #include <clang/AST/TypeLoc.h>
 
-#include "generator/specializer/program.h"
+#include "generator/program/program.h"
 #include "generator/templatec/context.h"
 
 namespace convtgen::templatec {

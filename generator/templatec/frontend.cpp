@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "convtgen_templatec_embedded.h"
-#include "generator/specializer/program_text.h"
+#include "generator/program/program_text.h"
 #include "generator/templatec/build_program.h"
 #include "generator/templatec/digest.h"
 #include "generator/templatec/source_text.h"

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "generator/specializer/comment.h"
+#include "generator/program/comment.h"
 #include "generator/templatec/expressions.h"
 
 namespace convtgen::templatec {

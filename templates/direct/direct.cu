@@ -1,8 +1,8 @@
 // Forward transposed convolution by definition: FMA arithmetic, input rows and weights in shared memory.
 //
-// A block makes a tile of positions m = output / stride, for some output channels of one group, in all phases of a
-// phase group. Each tap serves exactly one phase and reads the input at a constant offset from m, so no tap is tested
-// and none multiplies in vain.
+// A block computes a tile of positions m = output / stride, for some output channels of one group, in all phases of a
+// phase group. Each tap belongs to exactly one phase and reads the input at a constant offset from m. So no tap needs a
+// test.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -45,6 +45,14 @@ constexpr int kStagedColumns =
     kTileColumns + offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w) - kLeastOffsetW;
 constexpr int kPitch = ceil_div(kStagedColumns, 4) * 4;
 
+// Shared memory: of one staged input channel with its weights, and of a block, which is the size of struct Stage. Where
+// nothing is staged the halo may be too large for any integer.
+constexpr long long kChannelBytes =
+    P::staged ? static_cast<long long>(sizeof(Sum)) *
+                    (static_cast<long long>(kStagedRows) * kPitch + static_cast<long long>(kTaps) * kTileChannels)
+              : 0;
+constexpr long long kSharedBytes = P::chunk * kChannelBytes;
+
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
 
@@ -53,8 +61,8 @@ struct Stage {
   Sum weights[P::chunk][kTaps][kTileChannels];
 };
 
-// What one thread accumulates for one phase.
-using Sums = Sum[P::channels_per_thread][P::rows_per_thread][P::columns_per_thread];
+// One thread's accumulators for one phase.
+using Accumulators = Sum[P::channels_per_thread][P::rows_per_thread][P::columns_per_thread];
 
 __device__ __forceinline__ Sum widen(Element value) {
   if constexpr (P::element_kind == kF16) {
@@ -82,7 +90,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restri
                                            int first_row, const int first_column, const int in_h, const int in_w) {
 #pragma unroll 3  // more would spill
   for (int i = threadIdx.x; i < P::chunk * kStagedRows * kStagedColumns; i += kThreads) {
-    // Threads go along what lies together in memory.
+    // Adjacent threads read adjacent memory.
     const int channel = P::channels_last ? i % P::chunk : i / (kStagedRows * kStagedColumns);
     const int row = P::channels_last ? i / (P::chunk * kStagedColumns) : i / kStagedColumns % kStagedRows;
     const int column = P::channels_last ? i / P::chunk % kStagedColumns : i % kStagedColumns;
@@ -122,14 +130,14 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __res
 }
 
 // One tap: a rectangle of staged input times one weight for each channel.
-__device__ __forceinline__ void multiply_add(Sums& sums, const Sum* x, const Sum* weights) {
+__device__ __forceinline__ void multiply_add(Accumulators& acc, const Sum* x, const Sum* weights) {
 #pragma unroll
   for (int channel = 0; channel < P::channels_per_thread; ++channel) {
 #pragma unroll
     for (int row = 0; row < P::rows_per_thread; ++row) {
 #pragma unroll
       for (int column = 0; column < P::columns_per_thread; ++column) {
-        sums[channel][row][column] = fma(x[row * kPitch + column], weights[channel], sums[channel][row][column]);
+        acc[channel][row][column] = fma(x[row * kPitch + column], weights[channel], acc[channel][row][column]);
       }
     }
   }
@@ -137,7 +145,7 @@ __device__ __forceinline__ void multiply_add(Sums& sums, const Sum* x, const Sum
 
 // One tap of one input channel whose rows are not staged: every read is checked against the image.
 // `x` is the channel's first element, (iy, ix) the input of the thread's first position.
-__device__ __forceinline__ void multiply_add_unstaged(Sums& sums, const Element* __restrict__ x, int iy, int ix,
+__device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const Element* __restrict__ x, int iy, int ix,
                                                       const int in_h, const int in_w,
                                                       const Element* __restrict__ weights, const int channels) {
 #pragma unroll
@@ -151,8 +159,8 @@ __device__ __forceinline__ void multiply_add_unstaged(Sums& sums, const Element*
 #pragma unroll
         for (int channel = 0; channel < P::channels_per_thread; ++channel) {
           if (kWholeTiles || channel < channels) {
-            sums[channel][row][column] =
-                fma(value, widen(weights[channel * weight_channel_step(kTaps)]), sums[channel][row][column]);
+            acc[channel][row][column] =
+                fma(value, widen(weights[channel * weight_channel_step(kTaps)]), acc[channel][row][column]);
           }
         }
       }
@@ -160,14 +168,15 @@ __device__ __forceinline__ void multiply_add_unstaged(Sums& sums, const Element*
   }
 }
 
-// Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
-// the first channel, (oy, ox) the output of the first position.
-__device__ __forceinline__ void store(const Sums& sums, Element* __restrict__ y, const Element* __restrict__ bias,
-                                      int co, const int channels, int oy, int ox, const int out_h, const int out_w) {
+// The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
+// channel, (oy, ox) the output of the first position.
+__device__ __forceinline__ void store(const Accumulators& acc, Element* __restrict__ y,
+                                      const Element* __restrict__ bias, int co, const int channels, int oy, int ox,
+                                      const int out_h, const int out_w) {
 #pragma unroll
   for (int channel = 0; channel < P::channels_per_thread; ++channel) {
     if (kWholeTiles || channel < channels) {
-      const Sum shift = P::has_bias ? widen(bias[co + channel]) : static_cast<Sum>(0);
+      const Sum bias_value = P::has_bias ? widen(bias[co + channel]) : static_cast<Sum>(0);
 #pragma unroll
       for (int row = 0; row < P::rows_per_thread; ++row) {
 #pragma unroll
@@ -176,8 +185,8 @@ __device__ __forceinline__ void store(const Sums& sums, Element* __restrict__ y,
           const int out_column = ox + column * P::stride_w;
           if (((P::height >= 0 && out_h % (P::stride_h * kTileRows) == 0) || out_row < out_h) &&
               ((P::width >= 0 && out_w % (P::stride_w * kTileColumns) == 0) || out_column < out_w)) {
-            const Sum sum = P::has_bias ? sums[channel][row][column] + shift : sums[channel][row][column];
-            const Sum value = P::fuse_count > 0 ? activate(sum) : sum;
+            const Sum biased = P::has_bias ? acc[channel][row][column] + bias_value : acc[channel][row][column];
+            const Sum value = P::fuse_count > 0 ? activate(biased) : biased;
             if (P::channels_last) {
               y[(static_cast<Offset>(out_row) * out_w + out_column) * P::out_channels + co + channel] = narrow(value);
             } else {
@@ -232,15 +241,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       weight + static_cast<long long>(group) * (static_cast<long long>(kGroupIn) * kGroupOut * kTaps);
   Element* y_image = y + static_cast<long long>(image) * P::out_channels * out_pixels;
 
-  Sums sums[kPhases] = {};
+  Accumulators acc[kPhases] = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
   for (int first_in = 0; first_in < kGroupIn; first_in += P::chunk) {
     if (P::staged) {
-      __syncthreads();  // the chunk before has been read by all
+      __syncthreads();  // all threads have read the chunk before
       stage_rows(stage, x_group, first_in, tile_y * kTileRows + kLeastOffsetH, tile_x * kTileColumns + kLeastOffsetW,
                  in_h, in_w);
       stage_weights(stage, weight_group, first_in, first_out);
-      __syncthreads();  // the chunk is there
+      __syncthreads();  // the chunk is staged
     }
 #pragma unroll 1
     for (int c = 0; c < P::chunk; ++c) {
@@ -261,12 +270,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                 const int phase = phase_h % P::group_phases_h * P::group_phases_w + phase_w % P::group_phases_w;
                 if (phase_w / P::group_phases_w == g % kPhaseGroupsW) {
                   if (P::staged) {
-                    multiply_add(sums[phase],
+                    multiply_add(acc[phase],
                                  &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
                                  &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
                   } else {
                     multiply_add_unstaged(
-                        sums[phase], x_group + (first_in + c) * (P::channels_last ? 1 : in_pixels), m_y + offset_h,
+                        acc[phase], x_group + (first_in + c) * (P::channels_last ? 1 : in_pixels), m_y + offset_h,
                         m_x + offset_w, in_h, in_w,
                         weight_group + weight_offset(static_cast<WeightIndex>(first_in + c), first_out + channel, tap,
                                                      kGroupOut, kTaps),
@@ -290,7 +299,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         const int phase_h = g / kPhaseGroupsW * P::group_phases_h + phase / P::group_phases_w;
         const int phase_w = g % kPhaseGroupsW * P::group_phases_w + phase % P::group_phases_w;
         if (phase_h < P::stride_h && phase_w < P::stride_w) {
-          store(sums[phase], y_image, bias, co, channels, m_y * P::stride_h + phase_h, m_x * P::stride_w + phase_w,
+          store(acc[phase], y_image, bias, co, channels, m_y * P::stride_h + phase_h, m_x * P::stride_w + phase_w,
                 out_h, out_w);
         }
       }

@@ -5,7 +5,7 @@
 // tap t of phase r is kernel tap stride * t + r and reads the input at m - t, whatever the phase is: so all phases of a
 // position are columns of the same products. A producer warpgroup brings input channels to shared memory, where each
 // pixel has 16 bytes in each unit of channels, so that a tap moves the address of the products' A operand by whole
-// pixels. The weights were packed by another kernel as B operands lie, and come in whole pieces.
+// pixels. Another kernel has packed the weights in the layout of B operands; bulk copies load them.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -64,13 +64,13 @@ constexpr int kBeyondW = floor_div(P::dilation_w * (P::kernel_w - 1) + P::output
 constexpr int kGapH = larger(0, larger(kBeyondH, kHaloH - kFirstH));
 constexpr int kGapW = larger(0, larger(kBeyondW, kHaloW - kFirstW));
 
-// Phases are joined: each tap of the window serves all of them with one product, by weights of zero where the kernel
-// has no tap (its size is padded to a multiple of the stride). Or each kernel tap has its own product, with its phase's
-// sums.
+// Joined phases are fused into one product: each tap of the window is one product for all of them, with weights of zero
+// where the kernel has no tap (its size is padded to a multiple of the stride). Else each kernel tap is a product of
+// its own, with its phase's accumulators.
 constexpr int kPaddedH = P::joined ? kWindowH * P::stride_h : P::kernel_h;
 constexpr int kPaddedW = P::joined ? kWindowW * P::stride_w : P::kernel_w;
 constexpr int kColumns = (P::joined ? kPhases : 1) * P::columns;  // of a product
-constexpr int kSumArrays = P::joined ? 1 : kPhases;
+constexpr int kAccArrays = P::joined ? 1 : kPhases;
 constexpr int kTaps = P::joined ? kWindowH * kWindowW : kPaddedH / kPhaseGroups * kPaddedW;  // of a block
 constexpr int kChannelTiles = ceil_div(P::out_channels, P::columns);
 constexpr int kColumnTiles = kPhaseGroups * kChannelTiles;
@@ -99,12 +99,16 @@ constexpr int kResidentBytes = P::resident ? kChunks * kChunkWeightBytes : 0;
 constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);
 constexpr int kBiasOffset = kResidentBytes + P::stages * kStageBytes;
 constexpr int kBarrierOffset = kBiasOffset + (P::has_bias ? P::columns * 4 : 0);
+constexpr int kSharedBytes = kBarrierOffset + (2 * P::stages + (P::resident ? 1 : 0)) * 8;
+constexpr long long kPackedBytes = static_cast<long long>(kColumnTiles) * kChunks * kChunkWeightBytes;  // of the layer
+
+constexpr int kAlignment = larger(P::copy_bytes, larger(P::vector, P::store) * kBytes);  // of x and y, in bytes
 
 static_assert(P::chunk % kDepth == 0, "a chunk is whole products");
 static_assert(kPositions % (64 * (2 / kTeams)) == 0 && P::tile_w % P::part_w == 0 &&
                   P::tile_h % (64 / P::part_w) == 0 && (!P::flat || (P::tile_h == 1 && P::part_w == 64)),
               "warpgroups make whole parts");
-static_assert(kColumns <= 256 && kSumArrays * kColumns * kParts <= 320, "the sums fit the registers");
+static_assert(kColumns <= 256 && kAccArrays * kColumns * kParts <= 320, "the accumulators fit the registers");
 static_assert(kPhaseGroups == 1 || kPaddedH % P::stride_h == 0,
               "phase rows are parted only where each has as many kernel rows");
 static_assert((P::stride_h == 1 || P::dilation_h == 1 || P::kernel_h == 1) &&
@@ -119,8 +123,8 @@ static_assert(!P::in_turn || P::stages > kChunks,
               "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart");
 static_assert(P::stages >= P::ahead + 2, "the stage that consumers wait for is not held back by copies of later ones");
 
-// One thread's sums for one part, of all phases or of one.
-using Sums = float[kColumns / 2];
+// One thread's accumulators for one part, of all phases or of one.
+using Accumulators = float[kColumns / 2];
 
 // The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.
 __device__ __forceinline__ int column_of(int channel) {
@@ -225,24 +229,24 @@ __device__ __forceinline__ Tile staged_tile(int index, const int tiles_y, const 
 
 #include "staging.h"
 
-// Keeps the compiler from moving sums across the waits for their products, or the fences before them.
-__device__ __forceinline__ void pin(Sums (&sums)[kParts][kSumArrays]) {
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
+__device__ __forceinline__ void pin(Accumulators (&acc)[kParts][kAccArrays]) {
 #pragma unroll
   for (int part = 0; part < kParts; ++part) {
 #pragma unroll
-    for (int array = 0; array < kSumArrays; ++array) {
+    for (int array = 0; array < kAccArrays; ++array) {
 #pragma unroll
       for (int i = 0; i < kColumns / 2; ++i) {
-        wgmma_pin(sums[part][array][i]);
+        wgmma_pin(acc[part][array][i]);
       }
     }
   }
 }
 
-// Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first
-// chunk, whose first products begin the sums.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kParts][kSumArrays], const unsigned char* input,
-                                               unsigned long long weights, int first_part, int later) {
+// Issues all products of one chunk. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's
+// first chunk, whose first products overwrite the accumulators.
+__device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kParts][kAccArrays], const unsigned char* input,
+                                                 unsigned long long weights, int first_part, int later) {
 #pragma unroll
   for (int part = 0; part < kParts; ++part) {
     const int of_tile = first_part + part;
@@ -263,7 +267,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kParts][kSumArrays],
           const int accumulate = t_y + t_x + step > 0 ? 1 : later;
           if (P::joined) {
             const int tap = t_y * kWindowW + t_x;
-            wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorK, sums[part][0], moved,
+            wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorK, acc[part][0], moved,
                      wgmma_descriptor_move(weights, (tap * kSteps + step) * kProductBytes), accumulate);
           } else {
 #pragma unroll
@@ -272,7 +276,7 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kParts][kSumArrays],
               const int column = t_x * P::stride_w + phase % P::stride_w;
               if (row < P::kernel_h / kPhaseGroups && column < P::kernel_w) {
                 const int tap = row * P::kernel_w + column;
-                wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorK, sums[part][phase], moved,
+                wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorK, acc[part][phase], moved,
                          wgmma_descriptor_move(weights, (tap * kSteps + step) * kProductBytes), accumulate);
               }
             }
@@ -288,38 +292,38 @@ __host__ __device__ constexpr bool has_taps(int phase) {
   return (kPhaseGroups > 1 || phase / P::stride_w < P::kernel_h) && phase % P::stride_w < P::kernel_w;
 }
 
-// A part's sum of a phase and the thread's i-th channel, for its row of that half.
-__device__ __forceinline__ float sum_of(const Sums (&sums)[kSumArrays], int phase, int i, int half) {
+// A part's accumulator of a phase and the thread's i-th channel, for its row of that half.
+__device__ __forceinline__ float acc_of(const Accumulators (&acc)[kAccArrays], int phase, int i, int half) {
   const int column = i / 2 * 4 + half * 2 + i % 2;
-  return P::joined ? sums[0][phase * (P::columns / 2) + column] : has_taps(phase) ? sums[phase][column] : 0;
+  return P::joined ? acc[0][phase * (P::columns / 2) + column] : has_taps(phase) ? acc[phase][column] : 0;
 }
 
-// Where a thread has few channels it reads their biases once a tile.
+// A thread with few channels holds their biases in registers for a tile.
 constexpr int kOwn = P::columns / 4;
-constexpr bool kAhead = P::has_bias && kOwn <= 16;
+constexpr bool kHasBiasRegisters = P::has_bias && kOwn <= 16;
 
 // The block's channel that is the thread's i-th, whose first is `channel`.
 __device__ __forceinline__ int own_channel(int channel, int i) {
   return channel + i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
 }
 
-// A sum as memory holds it, after bias and fuse chain where the layer has them.
-__device__ __forceinline__ float finish(float sum, float shift) {
-  const float value = P::has_bias ? sum + shift : sum;
+// Adds the bias and applies the fuse chain, where the layer has them.
+__device__ __forceinline__ float epilogue(float sum, float bias) {
+  const float value = P::has_bias ? sum + bias : sum;
   return P::fuse_count > 0 ? activate(value) : value;
 }
 
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
 // block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
-__device__ __forceinline__ void store_parts(const Sums (&sums)[kParts][kSumArrays], Element* __restrict__ y,
+__device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kAccArrays], Element* __restrict__ y,
                                             const float* bias, const Tile& tile, int first_part, int row, int channel,
                                             int left, const int phase_row, const int batch, const int in_h,
                                             const int in_w, const int out_h, const int out_w) {
-  float ahead[kAhead ? kOwn : 1];
-  if (kAhead) {
+  float bias_registers[kHasBiasRegisters ? kOwn : 1];
+  if (kHasBiasRegisters) {
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) {
-      ahead[i] = bias[own_channel(channel, i)];
+      bias_registers[i] = bias[own_channel(channel, i)];
     }
   }
 #pragma unroll
@@ -347,9 +351,10 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[kParts][kSumArray
                 float values[P::store];
 #pragma unroll
                 for (int i = 0; i < P::store; ++i) {
-                  values[i] = finish(sum_of(sums[part], phase, first + i, half), kAhead        ? ahead[first + i]
-                                                                                 : P::has_bias ? bias[own + i]
-                                                                                               : 0);
+                  values[i] =
+                      epilogue(acc_of(acc[part], phase, first + i, half), kHasBiasRegisters ? bias_registers[first + i]
+                                                                          : P::has_bias     ? bias[own + i]
+                                                                                            : 0);
                 }
                 store_together(to + own, values);
               }
@@ -363,9 +368,9 @@ __device__ __forceinline__ void store_parts(const Sums (&sums)[kParts][kSumArray
                 float values[P::store];
 #pragma unroll
                 for (int v = 0; v < P::store; ++v) {
-                  values[v] = finish(sum_of(sums[part], phase + v, i, half), kAhead        ? ahead[i]
-                                                                             : P::has_bias ? bias[own]
-                                                                                           : 0);
+                  values[v] = epilogue(acc_of(acc[part], phase + v, i, half), kHasBiasRegisters ? bias_registers[i]
+                                                                              : P::has_bias     ? bias[own]
+                                                                                                : 0);
                 }
                 store_together(to + static_cast<long long>(own) * out_h * out_w, values);
               }
@@ -393,7 +398,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                     (static_cast<long long>(batch) * ((in_h + kGapH) * (in_w + kGapW)) + (kPositions - 1)) / kPositions)
               : batch * tiles_y * tiles_x;
 
-  // The block's output channels and phase rows; blocks that read the same input run together.
+  // The block's output channels and phase rows. Blocks that read the same input have adjacent indices.
   const int column_tile = blockIdx.x % kColumnTiles;
   const int first_tile = blockIdx.x / kColumnTiles;
   const int next_tile = gridDim.x / kColumnTiles;
@@ -403,23 +408,23 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + kResidentBytes;
-  float* shifts = reinterpret_cast<float*>(shared + kBiasOffset);
+  float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
-  unsigned long long* packed_here = empty + P::stages;
+  unsigned long long* weights_full = empty + P::stages;
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
       mbarrier_init(&full[stage], P::producers);
       mbarrier_init(&empty[stage], kConsumers / kTeams / 32);
     }
     if (P::resident) {
-      mbarrier_init(packed_here, 1);
+      mbarrier_init(weights_full, 1);
     }
     fence_mbarrier_init();
   }
   if (P::has_bias) {
     for (int i = threadIdx.x; i < P::columns; i += kThreads) {
-      shifts[i] = P::out_channels % P::columns == 0 || first_out + i < P::out_channels ? widen(bias[first_out + i]) : 0;
+      biases[i] = P::out_channels % P::columns == 0 || first_out + i < P::out_channels ? widen(bias[first_out + i]) : 0;
     }
   }
   __syncthreads();
@@ -431,16 +436,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     if (thread == 0) {
       grid_dependency_wait();  // the weights are packed
       if (P::resident) {
-        mbarrier_arrive_expect(packed_here, kResidentBytes);
+        mbarrier_arrive_expect(weights_full, kResidentBytes);
         for (int chunk = 0; chunk < kChunks; ++chunk) {
           bulk_load(shared + chunk * kChunkWeightBytes, own_weights + chunk * kChunkWeightBytes, kChunkWeightBytes,
-                    packed_here);
+                    weights_full);
         }
       }
     }
-    int asked = 0;  // stages
+    int issued = 0;  // stages
     Words words;
-    // Through registers: what is loaded next, a batch ahead of what is written.
+    // Through registers: what is loaded next, a batch before what is written.
     Tile next = staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w);
     int next_index = first_tile;
     int next_chunk = 0;
@@ -451,20 +456,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = staged_tile(index, tiles_y, tiles_x, in_h, in_w);
       for (int chunk = 0; chunk < kChunks; ++chunk) {
-        const int stage = asked % P::stages;
-        mbarrier_wait(&empty[stage], asked / P::stages % 2 ^ 1);
+        const int stage = issued % P::stages;
+        mbarrier_wait(&empty[stage], issued / P::stages % 2 ^ 1);
         unsigned char* to = stages + stage * kStageBytes;
         if (!P::resident && thread == 0) {
           mbarrier_expect(&full[stage], kChunkWeightBytes);
           bulk_load(to + kInputBytes, own_weights + chunk * kChunkWeightBytes, kChunkWeightBytes, &full[stage]);
         }
-        ++asked;
+        ++issued;
         if (P::copy_bytes > 0) {
           stage_input(to, x, tile, chunk * P::chunk, thread, batch, in_h, in_w);
           async_copy_commit();
-          if (asked > P::ahead) {
+          if (issued > P::ahead) {
             async_copy_wait(P::ahead);
-            finish_stage(stages, full, (asked - 1 - P::ahead) % P::stages, thread);
+            publish_stage(stages, full, (issued - 1 - P::ahead) % P::stages, thread);
           }
         } else {
           for (int part = 0; part < kBatches; ++part) {
@@ -490,8 +495,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     if (P::copy_bytes > 0) {
       async_copy_wait(0);
-      for (int i = max(0, asked - P::ahead); i < asked; ++i) {
-        finish_stage(stages, full, i % P::stages, thread);
+      for (int i = max(0, issued - P::ahead); i < issued; ++i) {
+        publish_stage(stages, full, i % P::stages, thread);
       }
     }
   } else {
@@ -503,39 +508,39 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int lane = threadIdx.x % 32;
     const int row = warp % 4 * 16 + lane / 4;
     const int channel = lane % 4 * P::channel_run;
-    Sums sums[kParts][kSumArrays] = {};
-    int taken = team * kChunks;  // stages
+    Accumulators acc[kParts][kAccArrays] = {};
+    int consumed = team * kChunks;  // stages
     if (P::resident) {
-      mbarrier_wait(packed_here, 0);
+      mbarrier_wait(weights_full, 0);
     }
     for (int index = first_tile + team * next_tile; index < tiles; index += kTeams * next_tile) {
-      pin(sums);
+      pin(acc);
       for (int chunk = 0; chunk < kChunks; ++chunk) {
-        const int stage = taken % P::stages;
-        mbarrier_wait(&full[stage], taken / P::stages % 2);
+        const int stage = consumed % P::stages;
+        mbarrier_wait(&full[stage], consumed / P::stages % 2);
         const unsigned char* from = stages + stage * kStageBytes;
         const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
         wgmma_fence();
-        multiply_chunk(sums, from, wgmma_descriptor(weights, kColumns * 16, 128, 0), first_part, chunk > 0 ? 1 : 0);
+        multiply_k_block(acc, from, wgmma_descriptor(weights, kColumns * 16, 128, 0), first_part, chunk > 0 ? 1 : 0);
         wgmma_commit();
         if (chunk > 0) {
           wgmma_wait(1);  // the chunk before
           if (lane == 0) {
-            mbarrier_arrive(&empty[(taken - 1) % P::stages]);
+            mbarrier_arrive(&empty[(consumed - 1) % P::stages]);
           }
         }
-        ++taken;
+        ++consumed;
       }
       wgmma_wait(0);
-      pin(sums);
+      pin(acc);
       if (lane == 0) {
-        mbarrier_arrive(&empty[(taken - 1) % P::stages]);
+        mbarrier_arrive(&empty[(consumed - 1) % P::stages]);
       }
-      taken += (kTeams - 1) * kChunks;
+      consumed += (kTeams - 1) * kChunks;
       const Tile tile = P::flat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);
-      store_parts(sums, P::channels_last ? y + first_out : y + static_cast<long long>(first_out) * out_h * out_w,
-                  shifts, tile, first_part, row, channel, P::out_channels - first_out, phase_row, batch, in_h, in_w,
-                  out_h, out_w);
+      store_parts(acc, P::channels_last ? y + first_out : y + static_cast<long long>(first_out) * out_h * out_w, biases,
+                  tile, first_part, row, channel, P::out_channels - first_out, phase_row, batch, in_h, in_w, out_h,
+                  out_w);
     }
   }
 }

@@ -43,9 +43,9 @@ struct Parameters {
   static constexpr int channel_run = 8;  // adjacent output channels that a thread makes
   static constexpr int store = 8;        // elements that are stored together, 1 to 16 bytes of them
   static constexpr int phase_rows = 2;   // of the stride_h: all, or a part
-  static constexpr bool joined = true;   // whether one product serves all phases of a tap
+  static constexpr bool joined = true;   // whether the phases of a tap are fused into one product
 
-  // The pipeline: input channels of a stage, stages, and of how many the producers have copies under way while they
+  // The pipeline: input channels of a stage, stages, and of how many the producers have copies in flight while they
   // wait for older ones; their threads (128 or 256). Bytes of one asynchronous copy (4, 8 or 16), or 0: input comes
   // through registers, so that NCHW becomes what products read, and tf32 is rounded; then `vector` elements are loaded
   // together: adjacent pixels of a channel (4 bytes at most), or with channels last channels of a pixel (one or a
@@ -56,8 +56,8 @@ struct Parameters {
   static constexpr int producers = 128;
   static constexpr int copy_bytes = 16;
   static constexpr int vector = 1;
-  // Whether the weights of all channels lie in shared memory for the block's life or come with each stage, and whether
-  // each warpgroup of consumers makes tiles of its own, in turn, or both make each tile.
+  // Whether the weights of all channels lie in shared memory for the block's life or come with each stage. Whether the
+  // consumer warpgroups compute tiles of their own (ping-pong), or both compute each tile.
   static constexpr bool resident = false;
   static constexpr bool in_turn = false;
 };

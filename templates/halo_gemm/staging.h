@@ -1,4 +1,4 @@
-// Part of the template `halo_gemm`, which uses what stands above its line there: how input comes to shared memory.
+// Part of the template `halo_gemm`: producers load input to shared memory.
 #pragma once
 
 // One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
@@ -20,8 +20,8 @@ __device__ inline int place_of_copy(int channel, int pixel) {
   return channel / kPack * kUnitPitch + pixel * 16 + channel % kPack * kBytes;
 }
 
-// Asks for a chunk of input channels of a tile with its halo: zeros where the image or the channels end. `tile` is that
-// of the first pixel.
+// Issues the copies of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.
+// `tile` is the place of the first pixel.
 __device__ __forceinline__ void stage_input(unsigned char* to, const Element* __restrict__ x, const Tile& tile,
                                             int first_channel, int thread, const int batch, const int in_h,
                                             const int in_w) {
@@ -43,7 +43,7 @@ __device__ __forceinline__ void stage_input(unsigned char* to, const Element* __
   }
 }
 
-// tf32: rounds what the thread's own copies have brought to a stage, in its place.
+// tf32: rounds in place what the thread's own copies have written to a stage.
 __device__ __forceinline__ void round_input(unsigned char* stage, int thread) {
 #pragma unroll 4
   for (int i = thread; i < kPixels * kCopies; i += P::producers) {
@@ -60,8 +60,8 @@ __device__ __forceinline__ void round_input(unsigned char* stage, int thread) {
   }
 }
 
-// Hands a stage on whose copies have come.
-__device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full, int stage, int thread) {
+// Arrives on the full barrier of a stage whose copies have completed.
+__device__ __forceinline__ void publish_stage(unsigned char* stages, unsigned long long* full, int stage, int thread) {
   if (P::type == kWgmmaTf32) {
     round_input(stages + stage * kStageBytes, thread);
   }
@@ -69,13 +69,13 @@ __device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned lon
   mbarrier_arrive(&full[stage]);
 }
 
-// Input on its way through registers: of some items, the words of a unit of channels. An item is `vector` adjacent
-// pixels, or with channels last one.
+// Input in registers, on its way to shared memory: of some items, the words of a unit of channels. An item is `vector`
+// adjacent pixels, or with channels last one.
 constexpr int kVector = P::channels_last ? 1 : P::vector;  // pixels
 constexpr bool kWholeUnits = P::channels_last && P::vector == kPack;
 constexpr int kWords = kWholeUnits ? 4 : kPack;  // of an item
 constexpr int kItems = kUnits * (kPixels / kVector);
-constexpr int kBatch = 32 / kWords;  // items that a thread has under way
+constexpr int kBatch = 32 / kWords;  // items that a thread has in flight
 constexpr int kBatches = ceil_div(kItems, kBatch* P::producers);
 using Words = unsigned int[kBatch][kWords];
 

@@ -1,5 +1,4 @@
-// Part of the template `roll_gemm`, which uses what stands above its line there: which channels the places of products
-// are, with channels last.
+// Part of the template `roll_gemm`: which channels the places of products are, with channels last.
 #pragma once
 
 // The input channel at a place of a step's depth: a half, a word of its 16 bytes, and a part of that. A thread reads 16

@@ -1,13 +1,13 @@
 // Forward transposed convolution of stride 1 on tensor cores (wgmma): blocks walk down the image, and each input row is
 // multiplied once with the weights of all kernel rows.
 //
-// A block makes a strip of positions, `rows` rows of it, for some output channels. The columns of a product are those
-// channels, once for each kernel row: a thread has the sums of as many output rows under way. Behind an input row the
-// first of these is finished and stored, and the others move up by one. The weights of a kernel column are the B
-// operand, in shared memory for the block's life; pack_weights() has put them into that order. A stage is one input row
-// of the strip with its halo, for some channels (all of them with channels last), as it lies in memory: bulk copies
-// bring it. The consumers take it into registers, as A operands. A thread's positions are adjacent, so all kernel
-// columns take the same words.
+// A block computes a strip of positions, `rows` rows of it, for some output channels. The columns of a product are
+// those channels, once for each kernel row: a thread has the accumulators of as many output rows in flight. After an
+// input row the first of these is complete and stored, and the others move up by one. The weights of a kernel column
+// are the B operand, in shared memory for the block's life; pack_weights() has put them into that order. A stage is one
+// input row of the strip with its halo, for some channels (all of them with channels last), as it lies in memory: bulk
+// copies bring it. The consumers take it into registers, as A operands. A thread's positions are adjacent, so all
+// kernel columns take the same words.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -33,12 +33,12 @@ constexpr int kConsumers = 256;
 constexpr int kProducers = 128;
 constexpr int kProducerWarps = kProducers / 32;
 constexpr int kThreads = kConsumers + kProducers;
-// Registers of a thread, which may not add up to more than the block has from the start: 168 a thread. Pixels are asked
-// for with fewer than channels.
+// Registers of a thread. Together they may not exceed what the block starts with: 168 a thread. Copies of pixels need
+// fewer than copies of channels.
 constexpr int kProducerRegisters = P::channels_last ? 56 : 88;
 constexpr int kConsumerRegisters = P::channels_last ? 224 : 208;
 static_assert(kProducers * kProducerRegisters + kConsumers * kConsumerRegisters <= 168 * kThreads,
-              "warps that ask for more wait for ever");
+              "warps that ask for more wait forever");
 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
 constexpr int kDepth = 32 / kBytes;                    // channels of one product
@@ -86,6 +86,10 @@ constexpr int kExchangeOffset = kWeightBytes + P::stages * kStageBytes;
 constexpr int kOutPitch = kStrip / 2 + kPack;
 constexpr int kExchangeBytes = P::exchange ? P::columns * kOutPitch * kBytes : 0;
 constexpr int kBarrierOffset = kExchangeOffset + 2 * kExchangeBytes;
+constexpr int kSharedBytes = kBarrierOffset + (2 * P::stages + 1) * 8;
+constexpr long long kPackedBytes = static_cast<long long>(kColumnTiles) * kWeightBytes;  // of the layer
+
+constexpr int kAlignment = 16;                  // of x and y, in bytes
 constexpr int kPieces = kStrip / 2 / P::store;  // that a warpgroup stores of a channel
 
 // A thread's run of positions, with the halo of its row: whole vectors (pairs of pixels with channels last), of which
@@ -100,23 +104,24 @@ static_assert(P::channels_last ? P::in_channels % kPack == 0 && kChunks == 1 : P
               "rows are whole bulk copies");
 static_assert(P::width > 0 || !P::flat, "the sequence has images of a known width");
 static_assert(!P::channels_last || (!P::exchange && P::columns % (4 * P::store) == 0), "a quad stores what it has");
-static_assert(kColumns <= 256 && kTiles * kColumns <= 256, "the sums fit the registers");
+static_assert(kColumns <= 256 && kTiles * kColumns <= 256, "the accumulators fit the registers");
 static_assert(kChunks == 1 || kSteps % 2 == 0, "each chunk begins with the same run");
 static_assert(P::in_channels % P::chunk == 0 || P::stages % kChunks == 0, "a stage always lacks the same channels");
 
-// One thread's sums for one tile: those of each kernel row, which are of one output row each.
-constexpr int kRowSums = P::columns / 2;
-using Sums = float[kColumns / 2];
+// One thread's accumulators for one tile: those of each kernel row, which belong to one output row each.
+constexpr int kRowAcc = P::columns / 2;
+using Accumulators = float[kColumns / 2];
 
-// The registers of a run: the A operands of products whose first position is each of the run's.
-using Run = unsigned int[kRun - 1][4];
+// The A fragments of products whose first position is each of the thread's positions.
+using Fragments = unsigned int[kRun - 1][4];
 
 #include "channels.h"
 
-// Sets of these registers: two, so that one is made while products read the other, where a thread has as many.
-constexpr int kShifts = P::run - 1 + kReach < kTiles * P::kernel_w ? P::run - 1 + kReach : kTiles * P::kernel_w;
-constexpr int kTurns = P::channels_last && kTiles * kColumns / 2 + 2 * 4 * kShifts > 160 ? 1 : 2;
-constexpr bool kOneGroup = kChunks == 1 && kSteps == 2 && kTurns == 2;  // of products: nobody waits for one step alone
+// Fragments of a step, and sets of them: two where registers suffice, so that one is loaded while products read the
+// other.
+constexpr int kFragments = P::run - 1 + kReach < kTiles * P::kernel_w ? P::run - 1 + kReach : kTiles * P::kernel_w;
+constexpr int kFragmentSets = P::channels_last && kTiles * kColumns / 2 + 2 * 4 * kFragments > 160 ? 1 : 2;
+constexpr bool kOneGroup = kChunks == 1 && kSteps == 2 && kFragmentSets == 2;  // of products: one commit for both steps
 
 // Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
 // column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
@@ -192,30 +197,31 @@ __device__ __forceinline__ int last_input_row(const Tile& tile, const int out_h)
 #include "staging.h"
 #include "words.h"
 
-// Keeps the compiler from moving the sums across the waits for their products, or the fences before them.
-__device__ __forceinline__ void pin(Sums (&sums)[kTiles]) {
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
+__device__ __forceinline__ void pin(Accumulators (&acc)[kTiles]) {
 #pragma unroll
   for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
     for (int i = 0; i < kColumns / 2; ++i) {
-      wgmma_pin(sums[tile][i]);
+      wgmma_pin(acc[tile][i]);
     }
   }
 }
 
-// All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when
-// it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.
-__device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], Run (&runs)[kTurns], const Element* row,
-                                               unsigned long long weights, unsigned long long* empty, int zero,
-                                               int quarter, const int turn) {
+// All products of one chunk of an input row; `row` is the thread's first position there. The stage is released as soon
+// as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and `zero`
+// leaves nothing of it.
+__device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kTiles], Fragments (&fragments)[kFragmentSets],
+                                                 const Element* row, unsigned long long weights,
+                                                 unsigned long long* empty, int zero, int quarter, const int turn) {
   Words words[2];  // with channels last: of two steps, which one read brings
 #pragma unroll
   for (int step = 0; step < kSteps; ++step) {
     const Element* step_row = row + step * (P::channels_last ? kDepth : kDepth * kChannelPitch);
-    const int at = step % kTurns;
+    const int at = step % kFragmentSets;
     unsigned int read;
     if (!P::channels_last) {
-      read = load_run(runs[at], step_row + kRunStart, step == 1, static_cast<unsigned int>(zero));
+      read = load_fragments(fragments[at], step_row + kRunStart, step == 1, static_cast<unsigned int>(zero));
     } else if (step % 2 == 0 && (kSteps % 2 == 0 || step < kSteps - 1)) {
       load_pixels(words[0], words[1], step_row, turn,
                   kSteps / 2 * 2 * kDepth <= P::in_channels || step * kDepth + quarter * kPack < P::in_channels);
@@ -225,10 +231,10 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], Run (&runs)
           kSteps * kDepth <= P::in_channels || (kSteps - 1) * kDepth + quarter * (kPack / 2) < P::in_channels);
     }
     if (P::channels_last) {
-      if (kTurns == 1) {
-        wgmma_wait(0);  // the run may be overwritten
+      if (kFragmentSets == 1) {
+        wgmma_wait(0);  // the fragments may be overwritten
       }
-      read = arrange(runs[at], words[step % 2]);
+      read = arrange(fragments[at], words[step % 2]);
     }
     if (P::channels_last ? step == (kSteps - 1) / 2 * 2 : step == kSteps - 1) {
       __syncwarp();
@@ -244,26 +250,26 @@ __device__ __forceinline__ void multiply_chunk(Sums (&sums)[kTiles], Run (&runs)
       // taps {for kh below P::kernel_h: ({kh}, {kw})}
       CONVTGEN_UNROLL
       for (int tile = 0; tile < kTiles; ++tile) {
-        wgmma_rs(P::type, kWgmmaMajorK, sums[tile], runs[at][2 * tile + shift],
+        wgmma_rs(P::type, kWgmmaMajorK, acc[tile], fragments[at][2 * tile + shift],
                  wgmma_descriptor_move(step_weights, kw * kSteps * kProductBytes), 1);
       }
     }
     if (!kOneGroup || step == kSteps - 1) {
       wgmma_commit();
     }
-    if (kChunks > 1 || (kTurns > 1 && kSteps > 2)) {
-      wgmma_wait(1);  // the run before may be overwritten
+    if (kChunks > 1 || (kFragmentSets > 1 && kSteps > 2)) {
+      wgmma_wait(1);  // the fragments before may be overwritten
     }
   }
 }
 
-// Moves the sums of all output rows up by one, behind the first; those of a new row begin.
-__device__ __forceinline__ void roll(Sums (&sums)[kTiles]) {
+// Moves the accumulators of all output rows up by one; those of the last row become zero.
+__device__ __forceinline__ void roll(Accumulators (&acc)[kTiles]) {
 #pragma unroll
   for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
     for (int i = 0; i < kColumns / 2; ++i) {
-      sums[tile][i] = i + kRowSums < kColumns / 2 ? sums[tile][i + kRowSums] : 0;
+      acc[tile][i] = i + kRowAcc < kColumns / 2 ? acc[tile][i + kRowAcc] : 0;
     }
   }
 }
@@ -283,7 +289,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                              : batch * image_strips;
   const int tiles = strips * segments;
 
-  // The block's output channels; blocks that read the same input run together.
+  // The block's output channels. Blocks that read the same input have adjacent indices.
   const int column_tile = blockIdx.x % kColumnTiles;
   const int first_tile = blockIdx.x / kColumnTiles;
   const int next_tile = gridDim.x / kColumnTiles;
@@ -319,16 +325,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const long long in_plane = static_cast<long long>(in_h) * in_w;
       const Element* image = x + tile.image * (P::in_channels * in_plane);
       const int last = min(in_h, last_input_row(tile, out_h));
-      int uncleared = !P::channels_last || has_gaps(tile, batch, in_w) ? P::stages : 0;
+      int unpadded = !P::channels_last || has_padding(tile, batch, in_w) ? P::stages : 0;
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         for (int chunk = 0; chunk < kChunks; ++chunk) {
           const int channels = min(P::chunk, P::in_channels - chunk * P::chunk);
           Element* to = reinterpret_cast<Element*>(stages + stage * kStageBytes);
           mbarrier_wait(&empty[stage], parity);
-          if (uncleared != 0) {
-            clear_gaps(to, tile, channels, thread, batch, in_w);
+          if (unpadded != 0) {
+            zero_pad(to, tile, channels, thread, batch, in_w);
             fence_proxy_async();
-            --uncleared;
+            --unpadded;
           }
           __syncwarp();
           if (P::channels_last) {
@@ -363,7 +369,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     Element* exchange = reinterpret_cast<Element*>(shared + kExchangeOffset + warp / 4 * kExchangeBytes);
     Element* put = exchange + quarter * 2 * kOutPitch + (column - warp / 4 * (kStrip / 2));
     const Element* take = exchange + member / kPieces * kOutPitch + member % kPieces * P::store;
-    Sums sums[kTiles] = {};
+    Accumulators acc[kTiles] = {};
     mbarrier_wait(resident, 0);
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, segments, image_strips);
@@ -378,13 +384,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const int last = last_input_row(tile, out_h);
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         if (iy < in_h) {
-          pin(sums);
-          Run runs[kTurns] = {};
+          pin(acc);
+          Fragments fragments[kFragmentSets] = {};
           for (int chunk = 0; chunk < kChunks; ++chunk) {
             mbarrier_wait(&full[stage], parity);
-            multiply_chunk(sums, runs, reinterpret_cast<const Element*>(stages + stage * kStageBytes) + own,
-                           wgmma_descriptor(shared + chunk * kChunkWeightBytes, kColumns * 16, 128, 0), &empty[stage],
-                           batch >> 31, quarter, turn);
+            multiply_k_block(acc, fragments, reinterpret_cast<const Element*>(stages + stage * kStageBytes) + own,
+                             wgmma_descriptor(shared + chunk * kChunkWeightBytes, kColumns * 16, 128, 0), &empty[stage],
+                             batch >> 31, quarter, turn);
             ++stage;
             if (stage == P::stages) {
               stage = 0;
@@ -392,30 +398,30 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             }
           }
           wgmma_wait(0);
-          pin(sums);
+          pin(acc);
         }
         const int oy = iy - P::padding_h;
         if (oy >= tile.row) {
           Element* row = to + static_cast<long long>(oy) * out_w * (P::channels_last ? P::out_channels : 1);
           if (P::channels_last) {
-            store_pixels(sums, row, bias, co, left);
+            store_pixels(acc, row, bias, co, left);
           } else if (P::exchange) {
             named_barrier_sync(1 + warp / 4, 128);  // the row before is taken
-            put_row(sums, put, bias, co);
+            put_row(acc, put, bias, co);
             named_barrier_sync(1 + warp / 4, 128);
             take_row(take, row, channels_left, out_h, out_w);
           } else {
-            store_row(sums, row, bias, co, left, out_h, out_w);
+            store_row(acc, row, bias, co, left, out_h, out_w);
           }
         }
-        roll(sums);
+        roll(acc);
       }
-      // What was begun for the rows behind the tile.
+      // Drops what was accumulated for rows after the tile.
 #pragma unroll
       for (int part = 0; part < kTiles; ++part) {
 #pragma unroll
         for (int i = 0; i < kColumns / 2; ++i) {
-          sums[part][i] = 0;
+          acc[part][i] = 0;
         }
       }
     }

@@ -1,8 +1,8 @@
-// Part of the template `roll_gemm`, which uses what stands above its line there: how input comes to shared memory.
+// Part of the template `roll_gemm`: producers load input to shared memory by bulk copies.
 #pragma once
 
-// Staged columns that hold a row of the tile's image of this number: from `first_of` to before `last_of`, which is not
-// above it where there are none.
+// Staged columns that hold a row of the tile's image of this number: half-open range [first_of, last_of); empty outside
+// the image.
 __device__ __forceinline__ int image_column(const Tile& tile, const int image) {
   return image * kImagePitch - tile.column - kFirstColumn;
 }
@@ -13,19 +13,19 @@ __device__ __forceinline__ int last_of(const Tile& tile, const int image, int ba
   return !P::flat || tile.image + image < batch ? min(kStagedColumns, image_column(tile, image) + in_w) : 0;
 }
 
-// Whether a tile may have no pixel of an image: images of the sequence, and strips behind the last pixel, which output
+// Whether a tile may have no pixel of an image: images of the sequence, and strips after the last pixel, which output
 // padding makes.
 constexpr bool kMayBeEmpty = P::flat || P::output_padding_w > P::padding_w;
 
-// Whether anything of a tile's stages is beside its first image.
-__device__ __forceinline__ bool has_gaps(const Tile& tile, int batch, const int in_w) {
+// Whether some staged column of a tile lies outside its first image.
+__device__ __forceinline__ bool has_padding(const Tile& tile, int batch, const int in_w) {
   return first_of(tile, 0) > 0 || last_of(tile, 0, batch, in_w) < kStagedColumns;
 }
 
-// Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels
+// Zero padding: clears what no copy writes while the stage belongs to this tile, outside the images and in channels
 // that the layer lacks.
-__device__ __forceinline__ void clear_gaps(Element* to, const Tile& tile, int channels, int thread, int batch,
-                                           const int in_w) {
+__device__ __forceinline__ void zero_pad(Element* to, const Tile& tile, int channels, int thread, int batch,
+                                         const int in_w) {
   constexpr int kUnits = (P::channels_last ? P::in_channels : kStagedColumns) / kPack;  // of a pixel or a channel
   for (int i = thread; i < (P::channels_last ? kStagedColumns : P::chunk) * kUnits; i += kProducers) {
     const int channel = P::channels_last ? i % kUnits * kPack : i / kUnits;
@@ -41,8 +41,9 @@ __device__ __forceinline__ void clear_gaps(Element* to, const Tile& tile, int ch
   }
 }
 
-// Asks for a warp's share of a stage: every fourth channel. Each lane asks for a copy of its own; one says how many
-// bytes come, which may be behind the first of them. `x` is the tile's first image, at the row and the first channel.
+// Issues a warp's share of a stage: every fourth channel. Each lane issues a copy of its own. One lane announces the
+// bytes, which may be after the first of them has arrived. `x` is the tile's first image, at the row and the first
+// channel.
 __device__ __forceinline__ void copy_channels(Element* to, const Element* __restrict__ x, const Tile& tile,
                                               int channels, int thread, int batch, const int in_h, const int in_w,
                                               unsigned long long* full) {

@@ -1,31 +1,31 @@
-// Part of the template `roll_gemm`, which uses what stands above its line there: what becomes of sums.
+// Part of the template `roll_gemm`: the epilogue.
 #pragma once
 
-// A sum as memory holds it, after bias and fuse chain where the layer has them.
-__device__ __forceinline__ float finish(float sum, float shift) {
-  const float value = P::has_bias ? sum + shift : sum;
+// Adds the bias and applies the fuse chain, where the layer has them.
+__device__ __forceinline__ float epilogue(float sum, float bias) {
+  const float value = P::has_bias ? sum + bias : sum;
   return P::fuse_count > 0 ? activate(value) : value;
 }
 
-// The biases of a thread's channels, all read before the first output is stored: behind a store they would wait.
-using Shifts = float[P::has_bias ? P::columns / 4 : 1];
-__device__ __forceinline__ void load_shifts(Shifts& shifts, const Element* __restrict__ bias, int co) {
+// Bias registers of a thread's channels. All are loaded before the first store: later loads would wait for it.
+using Biases = float[P::has_bias ? P::columns / 4 : 1];
+__device__ __forceinline__ void load_biases(Biases& biases, const Element* __restrict__ bias, int co) {
   if (P::has_bias) {
 #pragma unroll
     for (int i = 0; i < P::columns / 4; ++i) {
       const int channel = co + i / kChannelRun * (4 * kChannelRun) + i % kChannelRun;
-      shifts[i] = P::out_channels % P::columns == 0 || channel < P::out_channels ? widen(bias[channel]) : 0;
+      biases[i] = P::out_channels % P::columns == 0 || channel < P::out_channels ? widen(bias[channel]) : 0;
     }
   }
 }
 
-// Stores a thread's outputs of the finished row. `to` is its first position of its first channel, `co`; `left` counts
+// Stores a thread's outputs of the complete row. `to` is its first position of its first channel, `co`; `left` counts
 // the positions from there to the row's end.
-__device__ __forceinline__ void store_row(const Sums (&sums)[kTiles], Element* __restrict__ to,
+__device__ __forceinline__ void store_row(const Accumulators (&acc)[kTiles], Element* __restrict__ to,
                                           const Element* __restrict__ bias, int co, int left, const int out_h,
                                           const int out_w) {
-  Shifts shifts;
-  load_shifts(shifts, bias, co);
+  Biases biases;
+  load_biases(biases, bias, co);
 #pragma unroll
   for (int i = 0; i < P::columns / 4; ++i) {
     const int channel = i / 2 * 8 + i % 2;
@@ -38,7 +38,7 @@ __device__ __forceinline__ void store_row(const Sums (&sums)[kTiles], Element* _
 #pragma unroll
           for (int v = 0; v < P::store; ++v) {
             const int position = first + v;
-            values[v] = finish(sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], P::has_bias ? shifts[i] : 0);
+            values[v] = epilogue(acc[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], P::has_bias ? biases[i] : 0);
           }
           store_together(row + first, values);
         }
@@ -48,11 +48,11 @@ __device__ __forceinline__ void store_row(const Sums (&sums)[kTiles], Element* _
 }
 
 // The same with channels last: at each position the thread's channels, a vector of adjacent ones at a time.
-__device__ __forceinline__ void store_pixels(const Sums (&sums)[kTiles], Element* __restrict__ to,
+__device__ __forceinline__ void store_pixels(const Accumulators (&acc)[kTiles], Element* __restrict__ to,
                                              const Element* __restrict__ bias, int co, int left) {
-  Shifts shifts;
+  Biases biases;
   if (P::has_bias) {
-    load_shifts(shifts, bias, co);
+    load_biases(biases, bias, co);
   }
 #pragma unroll
   for (int first = 0; first < P::columns / 4; first += P::store) {
@@ -65,7 +65,7 @@ __device__ __forceinline__ void store_pixels(const Sums (&sums)[kTiles], Element
 #pragma unroll
           for (int v = 0; v < P::store; ++v) {
             const int i = first + v;
-            values[v] = finish(sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], P::has_bias ? shifts[i] : 0);
+            values[v] = epilogue(acc[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], P::has_bias ? biases[i] : 0);
           }
           store_together(to + position * P::out_channels + channel, values);
         }
@@ -74,17 +74,18 @@ __device__ __forceinline__ void store_pixels(const Sums (&sums)[kTiles], Element
   }
 }
 
-// Writes a thread's outputs of the finished row to the exchange. `to` is its first position of its first channel, `co`.
-__device__ __forceinline__ void put_row(const Sums (&sums)[kTiles], Element* to, const Element* __restrict__ bias,
-                                        int co) {
-  Shifts shifts;
-  load_shifts(shifts, bias, co);
+// Staged epilogue: writes a thread's outputs of the complete row to shared memory. `to` is its first position of its
+// first channel, `co`.
+__device__ __forceinline__ void put_row(const Accumulators (&acc)[kTiles], Element* to,
+                                        const Element* __restrict__ bias, int co) {
+  Biases biases;
+  load_biases(biases, bias, co);
 #pragma unroll
   for (int i = 0; i < P::columns / 4; ++i) {
     float values[P::run];
 #pragma unroll
     for (int position = 0; position < P::run; ++position) {
-      values[position] = finish(sums[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], P::has_bias ? shifts[i] : 0);
+      values[position] = epilogue(acc[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], P::has_bias ? biases[i] : 0);
     }
     Element* row = to + (i / 2 * 8 + i % 2) * kOutPitch;
     if (P::type == kWgmmaTf32 && P::run == 4) {
@@ -99,8 +100,9 @@ __device__ __forceinline__ void put_row(const Sums (&sums)[kTiles], Element* to,
   }
 }
 
-// Stores what the exchange holds of a thread's piece of the row, in every channel that is its own: adjacent threads
-// have adjacent pieces. `from` and `to` are the piece in the first of these channels, of which `left` follow.
+// Staged epilogue: stores a thread's vector of the row, in every channel that is its own. Adjacent threads have
+// adjacent vectors. `from` and `to` are the vector in the first of these channels; `left` counts the channels from
+// there on.
 __device__ __forceinline__ void take_row(const Element* from, Element* __restrict__ to, int left, const int out_h,
                                          const int out_w) {
   constexpr int kStep = 128 / kPieces;

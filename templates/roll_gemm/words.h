@@ -1,8 +1,7 @@
-// Part of the template `roll_gemm`, which uses what stands above its line there: how input comes from there to
-// registers.
+// Part of the template `roll_gemm`: consumers load staged input as A fragments.
 #pragma once
 
-// Whether some kernel column takes the operand of a run whose first position is this one.
+// Whether some kernel column uses the fragment of this first position.
 __host__ __device__ constexpr bool is_operand(int place) {
   bool taken = false;
   for (int kw = 0; kw < P::kernel_w; ++kw) {
@@ -13,15 +12,16 @@ __host__ __device__ constexpr bool is_operand(int place) {
   return taken;
 }
 
-// Takes a thread's run of a staged row to registers, for one step. `row` is its first position of its first channel.
-// Gives a word that waits for all loads.
+// Loads a thread's A fragments of a staged row, for one k-step. `row` is its first position of its first channel.
+// Returns a word that depends on all loads.
 //
-// Where there are several chunks, a chunk begins while products still read the last run of the chunk before. The
-// assembler keeps registers of products in flight in straight code only, not from one turn of a loop to the next: what
-// keeps them is an instruction that reads them behind the wait. So the run that is loaded behind a chunk's first wait,
-// to the same registers, depends on what they held (`reads_before`). `zero` is 0, but the compiler doesn't know that.
-// It also makes the two copies of a word different values, each with a register of its own.
-__device__ __forceinline__ unsigned int load_run(Run& run, const Element* row, bool reads_before, unsigned int zero) {
+// With several chunks, a chunk begins while products still read the last fragments of the chunk before. The assembler
+// keeps registers of products in flight only in straight code, not across iterations of a loop. An instruction that
+// reads them after the wait keeps them. So the fragments that are loaded after a chunk's first wait, to the same
+// registers, depend on what these held (`reads_before`). `zero` is 0, but the compiler does not know that. It also
+// keeps the two copies of a word in registers of their own.
+__device__ __forceinline__ unsigned int load_fragments(Fragments& fragments, const Element* row, bool reads_before,
+                                                       unsigned int zero) {
   unsigned int words[2][kRun];  // for the halves of a product's depth
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -65,9 +65,9 @@ __device__ __forceinline__ unsigned int load_run(Run& run, const Element* row, b
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const unsigned int word = words[j / 2][i + j % 2];
-      run[i][j] = kChunks == 1 ? word : word | (reads_before ? run[i][j] & zero : j % 2 == 1 ? zero : 0);
+      fragments[i][j] = kChunks == 1 ? word : word | (reads_before ? fragments[i][j] & zero : j % 2 == 1 ? zero : 0);
       if (kChunks > 1 && is_operand(i)) {
-        wgmma_pin_operand(run[i][j]);
+        wgmma_pin_operand(fragments[i][j]);
       }
     }
     read |= words[0][i] | words[1][i];
@@ -75,7 +75,7 @@ __device__ __forceinline__ unsigned int load_run(Run& run, const Element* row, b
   return read;
 }
 
-// A run's words with channels last, for the halves of a product's depth.
+// A thread's words with channels last, for the halves of a product's instruction k.
 using Words = unsigned int[2][kRun];
 
 // The first of a pair's two words, or the second where the thread takes the pixels crossed: `turn` is then negative.
@@ -91,9 +91,8 @@ __device__ __forceinline__ void pin_words(Words& words) {
   }
 }
 
-// Takes a thread's run of staged pixels to registers, for two steps. `row` is the pixel that it takes first, at the 16
-// bytes which it reads of each, or zeros where these don't exist; the other pixel of the pair lies `turn` elements
-// behind.
+// Loads a thread's staged pixels for two k-steps. `row` is the pixel that it loads first, at the 16 bytes which it
+// reads of each, or zeros where these do not exist. The other pixel of the pair lies `turn` elements further.
 __device__ __forceinline__ void load_pixels(Words& even, Words& odd, const Element* row, const int turn,
                                             const bool exists) {
   const Element* other = row + turn;
@@ -129,15 +128,15 @@ __device__ __forceinline__ void load_last_pixels(Words& words, const Element* ro
   pin_words(words);
 }
 
-// Makes a step's operands of its words, of which each stands in two. Gives a word that waits for all loads.
-__device__ __forceinline__ unsigned int arrange(Run& run, const Words& words) {
+// Makes a step's A fragments of its words; each word is in two of them. Returns a word that depends on all loads.
+__device__ __forceinline__ unsigned int arrange(Fragments& fragments, const Words& words) {
   unsigned int read = words[0][kRun - 1];
 #pragma unroll
   for (int i = 0; i < kRun - 1; ++i) {
-    run[i][0] = words[0][i];
-    run[i][1] = words[0][i + 1];
-    run[i][2] = words[1][i];
-    run[i][3] = words[1][i + 1];
+    fragments[i][0] = words[0][i];
+    fragments[i][1] = words[0][i + 1];
+    fragments[i][2] = words[1][i];
+    fragments[i][3] = words[1][i + 1];
     read |= words[0][i];
   }
   return read;

@@ -18,9 +18,9 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/templates.h"
+#include "generator/program/program_text.h"
 #include "generator/specializer/globals.h"
 #include "generator/specializer/kernel_source.h"
-#include "generator/specializer/program_text.h"
 #include "generator/specializer/specialize.h"
 #include "tests/language/random_layer.h"
 

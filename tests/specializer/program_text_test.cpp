@@ -1,5 +1,5 @@
 // Template programs as text: what is written reads back, and what can't be read says where and why.
-#include "generator/specializer/program_text.h"
+#include "generator/program/program_text.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "generator/specializer/program_text.h"
+#include "generator/program/program_text.h"
 #include "generator/specializer/specialize.h"
 
 namespace convtgen {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "generator/planner/plan.h"
-#include "generator/specializer/program.h"
+#include "generator/program/program.h"
 #include "generator/support/error.h"
 
 namespace convtgen::templatec {

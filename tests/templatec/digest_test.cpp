@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "generator/specializer/program_text.h"
+#include "generator/program/program_text.h"
 
 namespace convtgen::templatec {
 namespace {

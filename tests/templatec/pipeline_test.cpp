@@ -9,7 +9,7 @@
 #include <regex>
 #include <set>
 
-#include "generator/specializer/program_text.h"
+#include "generator/program/program_text.h"
 #include "generator/specializer/specialize.h"
 #include "generator/templatec/templatec.h"
 #include "runtime/compile/nvrtc.h"

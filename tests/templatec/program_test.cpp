@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "generator/specializer/program_text.h"
+#include "generator/program/program_text.h"
 #include "tests/templatec/small_template.h"
 
 namespace convtgen::templatec {

@@ -1,5 +1,5 @@
 (program direct
-  (digest "074d3a43534e3226570031bb957e8e8cbe973ffe2a40fc0c132d95bf6d649908")
+  (digest "ee05f639ab07b514f3b54720ad2861e79ee0f005f8d204bcbcf27727506d99ad")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -215,14 +215,16 @@
   (constant @43 int kStagedRows (- (+ kTileRows (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h)) kLeastOffsetH))
   (constant @44 int kStagedColumns (- (+ kTileColumns (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w)) kLeastOffsetW))
   (constant @46 int kPitch (* (call ceil_div kStagedColumns 4) 4))
-  (static_assert @48 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @49 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
-  (record @51 Stage
+  (constant @50 "long long" kChannelBytes (? P::staged (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kStagedRows) kPitch) (* (static_cast "long long" kTaps) kTileChannels))) 0))
+  (constant @54 "long long" kSharedBytes (* P::chunk kChannelBytes))
+  (static_assert @56 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @57 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
+  (record @59 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::chunk) rows)
     (field (array (array (array Sum kTileChannels) kTaps) P::chunk) weights))
-  (alias @57 Sums (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
-    (comment "What one thread accumulates for one phase."))
-  (function @59 device Sum widen
+  (alias @65 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+    (comment "One thread's accumulators for one phase."))
+  (function @67 device Sum widen
     (attributes "__forceinline__")
     (argument Element value)
     (if_constexpr @1 (== P::element_kind kF16)
@@ -234,7 +236,7 @@
             (return @4 (call bfloat16_to_float value)))
           (else
             (return @6 value))))))
-  (function @69 device Element narrow
+  (function @77 device Element narrow
     (attributes "__forceinline__")
     (argument Sum value)
     (if_constexpr @1 (== P::element_kind kF16)
@@ -246,7 +248,7 @@
             (return @4 (call float_to_bfloat16 value)))
           (else
             (return @6 value))))))
-  (function @81 device void stage_rows
+  (function @89 device void stage_rows
     (comment "Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.")
     (comment "`x` is the first channel of the group in this image; channel, row and column are the first that are staged.")
     (attributes "__forceinline__")
@@ -259,7 +261,7 @@
     (argument (const int) in_w)
     (comment @2 "more would spill")
     (for @3 (pragma "unroll 3") (declare @3 int i (. threadIdx x)) (< i (* (* P::chunk kStagedRows) kStagedColumns)) (+= i kThreads)
-      (comment @4 "Threads go along what lies together in memory.")
+      (comment @4 "Adjacent threads read adjacent memory.")
       (declare @5 (const int) channel (? P::channels_last (% i P::chunk) (/ i (* kStagedRows kStagedColumns))))
       (declare @6 (const int) row (? P::channels_last (/ i (* P::chunk kStagedColumns)) (% (/ i kStagedColumns) kStagedRows)))
       (declare @7 (const int) column (? P::channels_last (% (/ i P::chunk) kStagedColumns) (% i kStagedColumns)))
@@ -275,7 +277,7 @@
             (else
               (do @17 (= value (call widen (at x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix)))))))))
       (do @20 (= (at (at (at (. stage rows) channel) row) column) value))))
-  (function @107 device void stage_weights
+  (function @115 device void stage_weights
     (comment "Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group")
     (comment "ends. `weight` is the first input channel of the group.")
     (attributes "__forceinline__")
@@ -295,21 +297,21 @@
         (then
           (do @11 (= value (call widen (at weight (call weight_offset (static_cast WeightIndex ci) co tap kGroupOut kTaps)))))))
       (do @13 (= (at (at (at (. stage weights) chunk_channel) tap) channel) value))))
-  (function @125 device void multiply_add
+  (function @133 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
-    (argument (reference Sums) sums)
+    (argument (reference Accumulators) acc)
     (argument (pointer (const Sum)) x)
     (argument (pointer (const Sum)) weights)
     (for @2 (pragma "unroll") (declare @2 int channel 0) (< channel P::channels_per_thread) (++ channel)
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
-          (do @7 (= (at (at (at sums channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at sums channel) row) column))))))))
-  (function @140 device void multiply_add_unstaged
+          (do @7 (= (at (at (at acc channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at acc channel) row) column))))))))
+  (function @148 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
-    (argument (reference Sums) sums)
+    (argument (reference Accumulators) acc)
     (argument (restrict (pointer (const Element))) x)
     (argument int iy)
     (argument int ix)
@@ -327,12 +329,12 @@
             (for @12 (pragma "unroll") (declare @12 int channel 0) (< channel P::channels_per_thread) (++ channel)
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
-                  (do @14 (= (at (at (at sums channel) row) column) (call fma value (call widen (at weights (* channel (call weight_channel_step kTaps)))) (at (at (at sums channel) row) column))))))))))))
-  (function @165 device void store
-    (comment "Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co")
-    (comment "the first channel, (oy, ox) the output of the first position.")
+                  (do @14 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (* channel (call weight_channel_step kTaps)))) (at (at (at acc channel) row) column))))))))))))
+  (function @173 device void store
+    (comment "The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first")
+    (comment "channel, (oy, ox) the output of the first position.")
     (attributes "__forceinline__")
-    (argument (reference (const Sums)) sums)
+    (argument (reference (const Accumulators)) acc)
     (argument (restrict (pointer Element)) y)
     (argument (restrict (pointer (const Element))) bias)
     (argument int co)
@@ -341,24 +343,24 @@
     (argument int ox)
     (argument (const int) out_h)
     (argument (const int) out_w)
-    (for @3 (pragma "unroll") (declare @3 int channel 0) (< channel P::channels_per_thread) (++ channel)
-      (if @4 (|| kWholeTiles (< channel channels))
+    (for @4 (pragma "unroll") (declare @4 int channel 0) (< channel P::channels_per_thread) (++ channel)
+      (if @5 (|| kWholeTiles (< channel channels))
         (then
-          (declare @5 (const Sum) shift (? P::has_bias (call widen (at bias (+ co channel))) (static_cast Sum 0)))
-          (for @7 (pragma "unroll") (declare @7 int row 0) (< row P::rows_per_thread) (++ row)
-            (for @9 (pragma "unroll") (declare @9 int column 0) (< column P::columns_per_thread) (++ column)
-              (declare @10 (const int) out_row (+ oy (* row P::stride_h)))
-              (declare @11 (const int) out_column (+ ox (* column P::stride_w)))
-              (if @12 (&& (|| (&& (>= P::height 0) (== (% out_h (* P::stride_h kTileRows)) 0)) (< out_row out_h)) (|| (&& (>= P::width 0) (== (% out_w (* P::stride_w kTileColumns)) 0)) (< out_column out_w)))
+          (declare @6 (const Sum) bias_value (? P::has_bias (call widen (at bias (+ co channel))) (static_cast Sum 0)))
+          (for @8 (pragma "unroll") (declare @8 int row 0) (< row P::rows_per_thread) (++ row)
+            (for @10 (pragma "unroll") (declare @10 int column 0) (< column P::columns_per_thread) (++ column)
+              (declare @11 (const int) out_row (+ oy (* row P::stride_h)))
+              (declare @12 (const int) out_column (+ ox (* column P::stride_w)))
+              (if @13 (&& (|| (&& (>= P::height 0) (== (% out_h (* P::stride_h kTileRows)) 0)) (< out_row out_h)) (|| (&& (>= P::width 0) (== (% out_w (* P::stride_w kTileColumns)) 0)) (< out_column out_w)))
                 (then
-                  (declare @14 (const Sum) sum (? P::has_bias (+ (at (at (at sums channel) row) column) shift) (at (at (at sums channel) row) column)))
-                  (declare @15 (const Sum) value (? (> P::fuse_count 0) (call activate sum) sum))
-                  (if @16 P::channels_last
+                  (declare @15 (const Sum) biased (? P::has_bias (+ (at (at (at acc channel) row) column) bias_value) (at (at (at acc channel) row) column)))
+                  (declare @16 (const Sum) value (? (> P::fuse_count 0) (call activate biased) biased))
+                  (if @17 P::channels_last
                     (then
-                      (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
+                      (do @18 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
-                      (do @19 (= (at y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (function @193 kernel void direct
+                      (do @20 (= (at y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
+  (function @202 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -401,17 +403,17 @@
     (declare @38 (pointer (const Element)) weight_group (+ weight (* (static_cast "long long" group) (* (* (static_cast "long long" kGroupIn) kGroupOut) kTaps))))
     (declare @40 (pointer Element) y_image (+ y (* (* (static_cast "long long" image) P::out_channels) out_pixels)))
     (blank @40)
-    (declare @42 (array Sums kPhases) sums (init))
+    (declare @42 (array Accumulators kPhases) acc (init))
     (declare @43 (reference Stage) stage (* (static_cast (pointer Stage) (call shared_memory))))
     (for @44 plain (declare @44 int first_in 0) (< first_in kGroupIn) (+= first_in P::chunk)
       (if @45 P::staged
         (then
           (do @46 (call __syncthreads)
-            (trail "the chunk before has been read by all"))
+            (trail "all threads have read the chunk before"))
           (do @47 (call stage_rows stage x_group first_in (+ (* tile_y kTileRows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w))
           (do @49 (call stage_weights stage weight_group first_in first_out))
           (do @50 (call __syncthreads)
-            (trail "the chunk is there"))))
+            (trail "the chunk is staged"))))
       (for @53 (pragma "unroll 1") (declare @53 int c 0) (< c P::chunk) (++ c)
         (for @55 unrolled (declare @55 int g 0) (< g kPhaseGroups) (++ g)
           (if @56 (|| (== kPhaseGroups 1) (== phase_group g))
@@ -431,10 +433,10 @@
                         (then
                           (if @70 P::staged
                             (then
-                              (do @71 (call multiply_add (at sums phase) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) tap) channel)))
+                              (do @71 (call multiply_add (at acc phase) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) tap) channel)))
                                 (trail "tap ({kh}, {kw})")))
                             (else
-                              (do @75 (call multiply_add_unstaged (at sums phase) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) tap kGroupOut kTaps)) channels)
+                              (do @75 (call multiply_add_unstaged (at acc phase) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) tap kGroupOut kTaps)) channels)
                                 (trail "tap ({kh}, {kw})")))))))))))))))
     (blank @44)
     (declare @91 (const int) co (+ (+ (* group kGroupOut) first_out) channel))
@@ -446,4 +448,4 @@
             (declare @98 (const int) phase_w (+ (* (% g kPhaseGroupsW) P::group_phases_w) (% phase P::group_phases_w)))
             (if @99 (&& (< phase_h P::stride_h) (< phase_w P::stride_w))
               (then
-                (do @100 (call store (at sums phase) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w))))))))))
+                (do @100 (call store (at acc phase) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w))))))))))

@@ -1,102 +1,67 @@
 // conv_transpose2d 32 -> 48; kernel 3x7; stride 2x3; padding 1x2; output_padding 1x2; groups 4; input 4x40x60; bias; dtype f32; compute f32; layout nchw
 // forward for sm_75. Template direct: a block makes 16x48 outputs of 12 channels; 21 taps; 13.5 KiB shared.
-// Launch
-//   sizes: batch 4, in_height 40, in_width 60; out_height 80, out_width 182
-//   compile: nvcc -gencode arch=compute_75,code=sm_75
-//   tensor y: 2795520 elements, written, 4-byte aligned
-//   tensor x: 307200 elements, read, 4-byte aligned
-//   tensor weight: 8064 elements, read, 4-byte aligned
-//   tensor bias: 48 elements, read, 4-byte aligned
-//   kernel convtgen_direct_forward_fb56b2d4b4656800
-//     arguments const float* x, const float* weight, const float* bias, float* y
-//     grid 320; block 256; shared 13824
+// Launch: 256 threads and 13824 bytes of dynamic shared memory a block.
 
 namespace convtgen_direct_forward_fb56b2d4b4656800_source {
-
-// ---- Device primitives ----
-
 #ifndef CONVTGEN_HOST_DEVICE
-
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
+__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
 #endif
 
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kTaps = 21;
-constexpr int kStagedColumns = 18;
-
-struct Stage {
-  float rows[8][9][20];
-  float weights[8][21][12];
-};
-
-// What one thread accumulates for one phase.
-using Sums = float[6][1][1];
-
+struct Stage { float rows[8][9][20]; float weights[8][21][12]; };
+// One thread's accumulators for one phase.
+using Accumulators = float[6][1][1];
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_row, int first_column) {
+__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
+                                           int first_column) {
   // more would spill
-  #pragma unroll 3
-  for (int i = threadIdx.x; i < 1296; i += kThreads) {
-    // Threads go along what lies together in memory.
+  _Pragma("unroll 3") for (int i = threadIdx.x; i < 1296; i += 256) {
+    // Adjacent threads read adjacent memory.
     const int channel = i / 162;
-    const int row = i / kStagedColumns % 9;
-    const int column = i % kStagedColumns;
+    const int row = i / 18 % 9;
+    const int column = i % 18;
+    const int ci = first_channel + channel;
     const int iy = first_row + row;
     const int ix = first_column + column;
     float value = 0;
-    if (iy < 40 && ix >= 0 && ix < 60) {
-      value = x[(channel * 40 + iy) * 60 + ix];
-    }
+    if (iy < 40 && ix >= 0 && ix < 60) value = x[(ci * 40 + iy) * 60 + ix];
     stage.rows[channel][row][column] = value;
   }
 }
-
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
-__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight) {
+__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
   // more would spill
-  #pragma unroll 3
-  for (int i = threadIdx.x; i < 2016; i += kThreads) {
-    const int tap = i % kTaps;
-    const int channel = i / kTaps % 12;
+  _Pragma("unroll 3") for (int i = threadIdx.x; i < 2016; i += 256) {
+    const int tap = i % 21;
+    const int channel = i / 21 % 12;
     const int chunk_channel = i / 252;
-    const float value = weight[(chunk_channel * 12 + channel) * kTaps + tap];
+    const int ci = first_channel + chunk_channel;
+    const float value = weight[(ci * 12 + channel) * 21 + tap];
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
-
 // One tap: a rectangle of staged input times one weight for each channel.
-__device__ __forceinline__ void multiply_add(Sums& sums, const float* x, const float* weights) {
-  #pragma unroll
-  for (int channel = 0; channel < 6; ++channel) {
-    sums[channel][0][0] = fma(x[0], weights[channel], sums[channel][0][0]);
-  }
+__device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
+  _Pragma("unroll") for (int channel = 0; channel < 6; ++channel)
+    acc[channel][0][0] = fma(x[0], weights[channel], acc[channel][0][0]);
 }
-
-// Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
-// the first channel, (oy, ox) the output of the first position.
-__device__ __forceinline__ void store(const Sums& sums, float* __restrict__ y, const float* __restrict__ bias, int co,
-                                      int oy, int ox) {
-  #pragma unroll
-  for (int channel = 0; channel < 6; ++channel) {
-    const float shift = bias[co + channel];
+// The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
+// channel, (oy, ox) the output of the first position.
+__device__ __forceinline__ void store(const Accumulators& acc, float* __restrict__ y, const float* __restrict__ bias,
+                                      int co, int oy, int ox) {
+  _Pragma("unroll") for (int channel = 0; channel < 6; ++channel) {
+    const float bias_value = bias[co + channel];
     if (ox < 182) {
-      const float sum = sums[channel][0][0] + shift;
-      y[((co + channel) * 80 + oy) * 182 + ox] = sum;
+      const float biased = acc[channel][0][0] + bias_value;
+      y[((co + channel) * 80 + oy) * 182 + ox] = biased;
     }
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads, 2)
+extern "C" __global__ void __launch_bounds__(256, 2)
     convtgen_direct_forward_fb56b2d4b4656800(const float* __restrict__ x, const float* __restrict__ weight,
                                              const float* __restrict__ bias, float* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
@@ -121,47 +86,46 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const float* weight_group = weight + static_cast<long long>(channel_tile) * 2016;
   float* y_image = y + static_cast<long long>(image) * 698880;
 
-  Sums sums[6] = {};
+  Accumulators acc[6] = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
-  __syncthreads();  // the chunk before has been read by all
-  stage_rows(stage, x_group, tile_y * 8, tile_x * 16 - 1);
-  stage_weights(stage, weight_group);
-  __syncthreads();  // the chunk is there
-  #pragma unroll 1
-  for (int c = 0; c < 8; ++c) {
+  __syncthreads();  // all threads have read the chunk before
+  stage_rows(stage, x_group, 0, tile_y * 8, tile_x * 16 - 1);
+  stage_weights(stage, weight_group, 0);
+  __syncthreads();  // the chunk is staged
+  _Pragma("unroll 1") for (int c = 0; c < 8; ++c) {
     // Kernel row 0: output rows of phase 1, input offset 1.
-    multiply_add(sums[4], &stage.rows[c][row + 1][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
-    multiply_add(sums[5], &stage.rows[c][row + 1][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)
-    multiply_add(sums[3], &stage.rows[c][row + 1][column + 1], &stage.weights[c][2][channel]);  // tap (0, 2)
-    multiply_add(sums[4], &stage.rows[c][row + 1][column + 1], &stage.weights[c][3][channel]);  // tap (0, 3)
-    multiply_add(sums[5], &stage.rows[c][row + 1][column + 1], &stage.weights[c][4][channel]);  // tap (0, 4)
-    multiply_add(sums[3], &stage.rows[c][row + 1][column], &stage.weights[c][5][channel]);      // tap (0, 5)
-    multiply_add(sums[4], &stage.rows[c][row + 1][column], &stage.weights[c][6][channel]);      // tap (0, 6)
+    multiply_add(acc[4], &stage.rows[c][row + 1][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
+    multiply_add(acc[5], &stage.rows[c][row + 1][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)
+    multiply_add(acc[3], &stage.rows[c][row + 1][column + 1], &stage.weights[c][2][channel]);  // tap (0, 2)
+    multiply_add(acc[4], &stage.rows[c][row + 1][column + 1], &stage.weights[c][3][channel]);  // tap (0, 3)
+    multiply_add(acc[5], &stage.rows[c][row + 1][column + 1], &stage.weights[c][4][channel]);  // tap (0, 4)
+    multiply_add(acc[3], &stage.rows[c][row + 1][column], &stage.weights[c][5][channel]);      // tap (0, 5)
+    multiply_add(acc[4], &stage.rows[c][row + 1][column], &stage.weights[c][6][channel]);      // tap (0, 6)
     // Kernel row 1: output rows of phase 0, input offset 0.
-    multiply_add(sums[1], &stage.rows[c][row][column + 2], &stage.weights[c][7][channel]);   // tap (1, 0)
-    multiply_add(sums[2], &stage.rows[c][row][column + 2], &stage.weights[c][8][channel]);   // tap (1, 1)
-    multiply_add(sums[0], &stage.rows[c][row][column + 1], &stage.weights[c][9][channel]);   // tap (1, 2)
-    multiply_add(sums[1], &stage.rows[c][row][column + 1], &stage.weights[c][10][channel]);  // tap (1, 3)
-    multiply_add(sums[2], &stage.rows[c][row][column + 1], &stage.weights[c][11][channel]);  // tap (1, 4)
-    multiply_add(sums[0], &stage.rows[c][row][column], &stage.weights[c][12][channel]);      // tap (1, 5)
-    multiply_add(sums[1], &stage.rows[c][row][column], &stage.weights[c][13][channel]);      // tap (1, 6)
+    multiply_add(acc[1], &stage.rows[c][row][column + 2], &stage.weights[c][7][channel]);   // tap (1, 0)
+    multiply_add(acc[2], &stage.rows[c][row][column + 2], &stage.weights[c][8][channel]);   // tap (1, 1)
+    multiply_add(acc[0], &stage.rows[c][row][column + 1], &stage.weights[c][9][channel]);   // tap (1, 2)
+    multiply_add(acc[1], &stage.rows[c][row][column + 1], &stage.weights[c][10][channel]);  // tap (1, 3)
+    multiply_add(acc[2], &stage.rows[c][row][column + 1], &stage.weights[c][11][channel]);  // tap (1, 4)
+    multiply_add(acc[0], &stage.rows[c][row][column], &stage.weights[c][12][channel]);      // tap (1, 5)
+    multiply_add(acc[1], &stage.rows[c][row][column], &stage.weights[c][13][channel]);      // tap (1, 6)
     // Kernel row 2: output rows of phase 1, input offset 0.
-    multiply_add(sums[4], &stage.rows[c][row][column + 2], &stage.weights[c][14][channel]);  // tap (2, 0)
-    multiply_add(sums[5], &stage.rows[c][row][column + 2], &stage.weights[c][15][channel]);  // tap (2, 1)
-    multiply_add(sums[3], &stage.rows[c][row][column + 1], &stage.weights[c][16][channel]);  // tap (2, 2)
-    multiply_add(sums[4], &stage.rows[c][row][column + 1], &stage.weights[c][17][channel]);  // tap (2, 3)
-    multiply_add(sums[5], &stage.rows[c][row][column + 1], &stage.weights[c][18][channel]);  // tap (2, 4)
-    multiply_add(sums[3], &stage.rows[c][row][column], &stage.weights[c][19][channel]);      // tap (2, 5)
-    multiply_add(sums[4], &stage.rows[c][row][column], &stage.weights[c][20][channel]);      // tap (2, 6)
+    multiply_add(acc[4], &stage.rows[c][row][column + 2], &stage.weights[c][14][channel]);  // tap (2, 0)
+    multiply_add(acc[5], &stage.rows[c][row][column + 2], &stage.weights[c][15][channel]);  // tap (2, 1)
+    multiply_add(acc[3], &stage.rows[c][row][column + 1], &stage.weights[c][16][channel]);  // tap (2, 2)
+    multiply_add(acc[4], &stage.rows[c][row][column + 1], &stage.weights[c][17][channel]);  // tap (2, 3)
+    multiply_add(acc[5], &stage.rows[c][row][column + 1], &stage.weights[c][18][channel]);  // tap (2, 4)
+    multiply_add(acc[3], &stage.rows[c][row][column], &stage.weights[c][19][channel]);      // tap (2, 5)
+    multiply_add(acc[4], &stage.rows[c][row][column], &stage.weights[c][20][channel]);      // tap (2, 6)
   }
 
   const int co = channel_tile * 12 + channel;
-  store(sums[0], y_image, bias, co, m_y * 2, m_x * 3);
-  store(sums[1], y_image, bias, co, m_y * 2, m_x * 3 + 1);
-  store(sums[2], y_image, bias, co, m_y * 2, m_x * 3 + 2);
-  store(sums[3], y_image, bias, co, m_y * 2 + 1, m_x * 3);
-  store(sums[4], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 1);
-  store(sums[5], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 2);
+  store(acc[0], y_image, bias, co, m_y * 2, m_x * 3);
+  store(acc[1], y_image, bias, co, m_y * 2, m_x * 3 + 1);
+  store(acc[2], y_image, bias, co, m_y * 2, m_x * 3 + 2);
+  store(acc[3], y_image, bias, co, m_y * 2 + 1, m_x * 3);
+  store(acc[4], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 1);
+  store(acc[5], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 2);
 }
 
 }  // namespace convtgen_direct_forward_fb56b2d4b4656800_source

@@ -1,20 +1,8 @@
 // conv_transpose2d 5 -> 7; kernel 3x3; stride 5x5; dilation 400x400; input 2x9x11; fuse scale(0.5); dtype f64; compute f64; layout nchw
 // forward for sm_120. Template direct: a block makes 10x80 outputs of 2 channels; 9 taps; nothing shared.
-// Launch
-//   sizes: batch 2, in_height 9, in_width 11; out_height 841, out_width 851
-//   compile: nvcc -gencode arch=compute_120,code=sm_120
-//   tensor y: 10019674 elements, written, 8-byte aligned
-//   tensor x: 990 elements, read, 8-byte aligned
-//   tensor weight: 315 elements, read, 8-byte aligned
-//   kernel convtgen_direct_forward_05b5e60a0b2fef26
-//     arguments const double* x, const double* weight, double* y
-//     grid 14960; block 32; shared 0
+// Launch: 32 threads and 0 bytes of dynamic shared memory a block.
 
 namespace convtgen_direct_forward_05b5e60a0b2fef26_source {
-
-// ---- Constants ----
-
-constexpr int kThreads = 32;
 
 // Every step of the chain in its order.
 __device__ __forceinline__ double activate(double value) {
@@ -22,40 +10,34 @@ __device__ __forceinline__ double activate(double value) {
   return value;
 }
 
-// What one thread accumulates for one phase.
-using Sums = double[2][1][1];
-
+// One thread's accumulators for one phase.
+using Accumulators = double[2][1][1];
 // One tap of one input channel whose rows are not staged: every read is checked against the image.
 // `x` is the channel's first element, (iy, ix) the input of the thread's first position.
-__device__ __forceinline__ void multiply_add_unstaged(Sums& sums, const double* __restrict__ x, int iy, int ix,
+__device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const double* __restrict__ x, int iy, int ix,
                                                       const double* __restrict__ weights, int channels) {
   if (iy >= 0 && iy < 9 && ix >= 0 && ix < 11) {
     const double value = x[iy * 11 + ix];
-    #pragma unroll
-    for (int channel = 0; channel < 2; ++channel) {
-      if (channel < channels) {
-        sums[channel][0][0] = fma(value, weights[channel * 9], sums[channel][0][0]);
-      }
-    }
+    _Pragma("unroll") for (int channel = 0; channel < 2; ++channel)
+      if (channel < channels) acc[channel][0][0] = fma(value, weights[channel * 9], acc[channel][0][0]);
   }
 }
-
-// Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co
-// the first channel, (oy, ox) the output of the first position.
-__device__ __forceinline__ void store(const Sums& sums, double* __restrict__ y, int co, int channels, int oy, int ox) {
-  #pragma unroll
-  for (int channel = 0; channel < 2; ++channel) {
+// The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
+// channel, (oy, ox) the output of the first position.
+__device__ __forceinline__ void store(const Accumulators& acc, double* __restrict__ y, int co, int channels, int oy,
+                                      int ox) {
+  _Pragma("unroll") for (int channel = 0; channel < 2; ++channel) {
     if (channel < channels) {
       if (oy < 841 && ox < 851) {
-        const double sum = sums[channel][0][0];
-        const double value = activate(sum);
+        const double biased = acc[channel][0][0];
+        const double value = activate(biased);
         y[((co + channel) * 841 + oy) * 851 + ox] = value;
       }
     }
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads, 16)
+extern "C" __global__ void __launch_bounds__(32, 16)
     convtgen_direct_forward_05b5e60a0b2fef26(const double* __restrict__ x, const double* __restrict__ weight,
                                              double* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
@@ -82,62 +64,62 @@ extern "C" __global__ void __launch_bounds__(kThreads, 16)
   const double* x_group = x + image_channel * 99;
   double* y_image = y + static_cast<long long>(image) * 5009837;
 
-  Sums sums[15] = {};
+  Accumulators acc[15] = {};
   for (int first_in = 0; first_in < 5; ++first_in) {
     if (phase_group == 0) {
       // Kernel row 0: output rows of phase 0, input offset 0.
-      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y, m_x,
+      multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y, m_x,
                             weight + (first_in * 7 + (first_out + channel)) * 9, channels);  // tap (0, 0)
-      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y, m_x - 80,
+      multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y, m_x - 80,
                             weight + ((first_in * 7 + (first_out + channel)) * 9 + 1), channels);  // tap (0, 1)
-      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y, m_x - 160,
+      multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y, m_x - 160,
                             weight + ((first_in * 7 + (first_out + channel)) * 9 + 2), channels);  // tap (0, 2)
       // Kernel row 1: output rows of phase 0, input offset -80.
-      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 80, m_x,
+      multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y - 80, m_x,
                             weight + ((first_in * 7 + (first_out + channel)) * 9 + 3), channels);  // tap (1, 0)
-      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 80, m_x - 80,
+      multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y - 80, m_x - 80,
                             weight + ((first_in * 7 + (first_out + channel)) * 9 + 4), channels);  // tap (1, 1)
-      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 80, m_x - 160,
+      multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y - 80, m_x - 160,
                             weight + ((first_in * 7 + (first_out + channel)) * 9 + 5), channels);  // tap (1, 2)
       // Kernel row 2: output rows of phase 0, input offset -160.
-      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 160, m_x,
+      multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y - 160, m_x,
                             weight + ((first_in * 7 + (first_out + channel)) * 9 + 6), channels);  // tap (2, 0)
-      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 160, m_x - 80,
+      multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y - 160, m_x - 80,
                             weight + ((first_in * 7 + (first_out + channel)) * 9 + 7), channels);  // tap (2, 1)
-      multiply_add_unstaged(sums[0], x_group + first_in * 99ll, m_y - 160, m_x - 160,
+      multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y - 160, m_x - 160,
                             weight + ((first_in * 7 + (first_out + channel)) * 9 + 8), channels);  // tap (2, 2)
     }
   }
 
   const int co = first_out + channel;
   if (phase_group == 0) {
-    store(sums[0], y_image, co, channels, m_y * 5, m_x * 5);
-    store(sums[1], y_image, co, channels, m_y * 5, m_x * 5 + 1);
-    store(sums[2], y_image, co, channels, m_y * 5, m_x * 5 + 2);
-    store(sums[3], y_image, co, channels, m_y * 5, m_x * 5 + 3);
-    store(sums[4], y_image, co, channels, m_y * 5, m_x * 5 + 4);
-    store(sums[5], y_image, co, channels, m_y * 5 + 1, m_x * 5);
-    store(sums[6], y_image, co, channels, m_y * 5 + 1, m_x * 5 + 1);
-    store(sums[7], y_image, co, channels, m_y * 5 + 1, m_x * 5 + 2);
-    store(sums[8], y_image, co, channels, m_y * 5 + 1, m_x * 5 + 3);
-    store(sums[9], y_image, co, channels, m_y * 5 + 1, m_x * 5 + 4);
-    store(sums[10], y_image, co, channels, m_y * 5 + 2, m_x * 5);
-    store(sums[11], y_image, co, channels, m_y * 5 + 2, m_x * 5 + 1);
-    store(sums[12], y_image, co, channels, m_y * 5 + 2, m_x * 5 + 2);
-    store(sums[13], y_image, co, channels, m_y * 5 + 2, m_x * 5 + 3);
-    store(sums[14], y_image, co, channels, m_y * 5 + 2, m_x * 5 + 4);
+    store(acc[0], y_image, co, channels, m_y * 5, m_x * 5);
+    store(acc[1], y_image, co, channels, m_y * 5, m_x * 5 + 1);
+    store(acc[2], y_image, co, channels, m_y * 5, m_x * 5 + 2);
+    store(acc[3], y_image, co, channels, m_y * 5, m_x * 5 + 3);
+    store(acc[4], y_image, co, channels, m_y * 5, m_x * 5 + 4);
+    store(acc[5], y_image, co, channels, m_y * 5 + 1, m_x * 5);
+    store(acc[6], y_image, co, channels, m_y * 5 + 1, m_x * 5 + 1);
+    store(acc[7], y_image, co, channels, m_y * 5 + 1, m_x * 5 + 2);
+    store(acc[8], y_image, co, channels, m_y * 5 + 1, m_x * 5 + 3);
+    store(acc[9], y_image, co, channels, m_y * 5 + 1, m_x * 5 + 4);
+    store(acc[10], y_image, co, channels, m_y * 5 + 2, m_x * 5);
+    store(acc[11], y_image, co, channels, m_y * 5 + 2, m_x * 5 + 1);
+    store(acc[12], y_image, co, channels, m_y * 5 + 2, m_x * 5 + 2);
+    store(acc[13], y_image, co, channels, m_y * 5 + 2, m_x * 5 + 3);
+    store(acc[14], y_image, co, channels, m_y * 5 + 2, m_x * 5 + 4);
   }
   if (phase_group == 1) {
-    store(sums[0], y_image, co, channels, m_y * 5 + 3, m_x * 5);
-    store(sums[1], y_image, co, channels, m_y * 5 + 3, m_x * 5 + 1);
-    store(sums[2], y_image, co, channels, m_y * 5 + 3, m_x * 5 + 2);
-    store(sums[3], y_image, co, channels, m_y * 5 + 3, m_x * 5 + 3);
-    store(sums[4], y_image, co, channels, m_y * 5 + 3, m_x * 5 + 4);
-    store(sums[5], y_image, co, channels, m_y * 5 + 4, m_x * 5);
-    store(sums[6], y_image, co, channels, m_y * 5 + 4, m_x * 5 + 1);
-    store(sums[7], y_image, co, channels, m_y * 5 + 4, m_x * 5 + 2);
-    store(sums[8], y_image, co, channels, m_y * 5 + 4, m_x * 5 + 3);
-    store(sums[9], y_image, co, channels, m_y * 5 + 4, m_x * 5 + 4);
+    store(acc[0], y_image, co, channels, m_y * 5 + 3, m_x * 5);
+    store(acc[1], y_image, co, channels, m_y * 5 + 3, m_x * 5 + 1);
+    store(acc[2], y_image, co, channels, m_y * 5 + 3, m_x * 5 + 2);
+    store(acc[3], y_image, co, channels, m_y * 5 + 3, m_x * 5 + 3);
+    store(acc[4], y_image, co, channels, m_y * 5 + 3, m_x * 5 + 4);
+    store(acc[5], y_image, co, channels, m_y * 5 + 4, m_x * 5);
+    store(acc[6], y_image, co, channels, m_y * 5 + 4, m_x * 5 + 1);
+    store(acc[7], y_image, co, channels, m_y * 5 + 4, m_x * 5 + 2);
+    store(acc[8], y_image, co, channels, m_y * 5 + 4, m_x * 5 + 3);
+    store(acc[9], y_image, co, channels, m_y * 5 + 4, m_x * 5 + 4);
   }
 }
 

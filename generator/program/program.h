@@ -66,7 +66,7 @@
 #include <variant>
 #include <vector>
 
-#include "generator/specializer/value.h"
+#include "generator/program/value.h"
 
 namespace convtgen {
 

@@ -1,4 +1,4 @@
-#include "generator/specializer/sexp.h"
+#include "generator/program/sexp.h"
 
 #include <fmt/format.h>
 

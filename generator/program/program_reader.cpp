@@ -5,8 +5,8 @@
 #include <charconv>
 #include <optional>
 
-#include "generator/specializer/program_text.h"
-#include "generator/specializer/sexp.h"
+#include "generator/program/program_text.h"
+#include "generator/program/sexp.h"
 
 namespace convtgen {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "generator/specializer/program_text.h"
+#include "generator/program/program_text.h"
 
 namespace convtgen {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "generator/specializer/program.h"
+#include "generator/program/program.h"
 #include "generator/support/error.h"
 
 namespace convtgen {

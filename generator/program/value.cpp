@@ -1,4 +1,4 @@
-#include "generator/specializer/value.h"
+#include "generator/program/value.h"
 
 #include <fmt/format.h>
 

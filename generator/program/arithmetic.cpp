@@ -1,9 +1,8 @@
-// Static arithmetic: both operands have values.
+#include "generator/program/arithmetic.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
-
-#include "generator/specializer/fold.h"
 
 namespace convtgen {
 namespace {

@@ -1,4 +1,4 @@
-#include "generator/specializer/comment.h"
+#include "generator/program/comment.h"
 
 #include <algorithm>
 #include <cctype>

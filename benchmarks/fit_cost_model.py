@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Fits the numbers of the cost models (generator/planner/cost_factors.h) to what plans took on a chip.
+
+  fit_cost_model.py --tool build/benchmarks/predict_plans [RECORDS.json...] [--only PREFIX] [--write] [--check]
+
+RECORDS are tuning records (`convtgen tune --export`), by default the shipped ones. For each template, mode and layout it
+prints how many measured plans there are, the median of measured / predicted, and how far the middle half of them lies
+apart. Then it fits: it makes the mean square of log(predicted / measured) least, with a penalty that holds a factor at
+its value in the table where the measurements do not tell. It prints what would change; --write puts that into the table.
+
+What the shipped records can tell is little: each has its layer's fastest plan alone. So they give the level of what is
+predicted, but not the differences between a layer's plans, by which plans are chosen. For these, export records of
+tuning runs, which hold all plans that were measured. After --write, tests/planner/first_choices_test.cpp shows which
+choices changed.
+
+--check fits nothing: it fails unless the table is read as it is compiled, and predictions are within a factor of 20.
+"""
+
+import argparse
+import json
+import math
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "generator/planner/cost_factors.h"
+RECORDS = ROOT / "generator/planner/records/h200.json"
+LINE = re.compile(r'^(  FACTOR\((\w+), )([-+0-9.e]+)(, "([^"]*)"\).*)$', re.MULTILINE)
+# How much a factor's change by e times counts, beside a mean square error of as much.
+PENALTY = 0.02
+STEPS = (1.3, 1.1, 1.03)
+
+
+class Model:
+    """The cost models, as a process that predicts for any factors."""
+
+    def __init__(self, tool, records):
+        self.process = subprocess.Popen(
+            [tool, *map(str, records)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.plans = json.loads(self.process.stdout.readline())
+
+    def seconds(self, factors):
+        self.process.stdin.write(" ".join(f"{name}={value!r}" for name, value in factors.items()) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"predict_plans ended with {self.process.wait()}")
+        return json.loads(line)
+
+
+def read_table():
+    return {match[2]: float(match[3]) for match in LINE.finditer(TABLE.read_text(encoding="utf-8"))}
+
+
+def write_table(factors):
+    text = TABLE.read_text(encoding="utf-8")
+    TABLE.write_text(LINE.sub(lambda m: f"{m[1]}{factors[m[2]]:.4g}{m[4]}", text), encoding="utf-8")
+
+
+def ratios(plans, seconds):
+    """log(predicted / measured) of the plans that are predicted, and which these are."""
+    return [(plan, math.log(s / plan["seconds"])) for plan, s in zip(plans, seconds) if s > 0]
+
+
+def print_groups(plans, seconds):
+    groups = {}
+    for plan, ratio in ratios(plans, seconds):
+        groups.setdefault((plan["template"], plan["compute"], plan["layout"]), []).append(math.exp(-ratio))
+    print("template     compute layout  plans  measured / predicted: median  a quarter below  a quarter above")
+    for (template, compute, layout), all_of in sorted(groups.items()):
+        low, middle, high = statistics.quantiles(all_of, n=4) if len(all_of) > 1 else all_of * 3
+        print(f"{template:12} {compute:7} {layout:6} {len(all_of):6} {middle:29.2f} {low:16.2f} {high:16.2f}")
+
+
+def loss(model, factors, start):
+    errors = [ratio**2 for _, ratio in ratios(model.plans, model.seconds(factors))]
+    moved = sum(math.log(factors[n] / start[n]) ** 2 for n in factors if start[n] > 0)
+    return statistics.fmean(errors) + PENALTY * moved
+
+
+def fit(model, start, names):
+    factors, best = dict(start), loss(model, start, start)
+    for step in STEPS:
+        improved = True
+        while improved:
+            improved = False
+            for name in names:
+                for times in (step, 1 / step):
+                    tried = {**factors, name: factors[name] * times}
+                    if (found := loss(model, tried, start)) < best - 1e-6:
+                        factors, best, improved = tried, found, True
+                        break
+    return factors
+
+
+def check(model, table):
+    """What is wrong: names and values that differ from the compiled ones, or predictions that are far off."""
+    compiled = model.seconds({})
+    if model.seconds(table) != compiled:
+        yield f"{TABLE.name}: the values that this script reads are not the compiled ones"
+    if not table:
+        yield f"{TABLE.name}: no line is read"
+    for plan, ratio in ratios(model.plans, compiled):
+        if abs(ratio) > math.log(20):
+            yield f"{plan['template']} {plan['layer']}: {math.exp(ratio):.2f} of what was measured is predicted"
+    if len(ratios(model.plans, compiled)) < 100:
+        yield "fewer than 100 plans are predicted"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", required=True)
+    parser.add_argument("records", nargs="*", default=[RECORDS])
+    parser.add_argument("--only", default="", help="fit the factors whose names begin so")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    table, model = read_table(), Model(options.tool, options.records)
+    print_groups(model.plans, model.seconds(table))
+    if options.check:
+        problems = list(check(model, table))
+        print("\n".join(problems))
+        return 1 if problems else 0
+    names = [name for name, value in table.items() if name.startswith(options.only) and value > 0]
+    fitted = fit(model, table, names)
+    print()
+    print_groups(model.plans, model.seconds(fitted))
+    print()
+    for name in names:
+        if fitted[name] != table[name]:
+            print(f"{name}: {table[name]:.4g} -> {fitted[name]:.4g}")
+    if options.write:
+        write_table(fitted)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+// What the cost models say of plans that were measured, for any values of their fitted numbers: for
+// fit_cost_model.py.
+//
+//   predict_plans RECORDS.json...
+//
+// First prints the measured plans as one line of JSON. Then, for each line of standard input, which is a list of
+// name=value (generator/planner/cost_factors.h; an empty line changes none), it prints the predicted seconds of all of
+// them as a line of JSON; 0 where nothing is predicted.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "generator/language/language.h"
+#include "generator/planner/predict.h"
+#include "generator/planner/tuning_record.h"
+
+namespace {
+
+using namespace convtgen;
+
+struct Measured {
+  Problem problem;
+  Plan plan;
+  InputSizes sizes;
+  double milliseconds = 0;
+};
+
+/// The plans of a file of records that are still candidates.
+Result<std::vector<Measured>> measured_of(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  const auto records = parse_records(text.str());
+  if (!records) {
+    return fail(fmt::format("{}: {}", path, records.error().message));
+  }
+  std::vector<Measured> out;
+  for (const TuningRecord& record : *records) {
+    const auto layer = parse_layer(record.layer);
+    const auto target = target_named(record.architecture);
+    if (!layer || !target) {
+      return fail(fmt::format("{}: a record of no layer or target: {}", path, record.layer));
+    }
+    const Problem problem{*layer, record.direction, *target};
+    const auto plans = plan(problem);
+    for (const Measurement& each : record.measured) {
+      const auto index = plans ? find_plan(*plans, each.plan) : std::nullopt;
+      if (index) {
+        out.push_back({problem, (*plans)[*index], record.sizes, each.milliseconds});
+      } else {
+        fmt::print(stderr, "no candidate any more: {}\n", record.layer);
+      }
+    }
+  }
+  return out;
+}
+
+void print_measured(const std::vector<Measured>& all) {
+  std::string line;
+  for (const Measured& each : all) {
+    line +=
+        fmt::format(R"({}{{"template":"{}","compute":"{}","layout":"{}","layer":"{}","seconds":{:.6e}}})",
+                    line.empty() ? "" : ",", each.plan.template_name, name_of(each.problem.layer.compute),
+                    name_of(each.problem.layer.layout), canonical_form(each.problem.layer), each.milliseconds * 1e-3);
+  }
+  fmt::print("[{}]\n", line);
+  std::fflush(stdout);
+}
+
+/// Sets what a line names. Errors: a name that the table lacks, or no number.
+Result<CostFactors> factors_of(const std::string& line) {
+  CostFactors factors;
+  std::istringstream words(line);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    double value = 0;
+    const char* const end = word.data() + word.size();
+    const CostFactorName* known = nullptr;
+    for (const CostFactorName& each : kCostFactorNames) {
+      known = each.name == name ? &each : known;
+    }
+    if (known == nullptr || equals == std::string::npos ||
+        std::from_chars(word.data() + equals + 1, end, value).ptr != end) {
+      return fail(fmt::format("'{}' is no NAME=VALUE of the table", word));
+    }
+    factors.*known->member = value;
+  }
+  return factors;
+}
+
+int run(int count, char** arguments) {
+  std::vector<Measured> all;
+  for (int i = 1; i < count; ++i) {
+    auto measured = measured_of(arguments[i]);
+    if (!measured) {
+      fmt::print(stderr, "{}\n", measured.error().message);
+      return 1;
+    }
+    all.insert(all.end(), measured->begin(), measured->end());
+  }
+  print_measured(all);
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto factors = factors_of(line);
+    if (!factors) {
+      fmt::print(stderr, "{}\n", factors.error().message);
+      return 1;
+    }
+    std::string out;
+    for (Measured& each : all) {
+      each.problem.target.factors = *factors;
+      out += fmt::format("{}{:.9e}", out.empty() ? "" : ",", predict(each.problem, each.plan, each.sizes).value_or(0));
+    }
+    fmt::print("[{}]\n", out);
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  return run(count, arguments);
+}

@@ -1,0 +1,278 @@
+#include "generator/program/constants.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <utility>
+
+namespace convtgen {
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min() + 1;
+constexpr int kMaxSteps = 1000000;
+constexpr int kMaxDepth = 256;
+
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+  std::int64_t out = 0;
+  return !__builtin_add_overflow(a, b, &out) ? out : a < 0 ? kLeast : kMost;
+}
+std::int64_t difference(std::int64_t a, std::int64_t b) {
+  std::int64_t out = 0;
+  return !__builtin_sub_overflow(a, b, &out) ? out : a < 0 ? kLeast : kMost;
+}
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  std::int64_t out = 0;
+  return !__builtin_mul_overflow(a, b, &out) ? out : (a < 0) != (b < 0) ? kLeast : kMost;
+}
+std::int64_t shifted_left(std::int64_t a, std::int64_t by) {
+  return by < 0 || by > 62 ? kMost : product(a, std::int64_t{1} << by);
+}
+
+/// The low `bits` of a value, as an integer of that many bits has them.
+std::int64_t low_bits(std::int64_t value, int bits, bool is_signed_type) {
+  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+  const std::uint64_t low = static_cast<std::uint64_t>(value) & mask;
+  return static_cast<std::int64_t>(is_signed_type && (low >> (bits - 1)) != 0 ? low | ~mask : low);
+}
+
+/// What is unsigned and of fewer than 64 bits wraps, as C++ says. The others have 64 bits here.
+std::int64_t wrapped(Scalar type, std::int64_t value) {
+  return bits_of(type) < 64 && type != Scalar::kBool && !is_signed(type) ? low_bits(value, bits_of(type), false)
+                                                                         : value;
+}
+
+std::int64_t converted(Scalar from, Scalar to, std::int64_t value) {
+  if (to == Scalar::kBool) {
+    return value != 0 ? 1 : 0;
+  }
+  if (from != Scalar::kBool && is_signed(to) && !is_signed(from) && bits_of(to) < 64 && bits_of(to) <= bits_of(from)) {
+    return low_bits(value, bits_of(to), true);
+  }
+  return wrapped(to, value);
+}
+
+}  // namespace
+
+Constants::Constants(const ConstantProgram& program)
+    : program_(&program), parameters_(program.parameter_names_.size()), values_(program.constants_.size()) {}
+
+Result<Constants> Constants::make(const ConstantProgram& program, const Parameters& parameters,
+                                  std::span<const std::string_view> changing,
+                                  std::span<const std::string_view> wanted) {
+  Constants out(program);
+  for (const auto& [name, value] : parameters) {
+    if (auto given = out.give(name, value); !given) {
+      return std::unexpected(std::move(given.error()));
+    }
+  }
+  for (const std::string_view name : changing) {
+    const auto found = program.parameter_ids_.find(name);
+    if (found == program.parameter_ids_.end()) {
+      return fail(fmt::format("the template {} has no parameter '{}'", program.name_, name));
+    }
+    out.changing_.push_back(found->second);
+  }
+  for (const std::string_view name : wanted) {
+    const auto found = program.constant_ids_.find(name);
+    if (found == program.constant_ids_.end()) {
+      return fail(fmt::format("the template {} has no constant '{}'", program.name_, name));
+    }
+    if (const ConstantRoot& root = program.constants_[static_cast<std::size_t>(found->second)]; root.node < 0) {
+      return fail(fmt::format("the constant '{}' of the template {}: {}", name, program.name_, root.reason));
+    }
+    out.wanted_.push_back(found->second);
+  }
+  return out;
+}
+
+Result<void> Constants::give(std::string_view name, const ParameterValue& value) {
+  const auto found = program_->parameter_ids_.find(name);
+  if (found == program_->parameter_ids_.end()) {
+    return fail(fmt::format("the template {} has no parameter '{}'", program_->name_, name));
+  }
+  if (const bool* flag = std::get_if<bool>(&value)) {
+    set_parameter(found->second, *flag ? 1 : 0);
+  } else if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    set_parameter(found->second, *integer);
+  } else if (const auto* type = std::get_if<TypeName>(&value)) {
+    const std::optional<Scalar> scalar = scalar_named(type->spelling);
+    if (!scalar) {
+      return fail(fmt::format("parameter '{}' of the template {}: '{}' is no scalar type", name, program_->name_,
+                              type->spelling));
+    }
+    set_parameter(found->second, bytes_of(*scalar));
+  }
+  return {};
+}
+
+void Constants::set_parameter(int id, std::int64_t value) {
+  const auto at = static_cast<std::size_t>(id);
+  if (parameters_[at] != value) {
+    parameters_[at] = value;
+    known_ &= ~program_->dependents_[at];
+  }
+}
+
+std::int64_t Constants::constant(int id) {
+  const auto at = static_cast<std::size_t>(id);
+  if (!known_[at]) {
+    if (depth_ == 0) {
+      steps_ = 0;
+    }
+    values_[at] = evaluate(program_->constants_[at].node);
+    known_.set(at);
+  }
+  return values_[at];
+}
+
+std::int64_t Constants::evaluate(int index) {
+  using Op = ConstantNode::Op;
+  const ConstantNode& node = program_->nodes_[static_cast<std::size_t>(index)];
+  switch (node.op) {
+    case Op::kLiteral:
+      return node.value;
+    case Op::kParameter:
+      return parameters_[static_cast<std::size_t>(node.a)];
+    case Op::kConstant:
+      return constant(node.a);
+    case Op::kLocal:
+      return locals_[frame_ + static_cast<std::size_t>(node.a)];
+    case Op::kAssign: {
+      const std::int64_t value = evaluate(node.b);  // which may move the locals
+      return locals_[frame_ + static_cast<std::size_t>(node.a)] = value;
+    }
+    case Op::kConvert:
+      return converted(node.from, node.type, evaluate(node.a));
+    case Op::kAnd:
+      return evaluate(node.a) != 0 && evaluate(node.b) != 0 ? 1 : 0;
+    case Op::kOr:
+      return evaluate(node.a) != 0 || evaluate(node.b) != 0 ? 1 : 0;
+    case Op::kNot:
+      return evaluate(node.a) == 0 ? 1 : 0;
+    case Op::kNegate:
+      return wrapped(node.type, difference(0, evaluate(node.a)));
+    case Op::kComplement:
+      return wrapped(node.type, ~evaluate(node.a));
+    case Op::kConditional:
+      return evaluate(evaluate(node.a) != 0 ? node.b : node.c);
+    case Op::kCall:
+      return call(node);
+    default:
+      break;
+  }
+  const std::int64_t a = evaluate(node.a);
+  const std::int64_t b = evaluate(node.b);
+  switch (node.op) {
+    case Op::kAdd:
+      return wrapped(node.type, sum(a, b));
+    case Op::kSubtract:
+      return wrapped(node.type, difference(a, b));
+    case Op::kMultiply:
+      return wrapped(node.type, product(a, b));
+    case Op::kDivide:
+      return b != 0 ? a / b : kMost;
+    case Op::kRemainder:
+      return b != 0 ? a % b : kMost;
+    case Op::kLess:
+      return a < b ? 1 : 0;
+    case Op::kLessEqual:
+      return a <= b ? 1 : 0;
+    case Op::kEqual:
+      return a == b ? 1 : 0;
+    case Op::kNotEqual:
+      return a != b ? 1 : 0;
+    case Op::kBitAnd:
+      return a & b;
+    case Op::kBitOr:
+      return a | b;
+    case Op::kBitXor:
+      return a ^ b;
+    case Op::kShiftLeft:
+      return wrapped(node.type, shifted_left(a, b));
+    case Op::kShiftRight:
+      return b < 0 || b > 63 ? 0 : a >> b;
+    default:
+      return 0;
+  }
+}
+
+std::int64_t Constants::call(const ConstantNode& node) {
+  const ConstantFunction& function = program_->functions_[static_cast<std::size_t>(node.a)];
+  if (depth_ >= kMaxDepth || steps_ >= kMaxSteps) {
+    return kMost;
+  }
+  const std::size_t own = locals_.size();
+  locals_.resize(own + function.locals);
+  for (std::size_t i = 0; i < node.arguments.size(); ++i) {
+    const std::int64_t value = evaluate(node.arguments[i]);
+    locals_[own + i] = value;
+  }
+  const std::size_t outer = std::exchange(frame_, own);
+  ++depth_;
+  result_ = kMost;
+  run(function.body);
+  --depth_;
+  frame_ = outer;
+  locals_.resize(own);
+  return result_;
+}
+
+Constants::Flow Constants::run(const std::vector<ConstantStep>& steps) {
+  using Kind = ConstantStep::Kind;
+  for (const ConstantStep& step : steps) {
+    if (++steps_ > kMaxSteps) {
+      result_ = kMost;
+      return Flow::kReturn;
+    }
+    Flow flow = Flow::kNext;
+    switch (step.kind) {
+      case Kind::kDo:
+        evaluate(step.node);
+        break;
+      case Kind::kIf:
+        flow = run(evaluate(step.node) != 0 ? step.body : step.otherwise);
+        break;
+      case Kind::kLoop:
+        while (flow == Flow::kNext && (step.node < 0 || evaluate(step.node) != 0)) {
+          flow = run(step.body);
+          flow = flow == Flow::kContinue ? Flow::kNext : flow;
+          if (flow == Flow::kNext && step.next >= 0) {
+            evaluate(step.next);
+          }
+          if (++steps_ > kMaxSteps) {
+            result_ = kMost;
+            flow = Flow::kReturn;
+          }
+        }
+        flow = flow == Flow::kBreak ? Flow::kNext : flow;
+        break;
+      case Kind::kReturn:
+        result_ = evaluate(step.node);
+        return Flow::kReturn;
+      case Kind::kBreak:
+        return Flow::kBreak;
+      case Kind::kContinue:
+        return Flow::kContinue;
+    }
+    if (flow != Flow::kNext) {
+      return flow;
+    }
+  }
+  return Flow::kNext;
+}
+
+Result<std::vector<std::int64_t>> constants_of(const ConstantProgram& program, const Parameters& parameters,
+                                               std::span<const std::string_view> names) {
+  auto constants = Constants::make(program, parameters, {}, names);
+  if (!constants) {
+    return std::unexpected(std::move(constants.error()));
+  }
+  std::vector<std::int64_t> values;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    values.push_back((*constants)[i]);
+  }
+  return values;
+}
+
+}  // namespace convtgen

@@ -1,0 +1,104 @@
+// What the planner takes first for the layers of benchmarks/, in all modes and both layouts, is what a committed list
+// says: a change of a cost model that changes a choice shows as a difference of that list, to be measured.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "generator/language/language.h"
+#include "generator/planner/layer_parameters.h"
+#include "generator/planner/plan.h"
+
+namespace convtgen {
+namespace {
+
+struct Mode {
+  Dtype dtype;
+  Compute compute;
+};
+constexpr std::array kModes = {Mode{Dtype::kF32, Compute::kF32},   Mode{Dtype::kF32, Compute::kTf32},
+                               Mode{Dtype::kF32, Compute::kF32x3}, Mode{Dtype::kF16, Compute::kF16},
+                               Mode{Dtype::kBf16, Compute::kBf16}, Mode{Dtype::kF64, Compute::kF64}};
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// The template and the parameters that are the plan's choice.
+std::string text_of(const Layer& layer, const Plan& plan) {
+  std::string out = plan.template_name;
+  const Parameters of_layer = layer_parameters(layer);
+  for (const auto& [name, value] : plan.parameters) {
+    if (of_layer.contains(name)) {
+      continue;
+    }
+    if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+      out += fmt::format(" {}={}", name, *integer);
+    } else if (const bool* flag = std::get_if<bool>(&value)) {
+      out += fmt::format(" {}{}", *flag ? "" : "!", name);
+    }
+  }
+  return out + fmt::format(" threads={} shared={} packed={}", plan.threads, plan.shared_bytes, plan.packed_bytes);
+}
+
+/// A line for what is served and, where a record says that and not the cost models, one for what these say.
+std::string choices_of(const std::string& name, const Layer& layer) {
+  const auto all = candidates({layer, Direction::kForward, target_named("sm_90a").value()});
+  if (!all) {
+    return fmt::format("{}: {}\n", name, all.error().message);
+  }
+  const std::vector<Plan>& plans = all->plans;
+  std::string out = fmt::format("{}: {}\n", name, text_of(layer, plans.front()));
+  if (plans.front().recorded) {
+    // Without the record: what is predicted lies before or behind the first plan that is not, in its order.
+    const auto fastest =
+        std::ranges::min_element(plans, {}, [](const Plan& plan) { return plan.predicted_seconds.value_or(1e9); });
+    out += fmt::format("{}, predicted: {} {:.3g} ms\n", name, text_of(layer, *fastest),
+                       fastest->predicted_seconds.value_or(0) * 1e3);
+  }
+  return out;
+}
+
+// CONVTGEN_UPDATE_GOLDENS=1 writes the file anew: measure what differs before it is committed.
+TEST(FirstChoices, AreTheCommittedOnes) {
+  std::string choices;
+  for (const char* path : {CONVTGEN_BENCHMARK_LAYERS, CONVTGEN_OUTSIDE_LAYERS}) {
+    const auto layers = parse_file(text_of_file(path));
+    ASSERT_TRUE(layers) << path;
+    for (const NamedLayer& named : *layers) {
+      for (const Mode& mode : kModes) {
+        for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
+          Layer layer = named.layer;
+          layer.dtype = mode.dtype;
+          layer.compute = mode.compute;
+          layer.layout = layout;
+          choices += choices_of(fmt::format("{}.{}.{}", named.name, name_of(mode.compute), name_of(layout)), layer);
+        }
+      }
+    }
+  }
+  if (std::getenv("CONVTGEN_UPDATE_GOLDENS") != nullptr) {
+    std::ofstream(CONVTGEN_FIRST_CHOICES) << choices;
+  }
+  std::istringstream made(choices), committed(text_of_file(CONVTGEN_FIRST_CHOICES));
+  std::string line, expected;
+  int lines = 0;
+  while (std::getline(made, line)) {
+    ASSERT_TRUE(std::getline(committed, expected)) << line;
+    EXPECT_EQ(line, expected);
+    ++lines;
+  }
+  EXPECT_FALSE(std::getline(committed, expected)) << expected;
+  EXPECT_GT(lines, 500);
+}
+
+}  // namespace
+}  // namespace convtgen
