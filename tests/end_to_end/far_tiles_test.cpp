@@ -111,7 +111,9 @@ class FarLayer {
     if (what.by_rows) {
       far_.extents[kHeight] += ceil_div(kFar, small_.extents[kWidth] * rows) * rows;
       // The last image is the first of its tile.
-      far_.batch += setup_.plan.template_name == "shift_gemm" ? integer(setup_.plan, "tile_n") : 1;
+      far_.batch += setup_.plan.template_name == "shift_gemm" || setup_.plan.template_name == "f32x3_gemm"
+                        ? integer(setup_.plan, "tile_n")
+                        : 1;
     } else {
       far_.batch += ceil_div(kFar, std::min(l.in_channels, l.out_channels) * 4096) * 4096;
     }
@@ -312,7 +314,7 @@ constexpr Case kCases[] = {
      true},
     {"shift_gemm_rows_anywhere", "shift_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute tf32", true,
      false, true},
-    {"shift_gemm_rows_f32x3", "shift_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute f32x3", true},
+    {"f32x3_gemm_rows", "f32x3_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute f32x3", true},
     {"shift_gemm_rows_channels_last", "shift_gemm",
      "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; dtype bf16; layout nhwc", true},
     {"halo_gemm_images", "halo_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; padding 1x1; input ?x5x7; compute tf32"},

@@ -1,5 +1,5 @@
 (program direct
-  (digest "074d3a43534e3226570031bb957e8e8cbe973ffe2a40fc0c132d95bf6d649908")
+  (digest "2882ed11f7d337bd5908011016d439ce83b850a60b0c39a805bd83e9a432286f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -76,8 +76,8 @@
     (argument int dilation)
     (return @1 (- (call floor_div (- (* dilation k) padding) stride))))
   (file "device/activation.h")
-  (enum @8 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
-  (function @11 device P::Sum activate
+  (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
+  (function @12 device P::Sum activate
     (comment "Every step of the chain in its order.")
     (attributes "__forceinline__")
     (argument P::Sum value)
@@ -167,7 +167,7 @@
   (alias @18 Offset P::Offset)
   (alias @19 WeightIndex P::Offset)
   (file "device/weight_order.h")
-  (function @8 device WeightIndex weight_offset
+  (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
     (attributes "inline")
     (argument WeightIndex ci)
@@ -176,7 +176,7 @@
     (argument int outs)
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
-  (function @13 device "long long" weight_offset_at
+  (function @15 device "long long" weight_offset_at
     (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
     (attributes "inline")
     (argument "long long" ci)
@@ -187,11 +187,11 @@
     (argument int kernel_h)
     (argument int kernel_w)
     (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
-  (function @20 constexpr int weight_channel_step
+  (function @22 constexpr int weight_channel_step
     (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
     (argument int taps)
     (return @1 (? P::weight_channels_last 1 taps)))
-  (function @23 constexpr int weight_tap_step
+  (function @25 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "direct.cu")

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "cc3359ae61bbcacac0a6848935ad26382ca607f410850208cb81f31b5c059cfc")
+  (digest "ad63a38503a505d24accbddb8a1f90a783ae18fbad88bc207160e35081a5e8db")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -71,8 +71,8 @@
     (argument int dilation)
     (return @1 (- (call floor_div (- (* dilation k) padding) stride))))
   (file "device/activation.h")
-  (enum @8 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
-  (function @11 device P::Sum activate
+  (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
+  (function @12 device P::Sum activate
     (comment "Every step of the chain in its order.")
     (attributes "__forceinline__")
     (argument P::Sum value)
@@ -179,13 +179,13 @@
   (printed @25 setmaxnreg_increase (static registers))
   (printed @26 setmaxnreg_decrease (static registers))
   (file "device/element.h")
-  (function @11 device "unsigned int" pair
+  (function @12 device "unsigned int" pair
     (comment "Two elements of 16 bits in a word.")
     (attributes "__forceinline__")
     (argument float low)
     (argument float high)
     (return @1 (? (== P::type kWgmmaF16) (call floats_to_half2 low high) (call floats_to_bfloat162 low high))))
-  (function @15 device P::Element narrow
+  (function @16 device P::Element narrow
     (attributes "__forceinline__")
     (argument float value)
     (if_constexpr @1 (== P::type kWgmmaF16)
@@ -197,7 +197,7 @@
             (return @4 (call float_to_bfloat16 value)))
           (else
             (return @6 value))))))
-  (function @25 device float widen
+  (function @26 device float widen
     (attributes "__forceinline__")
     (argument P::Element value)
     (if_constexpr @1 (== P::type kWgmmaF16)
@@ -209,7 +209,7 @@
             (return @4 (call bfloat16_to_float value)))
           (else
             (return @6 value))))))
-  (function @36 device "unsigned int" bits_of
+  (function @37 device "unsigned int" bits_of
     (comment "An element's bits.")
     (attributes "__forceinline__")
     (argument P::Element value)
@@ -218,23 +218,23 @@
         (return @2 (call __float_as_uint value)))
       (else
         (return @4 value))))
-  (function @49 device "unsigned int" operand
+  (function @50 device "unsigned int" operand
     (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (call fmaf (call __uint_as_float (& word 4286578688u)) 0.00048828125f (call __uint_as_float word))) word)))
-  (function @56 device "unsigned int" low_halves
+  (function @57 device "unsigned int" low_halves
     (comment "The low or the high halves of two words in one.")
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (& a 65535u) (<< b 16))))
-  (function @59 device "unsigned int" high_halves
+  (function @60 device "unsigned int" high_halves
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 4294901760u))))
-  (function @64 device void store_together
+  (function @65 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -264,7 +264,7 @@
                     (do @17 (call store_streaming_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @91 device void store_piece
+  (function @92 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
@@ -329,7 +329,7 @@
   (alias @27 Element P::Element)
   (alias @28 WeightIndex "long long")
   (file "device/weight_order.h")
-  (function @8 device WeightIndex weight_offset
+  (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
     (attributes "inline")
     (argument WeightIndex ci)
@@ -338,7 +338,7 @@
     (argument int outs)
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
-  (function @13 device "long long" weight_offset_at
+  (function @15 device "long long" weight_offset_at
     (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
     (attributes "inline")
     (argument "long long" ci)
@@ -349,11 +349,11 @@
     (argument int kernel_h)
     (argument int kernel_w)
     (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
-  (function @20 constexpr int weight_channel_step
+  (function @22 constexpr int weight_channel_step
     (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
     (argument int taps)
     (return @1 (? P::weight_channels_last 1 taps)))
-  (function @23 constexpr int weight_tap_step
+  (function @25 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "roll_gemm.cu")
