@@ -92,8 +92,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     int stage = 0;
     unsigned int parity = 1;
-    InFlight in_flight = {0, 0, 0, 0, 0};
-    for (int index = first_tile; index < tiles || (kDrains && in_flight.stages > 0); index += next_tile) {
+    Issued issued = {0, 0, 0, 0, 0};
+    for (int index = first_tile; index < tiles || (kDrains && issued.stages > 0); index += next_tile) {
       const bool drains = kDrains && index >= tiles;  // processes what is left, here because warps synchronise there
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       const Element* image =
@@ -116,10 +116,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       const bool is_padded = needs_zero_pad(first_row, first_column, batch - tile.image, rows, columns);
       for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-        while (P::bulk ? in_flight.stages > 0 && (drains || is_complete(&landed[in_flight.oldest], in_flight.parity) ||
-                                                  !is_complete(&empty[stage], parity))
-                       : in_flight.stages > kInFlight) {
-          process_stage(stages, full, landed, in_flight, thread);
+        while (P::bulk ? issued.stages > 0 && (drains || is_complete(&landed[issued.oldest], issued.parity) ||
+                                               !is_complete(&empty[stage], parity))
+                       : issued.stages > kInFlight) {
+          process_stage(stages, full, landed, issued, thread);
         }
         if (drains) {
           break;
@@ -153,12 +153,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           async_copy_arrive(&landed[stage]);
         }
         next_stage(stage, parity);
-        ++in_flight.stages;
+        ++issued.stages;
       }
     }
     if constexpr (!kDrains) {
-      while (in_flight.stages > 0) {
-        process_stage(stages, full, landed, in_flight, thread);
+      while (issued.stages > 0) {
+        process_stage(stages, full, landed, issued, thread);
       }
     }
   } else {
@@ -175,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int co = first_out + quarter * P::adjacent_channels;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // which the compiler doesn't know to be 0
     Accumulators acc = {};
-    AccumulatorState state = {0, 0, false, 0, reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x};
+    ScaleState state = {0, 0, false, 0, reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x};
     float2* scales = reinterpret_cast<float2*>(shared + kScalesOffset);
     Element* biases = reinterpret_cast<Element*>(shared + kBiasOffset);
     grid_dependency_wait();

@@ -37,12 +37,11 @@ __device__ inline bool is_fragment_used(int column) {
 // are no registers to spare for them. Words that depend on nothing would be put where products of an earlier iteration
 // of a loop still read. Fragments that no tap reads are left out: their loads would be in flight when the stage is
 // released.
-__device__ __forceinline__ void make_fragments(Fragments& fragments, const Words& words, unsigned int zero,
-                                               bool is_read) {
+__device__ __forceinline__ void make_fragments(Fragments& a, const Words& words, unsigned int zero, bool is_read) {
 #pragma unroll
   for (int i = 4 * kFirstUsed; i < 4 * kUsedEnd; ++i) {
     if (kAllUsedBetween || is_fragment_used(i / 4)) {
-      unsigned int& word = fragments[i / 4][i % 4];
+      unsigned int& word = a[i / 4][i % 4];
       word = words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0);
       wgmma_pin_operand(word);
     }

@@ -21,15 +21,15 @@ __host__ __device__ constexpr int set_of_column(int kw) {
 // A tap's products of the low parts of x with high weights, or of its `high` parts with both parts of the weights.
 //
 // The former come first: they begin the accumulators of their phase where `accumulate` is 0.
-__device__ __forceinline__ void multiply_part(Accumulators& acc, int set, const Fragments& fragments, int first,
+__device__ __forceinline__ void multiply_part(Accumulators& acc, int set, const Fragments& a, int first,
                                               unsigned long long weights, int accumulate, bool high) {
 #pragma unroll
   for (int tile = 0; tile < kMTiles; ++tile) {
-    wgmma_rs(kWgmmaF16, kWgmmaMajorK, acc[high ? set : kPhaseSets + set][tile], fragments[2 * tile + first], weights,
+    wgmma_rs(kWgmmaF16, kWgmmaMajorK, acc[high ? set : kPhaseSets + set][tile], a[2 * tile + first], weights,
              accumulate);
     if (high) {
-      wgmma_rs(kWgmmaF16, kWgmmaMajorK, acc[kPhaseSets + set][tile], fragments[2 * tile + first],
-               moved(weights, kOperandBytes), 1);
+      wgmma_rs(kWgmmaF16, kWgmmaMajorK, acc[kPhaseSets + set][tile], a[2 * tile + first], moved(weights, kOperandBytes),
+               1);
     }
   }
 }
@@ -81,9 +81,8 @@ __host__ __device__ constexpr bool are_uniform() {
 constexpr bool kUniform = are_uniform();
 constexpr int kTapRowBytes = P::kernel_w / kFusedPhases * kKSteps * kProductBytes;
 
-// The products of taps that read the row-th of these rows. In the first row, a phase's first product begins its
-// accumulators if not `later`.
-__device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments& fragments, unsigned long long weights,
+// The products of taps that read the row-th of these rows. In the first row they begin accumulators if not `later`.
+__device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments& a, unsigned long long weights,
                                               const int row, int later, bool high) {
   const int used = kKSteps == 1 ? row : row % kUsedRows;
   const int step_bytes = kKSteps == 1 ? 0 : row / kUsedRows * kProductBytes;
@@ -104,7 +103,7 @@ __device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments
           if (P::stride_w == 1 && P::kernel_w > 2) {
 #pragma unroll
             for (int kw = 0; kw < P::kernel_w; ++kw) {
-              multiply_part(acc, set_of_row(kh), fragments, fragment_of_tap(0) - kw * P::dilation_w,
+              multiply_part(acc, set_of_row(kh), a, fragment_of_tap(0) - kw * P::dilation_w,
                             moved(weights, operand_of_tap(kh, 0, 0) + kw * (kKSteps * kProductBytes)),
                             may_begin && kw == 0 ? begun : 1, high);
             }
@@ -117,10 +116,10 @@ __device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments
               const bool begins = may_begin && is_first_of_row(kw);
               const int last = kw + kFusedPhases - 1;
               if (kFusedPhases == 1) {
-                multiply_part(acc, set, fragments, first, moved(weights, operand), begins ? begun : 1,
+                multiply_part(acc, set, a, first, moved(weights, operand), begins ? begun : 1,
                               high);  // tap {kw} of a row
               } else {
-                multiply_part(acc, set, fragments, first, moved(weights, operand), begins ? begun : 1,
+                multiply_part(acc, set, a, first, moved(weights, operand), begins ? begun : 1,
                               high);  // taps {kw} to {last} of a row
               }
             }
@@ -131,15 +130,13 @@ __device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments
   }
 }
 
-// All products of one k-block whose stage holds split values. `rows` is the thread's first position in the stage. The
-// stage is released at `empty`. Or the stage before is released at `previous`, when its products are done, except in a
-// tile's `first` k-block.
+// All products of one k-block of split values. `rows` is the thread's first position in the stage.
 //
-// With resident weights a stage is released as soon as it has been read.
-__device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&fragments)[kParts],
-                                                 AccumulatorState& state, const unsigned int* rows,
-                                                 const unsigned char* weights, int image, bool first,
-                                                 unsigned long long* empty, unsigned long long* previous,
+// The stage is released at `empty`; or the one before at `previous`, when its products are done, except in a tile's
+// `first` k-block. With resident weights a stage is released as soon as it has been read.
+__device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&fragments)[kParts], ScaleState& state,
+                                                 const unsigned int* rows, const unsigned char* weights, int image,
+                                                 bool first, unsigned long long* empty, unsigned long long* previous,
                                                  unsigned int zero) {
   const unsigned long long operands = wgmma_descriptor(weights, kInstructionN * 16, 128, 0);
   int later = kHasTotals && state.rows > 0 ? 1 : 0;

@@ -60,14 +60,13 @@ __device__ __forceinline__ void split_values(Words (&words)[2], const Values& va
   }
 }
 
-// All products of one k-block whose stage holds fp32 values. `row` is the thread's first position in the stage,
-// `values` what it loaded there first. The stage is released at `empty`, or the stage before at `previous`, except in a
-// tile's `first` k-block.
-__device__ __forceinline__ void split_and_multiply(Accumulators& acc, Fragments (&fragments)[kParts],
-                                                   AccumulatorState& state, Values& values, const float* row,
-                                                   const unsigned char* weights, int image, bool first,
-                                                   unsigned long long* empty, unsigned long long* previous,
-                                                   unsigned int zero) {
+// All products of one k-block of fp32 values. `row` is the thread's first position, whose `values` are loaded already.
+//
+// The stage is released at `empty`; or the one before at `previous`, except in a tile's `first` k-block.
+__device__ __forceinline__ void split_and_multiply(Accumulators& acc, Fragments (&fragments)[kParts], ScaleState& state,
+                                                   Values& values, const float* row, const unsigned char* weights,
+                                                   int image, bool first, unsigned long long* empty,
+                                                   unsigned long long* previous, unsigned int zero) {
   unsigned long long operands = wgmma_descriptor(weights, kInstructionN * 16, 128, 0);
   const float scale = power_of_two(P::tile_n == 1 ? state.exponent : __shfl_sync(0xffffffffu, state.exponent, image));
 #pragma unroll

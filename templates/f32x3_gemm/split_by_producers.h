@@ -172,7 +172,7 @@ __device__ __forceinline__ bool is_complete(unsigned long long* barrier, unsigne
 // How many stages are issued and not processed; the oldest, and its k-block; exponents that the one before `kept`.
 //
 // Lane i keeps the exponent of the warp's i-th image.
-struct InFlight {
+struct Issued {
   int stages;
   int oldest;
   unsigned int parity;
@@ -185,14 +185,13 @@ __device__ inline int number_of(int first, int i) {
   return first + i * (kByImages ? kProducers / 32 : 1);
 }
 
-// Processes the oldest stage in flight: scans it for finite maxima, splits it if the consumers don't, and releases it
-// to them.
+// Processes the oldest stage: scans it for finite maxima, splits it if the consumers don't, and releases it to them.
 //
 // Where there is an infinity, finite values are scanned again.
 __device__ __forceinline__ void process_stage(unsigned char* stages, unsigned long long* full,
-                                              unsigned long long* landed, InFlight& in_flight, int thread) {
-  unsigned char* stage = stages + in_flight.oldest * kStageBytes;
-  mbarrier_wait(&landed[in_flight.oldest], in_flight.parity);
+                                              unsigned long long* landed, Issued& issued, int thread) {
+  unsigned char* stage = stages + issued.oldest * kStageBytes;
+  mbarrier_wait(&landed[issued.oldest], issued.parity);
   const int first = kByImages ? thread / 32 : 0;
   const int own = kByImages ? thread % 32 : thread;
   float* vectors = reinterpret_cast<float*>(stage) + first * kImagePitch + own / kLineThreads * kLinePitch +
@@ -216,10 +215,10 @@ __device__ __forceinline__ void process_stage(unsigned char* stages, unsigned lo
     }
     int* exponents = reinterpret_cast<int*>(stage + kExponentsOffset);
     for (int i = 0; i < kSplitImages; ++i) {
-      const int exponent = next_exponent(
-          stage_maximum(stage + kMaximaOffset, number_of(first, i)),
-          kSplitImages == 1 ? in_flight.kept : __shfl_sync(0xffffffffu, in_flight.kept, i), in_flight.k_block == 0);
-      in_flight.kept = kSplitImages == 1 || thread % 32 == i ? exponent : in_flight.kept;
+      const int exponent = next_exponent(stage_maximum(stage + kMaximaOffset, number_of(first, i)),
+                                         kSplitImages == 1 ? issued.kept : __shfl_sync(0xffffffffu, issued.kept, i),
+                                         issued.k_block == 0);
+      issued.kept = kSplitImages == 1 || thread % 32 == i ? exponent : issued.kept;
       if (own == 0) {
         exponents[number_of(first, i)] = exponent;
       }
@@ -229,8 +228,8 @@ __device__ __forceinline__ void process_stage(unsigned char* stages, unsigned lo
       fence_proxy_async();  // orders these writes before the next bulk copies to these places
     }
   }
-  warp_arrive(&full[in_flight.oldest], true);
-  next_stage(in_flight.oldest, in_flight.parity);
-  in_flight.k_block = in_flight.k_block == kKBlocks - 1 ? 0 : in_flight.k_block + 1;
-  --in_flight.stages;
+  warp_arrive(&full[issued.oldest], true);
+  next_stage(issued.oldest, issued.parity);
+  issued.k_block = issued.k_block == kKBlocks - 1 ? 0 : issued.k_block + 1;
+  --issued.stages;
 }

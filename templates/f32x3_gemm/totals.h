@@ -25,7 +25,7 @@ constexpr bool kClears = P::promote_rows > 0 && P::stride_h > 1 && kPhaseGroups 
 // lane's image; whether some were `promoted` to totals, of exponent `total` (without totals: the least so far).
 //
 // `total` is of the scale in the thread's own image.
-struct AccumulatorState {
+struct ScaleState {
   int rows;
   int exponent;
   bool promoted;
@@ -33,10 +33,9 @@ struct AccumulatorState {
   float4* totals;
 };
 
-// Infinities have no low parts: an accumulator of high parts that is not finite is the result. Tests a row and a
-// column.
+// Infinities have no low parts: where an accumulator of high parts isn't finite, it is the result.
 //
-// What isn't finite in x makes all of its row so, and what isn't finite in the weights all of its column.
+// Tests a row and a column. What isn't finite in x makes all of its row so, and in the weights all of its column.
 __device__ __forceinline__ void drop_low_of_infinite(Accumulators& acc) {
   bool finite = true;
 #pragma unroll
@@ -53,8 +52,8 @@ __device__ __forceinline__ void drop_low_of_infinite(Accumulators& acc) {
   if (!finite) {
 #pragma unroll
     for (int i = 0; i < kPhaseSets * kSetAccumulators; ++i) {
-      float& low = accumulator_at(acc, kPhaseSets * kSetAccumulators + i);
-      low = is_finite(accumulator_at(acc, i)) ? low : 0;
+      float& low = acc_at(acc, kPhaseSets * kSetAccumulators + i);
+      low = is_finite(acc_at(acc, i)) ? low : 0;
     }
   }
 }
@@ -66,14 +65,14 @@ __device__ __forceinline__ float& total_at(float4* totals, int i) {
 
 constexpr int kHighAccumulators = kPhaseSets * kSetAccumulators;
 // Adds accumulators of low parts, and totals if there are any, to those of high parts. Returns their scale's exponent.
-__device__ __forceinline__ int combine(Accumulators& acc, AccumulatorState& state, int image) {
+__device__ __forceinline__ int combine(Accumulators& acc, ScaleState& state, int image) {
   int exponent = P::tile_n == 1 ? state.exponent : __shfl_sync(0xffffffffu, state.exponent, image);  // of its own image
   drop_low_of_infinite(acc);
   if (kHasTotals && state.promoted && exponent != state.total) {
     const int less = min(exponent, state.total);  // both get the smaller one's scale
 #pragma unroll
     for (int i = 0; i < kAccumulatorSets * kSetAccumulators; ++i) {
-      accumulator_at(acc, i) = scaled_by(accumulator_at(acc, i), less - exponent);
+      acc_at(acc, i) = scaled_by(acc_at(acc, i), less - exponent);
     }
 #pragma unroll 16
     for (int i = 0; i < kHighAccumulators; ++i) {
@@ -83,19 +82,19 @@ __device__ __forceinline__ int combine(Accumulators& acc, AccumulatorState& stat
   }
 #pragma unroll
   for (int i = 0; i < kHighAccumulators; ++i) {
-    accumulator_at(acc, i) = fmaf(accumulator_at(acc, kHighAccumulators + i), 1 / kLowScale, accumulator_at(acc, i));
+    acc_at(acc, i) = fmaf(acc_at(acc, kHighAccumulators + i), 1 / kLowScale, acc_at(acc, i));
   }
   if (kHasTotals && state.promoted) {
 #pragma unroll
     for (int i = 0; i < kHighAccumulators; ++i) {
-      accumulator_at(acc, i) += total_at(state.totals, i);
+      acc_at(acc, i) += total_at(state.totals, i);
     }
   }
   return exponent;
 }
 
 // Promotes the accumulators to totals, once no products are in flight. The next products begin the accumulators.
-__device__ __forceinline__ void promote(Accumulators& acc, AccumulatorState& state, int image) {
+__device__ __forceinline__ void promote(Accumulators& acc, ScaleState& state, int image) {
   if (!kEndsIdle) {
     wgmma_wait(0);
   }
@@ -103,19 +102,18 @@ __device__ __forceinline__ void promote(Accumulators& acc, AccumulatorState& sta
   state.total = combine(acc, state, image);
 #pragma unroll
   for (int i = 0; i < kHighAccumulators; ++i) {
-    total_at(state.totals, i) = accumulator_at(acc, i);
+    total_at(state.totals, i) = acc_at(acc, i);
   }
   state.rows = 0;
   state.promoted = true;
 }
 
 constexpr int kThreadPairs = ceil_div(P::adjacent_channels, 2);  // of adjacent channels that a thread has
-// Makes a tile's results of its accumulators. `scales`, in two factors each, undo those of the weights, from the
-// thread's first column on.
+// Makes a tile's results of its accumulators. `scales` undo those of the weights, in two factors each.
 //
-// `biases` are those from the thread's first channel on.
-__device__ __forceinline__ void unscale(Accumulators& acc, AccumulatorState& state, const float2* scales,
-                                        const float* biases, int image) {
+// `scales` begin at the thread's first column, `biases` at its first channel.
+__device__ __forceinline__ void unscale(Accumulators& acc, ScaleState& state, const float2* scales, const float* biases,
+                                        int image) {
   const float2 own = factors_of(-combine(acc, state, image));
 #pragma unroll
   for (int eight = 0; eight < P::block_n / 8; ++eight) {
@@ -126,7 +124,7 @@ __device__ __forceinline__ void unscale(Accumulators& acc, AccumulatorState& sta
                                       : eight / kThreadPairs * (4 * P::adjacent_channels) + eight % kThreadPairs * 2);
 #pragma unroll
     for (int i = 0; i < 4 * kPhases * kMTiles; ++i) {
-      float& value = accumulator_at(acc, i / 4 * (P::block_n / 2) + eight * 4 + i % 4);
+      float& value = acc_at(acc, i / 4 * (P::block_n / 2) + eight * 4 + i % 4);
       value = P::has_bias && !kAddsBias ? fmaf(value * factors[i % 2][0], factors[i % 2][1],
                                                bias[P::adjacent_channels == 1 ? i % 2 * 4 : i % 2])
                                         : value * factors[i % 2][0] * factors[i % 2][1];
@@ -139,7 +137,7 @@ __device__ __forceinline__ void unscale(Accumulators& acc, AccumulatorState& sta
 // Rescales the accumulators to the next stage's exponent, once no products are in flight. It is at most kMostRaise
 // above the least that they have had in the tile, so that they stay finite.
 constexpr int kMostRaise = 80;
-__device__ __forceinline__ void rescale(Accumulators& acc, AccumulatorState& state, int wanted, int image) {
+__device__ __forceinline__ void rescale(Accumulators& acc, ScaleState& state, int wanted, int image) {
   const int exponent = min(wanted, state.total + kMostRaise);
   const int difference = exponent - state.exponent;
   wgmma_wait(0);
@@ -147,7 +145,7 @@ __device__ __forceinline__ void rescale(Accumulators& acc, AccumulatorState& sta
   const int own = P::tile_n == 1 ? difference : __shfl_sync(0xffffffffu, difference, image);
 #pragma unroll
   for (int i = 0; i < kAccumulatorSets * kSetAccumulators; ++i) {
-    accumulator_at(acc, i) = scaled_by(accumulator_at(acc, i), own);
+    acc_at(acc, i) = scaled_by(acc_at(acc, i), own);
   }
   state.exponent = exponent;
   state.total = min(state.total, exponent);
@@ -156,7 +154,7 @@ __device__ __forceinline__ void rescale(Accumulators& acc, AccumulatorState& sta
 // Before a stage's products: promotes accumulators that have terms enough, or where an image of x has another scale.
 //
 // Without totals, accumulators are rescaled.
-__device__ __forceinline__ void choose_scale(Accumulators& acc, AccumulatorState& state, const unsigned char* stage,
+__device__ __forceinline__ void choose_scale(Accumulators& acc, ScaleState& state, const unsigned char* stage,
                                              int image) {
   const int own = threadIdx.x % P::tile_n;  // image of the lane
   const int exponent = kConsumersSplit
@@ -183,6 +181,6 @@ __device__ __forceinline__ void choose_scale(Accumulators& acc, AccumulatorState
 __device__ __forceinline__ void clear(Accumulators& acc) {
 #pragma unroll
   for (int i = 0; i < kAccumulatorSets * kSetAccumulators; ++i) {
-    accumulator_at(acc, i) = 0;
+    acc_at(acc, i) = 0;
   }
 }

@@ -9,7 +9,7 @@ using Accumulators = float[kAccumulatorSets][kMTiles][kInstructionN / 2];
 
 constexpr int kSetAccumulators = kMTiles * kInstructionN / 2;
 // The i-th of them.
-__device__ __forceinline__ float& accumulator_at(Accumulators& acc, int i) {
+__device__ __forceinline__ float& acc_at(Accumulators& acc, int i) {
   return acc[i / kSetAccumulators][i / (kInstructionN / 2) % kMTiles][i % (kInstructionN / 2)];
 }
 
@@ -17,6 +17,6 @@ __device__ __forceinline__ float& accumulator_at(Accumulators& acc, int i) {
 __device__ __forceinline__ void pin(Accumulators& acc) {
 #pragma unroll
   for (int i = 0; i < kAccumulatorSets * kSetAccumulators; ++i) {
-    wgmma_pin(accumulator_at(acc, i));
+    wgmma_pin(acc_at(acc, i));
   }
 }

@@ -103,7 +103,7 @@ void expect_shifted(const Layer& layer, const Plan& plan, const KernelSource& so
     EXPECT_EQ(fused.value_or(width), width);
     fused = width;
     const std::int64_t moved =
-        number_in(each.call, R"(fragments(?:\[\w+\])?, (\d+),)") - offset_of_tap(layer.axes[kWidth], each.first);
+        number_in(each.call, R"((?:fragments(?:\[\w+\])?|\ba), (\d+),)") - offset_of_tap(layer.axes[kWidth], each.first);
     EXPECT_EQ(shift.value_or(moved), moved);
     shift = moved;
     const std::int64_t part = number_in(each.call, R"(\(acc, (\d+),)");

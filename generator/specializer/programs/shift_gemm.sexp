@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "41d258fee290f476e2b3e69f5369eab1dd49ba6d87cdf348117da1a677656fe3")
+  (digest "55f5ebf436d6029d34cf2899e13f18508a035eb8983985208f1bfb1a5cce9774")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -439,7 +439,7 @@
   (alias @8 Accumulators (array (array (array float (/ kInstructionN 2)) kMTiles) kAccumulatorSets)
     (comment "By sets of fused phases and by instruction tiles of 64 positions."))
   (constant @10 int kSetAccumulators (/ (* kMTiles kInstructionN) 2))
-  (function @12 device (reference float) accumulator_at
+  (function @12 device (reference float) acc_at
     (comment "The i-th of them.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -450,7 +450,7 @@
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kAccumulatorSets kSetAccumulators)) (++ i)
-      (do @3 (call wgmma_pin (call accumulator_at acc i)))))
+      (do @3 (call wgmma_pin (call acc_at acc i)))))
   (file "cluster.h")
   (constant @9 int kShareVectors (/ (* (* kPhases kMTiles) kStoredChannels) 8))
   (function @12 device void cluster_sync
