@@ -66,7 +66,7 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
                                                         : "",
                             b.resident ? "resident" : "with each stage", b.ping_pong ? ", ping-pong warpgroups" : "",
                             b.staged_epilogue ? ", outputs through shared memory" : "",
-                            b.cluster > 1 ? fmt::format(", channels split over clusters of {} blocks", b.cluster) : "",
+                            b.cluster > 1 ? fmt::format(", channels shared by clusters of {} blocks", b.cluster) : "",
                             f.groups > 1 ? fmt::format(", {} groups", f.groups) : "");
   return plan;
 }

@@ -72,8 +72,12 @@ const std::vector<Golden> kGoldens = {
     {"shift_gemm", "shift_gemm",
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute tf32; bias; fuse relu",
      kOthers},
-    {"f32x3_gemm", "f32x3_gemm", "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; compute f32x3",
-     kOthers}};
+    {"f32x3_gemm",
+     "f32x3_gemm",
+     "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; compute f32x3",
+     {"kernel 3x3; input 8x512x512; compute f32x3", "kernel 3x3; stride 2x2; input ?x?x?; compute f32x3; bias",
+      "kernel 5x5; dilation 3x1; input 1x9x8; compute f32x3; layout nhwc; fuse gelu",
+      "kernel 2x2; stride 2x2; compute f32x3; input 1x8x8"}}};
 
 class TensorCoreSource : public ::testing::TestWithParam<Golden> {};
 

@@ -1,8 +1,8 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f32; compute f32x3; layout nchw
-// forward for sm_90a. Template shift_gemm: a block makes 8x32 outputs of 32 channels; 21 taps; 217.5 KiB shared.
+// forward for sm_90a. Template f32x3_gemm: a block makes 8x32 outputs of 32 channels; 21 taps; 217.5 KiB shared.
 // Launch: 384 threads and 222696 bytes of dynamic shared memory a block.
 
-namespace convtgen_shift_gemm_forward_911947ef2c1daf78_source {
+namespace convtgen_f32x3_gemm_forward_c7abe7b8fe181409_source {
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
 #elif !defined(CONVTGEN_HOST_DEVICE)
@@ -50,6 +50,10 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
 __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
   asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
+// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+__device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
+// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
+__device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
@@ -61,10 +65,6 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
 }
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
-__device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
-// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
-__device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
 __device__ __forceinline__ int warp_uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }
 // True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
@@ -145,18 +145,322 @@ __device__ __forceinline__ SplitPair split_pair(float a, float b, float scale, b
 }
 __device__ __forceinline__ bool is_finite(float value) { return fabsf(value) <= 3.4028235e+38f; }
 
-// One thread's sums for one tile, in phases that one product makes.
-using Sums = float[16];
-// The registers of a run: the A operands of products whose first position is each of the run's.
-using Run = unsigned int[11][4];
+// The A operands of products whose first position is each of the loaded columns.
+using Fragments = unsigned int[11][4];
 using Words = unsigned int[2][12];
+// Makes the fragments of words, before the fence. Keeps two copies of each word, one with an opaque zero, so that ptxas
+// cannot merge them and copy again. Fragments that products may still read (`is_read`) depend on their old words.
+__device__ __forceinline__ void make_fragments(Fragments& a, const Words& words, unsigned int zero, bool is_read) {
+  _Pragma("unroll") for (int i = 4; i < 40; ++i) {
+    unsigned int& word = a[i / 4][i % 4];
+    word = (words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0));
+    wgmma_pin_operand(word);
+  }
+}
+// Loads the words of a thread's positions of one staged row, for one k-step: high parts, or `low` ones.
+__device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int* row, int low) {
+  _Pragma("unroll") for (int i = 0; i < 24; ++i) words[low][i / 12][i % 12] = row[(i / 12 * 8 + low) * 404 + i % 12];
+}
+// Fake dependency: the arrive of a stage's release depends on these words, so it stays after their loads.
+__device__ __forceinline__ unsigned int word_of_all(const Words& words) {
+  unsigned int word = 0;
+  _Pragma("unroll") for (int i = 0; i < 12; ++i) word |= (words[0][i] | words[1][i]);
+  return word;
+}
 
-// Puts the weights where products look for them: by block, chunk, tap and step, the two columns of a B operand.
+// What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no
+// part of the row is in the image), of `rows` where a warp has several.
+struct Copy { const float* from; int to; int bytes; int rows; };
+// Finds the copies of a tile of the producer, or the warp, of this number.
+__device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first_image, int first_channel,
+                                          int first_row, int first_column, int producer) {
+  const int channel = producer / 10;
+  const int row = producer % 10;
+  const int above = max(0, 3 - first_row - row) / 4;  // rows of a warp
+  const int iy = first_row + row + 4 * above;
+  // The staged columns of the image, and their vectors, relative to the first one, which is at `start` in channel 0.
+  const int begin = max(first_column, 0) - first_column;
+  const int end = min(first_column + 40, 1024) - first_column;
+  const long long start =
+      static_cast<long long>(first_image) * 16777216 + static_cast<long long>(iy) * 1024 + first_column;
+  const bool is_copied = iy >= 0 && iy < 512 && begin < end;
+  const int rows = is_copied ? (min(first_row + 10, 512) - iy + 3) / 4 : 0;
+  return {x + (start + begin + (first_channel + channel) * 524288ll), channel * 404 + (row + 4 * above) * 40 + begin,
+          is_copied ? (end - begin) * 4 : 0, rows};
+}
+// Issues a producer's copies of a k-block, of which the layer has so many `channels`.
+__device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full, long long plane) {
+  mbarrier_arrive_expect(full, 16 * copy.rows * copy.bytes);
+  _Pragma("unroll 1") for (int row = 0; row < copy.rows; ++row) {
+    _Pragma("unroll 16") for (int round = 0; round < 16; ++round)
+      bulk_load(to + copy.to + (row * 160 + round * 404), copy.from + (row * 4096ll + round * plane), copy.bytes, full);
+  }
+}
+// Writes zeros to the rows and columns of a stage outside the image, and to channels that the layer has not.
+__device__ __forceinline__ void zero_pad(float* to, int first_row, int first_column, int thread) {
+  for (int i = thread; i < 160; i += 128) {
+    const int iy = first_row + i % 10;
+    const bool is_copied = iy >= 0 && iy < 512;
+    float* staged = to + i / 10 * 404 + i % 10 * 40;
+    for (int column = 0; column < 40; column += 4) {
+      const int ix = first_column + column;
+      if (!is_copied || ix < 0 || ix >= 1024)
+        *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
+    }
+  }
+  fence_proxy_async();  // orders these writes before the next bulk copies to these places
+  __syncwarp();         // one lane arrives for all
+}
+
+// By sets of fused phases and by instruction tiles of 64 positions.
+using Accumulators = float[2][2][16];
+// The i-th of them.
+__device__ __forceinline__ float& acc_at(Accumulators& acc, int i) { return acc[i / 32][i / 16 % 2][i % 16]; }
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
+__device__ __forceinline__ void pin(Accumulators& acc) {
+  _Pragma("unroll") for (int i = 0; i < 64; ++i) wgmma_pin(acc_at(acc, i));
+}
+
+// Stores a thread's outputs: its positions in all phases, for its channels, from position (m_y, m_x), channel `co` on.
+__device__ __forceinline__ void store_tile(const Accumulators& acc, float* __restrict__ y, int co, int m_y, int m_x,
+                                           int phase_row) {
+  float* corner = y + (static_cast<long long>(co) * 512 + m_y + phase_row) * 1024 + m_x;
+  const int oy = m_y + phase_row;
+  if (oy < 512) {
+    _Pragma("unroll") for (int i = 0; i < 8; ++i) {
+      float* to = corner + static_cast<long long>(i / 2 * 8 + i % 2) * 524288;
+      if (m_x < 1024) {
+        float values[4];
+        _Pragma("unroll") for (int v = 0; v < 4; ++v) values[v] = acc[0][v / 2][i / 2 * 4 + v % 2 * 2 + i % 2];
+        store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
+                                          __float_as_uint(values[2]), __float_as_uint(values[3])));
+      }
+    }
+  }
+}
+
+// Goes on to the next stage; the parity changes when the ring begins anew.
+__device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
+  stage = stage == 3 ? 0 : stage + 1;
+  parity ^= stage == 0 ? 1 : 0;
+}
+// Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.
+__device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is_done) {
+  __syncwarp();
+  if (is_done && threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
+}
+
+// A tile's first image, and its first position there.
+struct Tile { int image; int m_y; int m_x; };
+__device__ __forceinline__ Tile tile_at(int index) { return {index / 2048, index / 32 % 64 * 8, index % 32 * 32}; }
+
+// The maximum of an image in a stage. Each producer warp has scanned its own part for it.
+__device__ __forceinline__ float largest_of(const float4& four) {
+  return fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w));
+}
+// The exponent of x's scale: `kept`, if not `begins` and it brings `largest` to 2^13 and within f16, or that is 0.
+__device__ __forceinline__ int next_exponent(float largest, int kept, bool begins) {
+  const int wanted = min(126, 141 - (__float_as_int(largest) + 4096) / 8388608);
+  return !begins && (largest == 0 || (kept >= wanted - 1 && kept <= wanted + 1)) ? kept : wanted;
+}
+
+// What a thread's accumulators hold: `rows` of taps (0: the next products begin them), x's scale as `exponent`, in the
+// lane's image; whether some were `promoted` to totals, of exponent `total` (without totals: the least so far).
+struct ScaleState { int rows; int exponent; bool promoted; int total; float4* totals; };
+// Infinities have no low parts: where an accumulator of high parts isn't finite, it is the result.
+__device__ __forceinline__ void drop_low_of_infinite(Accumulators& acc) {
+  bool finite = true;
+  _Pragma("unroll") for (int i = 0; i < 8; ++i) finite &= is_finite(acc[0][0][i / 2 * 4 + i % 2]);
+  _Pragma("unroll") for (int i = 1; i < 4; ++i) finite &= is_finite(acc[0][i / 2][i % 2 * 2]);
+  if (!finite) {
+    _Pragma("unroll") for (int i = 0; i < 32; ++i) {
+      float& low = acc_at(acc, 32 + i);
+      low = is_finite(acc_at(acc, i)) ? low : 0;
+    }
+  }
+}
+// The i-th of a thread's totals, of which four lie together.
+__device__ __forceinline__ float& total_at(float4* totals, int i) {
+  return reinterpret_cast<float*>(totals + i / 4 * 256)[i % 4];
+}
+// Adds accumulators of low parts, and totals if there are any, to those of high parts. Returns their scale's exponent.
+__device__ __forceinline__ int combine(Accumulators& acc, ScaleState& state) {
+  int exponent = state.exponent;  // of its own image
+  drop_low_of_infinite(acc);
+  if (state.promoted && exponent != state.total) {
+    const int less = min(exponent, state.total);  // both get the smaller one's scale
+    _Pragma("unroll") for (int i = 0; i < 64; ++i) acc_at(acc, i) = scaled_by(acc_at(acc, i), less - exponent);
+    _Pragma("unroll 16") for (int i = 0; i < 32; ++i)
+      total_at(state.totals, i) = scaled_by(total_at(state.totals, i), less - state.total);
+    exponent = less;
+  }
+  _Pragma("unroll") for (int i = 0; i < 32; ++i)
+    acc_at(acc, i) = fmaf(acc_at(acc, 32 + i), 0.00048828125f, acc_at(acc, i));
+  if (state.promoted)
+    _Pragma("unroll") for (int i = 0; i < 32; ++i) acc_at(acc, i) += total_at(state.totals, i);
+  return exponent;
+}
+// Promotes the accumulators to totals, once no products are in flight. The next products begin the accumulators.
+__device__ __forceinline__ void promote(Accumulators& acc, ScaleState& state) {
+  wgmma_wait(0);
+  pin(acc);
+  state.total = combine(acc, state);
+  _Pragma("unroll") for (int i = 0; i < 32; ++i) total_at(state.totals, i) = acc_at(acc, i);
+  state.rows = 0;
+  state.promoted = 1;
+}
+// Makes a tile's results of its accumulators. `scales` undo those of the weights, in two factors each.
+__device__ __forceinline__ void unscale(Accumulators& acc, ScaleState& state, const float2* scales) {
+  const float2 own = factors_of(-combine(acc, state));
+  _Pragma("unroll") for (int eight = 0; eight < 4; ++eight) {
+    const float4 two = *reinterpret_cast<const float4*>(scales + eight * 8);
+    const float factors[2][2] = {{two.x * own.x, two.y * own.y}, {two.z * own.x, two.w * own.y}};
+    _Pragma("unroll") for (int i = 0; i < 8; ++i) {
+      float& value = acc_at(acc, i / 4 * 16 + eight * 4 + i % 4);
+      value = value * factors[i % 2][0] * factors[i % 2][1];
+    }
+  }
+  state.rows = 0;
+  state.promoted = 0;
+}
+// Before a stage's products: promotes accumulators that have terms enough, or where an image of x has another scale.
+__device__ __forceinline__ void choose_scale(Accumulators& acc, ScaleState& state, const unsigned char* stage) {
+  const int exponent = reinterpret_cast<const int*>(stage + 25872)[0];
+  const bool fits = state.rows < 2 && exponent == state.exponent;
+  if (__ballot_sync(4294967295u, state.rows > 0 && !fits ? 1 : 0) != 0) promote(acc, state);
+  state.exponent = exponent;
+}
+
+// A tap's products of the low parts of x with high weights, or of its `high` parts with both parts of the weights.
+__device__ __forceinline__ void multiply_part(Accumulators& acc, int set, const Fragments& a, int first,
+                                              unsigned long long weights, int accumulate, bool high) {
+  _Pragma("unroll") for (int tile = 0; tile < 2; ++tile) {
+    wgmma_m64n32k16_f16_rs(acc[high ? set : 1 + set][tile], a[2 * tile + first], weights, accumulate);
+    if (high) wgmma_m64n32k16_f16_rs(acc[1 + set][tile], a[2 * tile + first], weights + 64, 1);
+  }
+}
+// The products of taps that read the row-th of these rows. In the first row they begin accumulators if not `later`.
+__device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments& a, unsigned long long weights,
+                                              int row, int later, bool high) {
+  weights += (2 - row) * 14336 / 16;  // descriptors count 16-byte vectors
+  _Pragma("unroll") for (int kw = 0; kw < 7; ++kw)
+    multiply_part(acc, 0, a, 7 - kw, weights + kw * 2048 / 16, kw == 0 ? later : 1, high);
+}
+// All products of one k-block of split values. `rows` is the thread's first position in the stage.
+__device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&fragments)[2], ScaleState& state,
+                                                 const unsigned int* rows, const unsigned char* weights,
+                                                 unsigned long long* empty, unsigned int zero) {
+  const unsigned long long operands = wgmma_descriptor(weights, 512, 128, 0);
+  int later = state.rows > 0 ? 1 : 0;
+  Words words[2];
+  load_words(words, rows, 1);
+  _Pragma("unroll") for (int row = 0; row < 3; ++row) {
+    if (row != 0) {
+      if (state.rows == 2) promote(acc, state);
+      later = state.rows > 0 ? 1 : 0;
+    }
+    ++state.rows;
+    make_fragments(fragments[0], words[1], zero, false);
+    wgmma_fence();
+    multiply_taps(acc, fragments[0], operands, row, later, false);
+    wgmma_commit();
+    load_words(words, rows + row * 40, 0);  // while these products run, where registers allow it
+    wgmma_wait(1);                          // the fragments of the other part may be overwritten
+    const bool reads_before = row == 0;
+    make_fragments(fragments[1], words[0], reads_before ? *reinterpret_cast<const unsigned int*>(weights) & zero : zero,
+                   reads_before);
+    if (row == 2) warp_arrive(empty, ((word_of_all(words[0]) | state.exponent) & zero) == 0);
+    wgmma_fence();
+    multiply_taps(acc, fragments[1], operands, row, later, true);
+    wgmma_commit();
+    if (row != 2) load_words(words, rows + (row + 1) * 40, 1);
+    wgmma_wait(1);
+  }
+}
+
+// A thread's vector: adjacent positions of two channels, with channels last four channels of a position.
+using Vector = float[8];
+// Whether there is one. The remainders tell the compiler that each thread has all of them except perhaps the last.
+__device__ __forceinline__ bool has_vector(int i, int thread) { return i < 7 && i * 16 + thread % 16 < 100; }
+// Loads the i-th of a thread's vectors; zeros where there is none.
+__device__ __forceinline__ void load_vector(Vector& vector, const float* own, int i, int thread) {
+  _Pragma("unroll") for (int v = 0; v < 8; ++v) vector[v] = 0;
+  if (has_vector(i, thread))
+    _Pragma("unroll") for (int v = 0; v < 8; ++v) vector[v] = own[i * 64 + (v / 4 * 404 + v % 4)];
+}
+// Splits a vector, and stores its parts where it was.
+__device__ __forceinline__ void store_vector_split(float* own, int i, const Vector& vector, float scale) {
+  unsigned int* words = reinterpret_cast<unsigned int*>(own + i * 64);
+  SplitPair pairs[4];
+  _Pragma("unroll") for (int i = 0; i < 4; ++i) pairs[i] = split_pair(vector[i], vector[4 + i], scale, false);
+  *reinterpret_cast<uint4*>(words) = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
+  *reinterpret_cast<uint4*>(words + 404) = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
+}
+// The maximum magnitude of a thread's vectors of an image. NaN don't count.
+__device__ __forceinline__ float scan_maximum(const float* own, int thread) {
+  float most[2] = {0, 0};
+  _Pragma("unroll") for (int batch = 0; batch < 7; batch += 4) {
+    Vector vectors[4];
+    _Pragma("unroll") for (int i = 0; i < 4; ++i) load_vector(vectors[i], own, batch + i, thread);
+    _Pragma("unroll") for (int i = 0; i < 32; ++i) most[i % 2] = fmaxf(most[i % 2], fabsf(vectors[i / 8][i % 8]));
+  }
+  return fmaxf(most[0], most[1]);
+}
+// The same of finite values only. It is seldom needed, so it goes vector by vector.
+__device__ __forceinline__ float scan_finite_maximum(const float* own, int thread) {
+  float most = 0;
+  _Pragma("unroll 1") for (int i = 0; i < 7; ++i) {
+    Vector vector;
+    load_vector(vector, own, i, thread);
+    _Pragma("unroll") for (int v = 0; v < 8; ++v) most = larger_finite(most, vector[v]);
+  }
+  return most;
+}
+// Splits a thread's vectors of an image.
+__device__ __forceinline__ void split_vectors(float* own, int thread, float scale) {
+  _Pragma("unroll") for (int batch = 0; batch < 7; batch += 4) {
+    Vector vectors[4];
+    _Pragma("unroll") for (int i = 0; i < 4; ++i) load_vector(vectors[i], own, batch + i, thread);
+    _Pragma("unroll") for (int i = 0; i < 4; ++i)
+      if (has_vector(batch + i, thread)) store_vector_split(own, batch + i, vectors[i], scale);
+  }
+}
+// Whether the phase of this parity is complete, for all of a warp.
+__device__ __forceinline__ bool is_complete(unsigned long long* barrier, unsigned int parity) {
+  return warp_uniform(mbarrier_test(barrier, parity) ? 1 : 0) == 1;
+}
+// How many stages are issued and not processed; the oldest, and its k-block; exponents that the one before `kept`.
+struct Issued { int stages; int oldest; unsigned int parity; int k_block; int kept; };
+// Processes the oldest stage: scans it for finite maxima, splits it if the consumers don't, and releases it to them.
+__device__ __forceinline__ void process_stage(unsigned char* stages, unsigned long long* full,
+                                              unsigned long long* landed, Issued& issued, int thread) {
+  unsigned char* stage = stages + issued.oldest * 25888;
+  mbarrier_wait(&landed[issued.oldest], issued.parity);
+  float* vectors = reinterpret_cast<float*>(stage) + thread / 16 * 808 + thread % 16 * 4;
+  float* maxima = reinterpret_cast<float*>(stage + 25856);
+  float most = largest_of_warp(scan_maximum(vectors, thread));
+  if (!is_finite(most)) most = largest_of_warp(scan_finite_maximum(vectors, thread));
+  if (thread % 32 == 0) maxima[thread / 32] = most;
+  named_barrier_sync(1, 128);
+  int* exponents = reinterpret_cast<int*>(stage + 25872);
+  const int exponent =
+      next_exponent(largest_of(reinterpret_cast<const float4*>(stage + 25856)[0]), issued.kept, issued.k_block == 0);
+  issued.kept = exponent;
+  if (thread == 0) exponents[0] = exponent;
+  split_vectors(vectors, thread, power_of_two(exponent));
+  fence_proxy_async();  // orders these writes before the next bulk copies to these places
+  warp_arrive(&full[issued.oldest], true);
+  next_stage(issued.oldest, issued.parity);
+  issued.k_block = issued.k_block == 1 ? 0 : issued.k_block + 1;
+  --issued.stages;
+}
+
+// Packs the weights by N tile, k-block, tap and k-step: two columns of a B operand each.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_911947ef2c1daf78_pack(const float* __restrict__ weight,
+    convtgen_f32x3_gemm_forward_c7abe7b8fe181409_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   grid_dependents_launch();
-  // Some columns at a time, each with a scale of its own. A thread has a tap of a column, and some depths.
+  // Some channels at a time, each with a scale of its own. A thread has a tap of a channel, and some k-steps.
   const int lane = threadIdx.x / 2;
   for (int index = blockIdx.x; index < 16; index += gridDim.x) {
     const int n = index * 2 % 32 + threadIdx.x % 2;
@@ -171,16 +475,16 @@ extern "C" __global__ void __launch_bounds__(256)
       most = larger_finite(most, values[i]);
     }
     for (int mask = 16; mask >= 2; mask /= 2) most = fmaxf(most, __shfl_xor_sync(4294967295u, most, mask));
-    float* found = reinterpret_cast<float*>(to + 86144) + n * 8;  // by each warp
-    if (threadIdx.x % 32 / 2 == 0) found[threadIdx.x / 32] = most;
+    float* maxima = reinterpret_cast<float*>(to + 86144) + n * 8;  // of each warp
+    if (threadIdx.x % 32 / 2 == 0) maxima[threadIdx.x / 32] = most;
     __syncthreads();
-    for (int warp = 0; warp < 8; ++warp) most = fmaxf(most, found[warp]);
+    for (int warp = 0; warp < 8; ++warp) most = fmaxf(most, maxima[warp]);
     const int exponent = scale_exponent(most);
     if (lane == 0) reinterpret_cast<int*>(to + 86016)[n] = exponent;
     if (lane < 42) {
       const int tap = lane % 21;
-      const int depth = lane / 21;
-      uint4* row = reinterpret_cast<uint4*>(to + depth * 43008) + (tap * 128 + n);
+      const int k_step = lane / 21;
+      uint4* row = reinterpret_cast<uint4*>(to + k_step * 43008) + (tap * 128 + n);
       _Pragma("unroll") for (int half = 0; half < 2; ++half) {
         SplitPair pairs[4];
         _Pragma("unroll") for (int word = 0; word < 4; ++word) {
@@ -194,314 +498,11 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// What a producer copies in its first channel: `from` in the next chunk, `to` so far into a stage, `bytes` (0: none of
-// the row is in the image), of `rows` where a warp has several.
-struct Copy { const float* from; int to; int bytes; int rows; };
-// Finds the copies of a tile of the producer, or the warp, of this number.
-__device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first_image, int first_channel,
-                                          int first_row, int first_column, int producer) {
-  const int channel = producer / 10;
-  const int row = producer % 10;
-  const int above = max(0, 3 - first_row - row) / 4;  // rows of a warp
-  const int iy = first_row + row + 4 * above;
-  // The staged columns of the image, and the pieces of them, behind the first one, which is at `start` in channel 0.
-  const int begin = max(first_column, 0) - first_column;
-  const int end = min(first_column + 40, 1024) - first_column;
-  const long long start =
-      static_cast<long long>(first_image) * 16777216 + static_cast<long long>(iy) * 1024 + first_column;
-  const bool is_copied = iy >= 0 && iy < 512 && begin < end;
-  const int rows = is_copied ? (min(first_row + 10, 512) - iy + 3) / 4 : 0;
-  return {x + (start + begin + (first_channel + channel) * 524288ll), channel * 404 + (row + 4 * above) * 40 + begin,
-          is_copied ? (end - begin) * 4 : 0, rows};
-}
-// Asks for a producer's copies of a chunk, of which the layer has so many `channels`.
-__device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full, long long plane) {
-  mbarrier_arrive_expect(full, 16 * copy.rows * copy.bytes);
-  _Pragma("unroll 1") for (int row = 0; row < copy.rows; ++row) {
-    _Pragma("unroll 16") for (int round = 0; round < 16; ++round)
-      bulk_load(to + copy.to + (row * 160 + round * 404), copy.from + (row * 4096ll + round * plane), copy.bytes, full);
-  }
-}
-// Writes zeros where a stage has no row or column of the image, or no channel of the layer: no copy writes there.
-__device__ __forceinline__ void clear_gaps(float* to, int first_row, int first_column, int thread) {
-  for (int i = thread; i < 160; i += 128) {
-    const int iy = first_row + i % 10;
-    const bool is_copied = iy >= 0 && iy < 512;
-    float* staged = to + i / 10 * 404 + i % 10 * 40;
-    for (int column = 0; column < 40; column += 4) {
-      const int ix = first_column + column;
-      if (!is_copied || ix < 0 || ix >= 1024)
-        *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
-    }
-  }
-  fence_proxy_async();  // the next bulk copies to these places come behind it
-  __syncwarp();         // one lane arrives for all
-}
-
-// The i-th of a thread's sums.
-__device__ __forceinline__ float& sum_at(Sums (&sums)[2][2], int i) { return sums[i / 32][i / 16 % 2][i % 16]; }
-// Keeps the compiler from moving a tile's sums across the waits for its products, or the fences before them.
-__device__ __forceinline__ void pin(Sums (&sums)[2][2]) {
-  _Pragma("unroll") for (int i = 0; i < 64; ++i) wgmma_pin(sum_at(sums, i));
-}
-// Says for a warp that it has read or filled a stage, if that is so.
-__device__ __forceinline__ void release(unsigned long long* barrier, bool is_done) {
-  __syncwarp();
-  if (is_done && threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-// Goes on to the next stage.
-__device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
-  stage = stage == 3 ? 0 : stage + 1;
-  parity ^= stage == 0 ? 1 : 0;
-}
-
-// Stores a thread's outputs: its run in all phases, for its channels, from position (m_y, m_x) and channel `co` on.
-__device__ __forceinline__ void store_tile(const Sums (&sums)[2][2], float* __restrict__ y, int co, int m_y, int m_x,
-                                           int phase_row) {
-  float* corner = y + (static_cast<long long>(co) * 512 + m_y + phase_row) * 1024 + m_x;
-  const int oy = m_y + phase_row;
-  if (oy < 512) {
-    _Pragma("unroll") for (int i = 0; i < 8; ++i) {
-      float* to = corner + static_cast<long long>(i / 2 * 8 + i % 2) * 524288;
-      if (m_x < 1024) {
-        float values[4];
-        _Pragma("unroll") for (int v = 0; v < 4; ++v) values[v] = sums[0][v / 2][i / 2 * 4 + v % 2 * 2 + i % 2];
-        store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
-                                          __float_as_uint(values[2]), __float_as_uint(values[3])));
-      }
-    }
-  }
-}
-
-// The largest magnitude of what producer warps found in an image's part of a stage: each has looked for it in its own.
-__device__ __forceinline__ float largest_of(const float4& four) {
-  return fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w));
-}
-// The exponent of x's scale: `kept`, if not `begins` and that brings `largest` to 2^13 and within f16, or that is 0.
-__device__ __forceinline__ int next_exponent(float largest, int kept, bool begins) {
-  const int wanted = min(126, 141 - (__float_as_int(largest) + 4096) / 8388608);
-  return !begins && (largest == 0 || (kept >= wanted - 1 && kept <= wanted + 1)) ? kept : wanted;
-}
-
-// Puts a run's words where products take them from, before the fence: each in two places, in one with `zero` added: of
-// copies that are known to be equal more are made. Where the run `is_read` until now, words depend on what they were.
-__device__ __forceinline__ void arrange(Run& run, const Words& words, unsigned int zero, bool is_read) {
-  _Pragma("unroll") for (int i = 4; i < 40; ++i) {
-    unsigned int& word = run[i / 4][i % 4];
-    word = (words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0));
-    wgmma_pin_operand(word);
-  }
-}
-// Takes words of a thread's run of one staged row to registers, for one step: high parts, or `low` ones.
-__device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int* row, int low) {
-  _Pragma("unroll") for (int i = 0; i < 24; ++i) words[low][i / 12][i % 12] = row[(i / 12 * 8 + low) * 404 + i % 12];
-}
-// A word of which `zero` leaves nothing: what allows an arrival takes it, and so waits for the loads of these words.
-__device__ __forceinline__ unsigned int word_of_all(const Words& words) {
-  unsigned int word = 0;
-  _Pragma("unroll") for (int i = 0; i < 12; ++i) word |= (words[0][i] | words[1][i]);
-  return word;
-}
-// A tap's products of the low parts of x with high weights, or of its `high` parts with both parts of the weights.
-__device__ __forceinline__ void multiply_part(Sums (&sums)[2][2], int part, const Run& run, int shift,
-                                              unsigned long long weights, int accumulate, bool high) {
-  _Pragma("unroll") for (int tile = 0; tile < 2; ++tile) {
-    wgmma_m64n32k16_f16_rs(sums[high ? part : 1 + part][tile], run[2 * tile + shift], weights, accumulate);
-    if (high) wgmma_m64n32k16_f16_rs(sums[1 + part][tile], run[2 * tile + shift], weights + 64, 1);
-  }
-}
-// What a thread's sums hold: how many `rows` of taps (0: the next products begin them), and the `exponent` of x's scale
-// there in the lane's image; whether sums were `added` to totals, of exponent `total` (without totals: the least yet).
-struct Held { int rows; int exponent; bool added; int total; float4* totals; };
-// Infinities have no low parts: where a sum of high parts isn't finite, it is the result. A row and a column show it.
-__device__ __forceinline__ void drop_low_of_infinite(Sums (&sums)[2][2]) {
-  bool finite = true;
-  _Pragma("unroll") for (int i = 0; i < 8; ++i) finite &= is_finite(sums[0][0][i / 2 * 4 + i % 2]);
-  _Pragma("unroll") for (int i = 1; i < 4; ++i) finite &= is_finite(sums[0][i / 2][i % 2 * 2]);
-  if (!finite) {
-    _Pragma("unroll") for (int i = 0; i < 32; ++i) {
-      float& low = sum_at(sums, 32 + i);
-      low = is_finite(sum_at(sums, i)) ? low : 0;
-    }
-  }
-}
-// The i-th of a thread's totals, of which four lie together.
-__device__ __forceinline__ float& total_at(float4* totals, int i) {
-  return reinterpret_cast<float*>(totals + i / 4 * 256)[i % 4];
-}
-// Joins sums of low parts, and totals if there are any, to the sums of high parts. Returns their scale's exponent.
-__device__ __forceinline__ int join_all(Sums (&sums)[2][2], Held& held) {
-  int exponent = held.exponent;  // of its own image
-  drop_low_of_infinite(sums);
-  if (held.added && exponent != held.total) {
-    const int less = min(exponent, held.total);  // they get the smaller one's scale
-    _Pragma("unroll") for (int i = 0; i < 64; ++i) sum_at(sums, i) = scaled_by(sum_at(sums, i), less - exponent);
-    _Pragma("unroll 16") for (int i = 0; i < 32; ++i)
-      total_at(held.totals, i) = scaled_by(total_at(held.totals, i), less - held.total);
-    exponent = less;
-  }
-  _Pragma("unroll") for (int i = 0; i < 32; ++i)
-    sum_at(sums, i) = fmaf(sum_at(sums, 32 + i), 0.00048828125f, sum_at(sums, i));
-  if (held.added)
-    _Pragma("unroll") for (int i = 0; i < 32; ++i) sum_at(sums, i) += total_at(held.totals, i);
-  return exponent;
-}
-// Makes totals of the sums, once no products are under way; the next ones begin them anew.
-__device__ __forceinline__ void put_away(Sums (&sums)[2][2], Held& held) {
-  wgmma_wait(0);
-  pin(sums);
-  held.total = join_all(sums, held);
-  _Pragma("unroll") for (int i = 0; i < 32; ++i) total_at(held.totals, i) = sum_at(sums, i);
-  held.rows = 0;
-  held.added = 1;
-}
-// Makes a tile's results of its sums. `scales`, in two factors each, undo those of the weights, from its column on.
-__device__ __forceinline__ void undo_scales(Sums (&sums)[2][2], Held& held, const float2* scales) {
-  const float2 own = factors_of(-join_all(sums, held));
-  _Pragma("unroll") for (int columns = 0; columns < 4; ++columns) {
-    const float4 two = *reinterpret_cast<const float4*>(scales + columns * 8);
-    const float factors[2][2] = {{two.x * own.x, two.y * own.y}, {two.z * own.x, two.w * own.y}};
-    _Pragma("unroll") for (int i = 0; i < 8; ++i) {
-      float& value = sum_at(sums, i / 4 * 16 + columns * 4 + i % 4);
-      value = value * factors[i % 2][0] * factors[i % 2][1];
-    }
-  }
-  held.rows = 0;
-  held.added = 0;
-}
-// Before a stage's products: puts away sums of terms enough, or where any image of x has another scale than in them.
-__device__ __forceinline__ void choose_scale(Sums (&sums)[2][2], Held& held, const unsigned char* stage) {
-  const int exponent = reinterpret_cast<const int*>(stage + 25872)[0];
-  const bool fits = held.rows < 2 && exponent == held.exponent;
-  if (__ballot_sync(4294967295u, held.rows > 0 && !fits ? 1 : 0) != 0) put_away(sums, held);
-  held.exponent = exponent;
-}
-// The products of taps that read the row-th of these. In the first row a phase's first begin its sums if not `later`.
-__device__ __forceinline__ void multiply_taps(Sums (&sums)[2][2], const Run& run, unsigned long long weights, int row,
-                                              int later, bool high) {
-  weights += (2 - row) * 14336 / 16;  // descriptors count pieces of 16 bytes
-  _Pragma("unroll") for (int kw = 0; kw < 7; ++kw)
-    multiply_part(sums, 0, run, 7 - kw, weights + kw * 2048 / 16, kw == 0 ? later : 1, high);
-}
-// All products of one chunk, into the sums of those before. `rows` is the thread's first position in the stage. This is
-// given back at `empty`; or the one before at `previous`, when its products are done, if this isn't a tile's `first`.
-__device__ __forceinline__ void multiply_split(Sums (&sums)[2][2], Run (&runs)[2], Held& held, const unsigned int* rows,
-                                               const unsigned char* weights, unsigned long long* empty,
-                                               unsigned int zero) {
-  const unsigned long long operands = wgmma_descriptor(weights, 512, 128, 0);
-  int later = held.rows > 0 ? 1 : 0;
-  Words words[2];
-  load_words(words, rows, 1);
-  _Pragma("unroll") for (int row = 0; row < 3; ++row) {
-    if (row != 0) {
-      if (held.rows == 2) put_away(sums, held);
-      later = held.rows > 0 ? 1 : 0;
-    }
-    ++held.rows;
-    arrange(runs[0], words[1], zero, false);
-    wgmma_fence();
-    multiply_taps(sums, runs[0], operands, row, later, false);
-    wgmma_commit();
-    load_words(words, rows + row * 40, 0);  // while these products run, where there are registers for it
-    wgmma_wait(1);                          // the run of the other part may be overwritten
-    const bool reads_before = row == 0;
-    arrange(runs[1], words[0], reads_before ? *reinterpret_cast<const unsigned int*>(weights) & zero : zero,
-            reads_before);
-    if (row == 2) release(empty, ((word_of_all(words[0]) | held.exponent) & zero) == 0);
-    wgmma_fence();
-    multiply_taps(sums, runs[1], operands, row, later, true);
-    wgmma_commit();
-    if (row != 2) load_words(words, rows + (row + 1) * 40, 1);
-    wgmma_wait(1);
-  }
-}
-
-// A thread's piece: adjacent positions of two channels, with channels last four channels of a position.
-using Piece = float[8];
-// Whether there is one. By the remainders the compiler knows that each thread has all of them but the last.
-__device__ __forceinline__ bool has_piece(int i, int thread) { return i < 7 && i * 16 + thread % 16 < 100; }
-// Takes the i-th of a thread's pieces to registers; zeros where there is none.
-__device__ __forceinline__ void load_piece(Piece& piece, const float* own, int i, int thread) {
-  _Pragma("unroll") for (int v = 0; v < 8; ++v) piece[v] = 0;
-  if (has_piece(i, thread))
-    _Pragma("unroll") for (int v = 0; v < 8; ++v) piece[v] = own[i * 64 + (v / 4 * 404 + v % 4)];
-}
-// Splits a piece, and puts its parts where it was.
-__device__ __forceinline__ void store_piece_split(float* own, int i, const Piece& piece, float scale) {
-  unsigned int* words = reinterpret_cast<unsigned int*>(own + i * 64);
-  SplitPair pairs[4];
-  _Pragma("unroll") for (int i = 0; i < 4; ++i) pairs[i] = split_pair(piece[i], piece[4 + i], scale, false);
-  *reinterpret_cast<uint4*>(words) = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
-  *reinterpret_cast<uint4*>(words + 404) = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
-}
-// The largest magnitude of a thread's pieces of an image. NaN don't count.
-__device__ __forceinline__ float largest_of_pieces(const float* own, int thread) {
-  float most[2] = {0, 0};
-  _Pragma("unroll") for (int batch = 0; batch < 7; batch += 4) {
-    Piece pieces[4];
-    _Pragma("unroll") for (int i = 0; i < 4; ++i) load_piece(pieces[i], own, batch + i, thread);
-    _Pragma("unroll") for (int i = 0; i < 32; ++i) most[i % 2] = fmaxf(most[i % 2], fabsf(pieces[i / 8][i % 8]));
-  }
-  return fmaxf(most[0], most[1]);
-}
-// The same of what is finite, which is seldom asked for: piece by piece.
-__device__ __forceinline__ float largest_finite_of_pieces(const float* own, int thread) {
-  float most = 0;
-  _Pragma("unroll 1") for (int i = 0; i < 7; ++i) {
-    Piece piece;
-    load_piece(piece, own, i, thread);
-    _Pragma("unroll") for (int v = 0; v < 8; ++v) most = larger_finite(most, piece[v]);
-  }
-  return most;
-}
-// Splits a thread's pieces of an image.
-__device__ __forceinline__ void split_pieces(float* own, int thread, float scale) {
-  _Pragma("unroll") for (int batch = 0; batch < 7; batch += 4) {
-    Piece pieces[4];
-    _Pragma("unroll") for (int i = 0; i < 4; ++i) load_piece(pieces[i], own, batch + i, thread);
-    _Pragma("unroll") for (int i = 0; i < 4; ++i)
-      if (has_piece(batch + i, thread)) store_piece_split(own, batch + i, pieces[i], scale);
-  }
-}
-// Whether the phase of this parity is complete, for all of a warp.
-__device__ __forceinline__ bool has_come(unsigned long long* barrier, unsigned int parity) {
-  return warp_uniform(mbarrier_test(barrier, parity) ? 1 : 0) == 1;
-}
-// How many stages were asked for and aren't finished; the oldest, and its chunk; exponents that the one before `kept`.
-struct Asked { int stages; int oldest; unsigned int parity; int chunk; int kept; };
-// Finishes the oldest of them: looks for its largest finite magnitudes, splits it if consumers don't, and hands it on.
-__device__ __forceinline__ void finish_stage(unsigned char* stages, unsigned long long* full,
-                                             unsigned long long* landed, Asked& asked, int thread) {
-  unsigned char* finished = stages + asked.oldest * 25888;
-  mbarrier_wait(&landed[asked.oldest], asked.parity);
-  float* pieces = reinterpret_cast<float*>(finished) + thread / 16 * 808 + thread % 16 * 4;
-  float* found = reinterpret_cast<float*>(finished + 25856);
-  float most = largest_of_warp(largest_of_pieces(pieces, thread));
-  if (!is_finite(most)) most = largest_of_warp(largest_finite_of_pieces(pieces, thread));
-  if (thread % 32 == 0) found[thread / 32] = most;
-  named_barrier_sync(1, 128);
-  int* exponents = reinterpret_cast<int*>(finished + 25872);
-  const int exponent =
-      next_exponent(largest_of(reinterpret_cast<const float4*>(finished + 25856)[0]), asked.kept, asked.chunk == 0);
-  asked.kept = exponent;
-  if (thread == 0) exponents[0] = exponent;
-  split_pieces(pieces, thread, power_of_two(exponent));
-  fence_proxy_async();  // the next bulk copies to these places come behind it
-  release(&full[asked.oldest], true);
-  next_stage(asked.oldest, asked.parity);
-  asked.chunk = asked.chunk == 1 ? 0 : asked.chunk + 1;
-  --asked.stages;
-}
-
-// A tile's place: its first image, and its first position there.
-struct Tile { int image; int m_y; int m_x; };
-__device__ __forceinline__ Tile tile_at(int index) { return {index / 2048, index / 32 % 64 * 8, index % 32 * 32}; }
-
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_shift_gemm_forward_911947ef2c1daf78(const float* __restrict__ x, const unsigned char* packed,
+    convtgen_f32x3_gemm_forward_c7abe7b8fe181409(const float* __restrict__ x, const unsigned char* packed,
                                                  float* __restrict__ y, int batch) {
   const int tiles = batch * 2048;
-  // The block's output channels and phase rows; blocks that read the same input run together.
+  // The block's output channels and phase rows. Blocks that read the same input run together.
   const int first_tile = blockIdx.x;
   const int next_tile = gridDim.x;
   const unsigned char* block_weights = packed;
@@ -510,8 +511,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   unsigned char* stages = shared + 86016;
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 222592);
   unsigned long long* empty = full + 4;
-  unsigned long long* landed = empty + 4;    // of f32x3's copies, which are looked at first
-  unsigned long long* resident = empty + 8;  // of the weights, where they are
+  unsigned long long* landed = empty + 4;     // of copies, before the producers process them
+  unsigned long long* resident = landed + 4;  // of the weights, where they are
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < 4; ++stage) {
       mbarrier_init(&full[stage], 4);
@@ -534,45 +535,45 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     }
     int stage = 0;
     unsigned int parity = 1;
-    Asked asked = {0, 0, 0, 0, 0};
-    for (int index = first_tile; index < tiles || asked.stages > 0; index += next_tile) {
-      const bool drains = index >= tiles;  // finishes what is left, in one place, since warps meet there
+    Issued issued = {0, 0, 0, 0, 0};
+    for (int index = first_tile; index < tiles || issued.stages > 0; index += next_tile) {
+      const bool drains = index >= tiles;  // processes what is left, here because warps synchronise there
       const Tile tile = tile_at(index);
       const int first_row = tile.m_y - 1;
       const int first_column = tile.m_x - 4;
       Copy copy = find_copy(x, tile.image, 0, first_row, first_column, warp - 8);
-      const bool has_gaps = first_row < 0 || first_row + 10 > 512 || (first_column < 0 || first_column + 40 > 1024);
-      for (int chunk = 0; chunk < 2; ++chunk) {
-        while (asked.stages > 0 &&
-               (drains || has_come(&landed[asked.oldest], asked.parity) || !has_come(&empty[stage], parity))) {
-          finish_stage(stages, full, landed, asked, thread);
+      const bool is_padded = first_row < 0 || first_row + 10 > 512 || (first_column < 0 || first_column + 40 > 1024);
+      for (int k_block = 0; k_block < 2; ++k_block) {
+        while (issued.stages > 0 &&
+               (drains || is_complete(&landed[issued.oldest], issued.parity) || !is_complete(&empty[stage], parity))) {
+          process_stage(stages, full, landed, issued, thread);
         }
         if (drains) break;
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * 25888;
         float* staged = reinterpret_cast<float*>(to);
-        if (has_gaps && chunk < 4) clear_gaps(staged, first_row, first_column, thread);
+        if (is_padded && k_block < 4) zero_pad(staged, first_row, first_column, thread);
         if (elect_one()) copy_rows(staged, copy, &landed[stage], 524288ll);
         copy.from += 8388608ll;
         next_stage(stage, parity);
-        ++asked.stages;
+        ++issued.stages;
       }
     }
   } else {
     setmaxnreg_increase_216();
-    // The thread's place in the tile: the first position of its run, the first of its channels.
+    // The thread's place in the tile: its first position, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
-    const int run = warp * 8 + lane / 4;
-    const int image = run / 64;
-    const int row = run / 8 % 8;
-    const int column = run % 8 * 4;
+    const int place_in_tile = warp * 8 + lane / 4;
+    const int image = place_in_tile / 64;
+    const int row = place_in_tile / 8 % 8;
+    const int column = place_in_tile % 8 * 4;
     const int position = (image * 10 + row) * 40 + column;
     const int own = quarter * 808 + position;
     const int co = quarter * 2;
-    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // for operands
-    Sums sums[2][2] = {};
-    Held held = {0, 0, false, 0, reinterpret_cast<float4*>(shared + 189568) + threadIdx.x};
+    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // which the compiler doesn't know to be 0
+    Accumulators acc = {};
+    ScaleState state = {0, 0, false, 0, reinterpret_cast<float4*>(shared + 189568) + threadIdx.x};
     float2* scales = reinterpret_cast<float2*>(shared + 222336);
     grid_dependency_wait();
     for (int i = threadIdx.x; i < 32; i += 256)
@@ -582,27 +583,27 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     int stage = 0;
     unsigned int parity = 0;
     for (int index = first_tile; index < tiles; index += next_tile) {
-      pin(sums);
-      Run runs[2] = {};
-      for (int chunk = 0; chunk < 2; ++chunk) {
+      pin(acc);
+      Fragments fragments[2] = {};
+      for (int k_block = 0; k_block < 2; ++k_block) {
         mbarrier_wait(&full[stage], parity);
         const unsigned char* from = stages + stage * 25888;
-        const unsigned char* weights = shared + chunk * 43008;
-        choose_scale(sums, held, from);
-        multiply_split(sums, runs, held, reinterpret_cast<const unsigned int*>(from) + own, weights, &empty[stage],
-                       zero);
+        const unsigned char* weights = shared + k_block * 43008;
+        choose_scale(acc, state, from);
+        multiply_k_block(acc, fragments, state, reinterpret_cast<const unsigned int*>(from) + own, weights,
+                         &empty[stage], zero);
         next_stage(stage, parity);
       }
       wgmma_wait(0);
-      pin(sums);
-      undo_scales(sums, held, scales + quarter * 2);
+      pin(acc);
+      unscale(acc, state, scales + quarter * 2);
       const Tile tile = tile_at(index);
-      const int own_column = column + (static_cast<int>(zero) & index);  // no address is kept
-      store_tile(sums, y + (tile.image + image) * 16777216ll, co, tile.m_y + row, tile.m_x + own_column, 0);
+      const int own_column = column + (static_cast<int>(zero) & index);  // opaque, so that no address is kept
+      store_tile(acc, y + (tile.image + image) * 16777216ll, co, tile.m_y + row, tile.m_x + own_column, 0);
     }
   }
 }
 
-}  // namespace convtgen_shift_gemm_forward_911947ef2c1daf78_source
-using convtgen_shift_gemm_forward_911947ef2c1daf78_source::convtgen_shift_gemm_forward_911947ef2c1daf78_pack;
-using convtgen_shift_gemm_forward_911947ef2c1daf78_source::convtgen_shift_gemm_forward_911947ef2c1daf78;
+}  // namespace convtgen_f32x3_gemm_forward_c7abe7b8fe181409_source
+using convtgen_f32x3_gemm_forward_c7abe7b8fe181409_source::convtgen_f32x3_gemm_forward_c7abe7b8fe181409_pack;
+using convtgen_f32x3_gemm_forward_c7abe7b8fe181409_source::convtgen_f32x3_gemm_forward_c7abe7b8fe181409;
