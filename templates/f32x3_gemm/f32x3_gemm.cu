@@ -6,6 +6,8 @@
 // image in a stage. The producers scan each stage for it before they split what they staged, in its place. Where a
 // stage needs another scale than those before it, and where accumulators have terms enough, they are promoted to fp32
 // totals and begun anew.
+#include "weights.h"  // its kernel comes first in emitted sources
+
 #include "device/barrier.h"
 #include "device/grid.h"
 #include "device/printed.h"
@@ -24,7 +26,6 @@
 #include "split_by_consumers.h"
 #include "split_by_producers.h"
 #include "totals.h"
-#include "weights.h"
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     f32x3_gemm(const Element* __restrict__ x, const unsigned char* packed, const Element* __restrict__ bias,

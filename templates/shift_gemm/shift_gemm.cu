@@ -7,6 +7,8 @@
 // fragments of products with the weights. A thread's positions are adjacent in memory, so the taps of a kernel row read
 // the same registers, shifted by one. The weights are B operands in shared memory. pack_weights() has put them into
 // that order, so that a k-block's weights are one bulk copy.
+#include "weights.h"  // its kernel comes first in emitted sources
+
 #include "bulk_pixels.h"
 #include "cluster.h"
 #include "device/barrier.h"
@@ -26,7 +28,6 @@
 #include "multiply.h"
 #include "skewed_rows.h"
 #include "staged_epilogue.h"
-#include "weights.h"
 
 constexpr int kFullArrivals = kByRows ? kRowArrivals : P::bulk ? kProducers / 32 : kProducers;
 

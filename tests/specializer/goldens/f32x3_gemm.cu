@@ -6,6 +6,29 @@ namespace convtgen_f32x3_gemm_forward_c7abe7b8fe181409_source {
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
 #elif !defined(CONVTGEN_HOST_DEVICE)
+// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+__device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
+// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
+__device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
+__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
+  unsigned int bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
+__device__ __forceinline__ int warp_uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }
+// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
+__device__ __forceinline__ bool elect_one() {
+  unsigned int elected;
+  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
+  return elected != 0;
+}
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
@@ -49,29 +72,6 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
 // Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.
 __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
   asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
-__device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
-// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
-__device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-__device__ __forceinline__ float half_to_float(unsigned short bits) {
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-  return value;
-}
-// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
-__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
-  unsigned int bits;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
-  return bits;
-}
-// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
-__device__ __forceinline__ int warp_uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }
-// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
-__device__ __forceinline__ bool elect_one() {
-  unsigned int elected;
-  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
-  return elected != 0;
 }
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
@@ -144,6 +144,49 @@ __device__ __forceinline__ SplitPair split_pair(float a, float b, float scale, b
   return {high, low_parts(a * scale, b * scale, high)};
 }
 __device__ __forceinline__ bool is_finite(float value) { return fabsf(value) <= 3.4028235e+38f; }
+
+// Packs the weights by N tile, k-block, tap and k-step: two columns of a B operand each.
+extern "C" __global__ void __launch_bounds__(256)
+    convtgen_f32x3_gemm_forward_c7abe7b8fe181409_pack(const float* __restrict__ weight,
+                                                      unsigned char* __restrict__ packed) {
+  grid_dependents_launch();
+  // Some channels at a time, each with a scale of its own. A thread has a tap of a channel, and some k-steps.
+  const int lane = threadIdx.x / 2;
+  for (int index = blockIdx.x; index < 16; index += gridDim.x) {
+    const int n = index * 2 % 32 + threadIdx.x % 2;
+    const int channel_tile = index / 16;
+    unsigned char* to = packed + static_cast<long long>(channel_tile) * 87168;
+    const int co = channel_tile * 32 + n;
+    const float* from = weight + static_cast<long long>(co) * 21;
+    float values[16];
+    float most = 0;
+    _Pragma("unroll") for (int i = 0; i < 16; ++i) {
+      values[i] = from[static_cast<long long>(lane / 21 % 2 * 16 + i) * 672 + lane % 21];
+      most = larger_finite(most, values[i]);
+    }
+    for (int mask = 16; mask >= 2; mask /= 2) most = fmaxf(most, __shfl_xor_sync(4294967295u, most, mask));
+    float* maxima = reinterpret_cast<float*>(to + 86144) + n * 8;  // of each warp
+    if (threadIdx.x % 32 / 2 == 0) maxima[threadIdx.x / 32] = most;
+    __syncthreads();
+    for (int warp = 0; warp < 8; ++warp) most = fmaxf(most, maxima[warp]);
+    const int exponent = scale_exponent(most);
+    if (lane == 0) reinterpret_cast<int*>(to + 86016)[n] = exponent;
+    if (lane < 42) {
+      const int tap = lane % 21;
+      const int k_step = lane / 21;
+      uint4* row = reinterpret_cast<uint4*>(to + k_step * 43008) + (tap * 128 + n);
+      _Pragma("unroll") for (int half = 0; half < 2; ++half) {
+        SplitPair pairs[4];
+        _Pragma("unroll") for (int word = 0; word < 4; ++word) {
+          const int i = half * 8 + word * 2;
+          pairs[word] = split_pair(values[i], values[i + 1], power_of_two(exponent), true);
+        }
+        row[half * 32] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
+        row[(half + 2) * 32] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
+      }
+    }
+  }
+}
 
 // The A operands of products whose first position is each of the loaded columns.
 using Fragments = unsigned int[11][4];
@@ -453,49 +496,6 @@ __device__ __forceinline__ void process_stage(unsigned char* stages, unsigned lo
   next_stage(issued.oldest, issued.parity);
   issued.k_block = issued.k_block == 1 ? 0 : issued.k_block + 1;
   --issued.stages;
-}
-
-// Packs the weights by N tile, k-block, tap and k-step: two columns of a B operand each.
-extern "C" __global__ void __launch_bounds__(256)
-    convtgen_f32x3_gemm_forward_c7abe7b8fe181409_pack(const float* __restrict__ weight,
-                                                      unsigned char* __restrict__ packed) {
-  grid_dependents_launch();
-  // Some channels at a time, each with a scale of its own. A thread has a tap of a channel, and some k-steps.
-  const int lane = threadIdx.x / 2;
-  for (int index = blockIdx.x; index < 16; index += gridDim.x) {
-    const int n = index * 2 % 32 + threadIdx.x % 2;
-    const int channel_tile = index / 16;
-    unsigned char* to = packed + static_cast<long long>(channel_tile) * 87168;
-    const int co = channel_tile * 32 + n;
-    const float* from = weight + static_cast<long long>(co) * 21;
-    float values[16];
-    float most = 0;
-    _Pragma("unroll") for (int i = 0; i < 16; ++i) {
-      values[i] = from[static_cast<long long>(lane / 21 % 2 * 16 + i) * 672 + lane % 21];
-      most = larger_finite(most, values[i]);
-    }
-    for (int mask = 16; mask >= 2; mask /= 2) most = fmaxf(most, __shfl_xor_sync(4294967295u, most, mask));
-    float* maxima = reinterpret_cast<float*>(to + 86144) + n * 8;  // of each warp
-    if (threadIdx.x % 32 / 2 == 0) maxima[threadIdx.x / 32] = most;
-    __syncthreads();
-    for (int warp = 0; warp < 8; ++warp) most = fmaxf(most, maxima[warp]);
-    const int exponent = scale_exponent(most);
-    if (lane == 0) reinterpret_cast<int*>(to + 86016)[n] = exponent;
-    if (lane < 42) {
-      const int tap = lane % 21;
-      const int k_step = lane / 21;
-      uint4* row = reinterpret_cast<uint4*>(to + k_step * 43008) + (tap * 128 + n);
-      _Pragma("unroll") for (int half = 0; half < 2; ++half) {
-        SplitPair pairs[4];
-        _Pragma("unroll") for (int word = 0; word < 4; ++word) {
-          const int i = half * 8 + word * 2;
-          pairs[word] = split_pair(values[i], values[i + 1], power_of_two(exponent), true);
-        }
-        row[half * 32] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
-        row[(half + 2) * 32] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
-      }
-    }
-  }
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)

@@ -16,6 +16,10 @@ __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
                "r"(value.w) : "memory");
 }
+// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+__device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
+// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
+__device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
@@ -63,10 +67,6 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, i
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
   return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
-__device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
-// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
-__device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
 __device__ __forceinline__ int warp_uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }
 // Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
@@ -100,6 +100,54 @@ __device__ __forceinline__ void wgmma_m64n64k8_tf32_rs(float (&d)[32], const uns
 // A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return __float_as_uint(fmaf(__uint_as_float(word & 4286578688u), 0.00048828125f, __uint_as_float(word)));
+}
+
+// The output channel of the block at column n of a product: a thread's accumulators are of adjacent channels.
+__device__ __forceinline__ int channel_of_column(int n) {
+  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
+  const int thread = n / 2 % 4;
+  return i / 2 * 8 + thread * 2 + i % 2;
+}
+
+// The weight of an input and an output channel, zero where there is none.
+__device__ __forceinline__ float weight_at(const float* __restrict__ weight, int ci, int co, int tap) {
+  return weight[(static_cast<long long>(ci) * 64 + co) * 16 + tap];
+}
+// The row of 16 bytes that a column has in one half of a tap's operand.
+__device__ __forceinline__ int operand_row(int tap, int k_step, int half, int n) {
+  return (tap * 2 + k_step) * 128 + half * 64 + n;
+}
+// Packs 4 rows of 16 bytes, of successive k-steps, so that their loads are in flight together. Adjacent
+// threads read adjacent weights, of all phase rows.
+__device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned char* __restrict__ packed, int index) {
+  const int place = index % 16;
+  const int n = index / 16 % 64;
+  const int half = index / 1024 % 2;
+  const int first = index / 2048 % 4 * 4;
+  const int channel_tile = index / 8192;
+  if (channel_tile < 1) {
+    const int co = channel_tile * 64 + channel_of_column(n);
+    unsigned char* tile_weights = packed + static_cast<long long>(channel_tile) * 524288;
+    _Pragma("unroll") for (int k_step = first; k_step < first + 4; ++k_step) {
+      const int ci = k_step * 8 + half * 4;
+      unsigned int words[4];
+      words[0] = operand(__float_as_uint(weight_at(weight, ci, co, place)));
+      words[1] = operand(__float_as_uint(weight_at(weight, ci + 1, co, place)));
+      words[2] = operand(__float_as_uint(weight_at(weight, ci + 2, co, place)));
+      words[3] = operand(__float_as_uint(weight_at(weight, ci + 3, co, place)));
+      unsigned char* block_weights = tile_weights + k_step / 2 * 65536;
+      *reinterpret_cast<uint4*>(block_weights + operand_row(place, k_step % 2, half, n) * 16) =
+          make_uint4(words[0], words[1], words[2], words[3]);
+    }
+  }
+}
+
+// Packs the weights by N tile, k-block, tap and k-step: two columns of a B operand each.
+extern "C" __global__ void __launch_bounds__(256)
+    convtgen_shift_gemm_forward_d407c90cd5aa2a48_pack(const float* __restrict__ weight,
+                                                      unsigned char* __restrict__ packed) {
+  grid_dependents_launch();
+  pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
 }
 
 // By sets of fused phases and by instruction tiles of 64 positions.
@@ -270,54 +318,6 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&
     wgmma_commit();
     wgmma_wait(1);  // the fragments before may be overwritten
   }
-}
-
-// The output channel of the block at column n of a product: a thread's accumulators are of adjacent channels.
-__device__ __forceinline__ int channel_of_column(int n) {
-  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
-  const int thread = n / 2 % 4;
-  return i / 2 * 8 + thread * 2 + i % 2;
-}
-
-// The weight of an input and an output channel, zero where there is none.
-__device__ __forceinline__ float weight_at(const float* __restrict__ weight, int ci, int co, int tap) {
-  return weight[(static_cast<long long>(ci) * 64 + co) * 16 + tap];
-}
-// The row of 16 bytes that a column has in one half of a tap's operand.
-__device__ __forceinline__ int operand_row(int tap, int k_step, int half, int n) {
-  return (tap * 2 + k_step) * 128 + half * 64 + n;
-}
-// Packs 4 rows of 16 bytes, of successive k-steps, so that their loads are in flight together. Adjacent
-// threads read adjacent weights, of all phase rows.
-__device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned char* __restrict__ packed, int index) {
-  const int place = index % 16;
-  const int n = index / 16 % 64;
-  const int half = index / 1024 % 2;
-  const int first = index / 2048 % 4 * 4;
-  const int channel_tile = index / 8192;
-  if (channel_tile < 1) {
-    const int co = channel_tile * 64 + channel_of_column(n);
-    unsigned char* tile_weights = packed + static_cast<long long>(channel_tile) * 524288;
-    _Pragma("unroll") for (int k_step = first; k_step < first + 4; ++k_step) {
-      const int ci = k_step * 8 + half * 4;
-      unsigned int words[4];
-      words[0] = operand(__float_as_uint(weight_at(weight, ci, co, place)));
-      words[1] = operand(__float_as_uint(weight_at(weight, ci + 1, co, place)));
-      words[2] = operand(__float_as_uint(weight_at(weight, ci + 2, co, place)));
-      words[3] = operand(__float_as_uint(weight_at(weight, ci + 3, co, place)));
-      unsigned char* block_weights = tile_weights + k_step / 2 * 65536;
-      *reinterpret_cast<uint4*>(block_weights + operand_row(place, k_step % 2, half, n) * 16) =
-          make_uint4(words[0], words[1], words[2], words[3]);
-    }
-  }
-}
-
-// Packs the weights by N tile, k-block, tap and k-step: two columns of a B operand each.
-extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_d407c90cd5aa2a48_pack(const float* __restrict__ weight,
-                                                      unsigned char* __restrict__ packed) {
-  grid_dependents_launch();
-  pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
