@@ -7,6 +7,7 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/direct.h"
+#include "generator/planner/f32x3_gemm.h"
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
@@ -17,6 +18,7 @@ namespace {
 constexpr std::array kTemplates = {
     Template{"direct", programs::direct, plans_direct, direct_grid, nullptr, nullptr},
     Template{"shift_gemm", programs::shift_gemm, plans_shift_gemm, shift_gemm_grid, nullptr, shift_gemm_seconds},
+    Template{"f32x3_gemm", programs::f32x3_gemm, plans_f32x3_gemm, f32x3_gemm_grid, nullptr, f32x3_gemm_seconds},
     Template{"roll_gemm", programs::roll_gemm, plans_roll_gemm, roll_gemm_grid, nullptr, roll_gemm_seconds},
     Template{"halo_gemm", programs::halo_gemm, plans_halo_gemm, halo_gemm_grid, nullptr, halo_gemm_seconds},
 };

@@ -2,6 +2,7 @@
 // Needs `Parameters` with fuse_count, fuse_kind, fuse_a, fuse_b and the type Sum.
 #pragma once
 
+#include "device/static_parameters.h"
 #include "device/template.h"
 
 // In the order of convtgen::ActivationKind (generator/layer/layer.h).

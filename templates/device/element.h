@@ -5,6 +5,7 @@
 #include "device/convert.h"
 #include "device/memory.h"
 #include "device/printed.h"
+#include "device/static_parameters.h"
 #include "device/template.h"
 
 // Two elements of 16 bits in a word.

@@ -2,6 +2,8 @@
 // Needs `Parameters` with weight_channels_last, and above its line the type WeightIndex, which counts these weights.
 #pragma once
 
+#include "device/static_parameters.h"
+
 // The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
 //
 // Callers cast `ci` to the type: a call that converts its arguments is not inlined in emitted sources.

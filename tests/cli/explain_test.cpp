@@ -73,6 +73,7 @@ TEST(Explain, SaysWhyOtherTemplatesRefuse) {
   };
   EXPECT_THAT(refused("16 -> 16; kernel 3; groups 4; compute tf32; input 1x8x8"),
               testing::StartsWith("\n  refused     shift_gemm: groups of 4 input channels; tensor cores want 16\n"
+                                  "              f32x3_gemm: compute tf32; it takes f32x3\n"
                                   "              roll_gemm: 4 groups; it takes 1\n"
                                   "              halo_gemm: 4 groups; it takes 1"));
   EXPECT_THAT(refused("64 -> 64; kernel 4; stride 2; padding 1; compute tf32; input 1x8x8"),

@@ -265,7 +265,7 @@ TEST_F(TuneVerbTest, WhatIsWrongIsTold) {
   EXPECT_EQ(
       older.err,
       "convtgen: error: older.json: line 2: record 1: a record of format 1, by convtgen 0.1.0; this convtgen reads "
-      "format 2: tune again, or convert it with generator/planner/records/migrate.py of the sources\n");
+      "format 3: tune again, or convert it with generator/planner/records/migrate.py of the sources\n");
   const Outcome open = tune({"--device", "host", "-e", "conv_transpose2d 4 -> 4; kernel 2"});
   EXPECT_EQ(open.exit, 2);
   EXPECT_THAT(open.err, HasSubstr("give the sizes with --input"));

@@ -1,5 +1,6 @@
-// `shift_gemm` with rows by bulk copies, on few blocks: a stage is filled for many tiles, with gaps beside their rows
-// and without, and must hold nothing of those before. Where rows begin anywhere in a piece of 16 bytes, x does too.
+// `shift_gemm` and `f32x3_gemm` with rows by bulk copies, on few blocks: a stage is filled for many tiles, with a halo
+// outside the image and without, and must hold nothing of those before. Where rows begin anywhere in a 16-byte vector,
+// x does too.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +21,7 @@ namespace {
 struct Case {
   const char* name;
   const char* layer;
-  int begin = 0;  // x begins so many elements behind a piece's first
+  int begin = 0;  // x begins so many elements after a 16-byte vector's first
 };
 
 bool flag(const Plan& plan, const char* name) {
@@ -33,7 +34,8 @@ std::vector<Plan> plans_of(const Problem& problem) {
   std::vector<std::int64_t> heights;
   const std::vector<Plan> all = plan(problem).value();
   for (const Plan& each : all) {
-    if (wanted.size() == 3 || each.template_name != "shift_gemm" || !flag(each, "bulk") || each.cluster > 1) {
+    const bool is_shifted = each.template_name == "shift_gemm" || each.template_name == "f32x3_gemm";
+    if (wanted.size() == 3 || !is_shifted || !flag(each, "bulk") || each.cluster > 1) {
       continue;
     }
     const auto height = std::get<std::int64_t>(each.parameters.at("tile_h"));
@@ -89,7 +91,7 @@ TEST_P(BulkRows, LeaveNothingOfOneTileToTheNext) {
 
 constexpr Case kCases[] = {
     {"halo", "conv_transpose2d 32 -> 8; kernel 3x3; padding 1x1; input 2x20x64; compute tf32"},
-    {"more_chunks_than_stages", "conv_transpose2d 208 -> 8; kernel 3x3; padding 1x1; input 1x20x64; compute tf32"},
+    {"more_k_blocks_than_stages", "conv_transpose2d 208 -> 8; kernel 3x3; padding 1x1; input 1x20x64; compute tf32"},
     {"channels_beyond", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 3x20x72; compute tf32"},
     {"several_images", "conv_transpose2d 35 -> 8; kernel 3x3; stride 2x2; padding 1x1; input 11x6x8; compute tf32"},
     {"halves", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 2x20x72; dtype f16"},
@@ -99,7 +101,7 @@ constexpr Case kCases[] = {
      "compute f32x3"},
     {"one_row", "conv_transpose1d 40 -> 8; kernel 4; stride 2; padding 1; input 3x1000; compute tf32"},
     {"anywhere", "conv_transpose2d 48 -> 8; kernel 3x3; padding 1x1; input 2x20x67; compute tf32"},
-    {"anywhere_more_chunks", "conv_transpose2d 210 -> 8; kernel 3x3; padding 1x1; input 1x24x67; compute tf32"},
+    {"anywhere_more_k_blocks", "conv_transpose2d 210 -> 8; kernel 3x3; padding 1x1; input 1x24x67; compute tf32"},
     {"anywhere_behind", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 2x20x67; compute tf32", 1},
     {"anywhere_small", "conv_transpose2d 1 -> 8; kernel 3x3; stride 2x2; padding 1x1; input 9x1x1; compute tf32", 3},
     {"anywhere_one_row", "conv_transpose1d 35 -> 8; kernel 3; stride 3; input 2x1001; compute tf32", 3},

@@ -10,6 +10,7 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/direct.h"
+#include "generator/planner/f32x3_gemm.h"
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
@@ -32,7 +33,7 @@ const Emitted kOnlyOnSm90a[] = {
     {"halo_gemm", plans_halo_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; stride 2; input 2x16x16; dtype f16"},
     {"roll_gemm", plans_roll_gemm, "conv_transpose2d 16 -> 16; kernel 2x2; input 2x16x32; compute tf32"},
     {"shift_gemm", plans_shift_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; dtype bf16"},
-    {"f32x3", plans_shift_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; compute f32x3"}};
+    {"f32x3", plans_f32x3_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; compute f32x3"}};
 
 KernelSource source_of(const char* text, Result<std::vector<Plan>> (*plans)(const Problem& problem)) {
   const Problem problem{parse_layer(text).value(), Direction::kForward, target_named("sm_90a").value()};

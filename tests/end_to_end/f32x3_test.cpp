@@ -76,8 +76,8 @@ class SplitFloats : public ::testing::TestWithParam<Case> {
     const auto plans = plan(problem_).value();
     const auto found = std::ranges::find_if(plans, [&](const Plan& plan) {
       const auto integer = [&](const char* name) { return std::get<std::int64_t>(plan.parameters.at(name)); };
-      return plan.template_name == "shift_gemm" && (integer("tile_n") > 1) == GetParam().images_share_tiles &&
-             integer("chunk") * (GetParam().least_stages - 1) < problem_.layer.in_channels;
+      return plan.template_name == "f32x3_gemm" && (integer("tile_n") > 1) == GetParam().images_share_tiles &&
+             integer("block_k") * (GetParam().least_stages - 1) < problem_.layer.in_channels;
     });
     ASSERT_NE(found, plans.end());
     plan_ = *found;
@@ -151,11 +151,11 @@ class SplitFloats : public ::testing::TestWithParam<Case> {
   [[nodiscard]] std::int64_t stage_of(std::int64_t index) const {
     const std::int64_t channels = problem_.layer.in_channels;
     const std::int64_t inner = problem_.layer.layout == Layout::kNhwc ? 1 : shape_.in[kHeight] * shape_.in[kWidth];
-    return index / inner % channels / std::get<std::int64_t>(plan_.parameters.at("chunk"));
+    return index / inner % channels / std::get<std::int64_t>(plan_.parameters.at("block_k"));
   }
   [[nodiscard]] std::int64_t stage_of_weight(std::int64_t index) const {
     const Layer& layer = problem_.layer;
-    return index / (tap_count(layer) * layer.out_channels) / std::get<std::int64_t>(plan_.parameters.at("chunk"));
+    return index / (tap_count(layer) * layer.out_channels) / std::get<std::int64_t>(plan_.parameters.at("block_k"));
   }
   [[nodiscard]] std::int64_t channel_of_weight(std::int64_t index) const {
     return index / (tap_count(problem_.layer)) % problem_.layer.out_channels;

@@ -111,7 +111,9 @@ class FarLayer {
     if (what.by_rows) {
       far_.extents[kHeight] += ceil_div(kFar, small_.extents[kWidth] * rows) * rows;
       // The last image is the first of its tile.
-      far_.batch += setup_.plan.template_name == "shift_gemm" ? integer(setup_.plan, "tile_n") : 1;
+      far_.batch += setup_.plan.template_name == "shift_gemm" || setup_.plan.template_name == "f32x3_gemm"
+                        ? integer(setup_.plan, "tile_n")
+                        : 1;
     } else {
       far_.batch += ceil_div(kFar, std::min(l.in_channels, l.out_channels) * 4096) * 4096;
     }
@@ -310,9 +312,13 @@ constexpr Case kCases[] = {
      "conv_transpose2d 16 -> 8; kernel 3x3; padding 1x1; input ?x5x7; dtype f16; layout nhwc"},
     {"shift_gemm_rows", "shift_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x16; compute tf32", true, false,
      true},
+    {"shift_gemm_rows_by_copies", "shift_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute tf32", true,
+     false, false},
     {"shift_gemm_rows_anywhere", "shift_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute tf32", true,
      false, true},
-    {"shift_gemm_rows_f32x3", "shift_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute f32x3", true},
+    {"f32x3_gemm_rows", "f32x3_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute f32x3", true},
+    {"f32x3_gemm_rows_channels_last", "f32x3_gemm",
+     "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute f32x3; layout nhwc", true},
     {"shift_gemm_rows_channels_last", "shift_gemm",
      "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; dtype bf16; layout nhwc", true},
     {"halo_gemm_images", "halo_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; padding 1x1; input ?x5x7; compute tf32"},
@@ -376,12 +382,13 @@ TEST_P(FarTilesOfMutants, ShowEachNarrowOffset) {
 
 const Template kTemplates[] = {{"direct", {"stage_weights: static_cast<long long>(ci)"}},  // of weights
                                {"shift_gemm",
-                                {"kernel: static_cast<long long>(column_tile)",  // of packed weights
-                                 "copy_rows: * #ll",                             // a few known rows
-                                 "find_copy: * #ll",                             // a few channels of a known size
-                                 "find_copy: static_cast<long long>(batch)",     // more rows count as x's last: slower
-                                 "place_of: const long long plane",              // the lowest bits count
+                                {"kernel: static_cast<long long>(n_tile)",    // of packed weights
+                                 "copy_rows: * #ll",                          // a few known rows
+                                 "find_copy: * #ll",                          // a few channels of a known size
+                                 "find_copy: static_cast<long long>(batch)",  // more rows count as x's last: slower
+                                 "place_of: const long long plane",           // the lowest bits count
                                  "place_of: static_cast<long long>(tile.image + image)"}},  // likewise
+                               {"f32x3_gemm", {}},
                                {"halo_gemm",
                                 {"kernel: static_cast<long long>(column_tile)",  // of packed weights
                                  "flat_tile: const long long image",  // the low 32 bits of its multiple count

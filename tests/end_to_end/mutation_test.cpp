@@ -25,8 +25,8 @@ struct Case {
   const char* template_name;
   const char* layer;
   std::size_t least_mutants;
-  bool resident = false;  // for tensor cores: a plan with its weights in shared memory
-  bool in_turn = false;   // a plan whose warpgroups have tiles of their own
+  bool resident = false;   // for tensor cores: a plan with its weights in shared memory
+  bool ping_pong = false;  // a plan whose warpgroups have tiles of their own
   bool bound_checks = true;
   /// Mutants that the host device can't tell: it takes a fence behind the asking of a copy for one behind its end. And
   /// those that only do what needn't be done, or do it sooner: of `shift_gemm`'s bulk copies and their zeros, and of
@@ -34,7 +34,7 @@ struct Case {
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
   // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
-  std::optional<bool> flat = {}, exchange = {}, bulk = {};
+  std::optional<bool> flat = {}, staged_epilogue = {}, bulk = {};
   std::optional<std::int64_t> run = {}, columns = {};  // of a block
   int cluster = 1;                                     // blocks that share a tile's channels
 };
@@ -47,9 +47,10 @@ Plan plan_of(const Problem& problem, const Case& wanted) {
       return !value || parameter == each.parameters.end() || std::get<Value>(parameter->second) == *value;
     };
     return each.template_name == wanted.template_name && is("resident", std::optional(wanted.resident)) &&
-           is("in_turn", std::optional(wanted.in_turn)) && is("flat", wanted.flat) && is("exchange", wanted.exchange) &&
-           is("bulk", wanted.bulk) && is("run", wanted.run) && is("columns", wanted.columns) &&
-           each.cluster == wanted.cluster;
+           is("ping_pong", std::optional(wanted.ping_pong)) && is("in_turn", std::optional(wanted.ping_pong)) &&
+           is("flat", wanted.flat) && is("staged_epilogue", wanted.staged_epilogue) &&
+           is("exchange", wanted.staged_epilogue) && is("bulk", wanted.bulk) && is("run", wanted.run) &&
+           is("columns", wanted.columns) && each.cluster == wanted.cluster;
   });
   if (found == plans.end()) {
     throw std::runtime_error("the planner has no such plan");
@@ -103,7 +104,7 @@ constexpr Case kCases[] = {
      true, 0, true},
     {"shift_gemm_staged", "shift_gemm", "conv_transpose2d 1030 -> 7; kernel 3x3; stride 2x2; input 1x4x6; compute tf32",
      25, false},
-    {"shift_gemm_in_turn",
+    {"shift_gemm_ping_pong",
      "shift_gemm",
      "conv_transpose2d 100 -> 11; kernel 3x3; stride 2x2; bias; input 2x4x35; compute tf32",
      25,
@@ -115,7 +116,7 @@ constexpr Case kCases[] = {
      {},
      true,
      true},
-    {.name = "shift_gemm_pieces",
+    {.name = "shift_gemm_pixels",
      .template_name = "shift_gemm",
      .layer = "conv_transpose2d 72 -> 19; kernel 3x3; stride 2x1; padding 0x1; bias; input 3x9x20; dtype f16; "
               "layout nhwc",
@@ -129,15 +130,15 @@ constexpr Case kCases[] = {
      .least_mutants = 25,
      .unseen = 1,
      .cluster = 2},
-    // Of f32x3 nobody sees what only spares work or keeps sums from being truncated, which the host device doesn't do:
-    // how many rows are added up together, and whether a scale that fits is kept.
-    {"shift_gemm_f32x3", "shift_gemm",
+    // Of f32x3 the host device can't see what only saves work or keeps accumulators from truncating, which it doesn't
+    // do: how many rows are accumulated before a promotion, and whether a scale that fits is kept.
+    {"f32x3_gemm", "f32x3_gemm",
      "conv_transpose2d 65 -> 7; kernel 3x3; stride 2x1; padding 0x1; bias; input 3x9x20; compute f32x3", 25, true,
      false, true, 2, true, std::nullopt, std::nullopt, false},
-    {"shift_gemm_f32x3_rows", "shift_gemm",
+    {"f32x3_gemm_rows", "f32x3_gemm",
      "conv_transpose2d 35 -> 5; kernel 3x3; padding 0x1; bias; input 1x5x136; compute f32x3", 25, true, false, true, 3,
      true, std::nullopt, std::nullopt, true},
-    {"shift_gemm_f32x3_staged", "shift_gemm",
+    {"f32x3_gemm_staged", "f32x3_gemm",
      "conv_transpose2d 1030 -> 7; kernel 3x3; stride 2x2; input 1x4x6; compute f32x3", 25, false, false, true, 3, true},
     {"halo_gemm_copies", "halo_gemm",
      "conv_transpose2d 630 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x7x9; dtype f16; layout nhwc; bias", 15,

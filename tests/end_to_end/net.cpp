@@ -189,8 +189,10 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
   const std::int64_t group_in = layer.in_channels / layer.groups;
   const std::int64_t group_out = layer.out_channels / layer.groups;
   const std::int64_t bytes = layer.dtype == Dtype::kF64 ? 8 : layer.dtype == Dtype::kF32 ? 4 : 2;
-  is(integer(plan, "chunk") < group_in, "several k-blocks");
-  is(group_in % integer(plan, "chunk") != 0, "a k-block in part");
+  const bool is_shifted = plan.template_name == "shift_gemm" || plan.template_name == "f32x3_gemm";
+  const std::int64_t block_k = integer(plan, is_shifted ? "block_k" : "chunk");
+  is(block_k < group_in, "several k-blocks");
+  is(group_in % block_k != 0, "a k-block in part");
   if (plan.template_name == "direct") {
     is(group_out > integer(plan, "threads_z") * integer(plan, "channels_per_thread"), "several channel tiles");
     is(integer(plan, "group_phases_h") < layer.axes[kHeight].stride ||
@@ -199,8 +201,9 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
     kinds.push_back("offsets " + std::get<TypeName>(plan.parameters.at("Offset")).spelling);
     return kinds;
   }
-  is(integer(plan, "columns") < group_out, "several channel tiles");
-  is(group_out % integer(plan, "columns") != 0, "channels beyond");
+  const std::int64_t block_n = integer(plan, is_shifted ? "block_n" : "columns");
+  is(block_n < group_out, "several channel tiles");
+  is(group_out % block_n != 0, "channels beyond");
   kinds.push_back(fmt::format("store {}", integer(plan, "store")));
   if (plan.template_name == "roll_gemm") {
     const std::int64_t pixel = layer.in_channels * bytes;
@@ -217,9 +220,9 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
     return kinds;
   }
   is(integer(plan, "phase_rows") < layer.axes[kHeight].stride, "phase rows parted");
-  kinds.push_back(fmt::format("channel_run {}", integer(plan, "channel_run")));
+  kinds.push_back(fmt::format("adjacent channels {}", integer(plan, is_shifted ? "adjacent_channels" : "channel_run")));
   kinds.push_back(fmt::format("copies of {}", integer(plan, "copy_bytes")));
-  kinds.push_back(fmt::format("k-blocks of {}", integer(plan, "chunk")));
+  kinds.push_back(fmt::format("k-blocks of {}", block_k));
   if (plan.template_name == "halo_gemm") {
     const bool divides = layer.axes[kHeight].kernel % layer.axes[kHeight].stride == 0 &&
                          layer.axes[kWidth].kernel % layer.axes[kWidth].stride == 0;
@@ -234,22 +237,23 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
     return kinds;
   }
   const bool is_bulk = std::get<bool>(plan.parameters.at("bulk"));
-  kinds.push_back(fmt::format("run {}", integer(plan, "run")));
+  kinds.push_back(fmt::format("positions {}", integer(plan, "thread_positions")));
   kinds.push_back(fmt::format("clusters of {}", plan.cluster));
   is(integer(plan, "tile_n") > 1, "tiles of several images");
-  is(is_bulk && plan.reason.contains("in one piece"), "images in one piece");
+  is(is_bulk && plan.reason.contains("whole images"), "images in one row");
   is(is_bulk && !(layer.axes[kWidth].extent && *layer.axes[kWidth].extent * bytes % 16 == 0),
      "rows that begin anywhere in 16 bytes");
-  is(is_bulk && group_in > integer(plan, "chunk"), "several k-blocks by bulk copies");
-  is(is_bulk && group_in % integer(plan, "chunk") != 0, "a k-block in part by bulk copies");
-  is(std::get<bool>(plan.parameters.at("in_turn")) && group_in > integer(plan, "chunk") * integer(plan, "stages"),
-     "more k-blocks than stages in turn");
+  is(is_bulk && group_in > block_k, "several k-blocks by bulk copies");
+  is(is_bulk && group_in % block_k != 0, "a k-block in part by bulk copies");
+  is(plan.template_name == "shift_gemm" && std::get<bool>(plan.parameters.at("ping_pong")) &&
+         group_in > block_k * integer(plan, "stages"),
+     "more k-blocks than stages by ping-pong warpgroups");
   is(plan.cluster > 1 && is_bulk, "clusters with bulk copies");
   is(plan.cluster > 1 && integer(plan, "phase_rows") < layer.axes[kHeight].stride, "clusters with phase rows parted");
-  is(plan.cluster > 1 && group_out % integer(plan, "columns") != 0, "clusters with channels beyond");
+  is(plan.cluster > 1 && group_out % block_n != 0, "clusters with channels beyond");
   is(layer.groups > 1, "groups");
   is(layer.groups > 1 && is_bulk, "groups with bulk copies");
-  is(layer.groups > 1 && integer(plan, "columns") < group_out, "groups of several channel tiles");
+  is(layer.groups > 1 && block_n < group_out, "groups of several channel tiles");
   return kinds;
 }
 
@@ -312,6 +316,9 @@ Wanted random_wish(std::mt19937_64& random) {
   wanted.layout = all_layouts()[random() % all_layouts().size()];
   const bool has_tensor_cores = wanted.compute != Compute::kF64 && wanted.compute != Compute::kF32;
   wanted.template_name = kTemplates[has_tensor_cores ? random() % kTemplates.size() : 0];
+  if (wanted.template_name == "shift_gemm" && wanted.compute == Compute::kF32x3) {
+    wanted.template_name = "f32x3_gemm";
+  }
   for (int i = 0; i < 2; ++i) {
     const std::size_t property = random() % properties().size();
     wanted.classes.emplace_back(property, static_cast<int>(random() % properties()[property].classes.size()));

@@ -56,8 +56,9 @@ struct ChosenPlan {
 };
 /// How many stages the input channels of a group come in.
 std::int64_t stages_of(const Layer& layer, const Plan& plan) {
-  const auto chunk = std::get<std::int64_t>(plan.parameters.at("chunk"));
-  return (layer.in_channels / layer.groups + chunk - 1) / chunk;
+  const auto block_k =
+      std::get<std::int64_t>(plan.parameters.at(plan.parameters.contains("block_k") ? "block_k" : "chunk"));
+  return (layer.in_channels / layer.groups + block_k - 1) / block_k;
 }
 /// The first of the planner's plans that is of this kind.
 ChosenPlan chosen_plan(const Kind& kind) {
@@ -146,7 +147,7 @@ class NumberMutation {
     }
   }
 
-  [[nodiscard]] std::int64_t chunk() const { return std::get<std::int64_t>(plan_.parameters.at("chunk")); }
+  [[nodiscard]] std::int64_t block_k() const { return std::get<std::int64_t>(plan_.parameters.at("block_k")); }
 
   Layer layer_;
   Problem problem_;
@@ -161,7 +162,7 @@ void NumberMutation::expect_each_scale_matters() {
   constexpr auto kZeros = std::nullopt;
   std::vector<Telling> all;
   const auto add = [&](Bound bound, const Exponents& exponents) {
-    const ChannelMagnitudes magnitudes{chunk(), exponents};
+    const ChannelMagnitudes magnitudes{block_k(), exponents};
     const std::uint64_t seed = all.size();
     std::string name = bound == Bound::kExact ? "exact" : "by the mode";
     for (const auto& exponent : exponents) {
@@ -208,19 +209,19 @@ void NumberMutation::expect_each_rounding_matters() {
 }
 
 constexpr Kind kSplit[] = {
-    {"ProducersWithTotals", "shift_gemm", "conv_transpose2d 68 -> 8; kernel 2x2; input 2x7x12; compute f32x3",
+    {"ProducersWithTotals", "f32x3_gemm", "conv_transpose2d 68 -> 8; kernel 2x2; input 2x7x12; compute f32x3",
      "float& total_at", 3},
-    {"ConsumersWithoutTotals", "shift_gemm",
+    {"ConsumersWithoutTotals", "f32x3_gemm",
      "conv_transpose2d 68 -> 8; kernel 1x2; stride 1x2; bias; input 2x16x15; compute f32x3", "void rescale", 3},
-    {"ConsumersWithTotals", "shift_gemm",
+    {"ConsumersWithTotals", "f32x3_gemm",
      "conv_transpose2d 260 -> 2; kernel 2x2; stride 2x2; input 2x8x12; compute f32x3", "float& total_at", 3},
-    {"ImagesShareTiles", "shift_gemm", "conv_transpose2d 68 -> 8; kernel 2x2; input 9x3x4; compute f32x3",
+    {"ImagesShareTiles", "f32x3_gemm", "conv_transpose2d 68 -> 8; kernel 2x2; input 9x3x4; compute f32x3",
      "image of the lane", 3, 1},
-    {"ChannelsLast", "shift_gemm", "conv_transpose2d 68 -> 8; kernel 2x2; input 2x7x10; compute f32x3; layout nhwc",
+    {"ChannelsLast", "f32x3_gemm", "conv_transpose2d 68 -> 8; kernel 2x2; input 2x7x10; compute f32x3; layout nhwc",
      "float& total_at", 3},
-    {"RowsAddedUp", "shift_gemm", "conv_transpose2d 60 -> 8; kernel 3x7; padding 1x3; input 2x6x12; compute f32x3",
-     "held.rows == ", 3},
-    {"Groups", "shift_gemm", "conv_transpose2d 136 -> 16; kernel 2x2; groups 2; input 2x7x12; compute f32x3",
+    {"RowsPromoted", "f32x3_gemm", "conv_transpose2d 60 -> 8; kernel 3x7; padding 1x3; input 2x6x12; compute f32x3",
+     "state.rows == ", 3},
+    {"Groups", "f32x3_gemm", "conv_transpose2d 136 -> 16; kernel 2x2; groups 2; input 2x7x12; compute f32x3",
      "float& total_at", 3},
 };
 constexpr Kind kTf32[] = {

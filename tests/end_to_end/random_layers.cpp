@@ -273,7 +273,7 @@ RandomLayer LayerSource::draw(const Wanted& wanted) {
   l.batch = batch == 0 || (batch == 3 && random_() % 2 == 0) ? Size(result.sizes.batch) : std::nullopt;
 
   const bool one_group = wanted.template_name == "roll_gemm" || wanted.template_name == "halo_gemm";
-  const bool large_groups = wanted.template_name == "shift_gemm";
+  const bool large_groups = wanted.template_name == "shift_gemm" || wanted.template_name == "f32x3_gemm";
   const int groups = class_wanted(kGroups, one_group ? 0 : weighted({5, 3, large_groups ? 0 : 1}));
   l.groups = groups == 0 ? 1 : between(2, 4);
   std::int64_t in = draw_channels(class_wanted(kIn, weighted({2, 2, 3})), random_() % 6 == 0 ? 1000 : 160);

@@ -85,7 +85,8 @@ TEST_P(RareProperties, MatchTheDefinition) {
 
 INSTANTIATE_TEST_SUITE_P(Templates, RareProperties,
                          ::testing::Combine(::testing::ValuesIn(kRareProperties),
-                                            ::testing::Values("direct", "shift_gemm", "halo_gemm", "roll_gemm")),
+                                            ::testing::Values("direct", "shift_gemm", "f32x3_gemm", "halo_gemm",
+                                                              "roll_gemm")),
                          [](const ::testing::TestParamInfo<Case>& info) {
                            return fmt::format("{}_{}", std::get<0>(info.param).name, std::get<1>(info.param));
                          });

@@ -181,8 +181,8 @@ std::map<std::string, std::vector<Case>> groups() {
       {"through_registers", cases("halo_gemm", kTf32, {"kb65", "kb78", "dcgan4"}, 1, true)},
       {"from_registers",
        cases("shift_gemm", kTf32, {"kb57", "kb65", "kb78", "unet4", "dcgan4", "hifi1", "pose1"}, 1, true)},
-      // Of many chunks, whose loops go back with products in flight.
-      {"several_chunks", cases("shift_gemm", kF16, {"kb64", "unet1"}, 1, true)},
+      // Of many k-blocks, whose loops go back with products in flight.
+      {"several_k_blocks", cases("shift_gemm", kF16, {"kb64", "unet1"}, 1, true)},
       {"odd_widths", cases("shift_gemm", kTf32, outside)},
       {"pieces",
        cases_of_kind("pieces", kF16Nhwc, {"kb64", "kb57", "kb69", "unet4", "pose1", "dcgan2", "pose3"}, takes_pieces)},
@@ -193,8 +193,8 @@ std::map<std::string, std::vector<Case>> groups() {
       {"rolling_pixels",
        cases("roll_gemm", kF16Nhwc, {"kb57", "kb64", "kb65", "kb69", "kb71", "kb74", "kb78"}, 3, true)},
       {"rolling_pixels_tf32", cases("roll_gemm", kTf32Nhwc, rolling, 1, true)},
-      {"of_halves", cases("shift_gemm", kF32x3, outside)},
-      {"of_halves_channels_last", cases("shift_gemm", kF32x3Nhwc, outside)},
+      {"of_halves", cases("f32x3_gemm", kF32x3, outside)},
+      {"of_halves_channels_last", cases("f32x3_gemm", kF32x3Nhwc, outside)},
   };
 }
 

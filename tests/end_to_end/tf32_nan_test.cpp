@@ -25,7 +25,7 @@ struct Case {
   const char* name;
   const char* template_name;
   const char* rest;  // of the layer; a NaN in each of five images, or output channels
-  std::optional<bool> bulk = {}, in_turn = {};
+  std::optional<bool> bulk = {}, ping_pong = {};
   std::optional<std::int64_t> copy_bytes = {};
 };
 
@@ -46,7 +46,8 @@ class NanInTf32 : public ::testing::TestWithParam<Case> {
         return !value || std::get<Value>(each.parameters.at(name)) == *value;
       };
       return each.template_name == GetParam().template_name && is("bulk", GetParam().bulk) &&
-             is("in_turn", GetParam().in_turn) && is("copy_bytes", GetParam().copy_bytes);
+             is("ping_pong", GetParam().ping_pong) && is("in_turn", GetParam().ping_pong) &&
+             is("copy_bytes", GetParam().copy_bytes);
     });
     EXPECT_NE(found, plans.end()) << "the planner has no such plan";
     loaded = load_layer(*device, problem, *found).value();

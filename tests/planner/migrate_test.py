@@ -1,4 +1,4 @@
-"""generator/planner/records/migrate.py makes records of format 2 that name the same plans, and that convtgen takes."""
+"""generator/planner/records/migrate.py makes records of format 3 that name the same plans, and that convtgen takes."""
 import json
 import os
 import pathlib
@@ -15,6 +15,20 @@ CONVTGEN = None  # the program
 
 def migrate(*arguments):
     return subprocess.run([sys.executable, "-B", SCRIPT, *arguments], capture_output=True, text=True)
+
+
+# Names of format 3 and those before, and what every plan of shift_gemm had that is not one of f32x3_gemm.
+NAMES = {"thread_positions": "run", "block_n": "columns", "adjacent_channels": "channel_run", "block_k": "chunk",
+         "staged_epilogue": "exchange", "ping_pong": "in_turn"}
+GONE = {"split": False, "ahead": True, "add_rows": 0}
+
+
+def by_old_names(plan, before):
+    """The plan as it was, if it is of a template whose parameters have new names."""
+    if before["template"] != "shift_gemm":
+        return plan
+    parameters = {NAMES.get(name, name): value for name, value in plan["parameters"].items()}
+    return {"template": plan["template"], "parameters": {**parameters, **GONE}}
 
 
 class MigrateTest(unittest.TestCase):
@@ -43,13 +57,32 @@ class MigrateTest(unittest.TestCase):
         self.assertEqual([len(each["measured"]) for each in before], [len(each["measured"]) for each in after])
         for old, new in zip(before, after):
             self.assertEqual(old["versions"], {"convtgen": "0.1.0", "format": 1})
-            self.assertEqual(new.pop("versions"), {"convtgen": "0.1.0", "format": 2})
+            self.assertEqual(new.pop("versions"), {"convtgen": "0.1.0", "format": 3})
             sizes = old.pop("sizes")
             self.assertEqual(new.pop("sizes"), {"batch": sizes["batch"], "extents": [1, sizes["height"], sizes["width"]]})
-            for measured in new["measured"]:
+            for before, measured in zip(old["measured"], new["measured"]):
                 self.assertIs(measured["plan"]["parameters"].pop("weight_channels_last"), False)
+                self.assertEqual(by_old_names(measured.pop("plan"), before["plan"]), before.pop("plan"))
             del old["versions"]
             self.assertEqual(old, new)
+
+    def test_split_plans_are_of_f32x3_gemm(self):
+        records = json.loads(OLD.read_text())
+        plan = next(each["plan"] for record in records["records"] for each in record["measured"]
+                    if each["plan"]["template"] == "shift_gemm")
+        plan["parameters"].update({"split": True, "ahead": False, "add_rows": 3, "exchange": False, "Element": "float"})
+        old = dict(plan["parameters"])
+        self.file.write_text(json.dumps(records))
+        self.assertEqual(migrate(self.file).returncode, 0)
+        new = next(each["plan"] for record in json.loads(self.file.read_text())["records"] for each in record["measured"]
+                   if each["plan"]["template"] == "f32x3_gemm")["parameters"]
+        for name, was in (("prefetch", "ahead"), ("promote_rows", "add_rows"), ("block_k", "chunk"), ("block_n", "columns"),
+                          ("thread_positions", "run"), ("adjacent_channels", "channel_run"), ("store", "store")):
+            self.assertEqual(new.pop(name), old.pop(was))
+        self.assertEqual(new.pop("weight_channels_last"), False)
+        for name in ("Element", "type", "split", "exchange", "in_turn", "cluster"):
+            del old[name]
+        self.assertEqual(new, old)
 
     def test_convtgen_refuses_the_old_file_and_takes_the_new_one(self):
         refused = self.tune("--import", self.file)
@@ -57,7 +90,7 @@ class MigrateTest(unittest.TestCase):
         self.assertEqual(
             refused.stderr,
             f"convtgen: error: {self.file}: line 2: record 1: a record of format 1, by convtgen 0.1.0; this convtgen reads "
-            "format 2: tune again, or convert it with generator/planner/records/migrate.py of the sources\n")
+            "format 3: tune again, or convert it with generator/planner/records/migrate.py of the sources\n")
         self.assertEqual(migrate(self.file).returncode, 0)
         again = self.folder / "again.json"
         taken = self.tune("--import", self.file, "--export", again)
@@ -87,7 +120,7 @@ class MigrateTest(unittest.TestCase):
                 ("[]", "no file of tuning records"),
                 ('{"records": {}}', "no file of tuning records"),
                 ('{"records": [1]}', "record 1: it names no format"),
-                (OLD.read_text().replace('"format":1', '"format":3', 1), "record 1: it is of format 3; this script makes "),
+                (OLD.read_text().replace('"format":1', '"format":4', 1), "record 1: it is of format 4; this script makes "),
                 (OLD.read_text().replace('"sizes"', '"size"', 1), "record 1: it is no record of format 1: "),
                 ("\udcff", "")):
             self.file.write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -101,7 +134,7 @@ class MigrateTest(unittest.TestCase):
     def test_it_says_what_it_is_for(self):
         told = migrate("--help")
         self.assertEqual(told.returncode, 0)
-        self.assertIn("from format 1 to format 2", told.stdout)
+        self.assertIn("from format 1 or 2 to format 3", told.stdout)
 
 
 if __name__ == "__main__":

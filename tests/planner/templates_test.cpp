@@ -41,8 +41,9 @@ TEST(Templates, AreFoundByTheirNames) {
 TEST(Templates, AnUnknownNameIsAnErrorThatListsThem) {
   const auto unknown = template_named("indirect");
   ASSERT_FALSE(unknown);
-  EXPECT_THAT(unknown.error().message,
-              StartsWith("there is no template 'indirect'; there are: direct, shift_gemm, roll_gemm, halo_gemm"));
+  EXPECT_THAT(
+      unknown.error().message,
+      StartsWith("there is no template 'indirect'; there are: direct, shift_gemm, f32x3_gemm, roll_gemm, halo_gemm"));
   EXPECT_FALSE(template_named(""));
 
   // A plan that no planner made is never taken for one of another template.
@@ -76,7 +77,7 @@ TEST_P(Reasons, NameThePropertyAndTheLimit) {
 const Refused kRefused[] = {
     {"shift_gemm", "16 -> 16; kernel 3; compute tf32", "architecture sm_80; wgmma is an instruction of sm_90a",
      "sm_80"},
-    {"shift_gemm", "16 -> 16; kernel 3", "compute f32; it takes tf32, f32x3, f16, bf16"},
+    {"shift_gemm", "16 -> 16; kernel 3", "compute f32; it takes tf32, f16, bf16"},
     {"shift_gemm", "16 -> 64; kernel 3; groups 4; compute tf32", "groups of 4 input channels; tensor cores want 16"},
     {"shift_gemm", "64 -> 16; kernel 3; groups 4; compute tf32", "groups of 4 output channels; tensor cores want 8"},
     {"shift_gemm", "16 -> 16; kernel 3; dtype f16; input 1x8x9", "a width of 9; copies of 4 bytes take multiples of 2"},
@@ -84,10 +85,17 @@ const Refused kRefused[] = {
     {"shift_gemm", "17 -> 16; kernel 3; dtype f16; layout nhwc",
      "17 input channels; copies of 4 bytes take multiples of 2"},
     {"shift_gemm", "16 -> 16; kernel 9; stride 8; compute tf32",
-     "stride 8x8: a block sums 64 phases side by side; at most 32"},
+     "stride 8x8: a block accumulates 64 phases at once; at most 32"},
     {"shift_gemm", "16 -> 16; kernel 23x23; compute tf32",
      "kernel 23x23 takes 1058 products, each written out; at most 1024"},
-    {"shift_gemm", "16 -> 16; kernel 3; dilation 1x40; compute f32x3",
+    {"shift_gemm", "16 -> 16; kernel 3; compute f32x3", "compute f32x3; it takes tf32, f16, bf16"},
+    {"f32x3_gemm", "16 -> 16; kernel 3; compute tf32", "compute tf32; it takes f32x3"},
+    {"f32x3_gemm", "16 -> 64; kernel 3; groups 4; compute f32x3", "groups of 4 input channels; tensor cores want 16"},
+    {"f32x3_gemm", "16 -> 16; kernel 9; stride 8; compute f32x3",
+     "stride 8x8: a block accumulates 64 phases at once; at most 16"},
+    {"f32x3_gemm", "16 -> 16; kernel 15x23; compute f32x3",
+     "kernel 15x23 takes 1035 products, each written out; at most 1024"},
+    {"f32x3_gemm", "16 -> 16; kernel 3; dilation 1x40; compute f32x3",
      "dilation * (kernel - 1) is 80 in width: a row of taps and its accumulators take 664 registers of a thread; at "
      "most 168"},
     {"roll_gemm", "16 -> 16; kernel 3; compute f32x3", "compute f32x3; it takes tf32, f16, bf16"},

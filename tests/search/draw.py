@@ -11,7 +11,8 @@ from layer import Layer
 
 TEMPLATES = {  # and the compute modes of each
     "direct": ("f64", "f32", "tf32", "f32x3", "f16", "bf16"),
-    "shift_gemm": ("tf32", "f32x3", "f16", "bf16"),
+    "shift_gemm": ("tf32", "f16", "bf16"),
+    "f32x3_gemm": ("f32x3",),
     "halo_gemm": ("tf32", "f16", "bf16"),
     "roll_gemm": ("tf32", "f16", "bf16"),
 }
@@ -131,6 +132,8 @@ class Draw:
                   "padding": [0, 0], "output_padding": [0, 0], "sizes": self._sizes(layout, mode)}
         self._reach(fields)
         return fields
+
+    _f32x3_gemm = _shift_gemm
 
     def _halo_gemm(self, mode, layout):
         stride = [self._any(1, 1, 2, 2, 3, 4), self._any(1, 1, 2, 2, 3)]

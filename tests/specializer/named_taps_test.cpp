@@ -90,32 +90,32 @@ void expect_all_taps(const Layer& layer, const std::vector<Named>& named, int ti
   }
 }
 
-/// A product of `shift_gemm`: it adds to the sums of its taps' phase, moves the run by their offset, and takes their
-/// weights, which lie tap by tap.
+/// A product of `shift_gemm` or `f32x3_gemm`: it accumulates for its taps' phase, takes the fragments at their offset,
+/// and their weights, which lie tap by tap.
 void expect_shifted(const Layer& layer, const Plan& plan, const KernelSource& source) {
   const std::vector<Named> named = named_in(source.text);
   const bool parted = integer(plan, "phase_rows") < layer.axes[kHeight].stride;
-  const bool split = std::get<bool>(plan.parameters.at("split"));
+  const bool of_rows = plan.template_name == "f32x3_gemm";  // taps of any row
   ASSERT_EQ(source.text.contains(fmt::format("The block's kernel rows are r, r + {} and so on, r = (its phase "
                                              "row + {}) % {}.",
                                              layer.axes[kHeight].stride, layer.axes[kHeight].padding.before,
                                              layer.axes[kHeight].stride)),
             parted);
-  std::optional<std::int64_t> shift, merged, tap_bytes;
+  std::optional<std::int64_t> shift, fused, tap_bytes;
   for (const Named& each : named) {
     SCOPED_TRACE(each.call);
     const std::int64_t width = each.last - each.first + 1;
-    EXPECT_EQ(merged.value_or(width), width);
-    merged = width;
-    const std::int64_t moved = number_of(each.call, R"(runs?(?:\[\w+\])?, (\d+),)", source.text,
-                                         R"(sums\[[^;]*, run\[(?:2 \* tile \+ )?(\d+)\])") -
+    EXPECT_EQ(fused.value_or(width), width);
+    fused = width;
+    const std::int64_t moved = number_of(each.call, R"((?:fragments(?:\[\w+\])?|\ba), (\d+),)", source.text,
+                                         R"(acc\[[^;]*, (?:a|fragments)\[(?:2 \* tile \+ )?(\d+)\])") -
                                offset_of_tap(layer.axes[kWidth], each.first);
     EXPECT_EQ(shift.value_or(moved), moved);
     shift = moved;
     const std::int64_t part =
-        number_of(each.call, R"(\(sums, (\d+),)", source.text, R"(wgmma_m64\w+\(sums\[(?:high \? )?(\d+))");
+        number_of(each.call, R"(\(acc, (\d+),)", source.text, R"(wgmma_m64\w+\(acc\[(?:high \? )?(\d+))");
     const std::int64_t phase = phase_of_tap(layer.axes[kWidth], each.first);
-    if (split) {
+    if (of_rows) {
       EXPECT_EQ(part % (layer.axes[kWidth].stride / width), phase / width);
       continue;
     }
@@ -132,7 +132,7 @@ void expect_shifted(const Layer& layer, const Plan& plan, const KernelSource& so
       EXPECT_EQ(at, 0);
     }
   }
-  if (!split) {
+  if (!of_rows) {
     expect_all_taps(layer, named, 1);
   }
 }
@@ -159,23 +159,24 @@ Problem problem_of(const std::string& text) {
 }
 
 TEST(NamedTaps, AreThoseOfShiftedProducts) {
-  int parted = 0, whole = 0, merged = 0, split = 0;
+  int parted = 0, whole = 0, fused = 0, of_rows = 0;
   for (const char* shape : {"kernel 4x4; stride 2x2; padding 1x1", "kernel 4x4; stride 2x2", "kernel 3x3; stride 2x2",
                             "kernel 6x4; stride 3x1; padding 2x1", "kernel 8x6; stride 4x3; padding 3x0",
                             "kernel 4x6; stride 2x3; padding 1x3; output_padding 1x2", "kernel 3x5; dilation 2x3"}) {
     for (const char* mode : {"compute tf32", "dtype f16; layout nhwc", "compute f32x3", "compute f32x3; layout nhwc"}) {
       const Problem problem = problem_of(fmt::format("conv_transpose2d 64 -> 24; {}; input 4x16x16; {}", shape, mode));
       SCOPED_TRACE(canonical_form(problem.layer));
-      for (const auto& [plan, source] : sources_of(problem, "shift_gemm", 4)) {
+      const bool is_f32x3 = problem.layer.compute == Compute::kF32x3;
+      for (const auto& [plan, source] : sources_of(problem, is_f32x3 ? "f32x3_gemm" : "shift_gemm", 4)) {
         expect_shifted(problem.layer, plan, source);
         (integer(plan, "phase_rows") < problem.layer.axes[kHeight].stride ? parted : whole) += 1;
-        merged += source.text.contains(" to ") && source.text.contains("// taps") ? 1 : 0;
-        split += source.text.contains("of a row") ? 1 : 0;
+        fused += source.text.contains(" to ") && source.text.contains("// taps") ? 1 : 0;
+        of_rows += source.text.contains("of a row") ? 1 : 0;
       }
     }
   }
-  EXPECT_TRUE(parted > 0 && whole > 0 && merged > 0 && split > 0)
-      << parted << ' ' << whole << ' ' << merged << ' ' << split;
+  EXPECT_TRUE(parted > 0 && whole > 0 && fused > 0 && of_rows > 0)
+      << parted << ' ' << whole << ' ' << fused << ' ' << of_rows;
 }
 
 TEST(NamedTaps, AreThoseOfDirectlyAddedProducts) {

@@ -73,8 +73,13 @@ const std::vector<Golden> kGoldens = {
     {"shift_gemm", "shift_gemm",
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute tf32; bias; fuse relu",
      kOthers},
-    {"shift_gemm_f32x3", "shift_gemm",
-     "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; compute f32x3", kOthers}};
+    {"f32x3_gemm",
+     "f32x3_gemm",
+     "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; compute f32x3",
+     {"kernel 4x4; stride 2x2; input 4x16x16; compute f32x3; fuse relu",
+      "kernel 3x3; stride 2x2; input ?x?x?; compute f32x3; bias",
+      "kernel 5x5; dilation 3x1; input 1x9x8; compute f32x3; layout nhwc; fuse gelu",
+      "kernel 2x2; stride 2x2; compute f32x3; input 1x8x8"}}};
 
 class TensorCoreSource : public ::testing::TestWithParam<Golden> {};
 
@@ -168,7 +173,7 @@ TEST(PackingOfF32x3, HasABlockForEachShareOfTheOutputChannels) {
                                       {"256 -> 512; kernel 2x2; stride 2", 512 / 4},
                                       {"256 -> 1024; kernel 1x3", 1024 / 8}}) {
     const std::string text = std::string("conv_transpose2d ") + layer + "; compute f32x3; input 8x64x64";
-    const KernelSource source = source_of("shift_gemm", text);
+    const KernelSource source = source_of("f32x3_gemm", text);
     EXPECT_NE(source.text.find("index < " + std::to_string(shares) + "; index += gridDim.x"), std::string::npos)
         << text;
     const std::int64_t blocks = source.recipe.kernels.at(0).grid.blocks({}).value();

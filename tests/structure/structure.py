@@ -18,6 +18,8 @@ ROOTS = ("", "runtime/include/", "templates/")
 # Embedded texts of which other programs are made: the user's, and what templatec reads.
 TEXTS = ("generator/launcher/support/", "generator/templatec/prelude.cuh")
 ENDINGS = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh"}
+# What each template has in its own folder, for the headers that it shares with others.
+OF_EACH_TEMPLATE = {"layout.h"}
 # Headers that the build makes of embedded files.
 MADE = re.compile(r"convtgen_\w+_embedded\.h")
 CUDA = re.compile(r"(cuda|cudart|nvrtc|nvvm|curand|cublas|cudnn)[\w/.]*|(mma|cooperative_groups)(\.h|/.*)")
@@ -74,7 +76,9 @@ def read_includes(files):
                 includes[name].append(found)
             elif CUDA.fullmatch(included):
                 problems.append(f"{name} includes <{included}>: CUDA is opened at run time")
-            elif quote == '"' and not MADE.fullmatch(included):
+            elif quote == '"' and not MADE.fullmatch(included) and not (
+                level_of(name) == 0 and included in OF_EACH_TEMPLATE
+            ):
                 problems.append(f"{name} includes \"{included}\", which names no file")
     return includes, problems
 

@@ -36,6 +36,12 @@ class Includes(unittest.TestCase):
     def test_a_right_tree_has_no_problems(self):
         self.assertEqual(problems({}), [])
 
+    def test_shared_headers_of_templates_include_what_each_template_has(self):
+        shared = {"templates/gemm/tile.h": '#include "layout.h"\n', "templates/gemm/gemm.cu": ""}
+        self.assertEqual(problems(shared), [])
+        self.found({"templates/gemm/tile.h": '#include "tiles.h"\n'}, 'templates/gemm/tile.h includes "tiles.h"')
+        self.found({"runtime/jit/tile.h": '#include "layout.h"\n'}, 'runtime/jit/tile.h includes "layout.h"')
+
     def test_a_circle_between_files_of_one_folder(self):
         self.found(
             {

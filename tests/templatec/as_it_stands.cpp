@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 namespace convtgen::templatec {
 namespace {
@@ -59,7 +60,7 @@ class Flattener {
     std::istringstream lines(*file);
     for (std::string line; std::getline(lines, line);) {
       if (line == "#include CONVTGEN_PARAMETERS") {
-        text_ += parameters_;
+        text_ += std::exchange(parameters_, "");  // the first time; after that they are there
       } else if (line.starts_with("#include \"")) {
         include(line.substr(10, line.size() - 11));
       } else if (line != "#pragma once") {
@@ -70,7 +71,7 @@ class Flattener {
   }
 
   const Program& program_;
-  const std::string parameters_;
+  std::string parameters_;
   const std::function<std::optional<std::string>(const std::string&)>& read_;
   std::set<std::string> included_;
   std::string text_;

@@ -85,11 +85,11 @@ TEST(Record, WhatIsNoRecordIsAnErrorThatSaysWhy) {
     return parsed ? std::string("a record") : parsed.error().message;
   };
   EXPECT_EQ(message_of("NVIDIA H200", "NVIDIA B200"), "a record");
-  EXPECT_EQ(message_of("\"format\":2", "\"format\":1"),
-            "a record of format 1, by convtgen 0.1.0; this convtgen reads format 2: tune again, or convert it with "
+  EXPECT_EQ(message_of("\"format\":3", "\"format\":2"),
+            "a record of format 2, by convtgen 0.1.0; this convtgen reads format 3: tune again, or convert it with "
             "generator/planner/records/migrate.py of the sources");
-  EXPECT_EQ(message_of("\"format\":2", "\"format\":3"),
-            "a record of format 3, by convtgen 0.1.0; this convtgen reads format 2: a newer convtgen reads it");
+  EXPECT_EQ(message_of("\"format\":3", "\"format\":4"),
+            "a record of format 4, by convtgen 0.1.0; this convtgen reads format 3: a newer convtgen reads it");
   EXPECT_EQ(message_of("[1,64,64]", "[64,64]"), "its extents are [64,64]; they should be [depth, height, width]");
   EXPECT_THAT(message_of("[1,64,64]", "[1,64,\"64\"]"), HasSubstr("number"));
   EXPECT_THAT(message_of("\"layer\":", "\"lair\":"), HasSubstr("layer"));
@@ -118,11 +118,11 @@ TEST(Record, OfAnotherFormatItIsAsNoneAndToldOnceAProcess) {
   const auto insert = [&](const Problem& of, const char* format) {
     const TuningRecord record = record_of(of);
     std::string text = print_record(record);
-    const std::string own = "\"format\":2";
+    const std::string own = "\"format\":3";
     store.insert(record_key(record), text.replace(text.find(own), own.size(), format));
   };
   insert(problem, "\"format\":1");
-  insert(other, "\"format\":3");
+  insert(other, "\"format\":4");
   std::vector<std::string> told;
   set_log_sink(
       [&](LogLevel level, std::string_view message) {
@@ -137,10 +137,10 @@ TEST(Record, OfAnotherFormatItIsAsNoneAndToldOnceAProcess) {
   set_log_sink({}, LogLevel::kWarning);
   EXPECT_THAT(told,
               ::testing::ElementsAre(
-                  "tuning records of another format than 2 are ignored; the first is of format 1: 'convtgen tune' "
+                  "tuning records of another format than 3 are ignored; the first is of format 1: 'convtgen tune' "
                   "measures anew [layer: conv_transpose2d 8 -> 8; kernel 3x3; input 1x64x64; "
                   "dtype f32; compute f32; layout nchw]"));
-  insert(problem, "\"format\":2");
+  insert(problem, "\"format\":3");
   EXPECT_EQ(parse_record(stored_record(store, problem, "NVIDIA H200")), record_of(problem));
   EXPECT_EQ(stored_records(store).size(), 1u);
   // What is no record at all is for parse_record() to judge.

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Brings a file of tuning records from format 1 to format 2, so that its measurements serve on.
+"""Brings a file of tuning records from format 1 or 2 to format 3, so that its measurements serve on.
 
-Format 2 names the sizes by axes ([depth, height, width]), and every plan says in which order it reads the weights, which was
-none of its choices before. Each plan stays the same kernel. What measured it ("versions": "convtgen") stays too.
+Format 2 names the sizes by axes ([depth, height, width]), and every plan has the order in which it reads the weights.
+Format 3 has the template f32x3_gemm for what was shift_gemm with `split`, and new names of the parameters of both. Each
+plan stays the same kernel. The version that measured it ("versions": "convtgen") stays too.
 """
 import argparse
 import json
@@ -10,7 +11,36 @@ import os
 import sys
 import tempfile
 
-OLD, NEW = 1, 2
+NEW = 3
+
+# Format 3: the parameters of a template, by their names in format 2; None where there is no such parameter any more.
+RENAMED = {
+    "shift_gemm": {
+        "run": "thread_positions",
+        "columns": "block_n",
+        "channel_run": "adjacent_channels",
+        "chunk": "block_k",
+        "exchange": "staged_epilogue",
+        "in_turn": "ping_pong",
+        "split": None,
+        "ahead": None,
+        "add_rows": None,
+    },
+    "f32x3_gemm": {
+        "run": "thread_positions",
+        "columns": "block_n",
+        "channel_run": "adjacent_channels",
+        "chunk": "block_k",
+        "ahead": "prefetch",
+        "add_rows": "promote_rows",
+        "Element": None,
+        "type": None,
+        "split": None,
+        "exchange": None,
+        "in_turn": None,
+        "cluster": None,
+    },
+}
 
 
 class Refused(Exception):
@@ -24,20 +54,37 @@ def format_of(record):
         raise Refused("it names no format") from None
 
 
+def to_format_2(record):
+    sizes = record["sizes"]
+    record["sizes"] = {"batch": sizes["batch"], "extents": [1, sizes["height"], sizes["width"]]}
+    for each in record["measured"]:
+        each["plan"]["parameters"]["weight_channels_last"] = False
+
+
+def to_format_3(record):
+    for each in record["measured"]:
+        plan = each["plan"]
+        if plan["template"] == "shift_gemm" and plan["parameters"]["split"]:
+            plan["template"] = "f32x3_gemm"
+        names = RENAMED.get(plan["template"], {})
+        plan["parameters"] = {
+            names.get(name, name): value for name, value in plan["parameters"].items() if names.get(name, name) is not None
+        }
+
+
+STEPS = {1: to_format_2, 2: to_format_3}
+
+
 def migrate_record(record):
     """Changes a record in place; one of the new format stays as it is."""
     found = format_of(record)
-    if found == NEW:
-        return
-    if found != OLD:
-        raise Refused(f"it is of format {found}; this script makes format {NEW} of format {OLD}")
-    try:
-        sizes = record["sizes"]
-        record["sizes"] = {"batch": sizes["batch"], "extents": [1, sizes["height"], sizes["width"]]}
-        for each in record["measured"]:
-            each["plan"]["parameters"]["weight_channels_last"] = False
-    except (KeyError, TypeError) as error:
-        raise Refused(f"it is no record of format {OLD}: {error!r}") from None
+    if found != NEW and found not in STEPS:
+        raise Refused(f"it is of format {found}; this script makes format {NEW} of formats {min(STEPS)} to {max(STEPS)}")
+    for step in range(found, NEW):
+        try:
+            STEPS[step](record)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise Refused(f"it is no record of format {step}: {error!r}") from None
     record["versions"]["format"] = NEW
 
 
@@ -56,7 +103,7 @@ def migrate(text):
             migrate_record(record)
         except Refused as refused:
             raise Refused(f"record {number}: {refused}") from None
-    if OLD not in formats:
+    if all(each == NEW for each in formats):
         return text
     lines = [json.dumps(each, sort_keys=True, separators=(",", ":"), ensure_ascii=False) for each in records]
     return '{"records":[\n' + "\n,".join(lines) + "\n]}\n"
@@ -77,7 +124,7 @@ def write(path, text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", help="as 'convtgen tune --export FILE' wrote it; a file of format 2 is left as it is")
+    parser.add_argument("file", help="as 'convtgen tune --export FILE' wrote it; a file of format 3 is left as it is")
     parser.add_argument("-o", "--output", metavar="FILE", help="written instead of the file itself")
     options = parser.parse_args()
     try:

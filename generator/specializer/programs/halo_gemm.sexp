@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "fca80e13044a257ab7e10125aa3c3a5c4ae89a3c0719855ee5b49d409a93871c")
+  (digest "b0dabad86b05a8e975df4da166fd08ce7b471f2443c8ab424167f3bcf676b3e1")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -80,8 +80,8 @@
     (argument int dilation)
     (return @1 (- (call floor_div (- (* dilation k) padding) stride))))
   (file "device/activation.h")
-  (enum @8 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
-  (function @11 device P::Sum activate
+  (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
+  (function @12 device P::Sum activate
     (comment "Every step of the chain in its order.")
     (attributes "__forceinline__")
     (argument P::Sum value)
@@ -197,13 +197,13 @@
   (printed @25 setmaxnreg_increase (static registers))
   (printed @26 setmaxnreg_decrease (static registers))
   (file "device/element.h")
-  (function @11 device "unsigned int" pair
+  (function @12 device "unsigned int" pair
     (comment "Two elements of 16 bits in a word.")
     (attributes "__forceinline__")
     (argument float low)
     (argument float high)
     (return @1 (? (== P::type kWgmmaF16) (call floats_to_half2 low high) (call floats_to_bfloat162 low high))))
-  (function @15 device P::Element narrow
+  (function @16 device P::Element narrow
     (attributes "__forceinline__")
     (argument float value)
     (if_constexpr @1 (== P::type kWgmmaF16)
@@ -215,7 +215,7 @@
             (return @4 (call float_to_bfloat16 value)))
           (else
             (return @6 value))))))
-  (function @25 device float widen
+  (function @26 device float widen
     (attributes "__forceinline__")
     (argument P::Element value)
     (if_constexpr @1 (== P::type kWgmmaF16)
@@ -227,7 +227,7 @@
             (return @4 (call bfloat16_to_float value)))
           (else
             (return @6 value))))))
-  (function @36 device "unsigned int" bits_of
+  (function @37 device "unsigned int" bits_of
     (comment "An element's bits.")
     (attributes "__forceinline__")
     (argument P::Element value)
@@ -236,23 +236,23 @@
         (return @2 (call __float_as_uint value)))
       (else
         (return @4 value))))
-  (function @49 device "unsigned int" operand
+  (function @50 device "unsigned int" operand
     (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (call fmaf (call __uint_as_float (& word 4286578688u)) 0.00048828125f (call __uint_as_float word))) word)))
-  (function @56 device "unsigned int" low_halves
+  (function @57 device "unsigned int" low_halves
     (comment "The low or the high halves of two words in one.")
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (& a 65535u) (<< b 16))))
-  (function @59 device "unsigned int" high_halves
+  (function @60 device "unsigned int" high_halves
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 4294901760u))))
-  (function @64 device void store_together
+  (function @65 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -282,7 +282,7 @@
                     (do @17 (call store_streaming_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @91 device void store_piece
+  (function @92 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
@@ -347,7 +347,7 @@
   (alias @26 Element P::Element)
   (alias @27 WeightIndex "long long")
   (file "device/weight_order.h")
-  (function @8 device WeightIndex weight_offset
+  (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
     (attributes "inline")
     (argument WeightIndex ci)
@@ -356,7 +356,7 @@
     (argument int outs)
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
-  (function @13 device "long long" weight_offset_at
+  (function @15 device "long long" weight_offset_at
     (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
     (attributes "inline")
     (argument "long long" ci)
@@ -367,11 +367,11 @@
     (argument int kernel_h)
     (argument int kernel_w)
     (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
-  (function @20 constexpr int weight_channel_step
+  (function @22 constexpr int weight_channel_step
     (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
     (argument int taps)
     (return @1 (? P::weight_channels_last 1 taps)))
-  (function @23 constexpr int weight_tap_step
+  (function @25 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "halo_gemm.cu")
@@ -405,7 +405,7 @@
   (constant @70 int kPaddedH (? P::joined (* kWindowH P::stride_h) P::kernel_h))
   (constant @71 int kPaddedW (? P::joined (* kWindowW P::stride_w) P::kernel_w))
   (constant @72 int kColumns (* (? P::joined kPhases 1) P::columns))
-  (constant @73 int kAccArrays (? P::joined 1 kPhases))
+  (constant @73 int kSumArrays (? P::joined 1 kPhases))
   (constant @74 int kTaps (? P::joined (* kWindowH kWindowW) (* (/ kPaddedH kPhaseGroups) kPaddedW)))
   (constant @75 int kChannelTiles (call ceil_div P::out_channels P::columns))
   (constant @76 int kColumnTiles (* kPhaseGroups kChannelTiles))
@@ -426,22 +426,19 @@
   (constant @99 int kStageBytes (+ kInputBytes (? P::resident 0 kChunkWeightBytes)))
   (constant @100 int kBiasOffset (+ kResidentBytes (* P::stages kStageBytes)))
   (constant @101 int kBarrierOffset (+ kBiasOffset (? P::has_bias (* P::columns 4) 0)))
-  (constant @102 int kSharedBytes (+ kBarrierOffset (* (+ (* 2 P::stages) (? P::resident 1 0)) 8)))
-  (constant @103 "long long" kPackedBytes (* (* (static_cast "long long" kColumnTiles) kChunks) kChunkWeightBytes))
-  (constant @105 int kAlignment (call larger P::copy_bytes (* (call larger P::vector P::store) kBytes)))
-  (static_assert @107 (== (% P::chunk kDepth) 0) "a chunk is whole products")
-  (static_assert @108 (&& (&& (&& (== (% kPositions (* 64 (/ 2 kTeams))) 0) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! P::flat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warpgroups make whole parts")
-  (static_assert @111 (&& (<= kColumns 256) (<= (* (* kAccArrays kColumns) kParts) 320)) "the accumulators fit the registers")
-  (static_assert @112 (|| (== kPhaseGroups 1) (== (% kPaddedH P::stride_h) 0)) "phase rows are parted only where each has as many kernel rows")
-  (static_assert @114 (&& (|| (|| (== P::stride_h 1) (== P::dilation_h 1)) (== P::kernel_h 1)) (|| (|| (== P::stride_w 1) (== P::dilation_w 1)) (== P::kernel_w 1))) "all phases read the same input")
-  (static_assert @117 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
-  (static_assert @118 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! P::flat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
-  (static_assert @121 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kPack)) "a unit is loaded as it lies")
-  (static_assert @122 (|| (! P::in_turn) (> P::stages kChunks)) "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart")
-  (static_assert @124 (>= P::stages (+ P::ahead 2)) "the stage that consumers wait for is not held back by copies of later ones")
-  (alias @127 Accumulators (array float (/ kColumns 2))
-    (comment "One thread's accumulators for one part, of all phases or of one."))
-  (function @130 device int column_of
+  (static_assert @103 (== (% P::chunk kDepth) 0) "a chunk is whole products")
+  (static_assert @104 (&& (&& (&& (== (% kPositions (* 64 (/ 2 kTeams))) 0) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! P::flat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warpgroups make whole parts")
+  (static_assert @107 (&& (<= kColumns 256) (<= (* (* kSumArrays kColumns) kParts) 320)) "the sums fit the registers")
+  (static_assert @108 (|| (== kPhaseGroups 1) (== (% kPaddedH P::stride_h) 0)) "phase rows are parted only where each has as many kernel rows")
+  (static_assert @110 (&& (|| (|| (== P::stride_h 1) (== P::dilation_h 1)) (== P::kernel_h 1)) (|| (|| (== P::stride_w 1) (== P::dilation_w 1)) (== P::kernel_w 1))) "all phases read the same input")
+  (static_assert @113 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
+  (static_assert @114 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! P::flat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
+  (static_assert @117 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kPack)) "a unit is loaded as it lies")
+  (static_assert @118 (|| (! P::in_turn) (> P::stages kChunks)) "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart")
+  (static_assert @120 (>= P::stages (+ P::ahead 2)) "the stage that consumers wait for is not held back by copies of later ones")
+  (alias @123 Sums (array float (/ kColumns 2))
+    (comment "One thread's sums for one part, of all phases or of one."))
+  (function @126 device int column_of
     (comment "The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.")
     (attributes "__forceinline__")
     (argument int channel)
@@ -449,7 +446,7 @@
       (trail "among the thread's own"))
     (declare @2 (const int) thread (% (/ channel P::channel_run) 4))
     (return @3 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
-  (function @137 kernel void pack_weights
+  (function @133 kernel void pack_weights
     (comment "Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.")
     (launch_bounds kPackers)
     (argument (restrict (pointer (const Element))) weight)
@@ -496,12 +493,12 @@
         (declare @45 (const int) column_tile (+ (* group kChannelTiles) (/ co P::columns)))
         (declare @46 (pointer "unsigned char") chunk (+ packed (* (+ (* (static_cast "long long" column_tile) kChunks) (/ unit kUnits)) kChunkWeightBytes)))
         (do @47 (= (* (reinterpret_cast (pointer uint4) (+ (+ chunk (* (+ (* place kSteps) (/ (% unit kUnits) 2)) kProductBytes)) (* (+ (* (% unit 2) kColumns) column) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (record @190 Tile
+  (record @186 Tile
     (comment "A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @197 device Tile flat_tile
+  (function @193 device Tile flat_tile
     (comment "Of the sequence, the place so many positions before the tile's.")
     (attributes "__forceinline__")
     (argument int index)
@@ -516,7 +513,7 @@
     (do @6 (= (. tile m_y) 0))
     (do @7 (= (. tile m_x) (static_cast int (- at (* image of_image)))))
     (return @8 tile))
-  (function @208 device Tile square_tile
+  (function @204 device Tile square_tile
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -526,7 +523,7 @@
     (do @3 (= (. tile m_y) (+ kFirstH (* (% (/ index tiles_x) tiles_y) P::tile_h))))
     (do @4 (= (. tile m_x) (+ kFirstW (* (% index tiles_x) P::tile_w))))
     (return @5 tile))
-  (function @217 device Tile staged_tile
+  (function @213 device Tile staged_tile
     (comment "The tile's first staged pixel, as a place of its own.")
     (attributes "__forceinline__")
     (argument int index)
@@ -568,8 +565,8 @@
     (argument int pixel)
     (return @1 (+ (+ (* (/ channel kPack) kUnitPitch) (* pixel 16)) (* (% channel kPack) kBytes))))
   (function @25 device void stage_input
-    (comment "Issues the copies of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.")
-    (comment "`tile` is the place of the first pixel.")
+    (comment "Asks for a chunk of input channels of a tile with its halo: zeros where the image or the channels end. `tile` is that")
+    (comment "of the first pixel.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
     (argument (restrict (pointer (const Element))) x)
@@ -593,7 +590,7 @@
       (declare @15 (pointer (const Element)) from (+ (+ x (* (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) P::in_channels)) ci))
       (do @16 (call copy (+ to (call place_of_copy channel pixel)) (? (&& inside (> left 0)) from x) (? inside (* (call max 0 (call min left kCopy)) kBytes) 0)))))
   (function @47 device void round_input
-    (comment "tf32: rounds in place what the thread's own copies have written to a stage.")
+    (comment "tf32: rounds what the thread's own copies have brought to a stage, in its place.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)
     (argument int thread)
@@ -610,8 +607,8 @@
               (do @9 (= (* (reinterpret_cast (pointer uint2) place)) (call make_uint2 (call operand (. v x)) (call operand (. v y))))))
             (else
               (do @11 (= (* (reinterpret_cast (pointer "unsigned int") place)) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) place)))))))))))
-  (function @64 device void publish_stage
-    (comment "Arrives on the full barrier of a stage whose copies have completed.")
+  (function @64 device void finish_stage
+    (comment "Hands a stage on whose copies have come.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
     (argument (pointer "unsigned long long") full)
@@ -696,19 +693,19 @@
                 (then
                   (do @16 (= (at place 1) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
   (file "halo_gemm.cu")
-  (function @233 device void pin
-    (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
+  (function @229 device void pin
+    (comment "Keeps the compiler from moving sums across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
-    (argument (reference (array (array Accumulators kAccArrays) kParts)) acc)
+    (argument (reference (array (array Sums kSumArrays) kParts)) sums)
     (for @2 (pragma "unroll") (declare @2 int part 0) (< part kParts) (++ part)
-      (for @4 (pragma "unroll") (declare @4 int array 0) (< array kAccArrays) (++ array)
+      (for @4 (pragma "unroll") (declare @4 int array 0) (< array kSumArrays) (++ array)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kColumns 2)) (++ i)
-          (do @7 (call wgmma_pin (at (at (at acc part) array) i)))))))
-  (function @248 device void multiply_k_block
-    (comment "Issues all products of one chunk. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's")
-    (comment "first chunk, whose first products overwrite the accumulators.")
+          (do @7 (call wgmma_pin (at (at (at sums part) array) i)))))))
+  (function @244 device void multiply_chunk
+    (comment "Asks for all products of one chunk. `first_part` is the warpgroup's first of the tile; `later` is 0 in a tile's first")
+    (comment "chunk, whose first products begin the sums.")
     (attributes "__forceinline__")
-    (argument (reference (array (array Accumulators kAccArrays) kParts)) acc)
+    (argument (reference (array (array Sums kSumArrays) kParts)) sums)
     (argument (pointer (const "unsigned char")) input)
     (argument "unsigned long long" weights)
     (argument int first_part)
@@ -726,7 +723,7 @@
             (if @17 P::joined
               (then
                 (declare @18 (const int) tap (+ (* t_y kWindowW) t_x))
-                (do @19 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at acc part) 0) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate)))
+                (do @19 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) 0) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate)))
               (else
                 (for @23 (pragma "unroll") (declare @23 int phase 0) (< phase kPhases) (++ phase)
                   (declare @24 (const int) row (+ (* t_y P::phase_rows) (/ phase P::stride_w))
@@ -735,40 +732,40 @@
                   (if @26 (&& (< row (/ P::kernel_h kPhaseGroups)) (< column P::kernel_w))
                     (then
                       (declare @27 (const int) tap (+ (* row P::kernel_w) column))
-                      (do @28 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at acc part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
-  (function @288 constexpr bool has_taps
+                      (do @28 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at sums part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
+  (function @284 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (return @1 (&& (|| (> kPhaseGroups 1) (< (/ phase P::stride_w) P::kernel_h)) (< (% phase P::stride_w) P::kernel_w))))
-  (function @293 device float acc_of
-    (comment "A part's accumulator of a phase and the thread's i-th channel, for its row of that half.")
+  (function @289 device float sum_of
+    (comment "A part's sum of a phase and the thread's i-th channel, for its row of that half.")
     (attributes "__forceinline__")
-    (argument (reference (array (const Accumulators) kAccArrays)) acc)
+    (argument (reference (array (const Sums) kSumArrays)) sums)
     (argument int phase)
     (argument int i)
     (argument int half)
     (declare @1 (const int) column (+ (+ (* (/ i 2) 4) (* half 2)) (% i 2)))
-    (return @2 (? P::joined (at (at acc 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at acc phase) column) 0))))
-  (constant @299 int kOwn (/ P::columns 4))
-  (constant @300 bool kHasBiasRegisters (&& P::has_bias (<= kOwn 16)))
-  (function @303 device int own_channel
+    (return @2 (? P::joined (at (at sums 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at sums phase) column) 0))))
+  (constant @295 int kOwn (/ P::columns 4))
+  (constant @296 bool kAhead (&& P::has_bias (<= kOwn 16)))
+  (function @299 device int own_channel
     (comment "The block's channel that is the thread's i-th, whose first is `channel`.")
     (attributes "__forceinline__")
     (argument int channel)
     (argument int i)
     (return @1 (+ (+ channel (* (/ i P::channel_run) (* 4 P::channel_run))) (% i P::channel_run))))
-  (function @308 device float epilogue
-    (comment "Adds the bias and applies the fuse chain, where the layer has them.")
+  (function @304 device float finish
+    (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
-    (argument float bias)
-    (declare @1 (const float) value (? P::has_bias (+ sum bias) sum))
+    (argument float shift)
+    (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @315 device void store_parts
+  (function @311 device void store_parts
     (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
-    (argument (reference (array (array (const Accumulators) kAccArrays) kParts)) acc)
+    (argument (reference (array (array (const Sums) kSumArrays) kParts)) sums)
     (argument (restrict (pointer Element)) y)
     (argument (pointer (const float)) bias)
     (argument (reference (const Tile)) tile)
@@ -782,11 +779,11 @@
     (argument (const int) in_w)
     (argument (const int) out_h)
     (argument (const int) out_w)
-    (declare @4 (array float (? kHasBiasRegisters kOwn 1)) bias_registers)
-    (if @5 kHasBiasRegisters
+    (declare @4 (array float (? kAhead kOwn 1)) ahead)
+    (if @5 kAhead
       (then
         (for @7 (pragma "unroll") (declare @7 int i 0) (< i kOwn) (++ i)
-          (do @8 (= (at bias_registers i) (at bias (call own_channel channel i)))))))
+          (do @8 (= (at ahead i) (at bias (call own_channel channel i)))))))
     (for @12 (pragma "unroll") (declare @12 int part 0) (< part kParts) (++ part)
       (for @14 (pragma "unroll") (declare @14 int half 0) (< half 2) (++ half)
         (declare @15 (const int) of_tile (+ first_part part))
@@ -811,19 +808,19 @@
                       (then
                         (declare @33 (array float P::store) values)
                         (for @35 (pragma "unroll") (declare @35 int i 0) (< i P::store) (++ i)
-                          (do @36 (= (at values i) (call epilogue (call acc_of (at acc part) phase (+ first i) half) (? kHasBiasRegisters (at bias_registers (+ first i)) (? P::has_bias (at bias (+ own i)) 0))))))
-                        (do @41 (call store_together (+ to own) values))))))
+                          (do @36 (= (at values i) (call finish (call sum_of (at sums part) phase (+ first i) half) (? kAhead (at ahead (+ first i)) (? P::has_bias (at bias (+ own i)) 0))))))
+                        (do @40 (call store_together (+ to own) values))))))
                 (else
-                  (declare @45 (pointer Element) to (+ (+ y (* (+ (* (* (static_cast "long long" image) P::out_channels) out_h) oy) out_w)) ox))
-                  (for @47 (pragma "unroll") (declare @47 int i 0) (< i (/ P::columns 4)) (++ i)
-                    (declare @48 (const int) own (call own_channel channel i))
-                    (if @49 (|| (== (% P::out_channels P::columns) 0) (< own left))
+                  (declare @44 (pointer Element) to (+ (+ y (* (+ (* (* (static_cast "long long" image) P::out_channels) out_h) oy) out_w)) ox))
+                  (for @46 (pragma "unroll") (declare @46 int i 0) (< i (/ P::columns 4)) (++ i)
+                    (declare @47 (const int) own (call own_channel channel i))
+                    (if @48 (|| (== (% P::out_channels P::columns) 0) (< own left))
                       (then
-                        (declare @50 (array float P::store) values)
-                        (for @52 (pragma "unroll") (declare @52 int v 0) (< v P::store) (++ v)
-                          (do @53 (= (at values v) (call epilogue (call acc_of (at acc part) (+ phase v) i half) (? kHasBiasRegisters (at bias_registers i) (? P::has_bias (at bias own) 0))))))
-                        (do @57 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))))))))))))
-  (function @382 kernel void halo_gemm
+                        (declare @49 (array float P::store) values)
+                        (for @51 (pragma "unroll") (declare @51 int v 0) (< v P::store) (++ v)
+                          (do @52 (= (at values v) (call finish (call sum_of (at sums part) (+ phase v) i half) (? kAhead (at ahead i) (? P::has_bias (at bias own) 0))))))
+                        (do @56 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))))))))))))
+  (function @377 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)
@@ -840,7 +837,7 @@
     (declare @10 (const int) tiles_x (/ (+ in_w (- (+ (- kBeyondW kFirstW) P::tile_w) 1)) P::tile_w))
     (declare @11 (const int) tiles (? P::flat (static_cast int (/ (+ (* (static_cast "long long" batch) (* (+ in_h kGapH) (+ in_w kGapW))) (- kPositions 1)) kPositions)) (* (* batch tiles_y) tiles_x)))
     (blank @11)
-    (comment @16 "The block's output channels and phase rows. Blocks that read the same input have adjacent indices.")
+    (comment @16 "The block's output channels and phase rows; blocks that read the same input run together.")
     (declare @17 (const int) column_tile (% (. blockIdx x) kColumnTiles))
     (declare @18 (const int) first_tile (/ (. blockIdx x) kColumnTiles))
     (declare @19 (const int) next_tile (/ (. gridDim x) kColumnTiles))
@@ -850,10 +847,10 @@
     (blank @22)
     (declare @24 (pointer "unsigned char") shared (static_cast (pointer "unsigned char") (call shared_memory)))
     (declare @25 (pointer "unsigned char") stages (+ shared kResidentBytes))
-    (declare @26 (pointer float) biases (reinterpret_cast (pointer float) (+ shared kBiasOffset)))
+    (declare @26 (pointer float) shifts (reinterpret_cast (pointer float) (+ shared kBiasOffset)))
     (declare @27 (pointer "unsigned long long") full (reinterpret_cast (pointer "unsigned long long") (+ shared kBarrierOffset)))
     (declare @28 (pointer "unsigned long long") empty (+ full P::stages))
-    (declare @29 (pointer "unsigned long long") weights_full (+ empty P::stages))
+    (declare @29 (pointer "unsigned long long") packed_here (+ empty P::stages))
     (if @30 (== (. threadIdx x) 0)
       (then
         (for @31 plain (declare @31 int stage 0) (< stage P::stages) (++ stage)
@@ -861,12 +858,12 @@
           (do @33 (call mbarrier_init (& (at empty stage)) (/ (/ kConsumers kTeams) 32))))
         (if @35 P::resident
           (then
-            (do @36 (call mbarrier_init weights_full 1))))
+            (do @36 (call mbarrier_init packed_here 1))))
         (do @38 (call fence_mbarrier_init))))
     (if @40 P::has_bias
       (then
         (for @41 plain (declare @41 int i (. threadIdx x)) (< i P::columns) (+= i kThreads)
-          (do @42 (= (at biases i) (? (|| (== (% P::out_channels P::columns) 0) (< (+ first_out i) P::out_channels)) (call widen (at bias (+ first_out i))) 0))))))
+          (do @42 (= (at shifts i) (? (|| (== (% P::out_channels P::columns) 0) (< (+ first_out i) P::out_channels)) (call widen (at bias (+ first_out i))) 0))))))
     (do @45 (call __syncthreads))
     (blank @45)
     (declare @47 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
@@ -880,13 +877,13 @@
               (trail "the weights are packed"))
             (if @53 P::resident
               (then
-                (do @54 (call mbarrier_arrive_expect weights_full kResidentBytes))
+                (do @54 (call mbarrier_arrive_expect packed_here kResidentBytes))
                 (for @55 plain (declare @55 int chunk 0) (< chunk kChunks) (++ chunk)
-                  (do @56 (call bulk_load (+ shared (* chunk kChunkWeightBytes)) (+ own_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes weights_full)))))))
-        (declare @61 int issued 0
+                  (do @56 (call bulk_load (+ shared (* chunk kChunkWeightBytes)) (+ own_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes packed_here)))))))
+        (declare @61 int asked 0
           (trail "stages"))
         (declare @62 Words words)
-        (comment @63 "Through registers: what is loaded next, a batch before what is written.")
+        (comment @63 "Through registers: what is loaded next, a batch ahead of what is written.")
         (declare @64 Tile next (call staged_tile first_tile tiles_y tiles_x in_h in_w))
         (declare @65 int next_index first_tile)
         (declare @66 int next_chunk 0)
@@ -897,22 +894,22 @@
         (for @71 plain (declare @71 int index first_tile) (< index tiles) (+= index next_tile)
           (declare @72 (const Tile) tile (call staged_tile index tiles_y tiles_x in_h in_w))
           (for @73 plain (declare @73 int chunk 0) (< chunk kChunks) (++ chunk)
-            (declare @74 (const int) stage (% issued P::stages))
-            (do @75 (call mbarrier_wait (& (at empty stage)) (^ (% (/ issued P::stages) 2) 1)))
+            (declare @74 (const int) stage (% asked P::stages))
+            (do @75 (call mbarrier_wait (& (at empty stage)) (^ (% (/ asked P::stages) 2) 1)))
             (declare @76 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
             (if @77 (&& (! P::resident) (== thread 0))
               (then
                 (do @78 (call mbarrier_expect (& (at full stage)) kChunkWeightBytes))
                 (do @79 (call bulk_load (+ to kInputBytes) (+ own_weights (* chunk kChunkWeightBytes)) kChunkWeightBytes (& (at full stage))))))
-            (do @81 (++ issued))
+            (do @81 (++ asked))
             (if @82 (> P::copy_bytes 0)
               (then
                 (do @83 (call stage_input to x tile (* chunk P::chunk) thread batch in_h in_w))
                 (do @84 (call async_copy_commit))
-                (if @85 (> issued P::ahead)
+                (if @85 (> asked P::ahead)
                   (then
                     (do @86 (call async_copy_wait P::ahead))
-                    (do @87 (call publish_stage stages full (% (- (- issued 1) P::ahead) P::stages) thread)))))
+                    (do @87 (call finish_stage stages full (% (- (- asked 1) P::ahead) P::stages) thread)))))
               (else
                 (for @90 plain (declare @90 int part 0) (< part kBatches) (++ part)
                   (do @91 (call store_batch to words part thread))
@@ -934,8 +931,8 @@
         (if @111 (> P::copy_bytes 0)
           (then
             (do @112 (call async_copy_wait 0))
-            (for @113 plain (declare @113 int i (call max 0 (- issued P::ahead))) (< i issued) (++ i)
-              (do @114 (call publish_stage stages full (% i P::stages) thread))))))
+            (for @113 plain (declare @113 int i (call max 0 (- asked P::ahead))) (< i asked) (++ i)
+              (do @114 (call finish_stage stages full (% i P::stages) thread))))))
       (else
         (do @118 (call setmaxnreg_increase (? (== P::producers 128) 208 184)))
         (comment @119 "The warpgroup's tiles and its parts of them; the thread's first row of a part, and its first channel.")
@@ -945,21 +942,21 @@
         (declare @123 (const int) lane (% (. threadIdx x) 32))
         (declare @124 (const int) row (+ (* (% warp 4) 16) (/ lane 4)))
         (declare @125 (const int) channel (* (% lane 4) P::channel_run))
-        (declare @126 (array (array Accumulators kAccArrays) kParts) acc (init))
-        (declare @127 int consumed (* team kChunks)
+        (declare @126 (array (array Sums kSumArrays) kParts) sums (init))
+        (declare @127 int taken (* team kChunks)
           (trail "stages"))
         (if @128 P::resident
           (then
-            (do @129 (call mbarrier_wait weights_full 0))))
+            (do @129 (call mbarrier_wait packed_here 0))))
         (for @131 plain (declare @131 int index (+ first_tile (* team next_tile))) (< index tiles) (+= index (* kTeams next_tile))
-          (do @132 (call pin acc))
+          (do @132 (call pin sums))
           (for @133 plain (declare @133 int chunk 0) (< chunk kChunks) (++ chunk)
-            (declare @134 (const int) stage (% consumed P::stages))
-            (do @135 (call mbarrier_wait (& (at full stage)) (% (/ consumed P::stages) 2)))
+            (declare @134 (const int) stage (% taken P::stages))
+            (do @135 (call mbarrier_wait (& (at full stage)) (% (/ taken P::stages) 2)))
             (declare @136 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
             (declare @137 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* chunk kChunkWeightBytes)) (+ from kInputBytes)))
             (do @138 (call wgmma_fence))
-            (do @139 (call multiply_k_block acc from (call wgmma_descriptor weights (* kColumns 16) 128 0) first_part (? (> chunk 0) 1 0)))
+            (do @139 (call multiply_chunk sums from (call wgmma_descriptor weights (* kColumns 16) 128 0) first_part (? (> chunk 0) 1 0)))
             (do @140 (call wgmma_commit))
             (if @141 (> chunk 0)
               (then
@@ -967,13 +964,13 @@
                   (trail "the chunk before"))
                 (if @143 (== lane 0)
                   (then
-                    (do @144 (call mbarrier_arrive (& (at empty (% (- consumed 1) P::stages)))))))))
-            (do @147 (++ consumed)))
+                    (do @144 (call mbarrier_arrive (& (at empty (% (- taken 1) P::stages)))))))))
+            (do @147 (++ taken)))
           (do @149 (call wgmma_wait 0))
-          (do @150 (call pin acc))
+          (do @150 (call pin sums))
           (if @151 (== lane 0)
             (then
-              (do @152 (call mbarrier_arrive (& (at empty (% (- consumed 1) P::stages)))))))
-          (do @154 (+= consumed (* (- kTeams 1) kChunks)))
+              (do @152 (call mbarrier_arrive (& (at empty (% (- taken 1) P::stages)))))))
+          (do @154 (+= taken (* (- kTeams 1) kChunks)))
           (declare @155 (const Tile) tile (? P::flat (call flat_tile index 0 in_h in_w) (call square_tile index tiles_y tiles_x)))
-          (do @156 (call store_parts acc (? P::channels_last (+ y first_out) (+ y (* (* (static_cast "long long" first_out) out_h) out_w))) biases tile first_part row channel (- P::out_channels first_out) phase_row batch in_h in_w out_h out_w)))))))
+          (do @156 (call store_parts sums (? P::channels_last (+ y first_out) (+ y (* (* (static_cast "long long" first_out) out_h) out_w))) shifts tile first_part row channel (- P::out_channels first_out) phase_row batch in_h in_w out_h out_w)))))))

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "32b9f0e8f533b2e0f83530784deeec7d9bb3904e4873c4fd9a5cb0cc7fcd2eca")
+  (digest "ad63a38503a505d24accbddb8a1f90a783ae18fbad88bc207160e35081a5e8db")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -71,8 +71,8 @@
     (argument int dilation)
     (return @1 (- (call floor_div (- (* dilation k) padding) stride))))
   (file "device/activation.h")
-  (enum @8 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
-  (function @11 device P::Sum activate
+  (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
+  (function @12 device P::Sum activate
     (comment "Every step of the chain in its order.")
     (attributes "__forceinline__")
     (argument P::Sum value)
@@ -179,13 +179,13 @@
   (printed @25 setmaxnreg_increase (static registers))
   (printed @26 setmaxnreg_decrease (static registers))
   (file "device/element.h")
-  (function @11 device "unsigned int" pair
+  (function @12 device "unsigned int" pair
     (comment "Two elements of 16 bits in a word.")
     (attributes "__forceinline__")
     (argument float low)
     (argument float high)
     (return @1 (? (== P::type kWgmmaF16) (call floats_to_half2 low high) (call floats_to_bfloat162 low high))))
-  (function @15 device P::Element narrow
+  (function @16 device P::Element narrow
     (attributes "__forceinline__")
     (argument float value)
     (if_constexpr @1 (== P::type kWgmmaF16)
@@ -197,7 +197,7 @@
             (return @4 (call float_to_bfloat16 value)))
           (else
             (return @6 value))))))
-  (function @25 device float widen
+  (function @26 device float widen
     (attributes "__forceinline__")
     (argument P::Element value)
     (if_constexpr @1 (== P::type kWgmmaF16)
@@ -209,7 +209,7 @@
             (return @4 (call bfloat16_to_float value)))
           (else
             (return @6 value))))))
-  (function @36 device "unsigned int" bits_of
+  (function @37 device "unsigned int" bits_of
     (comment "An element's bits.")
     (attributes "__forceinline__")
     (argument P::Element value)
@@ -218,23 +218,23 @@
         (return @2 (call __float_as_uint value)))
       (else
         (return @4 value))))
-  (function @49 device "unsigned int" operand
+  (function @50 device "unsigned int" operand
     (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (call fmaf (call __uint_as_float (& word 4286578688u)) 0.00048828125f (call __uint_as_float word))) word)))
-  (function @56 device "unsigned int" low_halves
+  (function @57 device "unsigned int" low_halves
     (comment "The low or the high halves of two words in one.")
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (& a 65535u) (<< b 16))))
-  (function @59 device "unsigned int" high_halves
+  (function @60 device "unsigned int" high_halves
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 4294901760u))))
-  (function @64 device void store_together
+  (function @65 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -264,7 +264,7 @@
                     (do @17 (call store_streaming_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @91 device void store_piece
+  (function @92 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
@@ -329,7 +329,7 @@
   (alias @27 Element P::Element)
   (alias @28 WeightIndex "long long")
   (file "device/weight_order.h")
-  (function @8 device WeightIndex weight_offset
+  (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
     (attributes "inline")
     (argument WeightIndex ci)
@@ -338,7 +338,7 @@
     (argument int outs)
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
-  (function @13 device "long long" weight_offset_at
+  (function @15 device "long long" weight_offset_at
     (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
     (attributes "inline")
     (argument "long long" ci)
@@ -349,11 +349,11 @@
     (argument int kernel_h)
     (argument int kernel_w)
     (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
-  (function @20 constexpr int weight_channel_step
+  (function @22 constexpr int weight_channel_step
     (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
     (argument int taps)
     (return @1 (? P::weight_channels_last 1 taps)))
-  (function @23 constexpr int weight_tap_step
+  (function @25 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "roll_gemm.cu")
@@ -363,7 +363,7 @@
   (constant @35 int kThreads (+ kConsumers kProducers))
   (constant @38 int kProducerRegisters (? P::channels_last 56 88))
   (constant @39 int kConsumerRegisters (? P::channels_last 224 208))
-  (static_assert @40 (<= (+ (* kProducers kProducerRegisters) (* kConsumers kConsumerRegisters)) (* 168 kThreads)) "warps that ask for more wait forever")
+  (static_assert @40 (<= (+ (* kProducers kProducerRegisters) (* kConsumers kConsumerRegisters)) (* 168 kThreads)) "warps that ask for more wait for ever")
   (constant @43 int kBytes (? (== P::type kWgmmaTf32) 4 2))
   (constant @44 int kDepth (/ 32 kBytes))
   (constant @45 int kPack (/ 16 kBytes))
@@ -394,27 +394,24 @@
   (constant @86 int kOutPitch (+ (/ kStrip 2) kPack))
   (constant @87 int kExchangeBytes (? P::exchange (* (* P::columns kOutPitch) kBytes) 0))
   (constant @88 int kBarrierOffset (+ kExchangeOffset (* 2 kExchangeBytes)))
-  (constant @89 int kSharedBytes (+ kBarrierOffset (* (+ (* 2 P::stages) 1) 8)))
-  (constant @90 "long long" kPackedBytes (* (static_cast "long long" kColumnTiles) kWeightBytes))
-  (constant @92 int kAlignment 16)
-  (constant @93 int kPieces (/ (/ kStrip 2) P::store))
-  (constant @97 int kVector (? P::channels_last 2 P::run))
-  (constant @98 int kRunStart (* (/ (- kLeastOffset kFirstColumn) kVector) kVector))
-  (constant @99 int kFirstWord (- (- kLeastOffset kFirstColumn) kRunStart))
-  (constant @100 int kRun (* (call ceil_div (- (- (+ P::run P::padding_w) kFirstColumn) kRunStart) kVector) kVector))
-  (static_assert @102 (&& (&& (== P::stride_h 1) (== P::stride_w 1)) (== P::dilation_h 1)) "rows follow one another")
-  (static_assert @103 (? P::channels_last (&& (== (% P::in_channels kPack) 0) (== kChunks 1)) (&& (> P::width 0) (== (% P::width kPack) 0))) "rows are whole bulk copies")
-  (static_assert @105 (|| (> P::width 0) (! P::flat)) "the sequence has images of a known width")
-  (static_assert @106 (|| (! P::channels_last) (&& (! P::exchange) (== (% P::columns (* 4 P::store)) 0))) "a quad stores what it has")
-  (static_assert @107 (&& (<= kColumns 256) (<= (* kTiles kColumns) 256)) "the accumulators fit the registers")
-  (static_assert @108 (|| (== kChunks 1) (== (% kSteps 2) 0)) "each chunk begins with the same run")
-  (static_assert @109 (|| (== (% P::in_channels P::chunk) 0) (== (% P::stages kChunks) 0)) "a stage always lacks the same channels")
-  (constant @112 int kRowAcc (/ P::columns 2))
-  (alias @113 Accumulators (array float (/ kColumns 2)))
-  (alias @116 Fragments (array (array "unsigned int" 4) (- kRun 1))
-    (comment "The A fragments of products whose first position is each of the thread's positions."))
+  (constant @89 int kPieces (/ (/ kStrip 2) P::store))
+  (constant @93 int kVector (? P::channels_last 2 P::run))
+  (constant @94 int kRunStart (* (/ (- kLeastOffset kFirstColumn) kVector) kVector))
+  (constant @95 int kFirstWord (- (- kLeastOffset kFirstColumn) kRunStart))
+  (constant @96 int kRun (* (call ceil_div (- (- (+ P::run P::padding_w) kFirstColumn) kRunStart) kVector) kVector))
+  (static_assert @98 (&& (&& (== P::stride_h 1) (== P::stride_w 1)) (== P::dilation_h 1)) "rows follow one another")
+  (static_assert @99 (? P::channels_last (&& (== (% P::in_channels kPack) 0) (== kChunks 1)) (&& (> P::width 0) (== (% P::width kPack) 0))) "rows are whole bulk copies")
+  (static_assert @101 (|| (> P::width 0) (! P::flat)) "the sequence has images of a known width")
+  (static_assert @102 (|| (! P::channels_last) (&& (! P::exchange) (== (% P::columns (* 4 P::store)) 0))) "a quad stores what it has")
+  (static_assert @103 (&& (<= kColumns 256) (<= (* kTiles kColumns) 256)) "the sums fit the registers")
+  (static_assert @104 (|| (== kChunks 1) (== (% kSteps 2) 0)) "each chunk begins with the same run")
+  (static_assert @105 (|| (== (% P::in_channels P::chunk) 0) (== (% P::stages kChunks) 0)) "a stage always lacks the same channels")
+  (constant @108 int kRowSums (/ P::columns 2))
+  (alias @109 Sums (array float (/ kColumns 2)))
+  (alias @112 Run (array (array "unsigned int" 4) (- kRun 1))
+    (comment "The registers of a run: the A operands of products whose first position is each of the run's."))
   (file "channels.h")
-  (function @6 device int in_channel_at
+  (function @7 device int in_channel_at
     (comment "The input channel at a place of a step's depth: a half, a word of its 16 bytes, and a part of that. A thread reads 16")
     (comment "bytes of a pixel, for two steps; 8 for the last one of an odd number.")
     (attributes "__forceinline__")
@@ -425,7 +422,7 @@
     (declare @1 (const bool) is_alone (&& (== (% kSteps 2) 1) (== step (- kSteps 1))))
     (declare @2 (const int) from (? is_alone (+ (* step kDepth) (* word (/ kPack 2))) (+ (+ (* (/ step 2) (* 2 kDepth)) (* word kPack)) (* (% step 2) (/ kPack 2)))))
     (return @4 (+ (+ from (* half (/ 4 kBytes))) part)))
-  (function @14 device int out_channel_at
+  (function @15 device int out_channel_at
     (comment "The output channel of the block that stands at column n of a kernel row: a thread's columns are adjacent channels.")
     (attributes "__forceinline__")
     (argument int n)
@@ -434,10 +431,10 @@
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i kChannelRun) (* 4 kChannelRun)) (* thread kChannelRun)) (% i kChannelRun))))
   (file "roll_gemm.cu")
-  (constant @122 int kFragments (? (< (+ (- P::run 1) kReach) (* kTiles P::kernel_w)) (+ (- P::run 1) kReach) (* kTiles P::kernel_w)))
-  (constant @123 int kFragmentSets (? (&& P::channels_last (> (+ (/ (* kTiles kColumns) 2) (* (* 2 4) kFragments)) 160)) 1 2))
-  (constant @124 bool kOneGroup (&& (&& (== kChunks 1) (== kSteps 2)) (== kFragmentSets 2)))
-  (function @129 kernel void pack_weights
+  (constant @117 int kShifts (? (< (+ (- P::run 1) kReach) (* kTiles P::kernel_w)) (+ (- P::run 1) kReach) (* kTiles P::kernel_w)))
+  (constant @118 int kTurns (? (&& P::channels_last (> (+ (/ (* kTiles kColumns) 2) (* (* 2 4) kShifts)) 160)) 1 2))
+  (constant @119 bool kOneGroup (&& (&& (== kChunks 1) (== kSteps 2)) (== kTurns 2)))
+  (function @124 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel")
     (comment "column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes")
     (comment "16 bytes, adjacent threads read adjacent weights.")
@@ -473,12 +470,12 @@
         (declare @33 (pointer "unsigned char") to (+ (+ packed (* (static_cast "long long" column_tile) kWeightBytes)) (* product kProductBytes)))
         (declare @34 (const int) row (+ (+ (* half kColumns) (* (/ tap P::kernel_w) P::columns)) n))
         (do @35 (= (* (reinterpret_cast (pointer uint4) (+ to (* row 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (record @169 Tile
+  (record @164 Tile
     (comment "A tile's place: its first image, its first position in a row there, and its first row of outputs.")
     (field int image)
     (field int column)
     (field int row))
-  (function @174 device Tile tile_at
+  (function @169 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) segments)
@@ -495,20 +492,20 @@
         (do @9 (= (. tile column) (* (% strip image_strips) kStrip)))))
     (do @11 (= (. tile row) (* (% index segments) P::rows)))
     (return @12 tile))
-  (function @190 device int first_input_row
+  (function @185 device int first_input_row
     (comment "The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (return @1 (call max 0 (+ (. tile row) (- P::padding_h (- P::kernel_h 1))))))
-  (function @193 device int last_input_row
+  (function @188 device int last_input_row
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument (const int) out_h)
     (return @1 (+ (call min (+ (. tile row) P::rows) out_h) P::padding_h)))
   (file "staging.h")
   (function @6 device int image_column
-    (comment "Staged columns that hold a row of the tile's image of this number: half-open range [first_of, last_of); empty outside")
-    (comment "the image.")
+    (comment "Staged columns that hold a row of the tile's image of this number: from `first_of` to before `last_of`, which is not")
+    (comment "above it where there are none.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument (const int) image)
@@ -526,15 +523,15 @@
     (argument (const int) in_w)
     (return @1 (? (|| (! P::flat) (< (+ (. tile image) image) batch)) (call min kStagedColumns (+ (call image_column tile image) in_w)) 0)))
   (constant @18 bool kMayBeEmpty (|| P::flat (> P::output_padding_w P::padding_w)))
-  (function @21 device bool has_padding
-    (comment "Whether some staged column of a tile lies outside its first image.")
+  (function @21 device bool has_gaps
+    (comment "Whether anything of a tile's stages is beside its first image.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument int batch)
     (argument (const int) in_w)
     (return @1 (|| (> (call first_of tile 0) 0) (< (call last_of tile 0 batch in_w) kStagedColumns))))
-  (function @27 device void zero_pad
-    (comment "Zero padding: clears what no copy writes while the stage belongs to this tile, outside the images and in channels")
+  (function @27 device void clear_gaps
+    (comment "Writes zeros where no copy will write as long as the stage belongs to this tile: beside the images, and in channels")
     (comment "that the layer lacks.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -554,10 +551,9 @@
       (if @10 (|| (! is_copied) (&& (&& (! P::channels_last) (!= (% P::in_channels P::chunk) 0)) (>= channel channels)))
         (then
           (do @11 (= (* (reinterpret_cast (pointer uint4) (? P::channels_last (+ (+ to (* column P::in_channels)) channel) (+ (+ to (* channel kChannelPitch)) column)))) (call make_uint4 0 0 0 0)))))))
-  (function @47 device void copy_channels
-    (comment "Issues a warp's share of a stage: every fourth channel. Each lane issues a copy of its own. One lane announces the")
-    (comment "bytes, which may be after the first of them has arrived. `x` is the tile's first image, at the row and the first")
-    (comment "channel.")
+  (function @46 device void copy_channels
+    (comment "Asks for a warp's share of a stage: every fourth channel. Each lane asks for a copy of its own; one says how many")
+    (comment "bytes come, which may be behind the first of them. `x` is the tile's first image, at the row and the first channel.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
     (argument (restrict (pointer (const Element))) x)
@@ -587,7 +583,7 @@
         (then
           (declare @19 (const "long long") plane (* (static_cast "long long" in_h) in_w))
           (do @20 (call bulk_load (+ (+ to (* channel kChannelPitch)) first) (+ (+ (+ x (* image (* P::in_channels plane))) (* channel plane)) (- first (call image_column tile image))) (* count kBytes) full))))))
-  (function @76 device void copy_pixels
+  (function @75 device void copy_pixels
     (comment "The same with channels last, where an image's pixels of a row are one copy: every fourth image is a warp's share. `x`")
     (comment "is the tile's first image, at the row.")
     (attributes "__forceinline__")
@@ -619,70 +615,70 @@
           (declare @19 (const "long long") pixel (+ (* (* image (static_cast "long long" in_h)) in_w) (- first (call image_column tile image))))
           (do @20 (call bulk_load (+ to (* first P::in_channels)) (+ x (* pixel P::in_channels)) (* count kPixelBytes) full))))))
   (file "words.h")
-  (function @5 constexpr bool is_operand
-    (comment "Whether some kernel column uses the fragment of this first position.")
+  (function @6 constexpr bool is_operand
+    (comment "Whether some kernel column takes the operand of a run whose first position is this one.")
     (argument int place)
     (declare @1 bool taken false)
     (for @2 plain (declare @2 int kw 0) (< kw P::kernel_w) (++ kw)
       (for @3 plain (declare @3 int tile 0) (< tile kTiles) (++ tile)
         (do @4 (= taken (|| taken (== place (- (+ (* 2 tile) (- (- P::padding_w kFirstColumn) kRunStart)) (* P::dilation_w kw))))))))
     (return @7 taken))
-  (function @23 device "unsigned int" load_fragments
-    (comment "Loads a thread's A fragments of a staged row, for one k-step. `row` is its first position of its first channel.")
-    (comment "Returns a word that depends on all loads.")
+  (function @24 device "unsigned int" load_run
+    (comment "Takes a thread's run of a staged row to registers, for one step. `row` is its first position of its first channel.")
+    (comment "Gives a word that waits for all loads.")
     (attributes "__forceinline__")
-    (argument (reference Fragments) fragments)
+    (argument (reference Run) run)
     (argument (pointer (const Element)) row)
     (argument bool reads_before)
     (argument "unsigned int" zero)
-    (declare @2 (array (array "unsigned int" kRun) 2) words
+    (declare @1 (array (array "unsigned int" kRun) 2) words
       (trail "for the halves of a product's depth"))
-    (for @4 (pragma "unroll") (declare @4 int half 0) (< half 2) (++ half)
-      (declare @5 (pointer (const Element)) from (+ row (* (* half kPack) kChannelPitch)))
-      (for @7 (pragma "unroll") (declare @7 int i 0) (< i kRun) (+= i P::run)
-        (if @8 (&& (== P::type kWgmmaTf32) (== P::run 4))
+    (for @3 (pragma "unroll") (declare @3 int half 0) (< half 2) (++ half)
+      (declare @4 (pointer (const Element)) from (+ row (* (* half kPack) kChannelPitch)))
+      (for @6 (pragma "unroll") (declare @6 int i 0) (< i kRun) (+= i P::run)
+        (if @7 (&& (== P::type kWgmmaTf32) (== P::run 4))
           (then
-            (declare @9 (const uint4) v (* (reinterpret_cast (pointer (const uint4)) (+ from i))))
-            (do @10 (= (at (at words half) i) (call operand (. v x))))
-            (do @11 (= (at (at words half) (+ i 1)) (call operand (. v y))))
-            (do @12 (= (at (at words half) (+ i 2)) (call operand (. v z))))
-            (do @13 (= (at (at words half) (+ i 3)) (call operand (. v w)))))
+            (declare @8 (const uint4) v (* (reinterpret_cast (pointer (const uint4)) (+ from i))))
+            (do @9 (= (at (at words half) i) (call operand (. v x))))
+            (do @10 (= (at (at words half) (+ i 1)) (call operand (. v y))))
+            (do @11 (= (at (at words half) (+ i 2)) (call operand (. v z))))
+            (do @12 (= (at (at words half) (+ i 3)) (call operand (. v w)))))
           (else
-            (if @14 (== P::type kWgmmaTf32)
+            (if @13 (== P::type kWgmmaTf32)
               (then
-                (declare @15 (const uint2) v (* (reinterpret_cast (pointer (const uint2)) (+ from i))))
-                (do @16 (= (at (at words half) i) (call operand (. v x))))
-                (do @17 (= (at (at words half) (+ i 1)) (call operand (. v y)))))
+                (declare @14 (const uint2) v (* (reinterpret_cast (pointer (const uint2)) (+ from i))))
+                (do @15 (= (at (at words half) i) (call operand (. v x))))
+                (do @16 (= (at (at words half) (+ i 1)) (call operand (. v y)))))
               (else
-                (if @18 (== P::run 4)
+                (if @17 (== P::run 4)
                   (then
-                    (comment @19 "Two channels, position by position.")
-                    (declare @20 (const uint2) a (* (reinterpret_cast (pointer (const uint2)) (+ from i))))
-                    (declare @21 (const uint2) b (* (reinterpret_cast (pointer (const uint2)) (+ (+ from kChannelPitch) i))))
-                    (do @22 (= (at (at words half) i) (call low_halves (. a x) (. b x))))
-                    (do @23 (= (at (at words half) (+ i 1)) (call high_halves (. a x) (. b x))))
-                    (do @24 (= (at (at words half) (+ i 2)) (call low_halves (. a y) (. b y))))
-                    (do @25 (= (at (at words half) (+ i 3)) (call high_halves (. a y) (. b y)))))
+                    (comment @18 "Two channels, position by position.")
+                    (declare @19 (const uint2) a (* (reinterpret_cast (pointer (const uint2)) (+ from i))))
+                    (declare @20 (const uint2) b (* (reinterpret_cast (pointer (const uint2)) (+ (+ from kChannelPitch) i))))
+                    (do @21 (= (at (at words half) i) (call low_halves (. a x) (. b x))))
+                    (do @22 (= (at (at words half) (+ i 1)) (call high_halves (. a x) (. b x))))
+                    (do @23 (= (at (at words half) (+ i 2)) (call low_halves (. a y) (. b y))))
+                    (do @24 (= (at (at words half) (+ i 3)) (call high_halves (. a y) (. b y)))))
                   (else
-                    (declare @27 (const "unsigned int") a (* (reinterpret_cast (pointer (const "unsigned int")) (+ from i))))
-                    (declare @28 (const "unsigned int") b (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ from kChannelPitch) i))))
-                    (do @29 (= (at (at words half) i) (call low_halves a b)))
-                    (do @30 (= (at (at words half) (+ i 1)) (call high_halves a b)))))))))))
-    (for @35 (pragma "unroll") (declare @35 int i kFirstWord) (< i (+ (+ kFirstWord P::run) kReach)) (++ i)
-      (do @36 (call wgmma_pin_operand (at (at words 0) i)))
-      (do @37 (call wgmma_pin_operand (at (at words 1) i))))
-    (declare @39 "unsigned int" read (| (at (at words 0) (- kRun 1)) (at (at words 1) (- kRun 1))))
-    (for @41 (pragma "unroll") (declare @41 int i 0) (< i (- kRun 1)) (++ i)
-      (for @43 (pragma "unroll") (declare @43 int j 0) (< j 4) (++ j)
-        (declare @44 (const "unsigned int") word (at (at words (/ j 2)) (+ i (% j 2))))
-        (do @45 (= (at (at fragments i) j) (? (== kChunks 1) word (| word (? reads_before (& (at (at fragments i) j) zero) (? (== (% j 2) 1) zero 0))))))
-        (if @46 (&& (> kChunks 1) (call is_operand i))
+                    (declare @26 (const "unsigned int") a (* (reinterpret_cast (pointer (const "unsigned int")) (+ from i))))
+                    (declare @27 (const "unsigned int") b (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ from kChannelPitch) i))))
+                    (do @28 (= (at (at words half) i) (call low_halves a b)))
+                    (do @29 (= (at (at words half) (+ i 1)) (call high_halves a b)))))))))))
+    (for @34 (pragma "unroll") (declare @34 int i kFirstWord) (< i (+ (+ kFirstWord P::run) kReach)) (++ i)
+      (do @35 (call wgmma_pin_operand (at (at words 0) i)))
+      (do @36 (call wgmma_pin_operand (at (at words 1) i))))
+    (declare @38 "unsigned int" read (| (at (at words 0) (- kRun 1)) (at (at words 1) (- kRun 1))))
+    (for @40 (pragma "unroll") (declare @40 int i 0) (< i (- kRun 1)) (++ i)
+      (for @42 (pragma "unroll") (declare @42 int j 0) (< j 4) (++ j)
+        (declare @43 (const "unsigned int") word (at (at words (/ j 2)) (+ i (% j 2))))
+        (do @44 (= (at (at run i) j) (? (== kChunks 1) word (| word (? reads_before (& (at (at run i) j) zero) (? (== (% j 2) 1) zero 0))))))
+        (if @45 (&& (> kChunks 1) (call is_operand i))
           (then
-            (do @47 (call wgmma_pin_operand (at (at fragments i) j))))))
-      (do @50 (|= read (| (at (at words 0) i) (at (at words 1) i)))))
-    (return @52 read))
+            (do @46 (call wgmma_pin_operand (at (at run i) j))))))
+      (do @49 (|= read (| (at (at words 0) i) (at (at words 1) i)))))
+    (return @51 read))
   (alias @79 Words (array (array "unsigned int" kRun) 2)
-    (comment "A thread's words with channels last, for the halves of a product's instruction k."))
+    (comment "A run's words with channels last, for the halves of a product's depth."))
   (function @82 device "unsigned int" pick
     (comment "The first of a pair's two words, or the second where the thread takes the pixels crossed: `turn` is then negative.")
     (attributes "__forceinline__")
@@ -696,9 +692,10 @@
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (+ P::run kReach)) (++ i)
       (do @3 (call wgmma_pin_operand (at (at words 0) i)))
       (do @4 (call wgmma_pin_operand (at (at words 1) i)))))
-  (function @96 device void load_pixels
-    (comment "Loads a thread's staged pixels for two k-steps. `row` is the pixel that it loads first, at the 16 bytes which it")
-    (comment "reads of each, or zeros where these do not exist. The other pixel of the pair lies `turn` elements further.")
+  (function @97 device void load_pixels
+    (comment "Takes a thread's run of staged pixels to registers, for two steps. `row` is the pixel that it takes first, at the 16")
+    (comment "bytes which it reads of each, or zeros where these don't exist; the other pixel of the pair lies `turn` elements")
+    (comment "behind.")
     (attributes "__forceinline__")
     (argument (reference Words) even)
     (argument (reference Words) odd)
@@ -719,7 +716,7 @@
       (do @14 (= (at (at odd 1) (+ i 1)) (call pick (. b w) (. a w) turn))))
     (do @16 (call pin_words even))
     (do @17 (call pin_words odd)))
-  (function @117 device void load_last_pixels
+  (function @118 device void load_last_pixels
     (comment "The same for one step, of 8 bytes.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -735,34 +732,33 @@
       (do @8 (= (at (at words 0) (+ i 1)) (call pick (. b x) (. a x) turn)))
       (do @9 (= (at (at words 1) (+ i 1)) (call pick (. b y) (. a y) turn))))
     (do @11 (call pin_words words)))
-  (function @132 device "unsigned int" arrange
-    (comment "Makes a step's A fragments of its words; each word is in two of them. Returns a word that depends on all loads.")
+  (function @133 device "unsigned int" arrange
+    (comment "Makes a step's operands of its words, of which each stands in two. Gives a word that waits for all loads.")
     (attributes "__forceinline__")
-    (argument (reference Fragments) fragments)
+    (argument (reference Run) run)
     (argument (reference (const Words)) words)
     (declare @1 "unsigned int" read (at (at words 0) (- kRun 1)))
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i (- kRun 1)) (++ i)
-      (do @4 (= (at (at fragments i) 0) (at (at words 0) i)))
-      (do @5 (= (at (at fragments i) 1) (at (at words 0) (+ i 1))))
-      (do @6 (= (at (at fragments i) 2) (at (at words 1) i)))
-      (do @7 (= (at (at fragments i) 3) (at (at words 1) (+ i 1))))
+      (do @4 (= (at (at run i) 0) (at (at words 0) i)))
+      (do @5 (= (at (at run i) 1) (at (at words 0) (+ i 1))))
+      (do @6 (= (at (at run i) 2) (at (at words 1) i)))
+      (do @7 (= (at (at run i) 3) (at (at words 1) (+ i 1))))
       (do @8 (|= read (at (at words 0) i))))
     (return @10 read))
   (file "roll_gemm.cu")
-  (function @201 device void pin
-    (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
+  (function @196 device void pin
+    (comment "Keeps the compiler from moving the sums across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
-    (argument (reference (array Accumulators kTiles)) acc)
+    (argument (reference (array Sums kTiles)) sums)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
-        (do @5 (call wgmma_pin (at (at acc tile) i))))))
-  (function @214 device void multiply_k_block
-    (comment "All products of one chunk of an input row; `row` is the thread's first position there. The stage is released as soon")
-    (comment "as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and `zero`")
-    (comment "leaves nothing of it.")
+        (do @5 (call wgmma_pin (at (at sums tile) i))))))
+  (function @208 device void multiply_chunk
+    (comment "All products of one chunk of an input row; `row` is the thread's first position there. The stage is given back when")
+    (comment "it lies in registers: the arrival's address takes a word that waits for the loads, of which `zero` leaves nothing.")
     (attributes "__forceinline__")
-    (argument (reference (array Accumulators kTiles)) acc)
-    (argument (reference (array Fragments kFragmentSets)) fragments)
+    (argument (reference (array Sums kTiles)) sums)
+    (argument (reference (array Run kTurns)) runs)
     (argument (pointer (const Element)) row)
     (argument "unsigned long long" weights)
     (argument (pointer "unsigned long long") empty)
@@ -773,11 +769,11 @@
       (trail "with channels last: of two steps, which one read brings"))
     (for @5 (pragma "unroll") (declare @5 int step 0) (< step kSteps) (++ step)
       (declare @6 (pointer (const Element)) step_row (+ row (* step (? P::channels_last kDepth (* kDepth kChannelPitch)))))
-      (declare @7 (const int) at (% step kFragmentSets))
+      (declare @7 (const int) at (% step kTurns))
       (declare @8 "unsigned int" read)
       (if @9 (! P::channels_last)
         (then
-          (do @10 (= read (call load_fragments (at fragments at) (+ step_row kRunStart) (== step 1) (static_cast "unsigned int" zero)))))
+          (do @10 (= read (call load_run (at runs at) (+ step_row kRunStart) (== step 1) (static_cast "unsigned int" zero)))))
         (else
           (if @11 (&& (== (% step 2) 0) (|| (== (% kSteps 2) 0) (< step (- kSteps 1))))
             (then
@@ -788,11 +784,11 @@
                   (do @15 (call load_last_pixels (at words 0) (- step_row (* quarter (/ kPack 2))) turn (|| (<= (* kSteps kDepth) P::in_channels) (< (+ (* (- kSteps 1) kDepth) (* quarter (/ kPack 2))) P::in_channels))))))))))
       (if @19 P::channels_last
         (then
-          (if @20 (== kFragmentSets 1)
+          (if @20 (== kTurns 1)
             (then
               (do @21 (call wgmma_wait 0)
-                (trail "the fragments may be overwritten"))))
-          (do @23 (= read (call arrange (at fragments at) (at words (% step 2)))))))
+                (trail "the run may be overwritten"))))
+          (do @23 (= read (call arrange (at runs at) (at words (% step 2)))))))
       (if @25 (? P::channels_last (== step (* (/ (- kSteps 1) 2) 2)) (== step (- kSteps 1)))
         (then
           (do @26 (call __syncwarp))
@@ -804,55 +800,55 @@
       (for @34 unrolled (declare @34 int kw 0) (< kw P::kernel_w) (++ kw)
         (declare @35 (const int) shift (- (- (- P::padding_w (* P::dilation_w kw)) kFirstColumn) kRunStart))
         (for @37 unrolled (declare @37 int tile 0) (< tile kTiles) (++ tile)
-          (do @38 (call wgmma_rs P::type kWgmmaMajorK (at acc tile) (at (at fragments at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move step_weights (* (* kw kSteps) kProductBytes)) 1)
+          (do @38 (call wgmma_rs P::type kWgmmaMajorK (at sums tile) (at (at runs at) (+ (* 2 tile) shift)) (call wgmma_descriptor_move step_weights (* (* kw kSteps) kProductBytes)) 1)
             (trail "kernel column {kw}"))))
       (if @42 (|| (! kOneGroup) (== step (- kSteps 1)))
         (then
           (do @43 (call wgmma_commit))))
-      (if @45 (|| (> kChunks 1) (&& (> kFragmentSets 1) (> kSteps 2)))
+      (if @45 (|| (> kChunks 1) (&& (> kTurns 1) (> kSteps 2)))
         (then
           (do @46 (call wgmma_wait 1)
-            (trail "the fragments before may be overwritten"))))))
-  (function @266 device void roll
-    (comment "Moves the accumulators of all output rows up by one; those of the last row become zero.")
+            (trail "the run before may be overwritten"))))))
+  (function @260 device void roll
+    (comment "Moves the sums of all output rows up by one, behind the first; those of a new row begin.")
     (attributes "__forceinline__")
-    (argument (reference (array Accumulators kTiles)) acc)
+    (argument (reference (array Sums kTiles)) sums)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
-        (do @5 (= (at (at acc tile) i) (? (< (+ i kRowAcc) (/ kColumns 2)) (at (at acc tile) (+ i kRowAcc)) 0))))))
+        (do @5 (= (at (at sums tile) i) (? (< (+ i kRowSums) (/ kColumns 2)) (at (at sums tile) (+ i kRowSums)) 0))))))
   (file "store.h")
-  (function @5 device float epilogue
-    (comment "Adds the bias and applies the fuse chain, where the layer has them.")
+  (function @5 device float finish
+    (comment "A sum as memory holds it, after bias and fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
-    (argument float bias)
-    (declare @1 (const float) value (? P::has_bias (+ sum bias) sum))
+    (argument float shift)
+    (declare @1 (const float) value (? P::has_bias (+ sum shift) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (alias @11 Biases (array float (? P::has_bias (/ P::columns 4) 1))
-    (comment "Bias registers of a thread's channels. All are loaded before the first store: later loads would wait for it."))
-  (function @12 device void load_biases
+  (alias @11 Shifts (array float (? P::has_bias (/ P::columns 4) 1))
+    (comment "The biases of a thread's channels, all read before the first output is stored: behind a store they would wait."))
+  (function @12 device void load_shifts
     (attributes "__forceinline__")
-    (argument (reference Biases) biases)
+    (argument (reference Shifts) shifts)
     (argument (restrict (pointer (const Element))) bias)
     (argument int co)
     (if @1 P::has_bias
       (then
         (for @3 (pragma "unroll") (declare @3 int i 0) (< i (/ P::columns 4)) (++ i)
           (declare @4 (const int) channel (+ (+ co (* (/ i kChannelRun) (* 4 kChannelRun))) (% i kChannelRun)))
-          (do @5 (= (at biases i) (? (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels)) (call widen (at bias channel)) 0)))))))
+          (do @5 (= (at shifts i) (? (|| (== (% P::out_channels P::columns) 0) (< channel P::out_channels)) (call widen (at bias channel)) 0)))))))
   (function @24 device void store_row
-    (comment "Stores a thread's outputs of the complete row. `to` is its first position of its first channel, `co`; `left` counts")
+    (comment "Stores a thread's outputs of the finished row. `to` is its first position of its first channel, `co`; `left` counts")
     (comment "the positions from there to the row's end.")
     (attributes "__forceinline__")
-    (argument (reference (array (const Accumulators) kTiles)) acc)
+    (argument (reference (array (const Sums) kTiles)) sums)
     (argument (restrict (pointer Element)) to)
     (argument (restrict (pointer (const Element))) bias)
     (argument int co)
     (argument int left)
     (argument (const int) out_h)
     (argument (const int) out_w)
-    (declare @3 Biases biases)
-    (do @4 (call load_biases biases bias co))
+    (declare @3 Shifts shifts)
+    (do @4 (call load_shifts shifts bias co))
     (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ P::columns 4)) (++ i)
       (declare @7 (const int) channel (+ (* (/ i 2) 8) (% i 2)))
       (if @8 (|| (== (% P::out_channels P::columns) 0) (< (+ co channel) P::out_channels))
@@ -864,20 +860,20 @@
                 (declare @13 (array float P::store) values)
                 (for @15 (pragma "unroll") (declare @15 int v 0) (< v P::store) (++ v)
                   (declare @16 (const int) position (+ first v))
-                  (do @17 (= (at values v) (call epilogue (at (at acc (/ position 2)) (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2))) (? P::has_bias (at biases i) 0)))))
+                  (do @17 (= (at values v) (call finish (at (at sums (/ position 2)) (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2))) (? P::has_bias (at shifts i) 0)))))
                 (do @19 (call store_together (+ row first) values)))))))))
   (function @51 device void store_pixels
     (comment "The same with channels last: at each position the thread's channels, a vector of adjacent ones at a time.")
     (attributes "__forceinline__")
-    (argument (reference (array (const Accumulators) kTiles)) acc)
+    (argument (reference (array (const Sums) kTiles)) sums)
     (argument (restrict (pointer Element)) to)
     (argument (restrict (pointer (const Element))) bias)
     (argument int co)
     (argument int left)
-    (declare @2 Biases biases)
+    (declare @2 Shifts shifts)
     (if @3 P::has_bias
       (then
-        (do @4 (call load_biases biases bias co))))
+        (do @4 (call load_shifts shifts bias co))))
     (for @7 (pragma "unroll") (declare @7 int first 0) (< first (/ P::columns 4)) (+= first P::store)
       (declare @8 (const int) channel (* first 4))
       (if @9 (|| (== (% P::out_channels P::columns) 0) (< (+ co channel) P::out_channels))
@@ -888,22 +884,21 @@
                 (declare @13 (array float P::store) values)
                 (for @15 (pragma "unroll") (declare @15 int v 0) (< v P::store) (++ v)
                   (declare @16 (const int) i (+ first v))
-                  (do @17 (= (at values v) (call epilogue (at (at acc (/ position 2)) (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2))) (? P::has_bias (at biases i) 0)))))
+                  (do @17 (= (at values v) (call finish (at (at sums (/ position 2)) (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2))) (? P::has_bias (at shifts i) 0)))))
                 (do @19 (call store_together (+ (+ to (* position P::out_channels)) channel) values)))))))))
-  (function @79 device void put_row
-    (comment "Staged epilogue: writes a thread's outputs of the complete row to shared memory. `to` is its first position of its")
-    (comment "first channel, `co`.")
+  (function @78 device void put_row
+    (comment "Writes a thread's outputs of the finished row to the exchange. `to` is its first position of its first channel, `co`.")
     (attributes "__forceinline__")
-    (argument (reference (array (const Accumulators) kTiles)) acc)
+    (argument (reference (array (const Sums) kTiles)) sums)
     (argument (pointer Element) to)
     (argument (restrict (pointer (const Element))) bias)
     (argument int co)
-    (declare @2 Biases biases)
-    (do @3 (call load_biases biases bias co))
+    (declare @2 Shifts shifts)
+    (do @3 (call load_shifts shifts bias co))
     (for @5 (pragma "unroll") (declare @5 int i 0) (< i (/ P::columns 4)) (++ i)
       (declare @6 (array float P::run) values)
       (for @8 (pragma "unroll") (declare @8 int position 0) (< position P::run) (++ position)
-        (do @9 (= (at values position) (call epilogue (at (at acc (/ position 2)) (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2))) (? P::has_bias (at biases i) 0)))))
+        (do @9 (= (at values position) (call finish (at (at sums (/ position 2)) (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2))) (? P::has_bias (at shifts i) 0)))))
       (declare @11 (pointer Element) row (+ to (* (+ (* (/ i 2) 8) (% i 2)) kOutPitch)))
       (if @12 (&& (== P::type kWgmmaTf32) (== P::run 4))
         (then
@@ -918,10 +913,9 @@
                   (do @17 (= (* (reinterpret_cast (pointer uint2) row)) (call make_uint2 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3))))))
                 (else
                   (do @19 (= (* (reinterpret_cast (pointer "unsigned int") row)) (call pair (at values 0) (at values 1))))))))))))
-  (function @106 device void take_row
-    (comment "Staged epilogue: stores a thread's vector of the row, in every channel that is its own. Adjacent threads have")
-    (comment "adjacent vectors. `from` and `to` are the vector in the first of these channels; `left` counts the channels from")
-    (comment "there on.")
+  (function @104 device void take_row
+    (comment "Stores what the exchange holds of a thread's piece of the row, in every channel that is its own: adjacent threads")
+    (comment "have adjacent pieces. `from` and `to` are the piece in the first of these channels, of which `left` follow.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) from)
     (argument (restrict (pointer Element)) to)
@@ -934,7 +928,7 @@
         (then
           (do @6 (call store_piece (+ to (* (* channel (static_cast "long long" out_h)) out_w)) (+ from (* channel kOutPitch))))))))
   (file "roll_gemm.cu")
-  (function @278 kernel void roll_gemm
+  (function @272 kernel void roll_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)
@@ -953,7 +947,7 @@
     (declare @9 (const int) strips (? P::flat (static_cast int (/ (+ (* (static_cast "long long" batch) kImagePitch) (- kStrip 1)) kStrip)) (* batch image_strips)))
     (declare @11 (const int) tiles (* strips segments))
     (blank @11)
-    (comment @13 "The block's output channels. Blocks that read the same input have adjacent indices.")
+    (comment @13 "The block's output channels; blocks that read the same input run together.")
     (declare @14 (const int) column_tile (% (. blockIdx x) kColumnTiles))
     (declare @15 (const int) first_tile (/ (. blockIdx x) kColumnTiles))
     (declare @16 (const int) next_tile (/ (. gridDim x) kColumnTiles))
@@ -991,17 +985,17 @@
           (declare @46 (const "long long") in_plane (* (static_cast "long long" in_h) in_w))
           (declare @47 (pointer (const Element)) image (+ x (* (. tile image) (* P::in_channels in_plane))))
           (declare @48 (const int) last (call min in_h (call last_input_row tile out_h)))
-          (declare @49 int unpadded (? (|| (! P::channels_last) (call has_padding tile batch in_w)) P::stages 0))
+          (declare @49 int uncleared (? (|| (! P::channels_last) (call has_gaps tile batch in_w)) P::stages 0))
           (for @50 plain (declare @50 int iy (call first_input_row tile)) (< iy last) (++ iy)
             (for @51 plain (declare @51 int chunk 0) (< chunk kChunks) (++ chunk)
               (declare @52 (const int) channels (call min P::chunk (- P::in_channels (* chunk P::chunk))))
               (declare @53 (pointer Element) to (reinterpret_cast (pointer Element) (+ stages (* stage kStageBytes))))
               (do @54 (call mbarrier_wait (& (at empty stage)) parity))
-              (if @55 (!= unpadded 0)
+              (if @55 (!= uncleared 0)
                 (then
-                  (do @56 (call zero_pad to tile channels thread batch in_w))
+                  (do @56 (call clear_gaps to tile channels thread batch in_w))
                   (do @57 (call fence_proxy_async))
-                  (do @58 (-- unpadded))))
+                  (do @58 (-- uncleared))))
               (do @60 (call __syncwarp))
               (if @61 P::channels_last
                 (then
@@ -1032,7 +1026,7 @@
         (declare @90 (pointer Element) exchange (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* (/ warp 4) kExchangeBytes))))
         (declare @91 (pointer Element) put (+ (+ exchange (* (* quarter 2) kOutPitch)) (- column (* (/ warp 4) (/ kStrip 2)))))
         (declare @92 (pointer (const Element)) take (+ (+ exchange (* (/ member kPieces) kOutPitch)) (* (% member kPieces) P::store)))
-        (declare @93 (array Accumulators kTiles) acc (init))
+        (declare @93 (array Sums kTiles) sums (init))
         (do @94 (call mbarrier_wait resident 0))
         (for @95 plain (declare @95 int index first_tile) (< index tiles) (+= index next_tile)
           (declare @96 (const Tile) tile (call tile_at index segments image_strips))
@@ -1045,37 +1039,37 @@
           (for @106 plain (declare @106 int iy (call first_input_row tile)) (< iy last) (++ iy)
             (if @107 (< iy in_h)
               (then
-                (do @108 (call pin acc))
-                (declare @109 (array Fragments kFragmentSets) fragments (init))
+                (do @108 (call pin sums))
+                (declare @109 (array Run kTurns) runs (init))
                 (for @110 plain (declare @110 int chunk 0) (< chunk kChunks) (++ chunk)
                   (do @111 (call mbarrier_wait (& (at full stage)) parity))
-                  (do @112 (call multiply_k_block acc fragments (+ (reinterpret_cast (pointer (const Element)) (+ stages (* stage kStageBytes))) own) (call wgmma_descriptor (+ shared (* chunk kChunkWeightBytes)) (* kColumns 16) 128 0) (& (at empty stage)) (>> batch 31) quarter turn))
+                  (do @112 (call multiply_chunk sums runs (+ (reinterpret_cast (pointer (const Element)) (+ stages (* stage kStageBytes))) own) (call wgmma_descriptor (+ shared (* chunk kChunkWeightBytes)) (* kColumns 16) 128 0) (& (at empty stage)) (>> batch 31) quarter turn))
                   (do @115 (++ stage))
                   (if @116 (== stage P::stages)
                     (then
                       (do @117 (= stage 0))
                       (do @118 (^= parity 1)))))
                 (do @121 (call wgmma_wait 0))
-                (do @122 (call pin acc))))
+                (do @122 (call pin sums))))
             (declare @124 (const int) oy (- iy P::padding_h))
             (if @125 (>= oy (. tile row))
               (then
                 (declare @126 (pointer Element) row (+ to (* (* (static_cast "long long" oy) out_w) (? P::channels_last P::out_channels 1))))
                 (if @127 P::channels_last
                   (then
-                    (do @128 (call store_pixels acc row bias co left)))
+                    (do @128 (call store_pixels sums row bias co left)))
                   (else
                     (if @129 P::exchange
                       (then
                         (do @130 (call named_barrier_sync (+ 1 (/ warp 4)) 128)
                           (trail "the row before is taken"))
-                        (do @131 (call put_row acc put bias co))
+                        (do @131 (call put_row sums put bias co))
                         (do @132 (call named_barrier_sync (+ 1 (/ warp 4)) 128))
                         (do @133 (call take_row take row channels_left out_h out_w)))
                       (else
-                        (do @135 (call store_row acc row bias co left out_h out_w))))))))
-            (do @138 (call roll acc)))
-          (comment @140 "Drops what was accumulated for rows after the tile.")
+                        (do @135 (call store_row sums row bias co left out_h out_w))))))))
+            (do @138 (call roll sums)))
+          (comment @140 "What was begun for the rows behind the tile.")
           (for @142 (pragma "unroll") (declare @142 int part 0) (< part kTiles) (++ part)
             (for @144 (pragma "unroll") (declare @144 int i 0) (< i (/ kColumns 2)) (++ i)
-              (do @145 (= (at (at acc part) i) 0)))))))))
+              (do @145 (= (at (at sums part) i) 0)))))))))

@@ -1,5 +1,5 @@
 (program gather
-  (digest "cd5f078abf9fe0fda5687d029539ce2d83ce56ad82675802be45f5e6a1341ea4")
+  (digest "d06e335601e22f10aa7c4c7907084a7c0726eb50cedeb98c27f3e89be5364d4f")
   (parameter int kernel_h 3)
   (parameter int kernel_w 3)
   (parameter int stride_h 2)
@@ -58,7 +58,7 @@
   (file "gather.cu")
   (alias @9 WeightIndex "long long")
   (file "device/weight_order.h")
-  (function @8 device WeightIndex weight_offset
+  (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
     (attributes "inline")
     (argument WeightIndex ci)
@@ -67,7 +67,7 @@
     (argument int outs)
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
-  (function @13 device "long long" weight_offset_at
+  (function @15 device "long long" weight_offset_at
     (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
     (attributes "inline")
     (argument "long long" ci)
@@ -78,11 +78,11 @@
     (argument int kernel_h)
     (argument int kernel_w)
     (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
-  (function @20 constexpr int weight_channel_step
+  (function @22 constexpr int weight_channel_step
     (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
     (argument int taps)
     (return @1 (? P::weight_channels_last 1 taps)))
-  (function @23 constexpr int weight_tap_step
+  (function @25 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "gather.cu")

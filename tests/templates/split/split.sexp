@@ -1,5 +1,5 @@
 (program split
-  (digest "3977ff50f723f97957dd18935ff515dda83df00bb44b10a1eaf0edd6c0c68f22")
+  (digest "b915c2b513190202e5951ae6bf7fba0db36726bfe22a868bb5baff991b33e18c")
   (parameter int kernel_h 3)
   (parameter int kernel_w 3)
   (parameter int stride_h 2)
@@ -118,7 +118,7 @@
   (file "split.cu")
   (alias @14 WeightIndex int)
   (file "device/weight_order.h")
-  (function @8 device WeightIndex weight_offset
+  (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
     (attributes "inline")
     (argument WeightIndex ci)
@@ -127,7 +127,7 @@
     (argument int outs)
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
-  (function @13 device "long long" weight_offset_at
+  (function @15 device "long long" weight_offset_at
     (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
     (attributes "inline")
     (argument "long long" ci)
@@ -138,11 +138,11 @@
     (argument int kernel_h)
     (argument int kernel_w)
     (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
-  (function @20 constexpr int weight_channel_step
+  (function @22 constexpr int weight_channel_step
     (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
     (argument int taps)
     (return @1 (? P::weight_channels_last 1 taps)))
-  (function @23 constexpr int weight_tap_step
+  (function @25 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "split.cu")

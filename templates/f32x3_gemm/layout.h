@@ -1,0 +1,114 @@
+// The layout of `f32x3_gemm`: threads, shared memory, packed weights.
+#pragma once
+
+#include "element.h"
+#include "gemm/problem.h"
+
+constexpr int kBytes = 4;          // of an element
+constexpr int kParts = 2;          // f16 operands that an element makes: high and low
+constexpr int kInstructionK = 16;  // channels of one product, which is of f16
+constexpr int kKSteps = P::block_k / kInstructionK;
+constexpr int kTileWarps = kConsumers / 32;  // consumer warps of a tile
+constexpr int kStoredChannels = P::block_n;
+
+// An image without a halo may be one row of positions. Other rows are whole 16-byte vectors.
+constexpr bool kFlat = P::bulk && !P::channels_last && P::tile_h == 1 && kRowOfKnownSize &&
+                       P::height * P::width * kBytes % 16 == 0 && kPointwise;
+constexpr bool kSkewed = false;
+static_assert(!P::bulk || (!P::channels_last && P::copy_bytes == 16 && P::tile_w * kBytes % 16 == 0 &&
+                           (kFlat || (P::width >= 0 && P::width * kBytes % 16 == 0))),
+              "rows are whole 16-byte vectors");
+
+// Elements that a thread loads together, and those of one copy.
+constexpr int kLoadVector = P::channels_last ? 1 : P::thread_positions < 4 ? P::thread_positions : 4;
+constexpr int kCopy = P::copy_bytes / kBytes;
+
+// Staged rows and columns of an image, with the halo. Columns begin where a copy and a load may begin.
+constexpr int kColumnAlign = P::channels_last ? 1 : kCopy > kLoadVector ? kCopy : kLoadVector;
+constexpr int kFirstColumn = floor_div(kLeastOffsetW, kColumnAlign) * kColumnAlign;
+constexpr int kStagedRows = P::tile_h + kOffsetsH - 1;
+constexpr int kStagedColumns = ceil_div(P::tile_w + kMostOffsetW - kFirstColumn, kColumnAlign) * kColumnAlign;
+
+// Pitches in elements. Reads of the consumers are free of bank conflicts.
+constexpr int kRowPitch = kStagedColumns;
+constexpr int kImagePlane = kStagedRows * kRowPitch;
+constexpr int kPlane = P::tile_n * kImagePlane;
+constexpr int kChannelPitch = kPlane + floor_mod(4 - kPlane, 16);
+constexpr int kPixelPitch =
+    P::block_k + (P::thread_positions > 2 ? floor_mod(4 - P::block_k, 8) : floor_mod(8 - P::block_k, 16));
+constexpr int kInputBytes = (!P::channels_last ? P::block_k * kChannelPitch : kPlane * kPixelPitch) * kBytes;
+static_assert(kInputBytes % 16 == 0 && kStagedColumns % kLoadVector == 0, "stages are aligned");
+
+// What a thread loads of a staged row: columns from its first position on, with the halo, in whole vectors. And the
+// distances to the next row offset and k-step.
+constexpr int kLoadStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kLoadVector * kLoadVector;
+constexpr int kLoadedColumns =
+    ceil_div(P::thread_positions + kMostOffsetW - kFirstColumn - kLoadStart, kLoadVector) * kLoadVector;
+constexpr int kRowOffsetPitch = P::channels_last ? kRowPitch * kPixelPitch : kRowPitch;
+constexpr int kKStepPitch = P::channels_last ? kInstructionK : kInstructionK * kChannelPitch;
+
+// A set for the products of high parts and, after all of these, one for products with low parts.
+constexpr int kAccumulatorSets = kParts * kPhaseSets;
+static_assert(kParts * kPhases * kMTiles * P::block_n <= 256, "the accumulators fit the registers");
+
+// Who splits values into high and low parts. The producers split what is staged, once for all taps that share it. Where
+// rows of taps share no input, and threads load little halo, the consumers split what they load.
+constexpr bool kConsumersSplit = kOffsetsH == 1 && kLoadedColumns <= 2 * P::thread_positions;
+constexpr bool kProducersSplit = !kConsumersSplit;
+// With three stages or fewer, release each stage right after its last read: no products are in flight then.
+constexpr bool kReleasesAtOnce = kProducersSplit && !P::resident && P::stages <= 3 && P::promote_rows == 0;
+// Two producer warpgroups if the consumers need at most 136 registers, or if many small copies are to be issued and the
+// consumers keep nothing for products in flight.
+constexpr bool kFewRegisters = kParts * kPhases * kMTiles * P::block_n / 2 +
+                                   8 * (P::thread_positions - 1 + kMostOffsetW - kLeastOffsetW) + 4 * kLoadedColumns <=
+                               136;
+constexpr bool kTwoProducers = kProducersSplit && (kFewRegisters || (kReleasesAtOnce && !P::bulk && !P::channels_last));
+constexpr int kProducers = kTwoProducers ? 256 : 128;  // threads
+constexpr int kThreads = kConsumers + kProducers;
+
+// Packed weights (gemm/weights.h), in bytes: a product's B operand of a k-step, first of high parts, then of low parts;
+// a k-block's; a block's. After all k-blocks come the exponents of the channels' scales, and the maxima of parts of
+// each channel.
+constexpr int kProducts = kBlockTaps / kFusedPhases;
+constexpr int kOperandBytes = kInstructionN * 32;
+constexpr int kProductBytes = kParts * kOperandBytes;
+constexpr int kKBlockWeightBytes = kProducts * kKSteps * kProductBytes;
+constexpr int kWeightBytes = kKBlocks * kKBlockWeightBytes;
+constexpr int kPackedMaximaOffset = kWeightBytes + P::block_n * 4;
+constexpr int kPackedBytes = kPackedMaximaOffset + P::block_n * 32;
+
+// A stage: input, weights, what each producer warp found to be the maximum, the exponents of the input's scales.
+constexpr int kResidentBytes = P::resident ? kWeightBytes : 0;
+constexpr int kMaximaOffset = kInputBytes + (P::resident ? 0 : kKBlockWeightBytes);
+constexpr int kExponentsOffset = kMaximaOffset + P::tile_n * (kProducers / 32) * 4;
+constexpr int kStageBytes = kExponentsOffset + ceil_div(P::tile_n, 4) * 16;
+
+// Each addition on tensor cores truncates, so at most 16 products of 16 channels follow one another in an accumulator.
+// Accumulators are promoted to fp32 totals where there are more, or where another scale is needed. Consumers that split
+// what they load rescale the accumulators instead, where one accumulator holds all terms.
+constexpr int kMostTerms = 16;
+constexpr int kRowTerms = ceil_div(P::kernel_w, P::stride_w / greatest_common_divisor(P::stride_w, P::dilation_w));
+constexpr int kKBlockTerms =
+    kKSteps * kRowTerms * ceil_div(P::kernel_h, P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h));
+constexpr bool kHasTotals = P::promote_rows > 0 ||
+                            (kConsumersSplit ? kKBlocks * kKBlockTerms > kMostTerms : kKBlocks > 1);
+
+// Shared memory: resident weights, stages, totals, the weights' scales (two factors each) and biases, barriers.
+constexpr int kTotalsOffset = kResidentBytes + P::stages * kStageBytes;
+constexpr int kTotalsBytes = kHasTotals ? kPhases * kMTiles * P::block_n / 2 * 4 * kConsumers : 0;
+constexpr int kScalesOffset = kTotalsOffset + kTotalsBytes;
+constexpr int kBiasOffset = kScalesOffset + P::block_n * 8;
+constexpr int kBarrierOffset = kBiasOffset + (P::has_bias ? P::block_n * 4 : 0);
+// Barriers: full, empty and landed ones of the stages; of resident weights.
+constexpr int kSharedBytes = kBarrierOffset + 24 * P::stages + (P::resident ? 8 : 0);
+
+// The epilogue (gemm/epilogue.h). unscale() has added the bias, unless outputs of some phases are bias alone. Addresses
+// are found from the tile's first output, at constant distances where sizes are known: 1 to 4 % faster.
+constexpr bool kAddsBias = P::has_bias && !kAllHaveTaps;
+constexpr bool kStoresFromCorner = true;
+
+static_assert(P::tile_n * P::tile_h * P::tile_w == 8 * kTileWarps * P::thread_positions &&
+                  P::tile_w % P::thread_positions == 0,
+              "the warps make the tile");
+static_assert(P::tile_n <= 32, "a lane for each image");
+static_assert(!kConsumersSplit || P::prefetch, "consumers split what they load while products run");

@@ -1,0 +1,22 @@
+// What the orders of packed weights have in common.
+//
+// A block's weights are B operands: for each k-block, product and k-step two columns of 16-byte rows, a row for each of
+// the product's kInstructionN channels. That is K-major without swizzle.
+#pragma once
+
+#include "layout.h"
+
+using WeightIndex = long long;
+
+#include "device/weight_order.h"
+
+constexpr int kAllKSteps = kKBlocks * kKSteps;
+constexpr long long kGroupWeights = static_cast<long long>(P::in_channels) * P::out_channels * kTaps;
+
+// The output channel of the block at column n of a product: a thread's accumulators are of adjacent channels.
+__device__ __forceinline__ int channel_of_column(int n) {
+  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
+  const int thread = n / 2 % 4;
+  return i / P::adjacent_channels * (4 * P::adjacent_channels) + thread * P::adjacent_channels +
+         i % P::adjacent_channels;
+}

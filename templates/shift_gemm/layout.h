@@ -1,0 +1,116 @@
+// The layout of `shift_gemm`: threads, shared memory, packed weights.
+#pragma once
+
+#include "device/element.h"
+#include "gemm/problem.h"
+
+using Element = P::Element;
+
+constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
+constexpr int kInstructionK = 32 / kBytes;             // channels of one product
+constexpr int kKSteps = P::block_k / kInstructionK;
+
+constexpr int kTileWarps = P::ping_pong ? 4 : 8;  // consumer warps of a tile
+constexpr int kProducers = 128;                   // threads
+constexpr int kThreads = kConsumers + kProducers;
+
+// What each block of a cluster takes of a tile: k-blocks that it accumulates, output channels that it stores.
+constexpr int kOwnKBlocks = kKBlocks / P::cluster;
+constexpr int kStoredChannels = P::block_n / P::cluster;
+
+// An image may be one row of positions, where its own rows are not whole 16-byte vectors.
+constexpr bool kFlat = P::bulk && !P::channels_last && P::width * kBytes % 16 != 0 && P::tile_h == 1 &&
+                       !P::staged_epilogue && P::cluster == 1 && kRowOfKnownSize &&
+                       P::height * P::width * kBytes % 16 == 0 && kPointwise;
+// Bulk copies are whole 16-byte vectors. Rows of other widths begin anywhere in one (gemm/bulk_rows.h).
+constexpr bool kSkewed = P::bulk && !P::channels_last && !kFlat && (P::width < 0 || P::width * kBytes % 16 != 0);
+
+// Elements that a thread loads together, and those of one copy.
+constexpr int kLoadVector = P::channels_last          ? 1
+                            : kSkewed                 ? (P::width >= 0 && P::width % 2 == 0 ? 2 : 1)
+                            : P::type != kWgmmaTf32   ? 2
+                            : P::thread_positions < 4 ? P::thread_positions
+                                                      : 4;
+constexpr int kCopy = P::copy_bytes / kBytes;
+
+// Staged rows and columns of an image, with the halo. Columns begin where a copy and a load may begin.
+constexpr int kFirstColumnAlign = P::channels_last ? 1 : !kSkewed && kCopy > kLoadVector ? kCopy : kLoadVector;
+constexpr int kFirstColumn = floor_div(kLeastOffsetW, kFirstColumnAlign) * kFirstColumnAlign;
+constexpr int kStagedRows = P::tile_h + kOffsetsH - 1;
+constexpr int kStagedColumnsAlign = P::channels_last && P::bulk ? P::thread_positions : kFirstColumnAlign;
+constexpr int kStagedColumns =
+    ceil_div(P::tile_w + kMostOffsetW - kFirstColumn, kStagedColumnsAlign) * kStagedColumnsAlign;
+
+// Pitches in elements. Reads of the consumers are free of bank conflicts: (thread in four) * pitch + 8 words each.
+constexpr int kRowPitch =
+    kSkewed ? ceil_div(kStagedColumns + 16 / kBytes - kLoadVector, 16 / kBytes) * (16 / kBytes) : kStagedColumns;
+constexpr int kImagePlane = kStagedRows * kRowPitch;
+constexpr int kPlane = P::tile_n * kImagePlane;
+constexpr int kChannelPitch =
+    kBytes == 4 ? kPlane + floor_mod(8 - kPlane, 32) : 2 * (kPlane / 2 + floor_mod(4 - kPlane / 2, 16));
+constexpr int kPixelWords = P::block_k * kBytes / 4;
+constexpr int kPixelPitch =
+    (kPixelWords + floor_mod(4 - kPixelWords, 16 / (P::thread_positions > 2 ? 2 : 1))) * 4 / kBytes;
+// Pixels that come by bulk copies lie together in groups, each of a thread's positions.
+constexpr int kPixelGroupPitch = P::thread_positions * P::block_k + 32 / kBytes;
+constexpr int kInputBytes = (!P::channels_last ? P::block_k * kChannelPitch
+                             : P::bulk         ? kPlane / P::thread_positions * kPixelGroupPitch
+                                               : kPlane * kPixelPitch) *
+                            kBytes;
+static_assert(kInputBytes % 16 == 0 && kStagedColumns % kLoadVector == 0, "stages are aligned");
+
+// What a thread loads of a staged row: columns from its first position on, with the halo, in whole vectors. And the
+// distances to the next row offset and k-step.
+constexpr int kLoadStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kLoadVector * kLoadVector;
+constexpr int kLoadedColumns =
+    ceil_div(P::thread_positions + kMostOffsetW - kFirstColumn - kLoadStart, kLoadVector) * kLoadVector;
+constexpr int kRowOffsetPitch = P::channels_last && P::bulk ? kRowPitch / P::thread_positions * kPixelGroupPitch
+                                : P::channels_last          ? kRowPitch * kPixelPitch
+                                                            : kRowPitch;
+constexpr int kKStepPitch = P::channels_last ? kInstructionK : kInstructionK * kChannelPitch;
+
+constexpr int kAccumulatorSets = kPhaseSets;
+static_assert(kPhases * kMTiles * P::block_n <= 256, "the accumulators fit the registers");
+
+// Packed weights (gemm/weights.h), in bytes: a product's B operand of a k-step, a k-block's, a block's.
+constexpr int kProducts = kBlockTaps / kFusedPhases;
+constexpr int kProductBytes = kInstructionN * 32;
+constexpr int kKBlockWeightBytes = kProducts * kKSteps * kProductBytes;
+constexpr int kPackedBytes = kKBlocks * kKBlockWeightBytes;
+
+// Shared memory: resident weights, stages, the staged epilogue, barriers.
+constexpr int kResidentBytes = P::resident ? kPackedBytes : 0;
+constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kKBlockWeightBytes);
+constexpr int kEpilogueOffset = kResidentBytes + P::stages * kStageBytes;
+// The staged epilogue: a warp's adjacent outputs in a row, for eight channels. The pitch keeps writes free of bank
+// conflicts.
+constexpr int kWarpOutputs = 8 * P::thread_positions * P::stride_w;
+constexpr int kOutPitch = kWarpOutputs + floor_mod(16 / kBytes - kWarpOutputs, 64 / kBytes);
+constexpr int kWarpEpilogueBytes = P::staged_epilogue ? 8 * kOutPitch * kBytes : 0;
+constexpr int kUsedBytes = kEpilogueOffset + kConsumers / 32 * kWarpEpilogueBytes;
+// What the blocks of a cluster send to one of them takes the stages' place.
+constexpr int kReceivedBytes = P::cluster > 1 ? kPhases* kMTiles* P::block_n / 2 * 4 * kConsumers : 0;
+constexpr int kBarrierOffset = kReceivedBytes > kUsedBytes ? kReceivedBytes : kUsedBytes;
+// Barriers: full and empty ones of the stages; of resident weights; of each ping-pong warpgroup.
+constexpr int kSharedBytes = kBarrierOffset + 16 * P::stages + (P::resident ? 8 : 0) + (P::ping_pong ? 24 : 0);
+
+// The epilogue (gemm/epilogue.h).
+constexpr bool kAddsBias = P::has_bias;
+constexpr bool kStoresFromCorner = false;
+
+static_assert(P::tile_n * P::tile_h * P::tile_w == 8 * kTileWarps * P::thread_positions &&
+                  P::tile_w % P::thread_positions == 0,
+              "the warps make the tile");
+static_assert(!P::bulk || kSkewed || P::channels_last || (P::copy_bytes == 16 && P::tile_w * kBytes % 16 == 0),
+              "rows are whole 16-byte vectors");
+static_assert(!kSkewed || P::type == kWgmmaTf32, "rows that begin anywhere are read word by word");
+static_assert(!P::staged_epilogue ||
+                  (!P::channels_last && P::tile_w % (8 * P::thread_positions) == 0 && P::adjacent_channels == 2),
+              "a warp's positions are adjacent");
+static_assert(!P::bulk || !P::channels_last || (P::copy_bytes == 16 && P::in_channels * kBytes % 16 == 0),
+              "pixels are whole 16-byte vectors");
+static_assert(P::cluster == 1 || (!P::resident && !P::staged_epilogue && !P::ping_pong),
+              "what blocks of a cluster have not");
+static_assert(P::cluster == 1 || (kKBlocks % P::cluster == 0 && P::block_n % (8 * P::cluster) == 0 &&
+                                  kStoredChannels % (4 * P::adjacent_channels) == 0),
+              "blocks of a cluster have equal shares");

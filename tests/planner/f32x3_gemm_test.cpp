@@ -1,0 +1,84 @@
+#include "generator/planner/f32x3_gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "generator/language/language.h"
+
+namespace convtgen {
+namespace {
+
+std::vector<Plan> plans_of(std::string_view layer) {
+  const auto parsed = parse_layer(layer);
+  EXPECT_TRUE(parsed) << layer;
+  return plans_f32x3_gemm({parsed.value_or(Layer{}), Direction::kForward, target_named("sm_90a").value()})
+      .value_or(std::vector<Plan>());
+}
+
+std::int64_t integer(const Plan& plan, const char* name) {
+  return std::get<std::int64_t>(plan.parameters.at(name));
+}
+bool flag(const Plan& plan, const char* name) {
+  return std::get<bool>(plan.parameters.at(name));
+}
+
+TEST(PlanF32x3Gemm, TakesF32x3AndNothingElse) {
+  const std::string layer = "conv_transpose2d 64 -> 64; kernel 3x3; input 8x64x64";
+  EXPECT_TRUE(plans_of(layer).empty());  // strict f32
+  for (const char* layout : {"; layout nchw", "; layout nhwc"}) {
+    EXPECT_TRUE(plans_of(layer + "; compute tf32" + layout).empty());
+    EXPECT_FALSE(plans_of(layer + "; compute f32x3" + layout).empty());
+    for (const Plan& plan : plans_of(layer + "; compute f32x3" + layout)) {
+      EXPECT_EQ(plan.cluster, 1);
+      EXPECT_TRUE(!flag(plan, "bulk") || !flag(plan, "channels_last"));
+    }
+  }
+}
+
+// Each addition on tensor cores truncates, so no more than 16 follow one another.
+TEST(PlanF32x3Gemm, AccumulatorsHaveFewTerms) {
+  for (const char* layer : {"conv_transpose2d 2048 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 32x8x6",
+                            "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024",
+                            "conv_transpose2d 64 -> 8; kernel 9x9; stride 3x1; input 1x64x64",
+                            "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512",
+                            "conv_transpose2d 64 -> 32; kernel 5x5; input 8x128x128; layout nhwc",
+                            "conv_transpose2d 64 -> 32; kernel 2x2; stride 2x2; input 8x128x128; layout nhwc"}) {
+    const std::string text = std::string(layer) + "; compute f32x3";
+    const Layer parsed = parse_layer(text).value();
+    const std::vector<Plan> plans = plans_of(text);
+    EXPECT_FALSE(plans.empty()) << text;
+    for (const Plan& plan : plans) {
+      const std::int64_t rows =
+          (parsed.axes[kHeight].kernel + parsed.axes[kHeight].stride - 1) / parsed.axes[kHeight].stride;
+      const std::int64_t row =
+          (parsed.axes[kWidth].kernel + parsed.axes[kWidth].stride - 1) / parsed.axes[kWidth].stride;
+      const std::int64_t promoted = integer(plan, "promote_rows");
+      const std::int64_t terms = row * (promoted > 0 ? promoted : rows * integer(plan, "block_k") / 16);
+      EXPECT_LE(terms, 16) << text << ": " << plan.reason;
+    }
+  }
+}
+
+TEST(PlanF32x3Gemm, PlansFitTheChip) {
+  for (const char* layer : {"conv_transpose2d 2048 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 32x8x6",
+                            "conv_transpose2d 100 -> 20; kernel 3x3; stride 2x3; input 4x30x31; bias",
+                            "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; layout nhwc"}) {
+    const Problem problem{parse_layer(std::string(layer) + "; compute f32x3").value(), Direction::kForward,
+                          target_named("sm_90a").value()};
+    const std::vector<Plan> plans = plans_f32x3_gemm(problem).value();
+    EXPECT_FALSE(plans.empty()) << layer;
+    for (const Plan& plan : plans) {
+      EXPECT_LE(plan.shared_bytes, problem.target.max_shared_bytes);
+      EXPECT_EQ(plan.packed_bytes % 16, 0);
+      EXPECT_GT(plan.packed_bytes, problem.layer.in_channels * problem.layer.out_channels *
+                                       problem.layer.axes[kHeight].kernel * problem.layer.axes[kWidth].kernel *
+                                       4);  // and scales
+      EXPECT_NE(plan.reason.find("three f16"), std::string::npos) << plan.reason;
+      EXPECT_GT(plan.predicted_seconds.value_or(0), 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace convtgen
