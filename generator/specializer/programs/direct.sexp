@@ -1,5 +1,5 @@
 (program direct
-  (digest "2882ed11f7d337bd5908011016d439ce83b850a60b0c39a805bd83e9a432286f")
+  (digest "3705a8e436855782d7052b98980197413ae289d3ac34df6546ae15b560f83508")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -140,27 +140,27 @@
                                                   (do @33 (= value (+ value a))))))))))))))))))))))))))
     (return @36 value))
   (file "device/convert.h")
-  (primitive @4 float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
-  (primitive @10 "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
-  (primitive @16 float bfloat16_to_float (uses) "__device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {\n  return __uint_as_float(static_cast<unsigned int>(bits) << 16);\n}")
-  (primitive @21 "unsigned short" float_to_bfloat16 (uses) "// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.\n__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {\n  const unsigned int bits = __float_as_uint(value);\n  if ((bits & 0x7fffffffu) > 0x7f800000u) {\n    return 0x7fff;\n  }\n  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n}")
-  (primitive @33 "unsigned int" float_to_tf32 (uses) "// To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays.\n__device__ __forceinline__ unsigned int float_to_tf32(float value) {\n  unsigned int bits;\n  asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(value));\n  return bits;\n}")
-  (primitive @40 "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
-  (primitive @47 "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
+  (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
+  (primitive @16 computes float bfloat16_to_float (uses) "__device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {\n  return __uint_as_float(static_cast<unsigned int>(bits) << 16);\n}")
+  (primitive @21 computes "unsigned short" float_to_bfloat16 (uses) "// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.\n__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {\n  const unsigned int bits = __float_as_uint(value);\n  if ((bits & 0x7fffffffu) > 0x7f800000u) {\n    return 0x7fff;\n  }\n  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n}")
+  (primitive @33 computes "unsigned int" float_to_tf32 (uses) "// To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays.\n__device__ __forceinline__ unsigned int float_to_tf32(float value) {\n  unsigned int bits;\n  asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(value));\n  return bits;\n}")
+  (primitive @40 computes "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @47 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (file "device/memory.h")
   (verbatim @5 dynamic_shared_memory "extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];")
-  (primitive @8 (pointer void) shared_memory (uses dynamic_shared_memory) "// The block's dynamic shared memory, 16-byte aligned.\n__device__ __forceinline__ void* shared_memory() {\n  return dynamic_shared_memory;\n}")
-  (primitive @15 "unsigned int" shared_address (uses) "// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.\n__device__ __forceinline__ unsigned int shared_address(const void* to) {\n  return __cvta_generic_to_shared(to);\n}")
-  (primitive @23 (pointer "unsigned char") shared_align (uses shared_address) "// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared\n// window.\n__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {\n  const unsigned int address = shared_address(pointer);\n  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);\n}")
-  (primitive @29 "unsigned int" load_streaming_4 (uses) "// Reads 4 bytes (aligned to 4) of global memory that nobody writes while the kernel runs; not kept in L1.\n__device__ __forceinline__ unsigned int load_streaming_4(const void* from) {\n  unsigned int value;\n  asm(\"ld.global.nc.L1::no_allocate.b32 %0, [%1];\" : \"=r\"(value) : \"l\"(from));\n  return value;\n}")
-  (primitive @36 uint2 load_streaming_8 (uses) "// Reads 8 bytes (aligned to 8) of global memory that nobody writes while the kernel runs; not kept in L1.\n__device__ __forceinline__ uint2 load_streaming_8(const void* from) {\n  uint2 value;\n  asm(\"ld.global.nc.L1::no_allocate.v2.b32 {%0, %1}, [%2];\" : \"=r\"(value.x), \"=r\"(value.y) : \"l\"(from));\n  return value;\n}")
-  (primitive @43 uint4 load_streaming_16 (uses) "// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs; not kept in L1.\n__device__ __forceinline__ uint4 load_streaming_16(const void* from) {\n  uint4 value;\n  asm(\"ld.global.nc.L1::no_allocate.v4.b32 {%0, %1, %2, %3}, [%4];\"\n      : \"=r\"(value.x), \"=r\"(value.y), \"=r\"(value.z), \"=r\"(value.w)\n      : \"l\"(from));\n  return value;\n}")
-  (primitive @52 "unsigned int" load_constant_4 (uses) "// Reads 4 bytes (aligned to 4) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ unsigned int load_constant_4(const void* from) {\n  unsigned int value;\n  asm(\"ld.global.nc.b32 %0, [%1];\" : \"=r\"(value) : \"l\"(from));\n  return value;\n}")
-  (primitive @59 uint2 load_constant_8 (uses) "// Reads 8 bytes (aligned to 8) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ uint2 load_constant_8(const void* from) {\n  uint2 value;\n  asm(\"ld.global.nc.v2.b32 {%0, %1}, [%2];\" : \"=r\"(value.x), \"=r\"(value.y) : \"l\"(from));\n  return value;\n}")
-  (primitive @66 uint4 load_constant_16 (uses) "// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ uint4 load_constant_16(const void* from) {\n  uint4 value;\n  asm(\"ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\"\n      : \"=r\"(value.x), \"=r\"(value.y), \"=r\"(value.z), \"=r\"(value.w)\n      : \"l\"(from));\n  return value;\n}")
-  (primitive @75 void store_streaming_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.cs.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
-  (primitive @80 void store_streaming_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {\n  asm volatile(\"st.global.cs.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
-  (primitive @85 void store_streaming_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {\n  asm volatile(\"st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
+  (primitive @8 computes (pointer void) shared_memory (uses dynamic_shared_memory) "// The block's dynamic shared memory, 16-byte aligned.\n__device__ __forceinline__ void* shared_memory() {\n  return dynamic_shared_memory;\n}")
+  (primitive @15 computes "unsigned int" shared_address (uses) "// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.\n__device__ __forceinline__ unsigned int shared_address(const void* to) {\n  return __cvta_generic_to_shared(to);\n}")
+  (primitive @23 computes (pointer "unsigned char") shared_align (uses shared_address) "// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared\n// window.\n__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {\n  const unsigned int address = shared_address(pointer);\n  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);\n}")
+  (primitive @29 computes "unsigned int" load_streaming_4 (uses) "// Reads 4 bytes (aligned to 4) of global memory that nobody writes while the kernel runs; not kept in L1.\n__device__ __forceinline__ unsigned int load_streaming_4(const void* from) {\n  unsigned int value;\n  asm(\"ld.global.nc.L1::no_allocate.b32 %0, [%1];\" : \"=r\"(value) : \"l\"(from));\n  return value;\n}")
+  (primitive @36 computes uint2 load_streaming_8 (uses) "// Reads 8 bytes (aligned to 8) of global memory that nobody writes while the kernel runs; not kept in L1.\n__device__ __forceinline__ uint2 load_streaming_8(const void* from) {\n  uint2 value;\n  asm(\"ld.global.nc.L1::no_allocate.v2.b32 {%0, %1}, [%2];\" : \"=r\"(value.x), \"=r\"(value.y) : \"l\"(from));\n  return value;\n}")
+  (primitive @43 computes uint4 load_streaming_16 (uses) "// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs; not kept in L1.\n__device__ __forceinline__ uint4 load_streaming_16(const void* from) {\n  uint4 value;\n  asm(\"ld.global.nc.L1::no_allocate.v4.b32 {%0, %1, %2, %3}, [%4];\"\n      : \"=r\"(value.x), \"=r\"(value.y), \"=r\"(value.z), \"=r\"(value.w)\n      : \"l\"(from));\n  return value;\n}")
+  (primitive @52 computes "unsigned int" load_constant_4 (uses) "// Reads 4 bytes (aligned to 4) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ unsigned int load_constant_4(const void* from) {\n  unsigned int value;\n  asm(\"ld.global.nc.b32 %0, [%1];\" : \"=r\"(value) : \"l\"(from));\n  return value;\n}")
+  (primitive @59 computes uint2 load_constant_8 (uses) "// Reads 8 bytes (aligned to 8) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ uint2 load_constant_8(const void* from) {\n  uint2 value;\n  asm(\"ld.global.nc.v2.b32 {%0, %1}, [%2];\" : \"=r\"(value.x), \"=r\"(value.y) : \"l\"(from));\n  return value;\n}")
+  (primitive @66 computes uint4 load_constant_16 (uses) "// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ uint4 load_constant_16(const void* from) {\n  uint4 value;\n  asm(\"ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\"\n      : \"=r\"(value.x), \"=r\"(value.y), \"=r\"(value.z), \"=r\"(value.w)\n      : \"l\"(from));\n  return value;\n}")
+  (primitive @75 acts void store_streaming_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.cs.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
+  (primitive @80 acts void store_streaming_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {\n  asm volatile(\"st.global.cs.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
+  (primitive @85 acts void store_streaming_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {\n  asm volatile(\"st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
   (file "direct.cu")
   (alias @16 Element P::Element)
   (alias @17 Sum P::Sum)
@@ -203,26 +203,28 @@
   (constant @29 int kTileColumns (* P::threads_x P::columns_per_thread))
   (constant @30 int kTileRows (* P::threads_y P::rows_per_thread))
   (constant @31 int kTileChannels (* P::threads_z P::channels_per_thread))
-  (constant @32 int kChannelTiles (call ceil_div kGroupOut kTileChannels))
+  (constant @32 int kChannelTiles (call ceil_div kGroupOut kTileChannels) (trail "of one group"))
   (constant @33 int kPhases (* P::group_phases_h P::group_phases_w))
   (constant @34 int kPhaseGroupsH (call ceil_div P::stride_h P::group_phases_h))
   (constant @35 int kPhaseGroupsW (call ceil_div P::stride_w P::group_phases_w))
   (constant @36 int kPhaseGroups (* kPhaseGroupsH kPhaseGroupsW))
-  (constant @37 bool kWholeTiles (== (% kGroupOut kTileChannels) 0))
+  (constant @37 bool kWholeTiles (== (% kGroupOut kTileChannels) 0) (trail "no channel tile is ragged"))
   (constant @38 bool kWholeChunks (== (% kGroupIn P::chunk) 0))
   (constant @41 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
   (constant @42 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
   (constant @43 int kStagedRows (- (+ kTileRows (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h)) kLeastOffsetH))
   (constant @44 int kStagedColumns (- (+ kTileColumns (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w)) kLeastOffsetW))
   (constant @46 int kPitch (* (call ceil_div kStagedColumns 4) 4))
-  (static_assert @48 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @49 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
-  (record @51 Stage
+  (constant @50 "long long" kChannelBytes (? P::staged (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kStagedRows) kPitch) (* (static_cast "long long" kTaps) kTileChannels))) 0))
+  (constant @54 "long long" kSharedBytes (* P::chunk kChannelBytes))
+  (static_assert @56 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @57 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
+  (record @59 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::chunk) rows)
     (field (array (array (array Sum kTileChannels) kTaps) P::chunk) weights))
-  (alias @57 Sums (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
-    (comment "What one thread accumulates for one phase."))
-  (function @59 device Sum widen
+  (alias @65 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+    (comment "One thread's accumulators for one phase."))
+  (function @67 device Sum widen
     (attributes "__forceinline__")
     (argument Element value)
     (if_constexpr @1 (== P::element_kind kF16)
@@ -234,7 +236,7 @@
             (return @4 (call bfloat16_to_float value)))
           (else
             (return @6 value))))))
-  (function @69 device Element narrow
+  (function @77 device Element narrow
     (attributes "__forceinline__")
     (argument Sum value)
     (if_constexpr @1 (== P::element_kind kF16)
@@ -246,7 +248,7 @@
             (return @4 (call float_to_bfloat16 value)))
           (else
             (return @6 value))))))
-  (function @81 device void stage_rows
+  (function @89 device void stage_rows
     (comment "Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.")
     (comment "`x` is the first channel of the group in this image; channel, row and column are the first that are staged.")
     (attributes "__forceinline__")
@@ -259,7 +261,7 @@
     (argument (const int) in_w)
     (comment @2 "more would spill")
     (for @3 (pragma "unroll 3") (declare @3 int i (. threadIdx x)) (< i (* (* P::chunk kStagedRows) kStagedColumns)) (+= i kThreads)
-      (comment @4 "Threads go along what lies together in memory.")
+      (comment @4 "Adjacent threads read adjacent memory.")
       (declare @5 (const int) channel (? P::channels_last (% i P::chunk) (/ i (* kStagedRows kStagedColumns))))
       (declare @6 (const int) row (? P::channels_last (/ i (* P::chunk kStagedColumns)) (% (/ i kStagedColumns) kStagedRows)))
       (declare @7 (const int) column (? P::channels_last (% (/ i P::chunk) kStagedColumns) (% i kStagedColumns)))
@@ -275,7 +277,7 @@
             (else
               (do @17 (= value (call widen (at x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix)))))))))
       (do @20 (= (at (at (at (. stage rows) channel) row) column) value))))
-  (function @107 device void stage_weights
+  (function @115 device void stage_weights
     (comment "Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group")
     (comment "ends. `weight` is the first input channel of the group.")
     (attributes "__forceinline__")
@@ -295,21 +297,21 @@
         (then
           (do @11 (= value (call widen (at weight (call weight_offset (static_cast WeightIndex ci) co tap kGroupOut kTaps)))))))
       (do @13 (= (at (at (at (. stage weights) chunk_channel) tap) channel) value))))
-  (function @125 device void multiply_add
+  (function @133 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
-    (argument (reference Sums) sums)
+    (argument (reference Accumulators) acc)
     (argument (pointer (const Sum)) x)
     (argument (pointer (const Sum)) weights)
     (for @2 (pragma "unroll") (declare @2 int channel 0) (< channel P::channels_per_thread) (++ channel)
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
-          (do @7 (= (at (at (at sums channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at sums channel) row) column))))))))
-  (function @140 device void multiply_add_unstaged
+          (do @7 (= (at (at (at acc channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at acc channel) row) column))))))))
+  (function @148 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
-    (argument (reference Sums) sums)
+    (argument (reference Accumulators) acc)
     (argument (restrict (pointer (const Element))) x)
     (argument int iy)
     (argument int ix)
@@ -327,12 +329,12 @@
             (for @12 (pragma "unroll") (declare @12 int channel 0) (< channel P::channels_per_thread) (++ channel)
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
-                  (do @14 (= (at (at (at sums channel) row) column) (call fma value (call widen (at weights (* channel (call weight_channel_step kTaps)))) (at (at (at sums channel) row) column))))))))))))
-  (function @165 device void store
-    (comment "Stores what one thread made of one phase, after bias and fuse chain where the layer has them. `y` is the image, co")
-    (comment "the first channel, (oy, ox) the output of the first position.")
+                  (do @14 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (* channel (call weight_channel_step kTaps)))) (at (at (at acc channel) row) column))))))))))))
+  (function @173 device void store
+    (comment "The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first")
+    (comment "channel, (oy, ox) the output of the first position.")
     (attributes "__forceinline__")
-    (argument (reference (const Sums)) sums)
+    (argument (reference (const Accumulators)) acc)
     (argument (restrict (pointer Element)) y)
     (argument (restrict (pointer (const Element))) bias)
     (argument int co)
@@ -341,24 +343,24 @@
     (argument int ox)
     (argument (const int) out_h)
     (argument (const int) out_w)
-    (for @3 (pragma "unroll") (declare @3 int channel 0) (< channel P::channels_per_thread) (++ channel)
-      (if @4 (|| kWholeTiles (< channel channels))
+    (for @4 (pragma "unroll") (declare @4 int channel 0) (< channel P::channels_per_thread) (++ channel)
+      (if @5 (|| kWholeTiles (< channel channels))
         (then
-          (declare @5 (const Sum) shift (? P::has_bias (call widen (at bias (+ co channel))) (static_cast Sum 0)))
-          (for @7 (pragma "unroll") (declare @7 int row 0) (< row P::rows_per_thread) (++ row)
-            (for @9 (pragma "unroll") (declare @9 int column 0) (< column P::columns_per_thread) (++ column)
-              (declare @10 (const int) out_row (+ oy (* row P::stride_h)))
-              (declare @11 (const int) out_column (+ ox (* column P::stride_w)))
-              (if @12 (&& (|| (&& (>= P::height 0) (== (% out_h (* P::stride_h kTileRows)) 0)) (< out_row out_h)) (|| (&& (>= P::width 0) (== (% out_w (* P::stride_w kTileColumns)) 0)) (< out_column out_w)))
+          (declare @6 (const Sum) bias_value (? P::has_bias (call widen (at bias (+ co channel))) (static_cast Sum 0)))
+          (for @8 (pragma "unroll") (declare @8 int row 0) (< row P::rows_per_thread) (++ row)
+            (for @10 (pragma "unroll") (declare @10 int column 0) (< column P::columns_per_thread) (++ column)
+              (declare @11 (const int) out_row (+ oy (* row P::stride_h)))
+              (declare @12 (const int) out_column (+ ox (* column P::stride_w)))
+              (if @13 (&& (|| (&& (>= P::height 0) (== (% out_h (* P::stride_h kTileRows)) 0)) (< out_row out_h)) (|| (&& (>= P::width 0) (== (% out_w (* P::stride_w kTileColumns)) 0)) (< out_column out_w)))
                 (then
-                  (declare @14 (const Sum) sum (? P::has_bias (+ (at (at (at sums channel) row) column) shift) (at (at (at sums channel) row) column)))
-                  (declare @15 (const Sum) value (? (> P::fuse_count 0) (call activate sum) sum))
-                  (if @16 P::channels_last
+                  (declare @15 (const Sum) biased (? P::has_bias (+ (at (at (at acc channel) row) column) bias_value) (at (at (at acc channel) row) column)))
+                  (declare @16 (const Sum) value (? (> P::fuse_count 0) (call activate biased) biased))
+                  (if @17 P::channels_last
                     (then
-                      (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
+                      (do @18 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
-                      (do @19 (= (at y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (function @193 kernel void direct
+                      (do @20 (= (at y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
+  (function @202 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -401,17 +403,17 @@
     (declare @38 (pointer (const Element)) weight_group (+ weight (* (static_cast "long long" group) (* (* (static_cast "long long" kGroupIn) kGroupOut) kTaps))))
     (declare @40 (pointer Element) y_image (+ y (* (* (static_cast "long long" image) P::out_channels) out_pixels)))
     (blank @40)
-    (declare @42 (array Sums kPhases) sums (init))
+    (declare @42 (array Accumulators kPhases) acc (init))
     (declare @43 (reference Stage) stage (* (static_cast (pointer Stage) (call shared_memory))))
     (for @44 plain (declare @44 int first_in 0) (< first_in kGroupIn) (+= first_in P::chunk)
       (if @45 P::staged
         (then
           (do @46 (call __syncthreads)
-            (trail "the chunk before has been read by all"))
+            (trail "all threads have read the chunk before"))
           (do @47 (call stage_rows stage x_group first_in (+ (* tile_y kTileRows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w))
           (do @49 (call stage_weights stage weight_group first_in first_out))
           (do @50 (call __syncthreads)
-            (trail "the chunk is there"))))
+            (trail "the chunk is staged"))))
       (for @53 (pragma "unroll 1") (declare @53 int c 0) (< c P::chunk) (++ c)
         (for @55 unrolled (declare @55 int g 0) (< g kPhaseGroups) (++ g)
           (if @56 (|| (== kPhaseGroups 1) (== phase_group g))
@@ -431,10 +433,10 @@
                         (then
                           (if @70 P::staged
                             (then
-                              (do @71 (call multiply_add (at sums phase) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) tap) channel)))
+                              (do @71 (call multiply_add (at acc phase) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) tap) channel)))
                                 (trail "tap ({kh}, {kw})")))
                             (else
-                              (do @75 (call multiply_add_unstaged (at sums phase) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) tap kGroupOut kTaps)) channels)
+                              (do @75 (call multiply_add_unstaged (at acc phase) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) tap kGroupOut kTaps)) channels)
                                 (trail "tap ({kh}, {kw})")))))))))))))))
     (blank @44)
     (declare @91 (const int) co (+ (+ (* group kGroupOut) first_out) channel))
@@ -446,4 +448,4 @@
             (declare @98 (const int) phase_w (+ (* (% g kPhaseGroupsW) P::group_phases_w) (% phase P::group_phases_w)))
             (if @99 (&& (< phase_h P::stride_h) (< phase_w P::stride_w))
               (then
-                (do @100 (call store (at sums phase) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w))))))))))
+                (do @100 (call store (at acc phase) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w))))))))))
