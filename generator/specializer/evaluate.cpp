@@ -1,3 +1,4 @@
+// The pass `evaluate`: names, types, functions and errors; and the order of the passes.
 #include "generator/specializer/evaluate.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// Calls: of the template's functions, which are specialised, of device primitives and of CUDA's own functions.
+// Part of `evaluate`: calls of the template's functions, which are specialised, of device primitives and of CUDA's own
+// functions.
 #include <fmt/format.h>
 
 #include <algorithm>

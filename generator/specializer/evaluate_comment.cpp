@@ -1,4 +1,4 @@
-// Comments' holes (comment.h), filled with what is static.
+// Part of `evaluate`: comments' holes (comment.h), filled with what is static.
 #include <fmt/format.h>
 
 #include <charconv>

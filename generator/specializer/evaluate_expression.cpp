@@ -1,3 +1,4 @@
+// Part of `evaluate`: expressions, except calls.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Part of `evaluate`: functions of one expression stand in place of their calls.
 #include <algorithm>
 
 #include "generator/specializer/evaluate.h"

@@ -1,5 +1,5 @@
-// Loops: written out once an iteration, left out where they run at most once, or kept with what is known of their
-// variable.
+// Part of `evaluate`: loops, written out once an iteration, left out where they run at most once, or kept with what is
+// known of their variable.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -87,7 +87,7 @@ std::optional<__int128> greatest_below(const Term& condition, int id) {
     return a && b ? std::min(*a, *b) : a ? a : b;
   }
   const bool is_bound = (condition.text == "<" || condition.text == "<=") && left.kind == Expression::Kind::kName &&
-                        left.id == id && (right.value || right.scalar == left.scalar);
+                        left.id == id && right.value;
   const std::optional<Range> bound = is_bound ? range_of(right) : std::nullopt;
   return bound ? std::optional(bound->greatest - (condition.text == "<" ? 1 : 0)) : std::nullopt;
 }
@@ -200,8 +200,8 @@ bool Evaluator::evaluate_unrolled(const Statement& s, std::vector<Residual>& out
   return done;
 }
 
-/// What the variable of a loop can be in its body, where the compiler writes the loop out: then it knows as much, and
-/// what is left out here changes no instruction. Of other loops nothing is known.
+/// What the variable of a loop can be in its body, where the compiler writes the loop out between two numbers: then it
+/// knows as much, and what is left out here changes no instruction. Of other loops nothing is known.
 std::optional<Range> Evaluator::range_in_body(const Statement& s, const Residual& loop) {
   if (s.text != "unroll" || !counts(s) || loop.init.size() != 1 || loop.init[0].terms.empty() ||
       change(globals_, s.body, s.init[0].name)) {
@@ -210,7 +210,8 @@ std::optional<Range> Evaluator::range_in_body(const Statement& s, const Residual
   const int id = loop.init[0].id;
   const std::optional<Range> start = range_of(loop.init[0].terms[0]);
   const std::optional<__int128> greatest = greatest_below(loop.condition[0], id);
-  if (!start || !greatest || step_of(loop.step[0], id) == 0 || *greatest < start->least) {
+  if (!start || !loop.init[0].terms[0].value || !greatest || step_of(loop.step[0], id) == 0 ||
+      *greatest < start->least) {
     return std::nullopt;
   }
   return Range{start->least, *greatest};

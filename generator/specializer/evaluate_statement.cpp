@@ -1,3 +1,4 @@
+// Part of `evaluate`: statements, except loops.
 #include <fmt/format.h>
 
 #include <algorithm>
