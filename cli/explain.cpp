@@ -90,7 +90,7 @@ std::string assumed_text(const Layer& layer) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// A line for plans that people can't tell apart.
+/// One printed line; plans that would print the same line share it.
 struct CandidateLine {
   std::string text;
   int plans = 1;

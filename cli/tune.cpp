@@ -316,7 +316,7 @@ void add_tune(CLI::App& app, Exit& exit) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   verb->add_option("--jobs", options->jobs,
-                   "Kernels compiled at a time; 0: one for each core, but for the one that measures.")
+                   "Kernels compiled at a time; 0: one for each core except the one that measures.")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   verb->add_option("--repeat", options->repeats, "Timed runs of each on a GPU; the median counts.")

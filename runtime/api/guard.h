@@ -93,7 +93,7 @@ class CallbackGuard {
   return {};
 }
 
-/// Clears what a function gives back, so that a failure leaves nothing there. Errors: `output` is null.
+/// Clears an output argument, so that a failure leaves NULL or zero there. Errors: `output` is null.
 template <typename Value>
 [[nodiscard]] Outcome<void> clear_output(Value* output, const char* name) {
   if (output != nullptr) {

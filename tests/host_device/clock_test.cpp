@@ -177,13 +177,13 @@ TEST(OperationsTest, WaitForTheirGroups) {
     operations.close_group(1, 20);
     operations.close_group(1, 30);
     ask(3);
-    EXPECT_EQ(operations.awaited(1, 3), nullptr);
-    ASSERT_NE(operations.awaited(1, 2), nullptr);
-    EXPECT_EQ(operations.awaited(1, 2)->time, 10U);
-    EXPECT_EQ(operations.awaited(1, 0)->end, 3U);
-    EXPECT_FALSE(operations.finish(1, operations.awaited(1, 2)->end));
+    EXPECT_EQ(operations.newest_covered(1, 3), nullptr);
+    ASSERT_NE(operations.newest_covered(1, 2), nullptr);
+    EXPECT_EQ(operations.newest_covered(1, 2)->time, 10U);
+    EXPECT_EQ(operations.newest_covered(1, 0)->end, 3U);
+    EXPECT_FALSE(operations.finish(1, operations.newest_covered(1, 2)->end));
     EXPECT_GE(done.size(), 2U);
-    EXPECT_FALSE(operations.finish(1, operations.awaited(1, 0)->end));
+    EXPECT_FALSE(operations.finish(1, operations.newest_covered(1, 0)->end));
     EXPECT_GE(done.size(), 3U);
     while (!operations.idle()) {
       EXPECT_FALSE(operations.perform_one(random));

@@ -1,4 +1,4 @@
-// Who knows of whose accesses: vector clocks for the threads of a cluster and for what works beside them.
+// Which accesses happen before which: vector clocks of a cluster's threads and of its asynchronous agents.
 //
 // Time counts synchronisations. An access carries who made it and when; somebody may touch the same bytes only if it
 // knows of that access, that is if a chain of barriers, each left after the access and met before now, leads to it

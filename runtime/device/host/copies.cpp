@@ -73,7 +73,7 @@ void async_copy_wait(unsigned pending, void* /*pc*/) {
     async_copy_commit();
     pending = 0;
   }
-  if (const Stream::Group* group = machine.operations.awaited(stream, pending)) {
+  if (const Stream::Group* group = machine.operations.newest_covered(stream, pending)) {
     worker.raise_if(machine.operations.finish(stream, group->end));
     machine.ordering.learn(thread, machine.copies_agent(thread), group->time);
   }

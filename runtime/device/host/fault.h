@@ -17,7 +17,7 @@ enum class FaultKind {
   kBadMask,       // a warp collective whose mask leaves out the caller, or a shuffle from a lane outside it
   kBadWidth,      // a shuffle whose width is no power of two up to 32
   kMisuse,        // a primitive used against its rules, as `detail` says
-  kDeadlock,      // all threads wait, and nothing is under way that could wake one
+  kDeadlock,      // all threads wait, and no operation in flight could wake one
 };
 
 /// One fault; `pc` are return addresses in the kernel's library. Trivial: it is made on a stack that is then abandoned.

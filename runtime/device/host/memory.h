@@ -43,8 +43,8 @@ struct Region {
   std::uintptr_t begin = 0;
   std::uintptr_t bytes = 0;
   std::uint8_t* written = nullptr;
-  std::uintptr_t gap = 0;  // an address this near is taken for an index out of this buffer
-  bool awaited = false;    // the launch before may still write it: for threads behind grid_dependency_wait() alone
+  std::uintptr_t gap = 0;      // an address this near is taken for an index out of this buffer
+  bool is_pdl_buffer = false;  // the launch before may still write it: legal only after grid_dependency_wait()
 };
 
 /// A buffer's memory and what is known of its bytes. Launches of other threads look at all buffers, so what is known

@@ -50,7 +50,7 @@ void Operations::close_group(std::uint32_t index, Time time) {
   stream.groups.push_back({stream.asked, time});
 }
 
-const Stream::Group* Operations::awaited(std::uint32_t index, std::uint32_t pending) const {
+const Stream::Group* Operations::newest_covered(std::uint32_t index, std::uint32_t pending) const {
   const std::vector<Stream::Group>& groups = streams_[index].groups;
   return pending < groups.size() ? &groups[groups.size() - 1 - pending] : nullptr;
 }

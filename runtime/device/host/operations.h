@@ -34,7 +34,7 @@ enum class Timing : std::uint8_t { kEarly, kLate, kAnyTime };
 
 class Operations {
  public:
-  /// Nothing is under way in any of `streams` streams.
+  /// No operation is in flight in any of `streams` streams.
   void begin(std::uint32_t streams, Random& random);
 
   [[nodiscard]] Stream& stream(std::uint32_t index) { return streams_[index]; }
@@ -46,8 +46,8 @@ class Operations {
 
   /// Closes a group of the stream at a time of its own.
   void close_group(std::uint32_t stream, Time time);
-  /// What a wait for all but the `pending` newest groups waits for: a group, or null where there are not so many.
-  [[nodiscard]] const Stream::Group* awaited(std::uint32_t stream, std::uint32_t pending) const;
+  /// The newest group that a wait for all groups except the `pending` newest covers; null if there is none.
+  [[nodiscard]] const Stream::Group* newest_covered(std::uint32_t stream, std::uint32_t pending) const;
   /// Makes the first `end` operations of the stream take effect, those that have not.
   [[nodiscard]] std::optional<Fault> finish(std::uint32_t stream, std::uint64_t end);
 
@@ -56,7 +56,7 @@ class Operations {
   [[nodiscard]] bool due(Random& random) const {
     return count_ != 0 && timing_ == Timing::kAnyTime && random.below(8) == 0;
   }
-  /// Makes one of them take effect, whichever; at least one is under way.
+  /// Makes one operation take effect, a random one; at least one is in flight.
   [[nodiscard]] std::optional<Fault> perform_one(Random& random);
 
  private:
@@ -66,7 +66,7 @@ class Operations {
   Timing timing_ = Timing::kEarly;
   std::vector<Stream> streams_;
   std::vector<Effect> alone_;
-  std::size_t count_ = 0;  // under way
+  std::size_t count_ = 0;  // in flight
 };
 
 }  // namespace convtgen::host

@@ -79,7 +79,7 @@ std::optional<Fault> use_registers(Worker& worker, std::uint32_t thread, const P
     const bool same = old.begin == used.begin && old.bytes == used.bytes && old.accumulators == used.accumulators;
     if (!same && old.product > state.products_done) {
       return worker.misuse(worker.state(thread).what, thread, pc,
-                           fmt::format("its {} are {} of another shape of a wgmma that is under way", name,
+                           fmt::format("its {} are {} of another shape of a wgmma in flight", name,
                                        old.accumulators ? "accumulators" : "A registers"));
     }
     touched |= (same || old.product == 0) && old.touched;
@@ -251,7 +251,7 @@ std::optional<Fault> multiply(Worker& worker, std::uint32_t first, std::span<std
   const auto accumulators = find_accumulators(machine.warps[warp], operands);
   if (accumulators == nullptr) {
     return worker.misuse(worker.state(first).what, first, pc,
-                         "only some of its lanes name the accumulators of a wgmma under way");
+                         "only some of its lanes name the accumulators of a wgmma in flight");
   }
   accumulators->product = number;
   const std::span<const std::byte> window(worker.shared() - kSharedStart, kSharedStart + worker.launch().shared_bytes);
@@ -320,11 +320,11 @@ std::optional<Fault> wait(Worker& worker, std::uint32_t first, std::span<std::ui
   }
   const std::uint32_t warp = machine.warp_of(first);
   const std::uint32_t stream = machine.products_stream(warp);
-  const Stream::Group* awaited = machine.operations.awaited(stream, pending);
-  if (awaited == nullptr) {
+  const Stream::Group* covered = machine.operations.newest_covered(stream, pending);
+  if (covered == nullptr) {
     return std::nullopt;
   }
-  const Stream::Group group = *awaited;
+  const Stream::Group group = *covered;
   if (auto fault = machine.operations.finish(stream, group.end)) {
     return fault;
   }

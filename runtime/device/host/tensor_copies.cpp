@@ -322,7 +322,7 @@ std::optional<Fault> wait_for_stores(Worker& worker, unsigned pending, bool read
   }
   const std::uint32_t thread = worker.thread();
   const std::uint32_t index = machine.stores_stream(thread);
-  const Stream::Group* group = machine.operations.awaited(index, pending);
+  const Stream::Group* group = machine.operations.newest_covered(index, pending);
   if (group == nullptr) {
     return std::nullopt;
   }

@@ -87,7 +87,7 @@ struct Thread {
   std::uint32_t place = 0;   // of an mbarrier, its offset in the cluster's shared memory; the number of a named barrier
   std::uint32_t parity = 0;  // of the phase of an mbarrier
   bool wide = false;         // acquires what other blocks hand on too
-  bool has_awaited = false;  // the launch before
+  bool has_waited_for_grid = false;  // called grid_dependency_wait()
   // Accesses before this time, by threads of this mask, are ordered before what the thread does now.
   std::uint32_t warp_time = 0;
   std::uint32_t warp_mask = 0;
@@ -163,7 +163,7 @@ class Worker {
   void wait(WaitKind kind, const char* what, std::uintptr_t pc);
   void wake(std::uint32_t thread);
   /// The thread sees what the launch before wrote.
-  void await_launch() { threads_[thread_].has_awaited = true; }
+  void await_launch() { threads_[thread_].has_waited_for_grid = true; }
   [[nodiscard]] Thread& state(std::uint32_t thread) { return threads_[thread]; }
   /// Lets others run first, sometimes: between two primitives of a thread anything may happen.
   void pause();

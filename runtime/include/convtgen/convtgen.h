@@ -16,8 +16,8 @@
  *
  * Every function may be called from any thread, on the same handles too, except the one that destroys a handle: by
  * then nobody else may use it. A function that can fail returns a convtgen_status; convtgen_last_error() has the words,
- * which name the argument or the field of the layer and what would be legal. What a function gives back through a
- * pointer is NULL or zero where it fails. Nothing throws, aborts or prints (but see convtgen_set_log).
+ * which name the argument or the field of the layer and what would be legal. What a function returns through
+ * a pointer is NULL or zero if it fails. Nothing throws, aborts or prints (but see convtgen_set_log).
  * A handle that was destroyed, or never was one, is CONVTGEN_INVALID_ARGUMENT, never another object: handles are
  * numbers that this process gives out once, not addresses.
  *
