@@ -103,7 +103,7 @@ TEST_F(Clocks, AnAgentIsKnownToWhoLearnsOfIt) {
   EXPECT_EQ(conflict(4, false), "write");
   hand_over(3, 4);
   EXPECT_EQ(conflict(4, false), "");
-  shadow_.note_write_under_way(0, 1, agent, 9);
+  shadow_.note_write_in_flight(0, 1, agent, 9);
   ordering_.learn(3, agent, ordering_.advance());
   EXPECT_EQ(conflict(3, false), "write");
 }
@@ -162,7 +162,7 @@ TEST(OperationsTest, WaitForTheirGroups) {
     operations.begin(2, random);
     std::vector<int> done;
     const auto ask = [&](int number) {
-      EXPECT_FALSE(operations.ask(
+      EXPECT_FALSE(operations.issue(
           1,
           [&done, number]() -> std::optional<Fault> {
             done.push_back(number);
@@ -201,7 +201,7 @@ TEST(OperationsTest, HappenEarlyLateAndInBetween) {
     operations.begin(1, random);
     int done = 0;
     for (int i = 0; i < 8; ++i) {
-      EXPECT_FALSE(operations.ask_alone(
+      EXPECT_FALSE(operations.issue_alone(
           [&done]() -> std::optional<Fault> {
             ++done;
             return std::nullopt;

@@ -136,7 +136,7 @@ std::optional<Fault> Worker::check_global(std::uintptr_t address, std::uint64_t 
     const std::uintptr_t offset = address - region->begin;
     if (bytes <= region->bytes - offset) {
       if (region->is_pdl_buffer && !threads_[thread_].has_waited_for_grid) {
-        return access_fault(FaultKind::kNotAwaited, address, bytes, write, pc);
+        return access_fault(FaultKind::kBeforeGridWait, address, bytes, write, pc);
       }
       if (region->written != nullptr) {
         if (write) {
