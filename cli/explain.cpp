@@ -153,7 +153,7 @@ void print_candidates(const PlannedLayer& planned, const InputSizes& sizes, cons
 /// What a call costs at these sizes.
 Exit print_cost(const PlannedLayer& planned, const SizedLayer& sized, bool is_assumed) {
   const auto failed = [&](const Error& error) {
-    if (is_assumed) {  // which is no fault of the layer
+    if (is_assumed) {  // not an error of the layer
       print_row("cost", fmt::format("not known at the sizes that are assumed: {}", error.message));
       return Exit::kOk;
     }

@@ -114,7 +114,7 @@ std::vector<Direction> directions_of(const TuneVerb& options, const Layer& layer
                                    : std::vector<Direction>{direction_named(options.direction).value()};
 }
 
-/// What to tune, with the names of the layers. Where a layer has no sizes, that has been told and `exit` is set.
+/// What to tune, with the names of the layers. If a layer has no sizes, the error has been printed and `exit` is set.
 std::vector<TunedLayer> jobs_of(const TuneVerb& options, const std::vector<NamedLayer>& layers, const Target& target,
                                 Exit& exit) {
   std::vector<TunedLayer> jobs;
