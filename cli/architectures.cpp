@@ -41,7 +41,7 @@ CLI::Validator one_of(std::vector<std::string> legal) {
   return {check, description};
 }
 
-/// Those of this machine's GPUs, in their order. Throws what is told where there is none.
+/// Those of this machine's GPUs, in their order. Throws the error to print if there is none.
 std::vector<std::string> native_architectures() {
   const Result<CudaDriverInfo> driver = find_cuda_driver();
   std::vector<std::string> names;

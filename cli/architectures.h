@@ -7,13 +7,13 @@
 
 namespace convtgen::cli {
 
-/// --arch, one of the known ones, sm_90a unless given. "native" is that of the first GPU of this machine.
+/// --arch with one known architecture; the default is sm_90a. "native" is that of this machine's first GPU.
 void add_architecture_option(CLI::App& verb, std::string& architecture);
 
-/// Real ones are chips ("sm_80"), virtual ones PTX ("compute_80").
+/// Real architectures are chips ("sm_80"); virtual architectures are for PTX ("compute_80").
 enum class Architectures { kReal, kRealAndVirtual };
-/// --arch, one or more, each once however often it was given. "native" is those of this machine's GPUs, "all" every
-/// known chip's.
+/// --arch with one or more architectures; duplicates are dropped. "native" is those of this machine's GPUs, "all" those
+/// of every known chip.
 void add_architectures_option(CLI::App& verb, std::vector<std::string>& architectures, Architectures which);
 
 }  // namespace convtgen::cli

@@ -11,7 +11,7 @@ namespace convtgen::cli {
 /// Adds the verb to `convtgen cache`.
 void add_cache_why(CLI::App& cache, Exit& exit);
 
-/// Whether the folder can be looked at; what is wrong with it has been told. One that is not there is an empty cache.
+/// Whether the folder can be read; if not, the error has been printed. A missing folder is an empty cache.
 [[nodiscard]] bool usable(const Store& store);
 /// The digits of a key that are also in its file's name.
 [[nodiscard]] std::string short_key(const Key& key);

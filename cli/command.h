@@ -1,4 +1,4 @@
-// What every verb has: how it ends, and how it joins the command line.
+// What every verb has: its exit code, and the function that adds it to the command line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,7 +12,7 @@ enum class Exit {
   kUsage = 2,  // the command line is wrong, or this machine lacks something
 };
 
-/// The worse of two ends.
+/// The worse of two exit codes.
 [[nodiscard]] inline Exit worse(Exit a, Exit b) {
   return a > b ? a : b;
 }

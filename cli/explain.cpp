@@ -90,7 +90,7 @@ std::string assumed_text(const Layer& layer) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// A line for plans that people can't tell apart.
+/// One printed line; plans that would print the same line share it.
 struct CandidateLine {
   std::string text;
   int plans = 1;
@@ -153,7 +153,7 @@ void print_candidates(const PlannedLayer& planned, const InputSizes& sizes, cons
 /// What a call costs at these sizes.
 Exit print_cost(const PlannedLayer& planned, const SizedLayer& sized, bool is_assumed) {
   const auto failed = [&](const Error& error) {
-    if (is_assumed) {  // which is no fault of the layer
+    if (is_assumed) {  // not an error of the layer
       print_row("cost", fmt::format("not known at the sizes that are assumed: {}", error.message));
       return Exit::kOk;
     }

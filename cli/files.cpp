@@ -168,7 +168,7 @@ Result<void> check_writable(const std::filesystem::path& path) {
   if (!is_replaced(path)) {
     return {};
   }
-  // A file beside it, as when it is written.
+  // A temporary file in the same folder, as in write_file().
   const std::filesystem::path trial = fmt::format("{}.{}.part", followed(path).string(), getpid());
   if (const File file(std::fopen(trial.c_str(), "wb")); !file) {
     return unwritable(path, reason());

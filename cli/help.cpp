@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kColumn = 30;
 constexpr std::size_t kWidth = 110;
 
-/// The text in lines that fit beside the options; CLI11 indents those after the first.
+/// The text in lines that fit to the right of the options; CLI11 indents those after the first.
 std::string wrapped(const std::string& text) {
   std::istringstream words(text);
   std::string result, word;

@@ -1,4 +1,4 @@
-// How --help reads.
+// The layout of --help.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,7 +6,7 @@
 
 namespace convtgen::cli {
 
-/// CLI11's layout, with our words, wrapped descriptions, and choices and defaults told in them.
+/// CLI11's layout with our headings and wrapped descriptions, which include choices and defaults.
 [[nodiscard]] std::shared_ptr<CLI::FormatterBase> make_help_formatter();
 
 }  // namespace convtgen::cli

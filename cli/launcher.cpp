@@ -55,7 +55,7 @@ struct SetKernels {
   std::vector<Product> products;                // for the manifest
 };
 
-/// Errors have been told and `exit` is set where there is nothing.
+/// If it is nullopt, the errors have been printed and `exit` is set.
 std::optional<SetKernels> make_kernels(const LauncherOptions& options, const LayerSet& set, Exit& exit) {
   const auto layers = load_layers(options.source, exit);
   if (!layers) {

@@ -1,4 +1,4 @@
-// Which layers a verb is for: files, or text on the command line, and how their errors are told.
+// Which layers a verb is for: files, or text on the command line, and how their errors are printed.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -27,7 +27,7 @@ struct LayerSource {
 /// FILE..., -e, --layer, --diagnostics and --error-limit.
 void add_layer_options(CLI::App& verb, LayerSource& source);
 
-/// All chosen layers. Where there is none, the errors have been told and `exit` is set. `check` may find more errors.
+/// All chosen layers. If it is empty, the errors have been printed and `exit` is set. `check` may find more errors.
 [[nodiscard]] std::optional<std::vector<NamedLayer>> load_layers(const LayerSource& source, Exit& exit,
                                                                  const LayerCheck& check = {});
 
@@ -43,11 +43,11 @@ struct PlannedLayer {
   Problem problem;
   Plan plan;
   KernelSource source;
-  std::vector<PassedOver> passed_over;  // better ones that can't be specialised; each has been logged
+  std::vector<PassedOver> passed_over;  // better plans that can't be specialised; each has been logged
 };
 
-/// The best plan of each layer in each of its directions, or in the one that is given ("" = its own). Where a plan
-/// or its source is not to be had, the errors of all layers have been told and `exit` is set.
+/// The best plan of each layer in each of its directions, or in the one that is given ("" = its own). If a plan
+/// or its source is missing, the errors of all layers have been printed and `exit` is set.
 [[nodiscard]] std::optional<std::vector<PlannedLayer>> plan_layers(const std::vector<NamedLayer>& layers,
                                                                    const std::string& direction,
                                                                    const std::string& architecture, Exit& exit,
@@ -62,8 +62,8 @@ struct InputOption {
 };
 void add_input_option(CLI::App& verb, InputOption& option);
 
-/// A layer and sizes to run it at. What the layer leaves open stays open, so that its dynamic kernel runs; what it
-/// fixes otherwise is changed in it.
+/// A layer and sizes to run it at. A size that the layer leaves open stays open, so that its dynamic kernel runs. A
+/// size that the layer fixes to another value is changed in the layer.
 struct SizedLayer {
   Layer layer;
   InputSizes sizes;

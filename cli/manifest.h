@@ -1,4 +1,4 @@
-// What a build system and a program want to know of kernels that were made.
+// The manifest: a description of the generated kernels for build systems and programs.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace convtgen::cli {
 
-/// One kernel and the file that was made of it.
+/// One kernel and its file.
 struct Product {
   std::string layer;  // its name
   Problem problem;

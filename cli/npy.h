@@ -1,8 +1,8 @@
 // Arrays in NumPy's .npy files (format versions 1 to 3,
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
 //
-// xtensor's reader (xnpy.hpp) was tried and does not serve: it knows no f2, wants the header's keys in one order, and
-// takes the length of some long headers for negative.
+// xtensor's reader (xnpy.hpp) was tried and does not serve: it lacks f2, requires one order of the header's keys, and
+// reads the length of some long headers as negative.
 #pragma once
 
 #include <string>

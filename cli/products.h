@@ -1,5 +1,4 @@
-// What emit, compile and launcher write: files of kernels, and beside them what a build system and a program want to
-// know of them.
+// What emit, compile and launcher write: files of kernels, and the depfile and manifest that describe them.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -25,7 +24,7 @@ struct OutputOptions {
 /// --depfile and --manifest; -o is each verb's own.
 void add_output_options(CLI::App& verb, OutputOptions& options);
 
-/// "up_forward.sm_90a.cu" in the folder that -o names, or the file itself where -o ends as that does.
+/// "up_forward.sm_90a.cu" in the folder of -o, or the file of -o itself if it has the same extension.
 [[nodiscard]] std::filesystem::path output_path(const OutputOptions& options, const std::string& file_name);
 
 /// Errors: -o names one file for several products; sources and the manifest both go to standard output.

@@ -16,7 +16,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// What is being done now, and how much of it (from 0 to 1; negative where nobody knows, then only the time runs).
+  /// What is being done now, and how much of it (0 to 1; negative if unknown: only the time is shown).
   void update(std::string label, double fraction = -1);
   void update(double fraction);
 

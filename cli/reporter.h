@@ -1,4 +1,4 @@
-// How errors of layer files are told: as text on stderr, or as JSON on standard output.
+// How errors of layer files are printed: as text on stderr, or as JSON on standard output.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -19,16 +19,16 @@ void add_error_limit_option(CLI::App& verb, std::size_t& limit);
 /// The errors of one run, of all its files.
 class Reporter {
  public:
-  /// Of more errors than `limit` the rest is counted, as text alone; 0: none is too many.
+  /// Text output prints `limit` errors and counts the rest; 0: no limit. JSON has all errors.
   Reporter(bool json, std::size_t limit) : json_(json), limit_(limit) {}
 
   /// Errors of a file's text.
   void report(const std::vector<Diagnostic>& diagnostics, std::string_view text, const std::string& file);
 
-  /// An error that is not of a place in a file: in JSON at its start, or of no file where `file` is empty.
+  /// An error without a place in a file. JSON gives it the start of the file, or no file if `file` is empty.
   void report(const std::string& message, const std::string& file = "");
 
-  /// Behind the last error: how many there were besides, or the JSON array where there is one to be told.
+  /// Call it after the last error: prints the number of errors left out, or the JSON array.
   void finish();
 
  private:

@@ -23,9 +23,8 @@ struct RunInputs {
   std::string origin;  // "x.npy; weight random (seed 1)"
 };
 
-/// Arrays that have no file are random. The sizes come from x where it has a file; 1-D arrays may leave out the height.
-/// Errors: files that don't go with the layer or with --input, with the file's name and what would be legal; sizes that
-/// nobody gives.
+/// Arrays without a file are random. The sizes come from x where it has a file; 1-D arrays may leave out the height.
+/// Errors: files that don't fit the layer or --input, with the file's name and what would be legal; missing sizes.
 [[nodiscard]] Result<RunInputs> make_inputs(const Layer& layer, const InputOption& input, const ArrayFiles& files,
                                             std::uint64_t seed);
 

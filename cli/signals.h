@@ -1,4 +1,4 @@
-// A signal that ends the program leaves nothing behind.
+// Removes temporary files when a signal ends the program.
 #pragma once
 
 #include <filesystem>

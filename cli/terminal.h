@@ -9,8 +9,8 @@
 
 namespace convtgen::cli {
 
-/// Opens what the caller has closed of the standard streams, in such a way that reading and writing them fails: no file
-/// that is opened later takes such a number, and gets what is meant for a stream.
+/// Opens the standard streams that the caller has closed, such that reading and writing them fails. Otherwise a file
+/// that is opened later could get such a descriptor, and what is meant for the stream would be written to it.
 void reserve_standard_streams();
 
 /// Whether the stream is a terminal that wants colours: $NO_COLOR is not set, $TERM is not "dumb".
@@ -23,7 +23,7 @@ void reserve_standard_streams();
 [[nodiscard]] std::string yellow(std::FILE* stream, std::string_view text);
 [[nodiscard]] std::string red(std::FILE* stream, std::string_view text);
 
-/// Prints the text on stderr. Where that can't be written to, there is nobody to tell, and no error.
+/// Prints the text on stderr. Failures are ignored.
 void print_on_stderr(std::string_view text);
 /// "convtgen: error: ..." on stderr.
 void print_error(std::string_view message);

@@ -114,7 +114,7 @@ std::vector<Direction> directions_of(const TuneVerb& options, const Layer& layer
                                    : std::vector<Direction>{direction_named(options.direction).value()};
 }
 
-/// What to tune, with the names of the layers. Where a layer has no sizes, that has been told and `exit` is set.
+/// What to tune, with the names of the layers. If a layer has no sizes, the error has been printed and `exit` is set.
 std::vector<TunedLayer> jobs_of(const TuneVerb& options, const std::vector<NamedLayer>& layers, const Target& target,
                                 Exit& exit) {
   std::vector<TunedLayer> jobs;
@@ -316,7 +316,7 @@ void add_tune(CLI::App& app, Exit& exit) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   verb->add_option("--jobs", options->jobs,
-                   "Kernels compiled at a time; 0: one for each core, but for the one that measures.")
+                   "Kernels compiled at a time; 0: one for each core except the one that measures.")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   verb->add_option("--repeat", options->repeats, "Timed runs of each on a GPU; the median counts.")

@@ -18,11 +18,11 @@ struct LayerCandidates {
   std::string name;  // "up for sm_90a"
   Problem problem;
   std::vector<Plan> plans;
-  std::optional<TuneMemory> memory;  // that tuning takes; nothing where sizes are open
+  std::optional<TuneMemory> memory;  // that tuning needs; nullopt if sizes are open
 };
 
-/// Puts all binaries into the store, `threads` at a time, and tells what came of each layer. `kWrong` where none of a
-/// layer's plans compiles, `kUsage` where there is no store, or no NVRTC for what it lacks.
+/// Puts all binaries into the store, `threads` at a time, and prints the result of each layer. `kWrong` if none of a
+/// layer's plans compiles; `kUsage` if there is no store, or no NVRTC for binaries that the store lacks.
 [[nodiscard]] Exit compile_candidates(const std::shared_ptr<Store>& store, const std::vector<LayerCandidates>& layers,
                                       std::size_t threads);
 

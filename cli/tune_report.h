@@ -1,4 +1,4 @@
-// What convtgen tune tells of the candidates that it measured.
+// What convtgen tune prints about the candidates that it measured.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace convtgen::cli {
 
-/// A layer in one direction, and what came of its tuning.
+/// A layer in one direction, and the result of its tuning.
 struct TunedLayer {
   std::string name;
   TuneJob job;
@@ -21,10 +21,10 @@ struct TunedLayer {
 /// summary where it is the only one.
 [[nodiscard]] std::string differences_of(const Plan& plan, const std::vector<const Plan*>& all);
 
-/// A table: a line for each candidate, with its times, its template and what tells it from the others.
+/// A table: a line for each candidate, with its times, its template and the numbers that only it has.
 [[nodiscard]] std::string tune_table(const Tuned& tuned);
 
-/// What the layer that takes the most memory on the device takes: "tuning takes up to 1.5 MiB on GPU A, where 70 GiB
+/// The memory of the layer that needs the most on the device: "tuning takes up to 1.5 MiB on GPU A, where 70 GiB
 /// are free, and 9.1 MiB of main memory: layer 'up'\n". Empty where there is no plan of any.
 [[nodiscard]] std::string memory_line(const Device& device, const std::vector<TunedLayer>& layers);
 

@@ -1,9 +1,9 @@
-"""Times the kernels of two versions of libconvtgen in turn, in one process: is the newer one as fast?
+"""Times the kernels of two versions of libconvtgen alternately, in one process: is the newer one as fast?
 
     alternate.py FILE.convt --before OLD.so --after NEW.so [--mode tf32]... [--layout nchw]... [--json OUT]
 
-Both make the kernels of the file's layers. Where the machine code is equal nothing is timed. The others run in turn,
-each --repeats times by CUDA events, the L2 cache flushed before each run, on the same random inputs, weights packed in
+Both make the kernels of the file's layers. Kernels with equal machine code are not timed. The others run
+alternately, each --repeats times by CUDA events, the L2 cache flushed before each run, on the same random inputs, weights packed in
 each call; their results must agree within the bound of the mode. The ratio is the newer one's median over the older
 one's. Exits with 1 where results differ, or where a mode and layout has a geometric mean beyond --most-mean (equal code
 counts as 1) or a layer beyond --most.

@@ -21,7 +21,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from layer import COPY_BYTES_PER_SECOND, FLOPS
 
-# Okabe and Ito's colours, which colour-blind people tell apart; shapes and words say the same.
+# Okabe and Ito's colours, which colour-blind people can distinguish; shapes and labels show the same.
 OURS, CUDNN, LINES = "#0072B2", "#D55E00", "#555555"
 STYLE = {"font.size": 8, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False,
          "svg.hashsalt": "convtgen"}  # equal results, equal files

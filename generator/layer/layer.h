@@ -55,7 +55,7 @@ struct Activation {
   bool operator==(const Activation&) const = default;
 };
 
-/// A layer. Equal layers give equal kernels: the name is no part of a layer, it stands beside it.
+/// A layer. Equal layers give equal kernels: the name is not part of a layer.
 /// The default values are PyTorch's.
 struct Layer {
   int dimensions = 2;  // 1 to 3, as in conv_transpose1d, conv_transpose2d, conv_transpose3d

@@ -1,4 +1,4 @@
-// The edge of the C API: failures become codes and words, and nothing is thrown across.
+// The boundary of the C API: failures become codes and messages, and no exception leaves it.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,11 +15,11 @@
 
 namespace convtgen::api {
 
-/// Keeps the words for convtgen_last_error(). Never throws: where there is no memory for them, they are cut.
+/// Keeps the message for convtgen_last_error(). Never throws: without enough memory the message is cut.
 convtgen_status report(const Failure& failure) noexcept;
 convtgen_status report(Status status, const char* message) noexcept;
 
-/// What a caller reads whose struct has another size than this version's: how many bytes, and what to do.
+/// The message for a struct of another version's size: both sizes, and what to do.
 [[nodiscard]] std::unexpected<Failure> wrong_struct_size(const char* name, std::size_t given, std::size_t legal);
 
 /// Runs `work`, which returns an Outcome<void>.
@@ -50,8 +50,8 @@ template <typename Handle>
   return {};
 }
 
-/// What a callback of the caller throws, which must not pass through this library: kept, and returned as a failure
-/// when the call is over. Thread-safe.
+/// An exception of the caller's callback must not pass through this library. It is kept, and returned as a failure
+/// when the call ends. Thread-safe.
 class CallbackGuard {
  public:
   /// What `callback` returns; `otherwise` where it throws.
@@ -93,7 +93,7 @@ class CallbackGuard {
   return {};
 }
 
-/// Clears what a function gives back, so that a failure leaves nothing there. Errors: `output` is null.
+/// Clears an output argument, so that a failure leaves NULL or zero there. Errors: `output` is null.
 template <typename Value>
 [[nodiscard]] Outcome<void> clear_output(Value* output, const char* name) {
   if (output != nullptr) {

@@ -1,4 +1,4 @@
-// The handles of the C API, and how a wrong one is told.
+// The handles of the C API, and how a wrong one is detected.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace convtgen::api {
 
-/// The table of a process' handles. A handle is no address: it holds the place of its object in the table, its kind,
-/// and how many objects had the place before. So one that was destroyed, or never was one, is told without a look at
-/// memory that it may not point to, whatever has come in its place.
+/// The table of a process' handles. A handle is not an address: it holds the slot of its object in the table, its kind,
+/// and how many objects had the slot before (the generation). So a destroyed or invalid handle is detected without
+/// reading memory that it might not point to, even if the slot has another object now.
 namespace table {
 
 /// A handle of `object`, of a kind from 1 to 3. Throws std::bad_alloc.
 [[nodiscard]] void* insert(void* object, unsigned kind);
 /// The object, or null where `handle` is no live one of this kind. No lock and no allocation.
 [[nodiscard]] void* find(const void* handle, unsigned kind) noexcept;
-/// The object, whose handle is none from now on; null as find().
+/// Removes the handle and returns its object; null as in find().
 [[nodiscard]] void* take(const void* handle, unsigned kind) noexcept;
 
 }  // namespace table
@@ -58,7 +58,7 @@ template <typename Handle>
   return static_cast<typename Held<Handle>::Object*>(table::find(handle, Held<Handle>::kKind));
 }
 
-/// Nothing is done where find() gives null.
+/// Does nothing where find() returns null.
 template <typename Handle>
 void destroy(const Handle* handle) noexcept {
   delete static_cast<typename Held<Handle>::Object*>(table::take(handle, Held<Handle>::kKind));

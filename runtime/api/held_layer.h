@@ -1,4 +1,4 @@
-// What a layer's handle stands for.
+// The object behind a layer's handle.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ class HeldLayer {
   [[nodiscard]] const Layer& layer() const { return layer_; }
   /// Its canonical form.
   [[nodiscard]] const std::string& text() const { return text_; }
-  /// Errors: a number that is no direction, a direction that the layer has not.
+  /// Errors: a number that is not a direction; a direction that the layer lacks.
   [[nodiscard]] Outcome<const jit::KernelKey*> key(convtgen_direction direction) const;
 
  private:

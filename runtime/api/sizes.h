@@ -13,7 +13,7 @@ namespace convtgen::api {
 
 static_assert(CONVTGEN_AXES == kAxes);
 
-/// Null, and CONVTGEN_DYNAMIC for each size, stand for the layer's own, where it has one.
+/// Null means the layer's own sizes; CONVTGEN_DYNAMIC means the layer's own size of one axis, if it has one.
 [[nodiscard]] inline InputSizes sizes_given(const Layer& layer, const convtgen_sizes* given) {
   const auto size = [](const std::int64_t* value, const Size& own) {
     return value == nullptr || *value == CONVTGEN_DYNAMIC ? own.value_or(CONVTGEN_DYNAMIC) : *value;

@@ -13,7 +13,7 @@ namespace convtgen {
 
 enum class BinaryKind { kCubin, kPtx, kHostLibrary };
 
-/// What those who load must know of a kernel in a binary.
+/// What a loader needs about a kernel in a binary.
 struct BinaryKernel {
   std::string symbol;
   int threads = 0;                // of a block
@@ -26,11 +26,11 @@ struct Binary {
   std::string architecture;  // "sm_90a"; empty for a host library
   std::string symbol;        // the main kernel's name
   std::string bytes;
-  std::string log;                         // the compiler's, as it came
+  std::string log;                         // the compiler's, unchanged
   std::vector<BinaryKernel> kernels = {};  // that are in the bytes, in the recipe's order
 };
 
-/// The one that the binary is named after.
+/// The main kernel, whose name is the binary's symbol.
 [[nodiscard]] inline BinaryKernel main_kernel(const Binary& binary) {
   const auto found = std::ranges::find(binary.kernels, binary.symbol, &BinaryKernel::symbol);
   return found != binary.kernels.end() ? *found : BinaryKernel{.symbol = binary.symbol};

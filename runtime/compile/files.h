@@ -1,4 +1,4 @@
-// Looking around in the file system without errors: what can't be read is not there.
+// Reads the file system without errors: what can't be read counts as missing.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@ namespace convtgen {
 
 /// What is in a folder, by name; empty when it can't be read.
 [[nodiscard]] std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
-/// Those whose names begin so.
+/// The entries whose names begin with the prefix.
 [[nodiscard]] std::vector<std::filesystem::path> entries_starting(const std::filesystem::path& folder,
                                                                   std::string_view prefix);
 

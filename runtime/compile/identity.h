@@ -1,4 +1,4 @@
-// Which library a file is, read without loading it: loading NVRTC takes up to 0.2 s.
+// Identifies a library file without loading it: loading NVRTC takes up to 0.2 s.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 namespace convtgen {
 
 /// "build-id " and the GNU build-id of a shared library, in hexadecimal; where it has none "sha256 " and the digest of
-/// the whole file, which is read anew each time. Two libraries that differ differ in it. Errors: the file can't be
-/// read, or is no shared library for this kind of machine.
+/// the whole file, which is read anew each time. Different libraries have different identities. Errors: the file can't
+/// be read, or is no shared library for this kind of machine.
 [[nodiscard]] Result<std::string> library_identity(const std::string& file);
 
 }  // namespace convtgen

@@ -93,7 +93,7 @@ std::string find_in_loader_cache(const std::string& cache, const std::string& na
     CacheEntry entry;
     std::memcpy(&entry, bytes.data() + at, sizeof entry);
     if (text_at(bytes, entry.name) == name) {
-      // Those of other machines' libraries, which may stand beside ours, are told by the file itself.
+      // The cache may also list libraries of other machine types; is_library() reads the file to find out.
       if (std::string path(text_at(bytes, entry.path)); is_library(path)) {
         return path;
       }

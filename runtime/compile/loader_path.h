@@ -6,8 +6,8 @@
 namespace convtgen {
 
 /// The file that dlopen of a bare name would take: one that is loaded already, else the first shared library of that
-/// name in $LD_LIBRARY_PATH, /etc/ld.so.cache or the system's folders. Empty where there is none. (What a program's own
-/// RPATH adds is not looked at.)
+/// name in $LD_LIBRARY_PATH, /etc/ld.so.cache or the system's folders. Empty where there is none. (A program's own
+/// RPATH is ignored.)
 [[nodiscard]] std::string find_on_loader_path(const std::string& name);
 
 /// The file of a name in the bytes of /etc/ld.so.cache as glibc 2.2 and later write it; empty where it is not there, or

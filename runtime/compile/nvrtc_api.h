@@ -9,7 +9,7 @@ namespace convtgen::nvrtc {
 struct ProgramOpaque;
 using Program = ProgramOpaque*;  // nvrtcProgram
 
-// nvrtcResult; only those that are told apart.
+// nvrtcResult; only the values that the code distinguishes.
 enum Status : int {
   kSuccess = 0,
   kErrorInvalidOption = 5,

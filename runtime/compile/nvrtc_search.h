@@ -10,7 +10,7 @@
 
 namespace convtgen {
 
-/// A place that was looked at.
+/// A place where the search looked.
 struct NvrtcPlace {
   std::string origin;   // "$CUDA_HOME", "the loader's path", ...
   std::string path;     // the file or the folder
@@ -22,7 +22,7 @@ struct NvrtcPlace {
 struct NvrtcSearch {
   std::string path;  // of the library; empty when there is none
   int major = 0, minor = 0;
-  std::vector<NvrtcPlace> places;  // in the order tried, up to the one that was taken
+  std::vector<NvrtcPlace> places;  // in the order tried, up to the one that is used
   [[nodiscard]] bool found() const { return !path.empty(); }
 };
 
@@ -31,15 +31,15 @@ struct Nvrtc {
   nvrtc::Api api{};
   std::string path;
   int major = 0, minor = 0;
-  std::vector<int> architectures;  // 75, 80, ... as nvrtcGetSupportedArchs tells them
+  std::vector<int> architectures;  // 75, 80, ... as nvrtcGetSupportedArchs returns them
 };
 
 /// Looks anew each time, in this order; nothing is cached:
 /// $CONVTGEN_NVRTC (a file), $CONVTGEN_NVRTC_DIR (a folder, or one that `pip install --target` filled); where one of
-/// these is set, nothing else is looked at, so that a wrong path is told and not passed over; `nvrtc` beside this
+/// these is set, nothing else is looked at, so that a wrong path is reported and not skipped; `nvrtc` beside this
 /// program or up to two folders above it (the build folder), the loader's path, $CUDA_HOME, $CUDA_PATH,
 /// /usr/local/cuda*, and the nvidia-cuda-nvrtc package of Python: virtual and Conda environments, the python3 on PATH,
-/// the home and the system; at the very last python3 is run and asked.
+/// the home and the system; last of all, python3 is run.
 [[nodiscard]] NvrtcSearch find_nvrtc();
 
 /// NVRTC's file on this machine, and which NVRTC it is.
@@ -50,8 +50,8 @@ struct NvrtcFile {
   [[nodiscard]] bool found() const { return !path.empty(); }
 };
 
-/// Looks in the places of find_nvrtc, in their order, but at files only: nothing is loaded and no program is run, so a
-/// library that can't be loaded, or is too old, is taken too, and one that only python3 knows of is not found.
+/// Looks in the places of find_nvrtc, in their order, but at files only: nothing is loaded and no program is run. So it
+/// also accepts a library that can't be loaded or is too old, and does not find one that only python3 knows.
 [[nodiscard]] NvrtcFile locate_nvrtc();
 
 /// Loads nothing where locate_nvrtc() finds one.

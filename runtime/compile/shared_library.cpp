@@ -11,7 +11,7 @@ Result<SharedLibrary> SharedLibrary::open(const std::string& name) {
     const char* why = dlerror();
     return fail(why != nullptr ? why : name + ": could not be loaded");
   }
-  // A file goes by the name it was asked for, though it may be open under another.
+  // The file is named as in the call, though it may already be open under another name.
   std::string path = name;
   link_map* map = nullptr;
   if (name.find('/') == std::string::npos && dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 &&

@@ -8,11 +8,11 @@
 
 namespace convtgen {
 
-/// About the seconds that NVRTC takes for a source, on one core of a server: good for its order of magnitude.
+/// Estimated seconds of NVRTC for a source, on one core of a server; only the order of magnitude is reliable.
 [[nodiscard]] double expected_compile_seconds(const KernelSource& source);
 
-/// What users are told before a compile that will take long ("this source has 5592 lines: NVRTC may take about 3
-/// minutes"); nothing for a source that does not.
+/// The message before a long compile ("this source has 5592 lines: NVRTC may take about 3
+/// minutes"); nullopt for a fast one.
 [[nodiscard]] std::optional<std::string> slow_compile_note(const KernelSource& source);
 
 }  // namespace convtgen

@@ -46,10 +46,11 @@ struct Launch {
   /// One 8-byte slot for each kernel parameter, in their order: a device address, or an
   /// integer whose low bytes are the parameter's (little-endian).
   std::vector<std::uint64_t> arguments;
-  int cluster = 1;  // blocks of a cluster, 1 to 8; a divisor of `blocks`. 1 of a kernel that says it itself
+  int cluster = 1;  // blocks of a cluster, 1 to 8; a divisor of `blocks`. 1 if the kernel has __cluster_dims__
   std::vector<TensorMapArgument> tensor_maps = {};
-  /// Address of a buffer that the launch before writes: the two may overlap (a programmatic dependent launch), and the
-  /// kernel calls grid_dependency_wait() (templates/device/grid.h) before it reads that buffer. 0: they don't.
+  /// The PDL buffer: address of a buffer that the previous launch writes. The two launches may overlap (programmatic
+  /// dependent launch), and the kernel calls grid_dependency_wait() (templates/device/grid.h) before it reads that
+  /// buffer. 0: no overlap.
   std::uint64_t awaited = 0;
 };
 
@@ -64,16 +65,16 @@ class Device {
   virtual ~Device() = default;
   [[nodiscard]] virtual DeviceKind kind() const = 0;
   [[nodiscard]] virtual std::string name() const = 0;
-  /// What kernels for it are compiled for ("sm_90a"); empty where that does not matter, as on the host device.
+  /// The architecture that kernels are compiled for ("sm_90a"); empty where it does not matter, as on the host device.
   [[nodiscard]] virtual std::string architecture() const { return {}; }
 
-  /// Whether there is what compile() needs. Errors: no NVRTC, or no C++ compiler for the host device; what was tried.
+  /// Checks that compile() has its compiler. Errors: no NVRTC, or no C++ compiler for the host device; what was tried.
   [[nodiscard]] virtual Result<void> find_compiler() = 0;
-  /// Compiles a source, each time anew, to what load() takes; runtime/make looks in the store before. `architecture` is
-  /// exact ("sm_90a"); the host device ignores it.
+  /// Compiles a source, each time anew, to a binary for load(); runtime/make looks in the store first. `architecture`
+  /// is exact ("sm_90a"); the host device ignores it.
   [[nodiscard]] virtual Compiled<Binary> compile(const KernelSource& source, const std::string& architecture) = 0;
-  /// The key of the library that compile() makes of a source. Nothing where a store keeps no libraries of this device,
-  /// or there is no compiler.
+  /// The key of the library that compile() makes of a source. nullopt if stores keep no libraries of this
+  /// device, or there is no compiler.
   [[nodiscard]] virtual std::optional<Key> library_key(const KernelSource&) { return std::nullopt; }
   /// One of the binary's kernels.
   [[nodiscard]] virtual Result<std::unique_ptr<LoadedKernel>> load(const Binary& binary,
@@ -91,10 +92,9 @@ class Device {
   /// Sets every byte. The host device then counts the buffer as never written: it is how outputs are poisoned.
   [[nodiscard]] virtual Result<void> poison(Buffer& buffer, std::byte value) = 0;
 
-  /// Bytes that allocate() could give in all. Nothing where there is no bound, as on the host device, or where it can't
-  /// be told.
+  /// Free bytes for allocate(). nullopt if there is no bound, as on the host device, or if it is unknown.
   [[nodiscard]] virtual std::optional<std::size_t> free_memory() const { return std::nullopt; }
-  /// Bytes that time() will allocate for itself; 0 once it has, since it keeps them.
+  /// Bytes that time() will allocate for itself; 0 after its first call, since it keeps them.
   [[nodiscard]] virtual std::size_t timing_bytes() const { return 0; }
 
   /// Runs the kernel to its end. Errors: a fault of the kernel, with thread and source line where the device knows

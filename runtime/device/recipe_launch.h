@@ -13,11 +13,11 @@ namespace convtgen {
 /// In the recipe's order.
 using LoadedKernels = std::vector<std::unique_ptr<LoadedKernel>>;
 
-/// All kernels of a recipe, from the binary that has them. Errors: it has others; those of Device::load().
+/// All kernels of a recipe, from its binary. Errors: the binary has other kernels; those of Device::load().
 [[nodiscard]] Result<LoadedKernels> load_kernels(Device& device, const Recipe& recipe, const Binary& binary);
 
-/// The launches of a call, one a kernel; of no blocks for a kernel that the call does without. `arrays` are those that
-/// the call was checked with. Errors: a tensor map with sizes that are not legal.
+/// The launches of a call, one a kernel; with 0 blocks for a kernel that the call does not need. `arrays` must be those
+/// that the call was checked with. Errors: a tensor map with sizes that are not legal.
 [[nodiscard]] Result<std::vector<Launch>> launches_of(const CallForm& form, const Arrays& arrays, const Call& call);
 
 /// Runs them to their end, in order. Errors: those of Device::run().

@@ -19,8 +19,7 @@
 
 namespace convtgen::jit {
 
-/// A layer and a direction as they are looked up: the canonical form of the layer with this direction alone stands for
-/// both.
+/// The look-up key of a layer and a direction: the canonical form of the layer with this direction alone.
 class KernelKey {
  public:
   explicit KernelKey(Layer layer, Direction direction = Direction::kForward);
@@ -40,14 +39,14 @@ class KernelKey {
 using KernelPointer = std::shared_ptr<PreparedKernel>;
 
 struct DeviceOptions {
-  /// Kernels that the device keeps ready without anybody holding them; the least recently used goes first.
+  /// Kernels without a holder that the device keeps ready; the least recently used is removed first.
   std::size_t most_kernels = 256;
   std::string store_folder = {};  // empty: the user's
 };
 
 struct PrepareAllOptions {
   int threads = 0;  // that work at once; 0: one a core
-  /// Told after each layer, from any of the threads but one at a time: its place in the list, how many are done, and
+  /// Called after each layer, from any of the threads but one at a time: its place in the list, how many are done, and
   /// its failure or null. May be empty; must not throw.
   std::function<void(std::size_t index, std::size_t done, const Failure* failure)> progress;
   std::stop_token stop;
@@ -57,7 +56,7 @@ struct PrepareAllOptions {
 class JitDevice {
  public:
   /// "cuda" (the first GPU), "cuda:N", "host", or "auto": a GPU where there is one and an NVRTC for it, else the host
-  /// device, with a note that says why.
+  /// device, with a note of the reason.
   /// Errors: kInvalidArgument, another word; kNoDevice; kForked.
   [[nodiscard]] static Outcome<std::shared_ptr<JitDevice>> open(std::string_view which, DeviceOptions options = {});
   ~JitDevice();
@@ -69,10 +68,10 @@ class JitDevice {
   [[nodiscard]] bool is_host() const { return gpu_ == nullptr; }
   /// In the driver's order; -1 on the host device.
   [[nodiscard]] int ordinal() const { return gpu_ ? gpu_->info().ordinal : -1; }
-  /// As it was given: empty for the user's.
+  /// As in the options: empty for the user's.
   [[nodiscard]] const std::string& store_folder() const { return options_.store_folder; }
 
-  /// The kernel, ready in the calling thread's context. Of several threads that ask for one layer one makes it, and the
+  /// The kernel, ready in the calling thread's context. If several threads prepare one layer, one makes it and the
   /// others wait. A source that the compiler refused is not tried again (Failure::lasting); other failures are not
   /// remembered.
   /// Errors: those of its making; kCancelled.
@@ -82,7 +81,8 @@ class JitDevice {
   /// prepare() for each, several at once; results in the order of the layers.
   [[nodiscard]] std::vector<Outcome<KernelPointer>> prepare_all(std::span<const KernelKey* const> layers,
                                                                 const PrepareAllOptions& options = {});
-  /// Prepares and launches in one call. In a capture the kernel must be ready (kNotPrepared), and is then never let go.
+  /// Prepares and launches in one call. In a capture the kernel must be ready (kNotPrepared), and is then never
+  /// released.
   [[nodiscard]] Outcome<void> run(const KernelKey& layer, const Arrays& arrays, const InputSizes& sizes, void* stream);
 
   /// Kernels that are ready.

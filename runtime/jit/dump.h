@@ -5,7 +5,7 @@
 
 namespace convtgen::jit {
 
-/// Writes "<symbol>.cu" where $CONVTGEN_DUMP names a folder, which is made. What fails is logged and nothing else.
+/// Writes "<symbol>.cu" where $CONVTGEN_DUMP names a folder, which is made. A failure is only logged.
 void dump(const KernelSource& source);
 
 }  // namespace convtgen::jit

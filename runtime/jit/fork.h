@@ -5,13 +5,13 @@
 
 namespace convtgen::jit {
 
-/// To be called when this process has started CUDA.
+/// Call it when this process has started CUDA.
 void note_cuda_start();
 
 /// Whether CUDA was started in this process's parent before the fork. One load.
 [[nodiscard]] bool cuda_lost_in_fork();
 
-/// What the user reads then.
+/// The message for that.
 [[nodiscard]] Failure forked_failure();
 
 }  // namespace convtgen::jit

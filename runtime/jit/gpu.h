@@ -24,7 +24,7 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
 
   /// The calling thread's context if it is one of this GPU, else the primary one.
   [[nodiscard]] cuda::ContextHandle context_here() const;
-  /// Tells a context from a later one at the same address; 0 where the driver is too old to tell.
+  /// Distinguishes a context from a later one at the same address; 0 if the driver is too old for it.
   [[nodiscard]] unsigned long long id_of(cuda::ContextHandle context) const;
   [[nodiscard]] bool capturing(cuda::StreamHandle stream) const;
 
@@ -42,7 +42,7 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   cuda::ContextHandle primary_ = nullptr;
 };
 
-/// Makes a context the calling thread's while it lives, unless it is already.
+/// Makes a context current in the calling thread until the destructor, unless it is current already.
 class ContextScope {
  public:
   ContextScope(const Gpu& gpu, cuda::ContextHandle context);

@@ -13,7 +13,7 @@
 namespace convtgen::jit {
 namespace {
 
-constexpr std::int64_t kSharedWithoutAsking = 48 * 1024;  // more must be asked for, kernel by kernel
+constexpr std::int64_t kSharedWithoutAsking = 48 * 1024;  // more needs an attribute of each kernel
 
 // Loading and unloading are not part of what the caller captures; without this the driver would spoil captures that
 // go on in this or another thread.

@@ -11,7 +11,7 @@
 
 namespace convtgen::jit {
 
-/// What is known of a prepared kernel.
+/// Facts about a prepared kernel.
 struct KernelFacts {
   Problem problem;
   Plan plan;
@@ -35,8 +35,8 @@ class PreparedKernel {
   [[nodiscard]] const KernelFacts& facts() const { return facts_; }
 
   /// Enqueues one call on `stream` (a CUstream; null is the default stream), or on the host device runs it to its end.
-  /// On a GPU: no lock, no allocation and no text unless something is wrong or the calling thread's context is one
-  /// that the kernel has not met.
+  /// On a GPU: no lock, no allocation and no text unless something is wrong or the kernel is not yet loaded in
+  /// the calling thread's context.
   /// Errors: those of CallForm::call(); kNotPrepared in a capture in such a context; the driver's.
   [[nodiscard]] virtual Outcome<void> launch(const Arrays& arrays, const InputSizes& sizes, void* stream) = 0;
 
@@ -49,9 +49,9 @@ class PreparedKernel {
     return false;
   }
 
-  /// When it was last asked for, by the clock of its device.
+  /// When it was last used, by the clock of its device.
   std::atomic<std::uint64_t> last_use{0};
-  /// Whether a CUDA graph may hold it, so that its device must not let it go.
+  /// Whether a CUDA graph may hold it, so that its device must not release it.
   std::atomic<bool> pinned{false};
 
  private:

@@ -20,7 +20,7 @@ namespace convtgen {
 /// Errors: those of plan().
 [[nodiscard]] Outcome<std::vector<Plan>> choose_plans(const Problem& problem, std::string_view record = {});
 
-/// Logs a warning that a plan is passed over.
+/// Logs a warning that a plan is skipped.
 void log_passed_over(const Problem& problem, const PassedOver& passed);
 
 }  // namespace convtgen

@@ -1,4 +1,4 @@
-// Kernels that are compiled on other threads before they are wanted.
+// Kernels that other threads compile before they are needed.
 #pragma once
 
 #include <condition_variable>
@@ -31,11 +31,11 @@ class CompileAhead {
   CompileAhead(const CompileAhead&) = delete;
   CompileAhead& operator=(const CompileAhead&) = delete;
 
-  /// How many are compiled, whatever came of them.
+  /// How many compiles have ended, successful or not.
   [[nodiscard]] std::size_t done() const;
   [[nodiscard]] std::size_t count() const { return kernels_.size(); }
 
-  /// Waits for the kernel at a place of the list and gives it away: once each.
+  /// Waits for the kernel at a place of the list and moves it out; once for each place.
   /// Errors: the errors of making it.
   [[nodiscard]] Outcome<MadeKernel> take(std::size_t index);
 

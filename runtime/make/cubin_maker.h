@@ -17,14 +17,14 @@
 namespace convtgen {
 
 /// The key under which the store keeps a kernel that is generated and not yet compiled. `compiler` is the identity of
-/// the NVRTC that makes it; empty where there is none, then what any made serves.
+/// the NVRTC that makes it; empty if there is none: then an entry of any compiler matches.
 [[nodiscard]] Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compiler);
 
 /// Cubins and PTX. NVRTC is loaded only where something must be compiled. A kernel is compiled once, over all
 /// processes, by the store's lock for its key.
 class CubinMaker final : public KernelMaker {
  public:
-  /// `chip` is the GPU's name: tuning records are of one.
+  /// `chip` is the GPU's name, which selects tuning records.
   explicit CubinMaker(std::shared_ptr<Store> store, std::string chip = {})
       : store_(std::move(store)), chip_(std::move(chip)) {}
 
@@ -51,20 +51,20 @@ class CubinMaker final : public KernelMaker {
     std::string identity;  // empty with it
   };
 
-  /// What code is wanted of a kernel.
+  /// Which code a kernel needs.
   struct Wanted {
     BinaryKind kind = BinaryKind::kCubin;
-    /// The chip's, where PTX of an older target will do; nothing where it must be exactly the kernel's own target.
+    /// The chip's, if PTX of an older target is allowed; nullopt if the target must be exactly the kernel's own.
     std::optional<int> capability = {};
   };
 
   /// The source of an older target's PTX, where `made` can't be compiled. Its plan is by a record for that target, else
-  /// by the chip's own record if that target has the plan too, else the planner's first. As many plans are passed over
-  /// as for `made`.
+  /// by the chip's own record if that target has the plan too, else the planner's first. It skips as many plans
+  /// as `made` did.
   [[nodiscard]] Outcome<MadeKernel> generate_older(const MadeKernel& made, const Target& target);
   /// The binary of a kernel that is generated: the store's, else compiled.
   [[nodiscard]] Outcome<MadeKernel> find_or_make(MadeKernel kernel, const Wanted& wanted, const std::stop_token& stop);
-  /// The kernel as the store has it; `compile` is left out.
+  /// The kernel from the store; it is not compiled.
   [[nodiscard]] KeptKernel kept(const MadeKernel& made, BinaryKind kind, const Wanted& wanted,
                                 const Compiler& compiler);
   /// KeptKernel::take.

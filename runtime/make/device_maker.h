@@ -15,7 +15,7 @@ class DeviceMaker final : public KernelMaker {
  public:
   DeviceMaker(Device& device, std::shared_ptr<Store> store) : device_(device), store_(std::move(store)) {}
 
-  /// Of the kind that the device takes, whatever is asked for.
+  /// Always of the kind that the device loads.
   [[nodiscard]] Outcome<MadeKernel> find_or_compile(MadeKernel generated, BinaryKind kind,
                                                     const std::stop_token& stop = {}) override;
 
@@ -24,7 +24,7 @@ class DeviceMaker final : public KernelMaker {
   std::shared_ptr<Store> store_;
 };
 
-/// What makes this device's kernels as the JIT engine does: cubins for a GPU, libraries for the host device. The device
+/// The maker that the JIT engine uses for this device: cubins for a GPU, libraries for the host device. The device
 /// must live as long.
 [[nodiscard]] std::shared_ptr<KernelMaker> maker_for(Device& device, std::shared_ptr<Store> store);
 

@@ -11,17 +11,17 @@
 
 namespace convtgen {
 
-/// What the store keeps of a kernel, and how it is made where the store has none.
+/// A kernel's entry in the store, and how to make it on a miss.
 struct KeptKernel {
   Key key;
   std::string label;  // for people who list entries
-  /// Makes the kernel what an entry's bytes hold. False where that is not what belongs under the key.
+  /// Reads the kernel from an entry's bytes. False if they don't belong to the key.
   std::function<bool(MadeKernel& made, std::string_view bytes)> take;
   /// The bytes of an entry, by a compiler.
   std::function<Made()> compile;
 };
 
-/// Whether the store has the kernel; then `made` is whole.
+/// Whether the store has the kernel; then `made` is complete.
 [[nodiscard]] bool find_kept(Store& store, const KeptKernel& kept, MadeKernel& made);
 
 /// The kernel as find_kept() gives it, or else compiled and put into the store, by one thread of one process at a time.

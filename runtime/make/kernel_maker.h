@@ -19,7 +19,7 @@ namespace convtgen {
 struct MadeKernel {
   Problem problem;
   Plan plan;
-  std::size_t place = 0;  // of the plan among those that there were: 0 unless some were passed over
+  std::size_t place = 0;  // of the plan in the list: 0 unless some were skipped
   KernelSource source;
   Binary binary;
   std::string key;           // in the store, hexadecimal; empty where no store keeps it
@@ -29,7 +29,7 @@ struct MadeKernel {
   double generate_ms = 0, compile_ms = 0;
 };
 
-/// A kernel that is generated and not yet compiled, of a source that is there.
+/// A kernel of a given source, not yet compiled.
 [[nodiscard]] MadeKernel generated_kernel(Problem problem, Plan plan, KernelSource source);
 /// The same with the source of the plan. Errors: kInternal, it has none.
 [[nodiscard]] Outcome<MadeKernel> generate_kernel(const Problem& problem, const Plan& plan);

@@ -45,8 +45,8 @@ struct Comparison {
 /// signs do (a single output near zero, or `fuse add(-c)`), |ref| is no measure of the errors: there it is half the
 /// size that the sums would have with random signs, magnitude / sqrt(K), carried through the chain, and more where few
 /// elements have errors (`fuse hardtanh` leaves alone what is small): 4 standard deviations of their squares' sum.
-/// Sums of thousands of terms may be off by sqrt(K / 3) * eps of themselves, as where terms are added in a row: each of
-/// K roundings is at most eps of the sum so far, and a third of that in the mean square.
+/// A sum of thousands of terms may have a relative error of sqrt(K / 3) * eps, as if its terms were added one after the
+/// other: each of the K roundings is at most eps of the sum so far, and a third of that in the mean square.
 [[nodiscard]] Comparison compare(const Layer& layer, const Shape& shape, const Definition& definition,
                                  const HostArray& got, std::span<const std::int64_t> outputs = {});
 

@@ -16,7 +16,8 @@ namespace convtgen {
 struct ChannelMagnitudes {
   /// Adjacent channels of one block, counted within a group.
   std::int64_t channels = 16;
-  /// Powers of two that the blocks take in turn, each image from another one on; nothing: zeros. Not empty.
+  /// Exponents of the blocks' powers of two, used cyclically; each image starts at another one. nullopt: zeros. Not
+  /// empty.
   std::vector<std::optional<int>> exponents;
 };
 

@@ -23,7 +23,7 @@ struct Entry {
 
 /// Errors: another version of the format, no entry at all, one that is short, long or changed.
 [[nodiscard]] Result<Entry> decode_entry(std::string_view file);
-/// The same but for the checksum and the bytes, which it leaves empty.
+/// Decodes the fields alone: the bytes stay empty and the checksum is not verified.
 [[nodiscard]] Result<Entry> decode_head(std::string_view file);
 
 /// Whether another version of this program may have written it: not for this one to judge or use. The file's first

@@ -1,4 +1,4 @@
-// One process at a time.
+// A lock between processes.
 #pragma once
 
 #include <chrono>
@@ -9,12 +9,13 @@
 
 namespace convtgen {
 
-/// A lock file that this process holds (flock: the system lets go when the process dies). The file is removed while it
-/// is held, so that none stays; who waited for it sees that it is gone and takes a new one.
+/// A lock file that this process holds (flock: the system releases it when the process dies). The holder removes the
+/// file before it releases the lock, so that no file stays. A process that waited sees that the file is gone and makes
+/// a new one.
 class FileLock {
  public:
-  /// Waits up to `wait` for it. What is no plain file in its place is removed. Nothing when that is over, or where
-  /// files can't be locked or made: to be done without.
+  /// Waits up to `wait` for it. Anything else than a plain file in its place is removed. nullopt after a time-out,
+  /// or if files can't be made or locked; the caller then works without a lock.
   [[nodiscard]] static std::optional<FileLock> take(const Folder& folder, const std::string& name,
                                                     std::chrono::milliseconds wait);
   FileLock(FileLock&& from) noexcept;

@@ -1,4 +1,4 @@
-// Entries that have no place on disk.
+// Entries that are not on disk.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace convtgen {
 
-/// Entries of this process, by name; the oldest go when there are too many bytes. Not thread-safe.
+/// Entries of this process, by name; the oldest are removed when there are too many bytes. Not thread-safe.
 class MemoryEntries {
  public:
   explicit MemoryEntries(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
 
   [[nodiscard]] std::optional<Entry> find(const Key& key) const;
-  /// One that is there already is replaced.
+  /// Replaces an existing entry.
   void insert(const std::string& name, Entry entry);
   void clear();
   [[nodiscard]] std::size_t size() const { return entries_.size(); }

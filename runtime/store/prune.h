@@ -11,7 +11,7 @@
 namespace convtgen {
 
 struct PruneReport {
-  bool skipped = false;     // another process was at it
+  bool skipped = false;     // another process is pruning
   std::size_t evicted = 0;  // entries, least recently used first
   std::uint64_t freed = 0;  // bytes of those
   std::size_t swept = 0;    // staged files, locks that nobody holds, and what is no plain file in place of one

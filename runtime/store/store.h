@@ -23,7 +23,7 @@ struct StoreOptions {
   std::string folder = {};
   /// Bytes on disk. Nothing: $CONVTGEN_CACHE_SIZE ("500M", "2G", or bytes), else 1 GiB. With 0 nothing is on disk.
   std::optional<std::uint64_t> limit = {};
-  /// Told, once a store, why entries stay in memory. From any thread.
+  /// Called once for a store with the reason why entries stay in memory. From any thread.
   std::function<void(const std::string& message)> warn = {};
   /// How long get_or_make waits for another process that makes the entry before it does so itself.
   std::chrono::milliseconds lock_wait = std::chrono::minutes(5);
@@ -37,13 +37,13 @@ struct StoreCounters {
   std::uint64_t misses = 0;          // those that did not
   std::uint64_t made = 0;            // calls of `make`
   std::uint64_t evicted = 0;         // entries removed for the bound, by this process
-  std::uint64_t bad = 0;             // files that were no good entry of the key asked for
+  std::uint64_t bad = 0;             // files that were not a valid entry of their key
   std::uint64_t write_failures = 0;  // entries that could not be put on disk
   bool operator==(const StoreCounters&) const = default;
 };
 
 /// Entries by key: checksummed files in a folder that this user alone can write to, and in memory what could not be put
-/// there. Nothing that is wrong with the folder or a file is an error: it is a miss, at worst with a warning.
+/// there. A problem with the folder or a file is never an error: it is a miss, at worst with a warning.
 /// Thread-safe, and safe to use after fork in the child.
 class Store {
  public:
@@ -58,8 +58,8 @@ class Store {
   void insert(const Key& key, std::string_view bytes, std::string_view label = {});
 
   /// find(), and on a miss `make` and insert(), by one thread of one process at a time for a key; the others get what
-  /// it made. `make` must not ask for the same key. Errors: those of `make`; a lasting one (CompileError) is
-  /// remembered, and told again without making, until this store is gone.
+  /// it made. `make` must not use the same key. Errors: those of `make`; a lasting one (CompileError) is
+  /// remembered, and returned again without calling `make`, as long as this store lives.
   [[nodiscard]] Compiled<Entry> get_or_make(const Key& key, const std::function<Made()>& make,
                                             std::string_view label = {});
 

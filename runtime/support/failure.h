@@ -1,4 +1,4 @@
-// What can go wrong between a layer and its launch: a code that programs can act on, beside the words for people.
+// What can go wrong between a layer and its launch: a code that programs can act on, and a message for people.
 #pragma once
 
 #include <expected>

@@ -1,4 +1,4 @@
-// What the runtime tells besides errors: to the user's callback, else to standard error.
+// Log messages: to the user's callback, else to standard error.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@ enum class LogLevel : int { kOff = 0, kError = 1, kWarning = 2, kInfo = 3, kDebu
 
 using LogSink = std::function<void(LogLevel, std::string_view)>;
 
-/// Takes the place of standard error; an empty one brings it back. Messages up to `level` come.
+/// Replaces standard error; an empty sink restores it. The sink gets messages up to `level`.
 void set_log_sink(LogSink sink, LogLevel level);
 
-/// Whether anybody hears this level: $CONVTGEN_LOG (off, error, warning, info, debug; warning by default), or the
-/// level of the sink.
+/// Whether messages of this level are logged: $CONVTGEN_LOG (off, error, warning, info, debug; warning by default), or
+/// the level of the sink.
 [[nodiscard]] bool heard(LogLevel level);
 
 /// One message, without a line end. Thread-safe; a sink may log, prepare and launch.

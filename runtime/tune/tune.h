@@ -18,7 +18,7 @@
 
 namespace convtgen {
 
-/// What tuning is about to do.
+/// The next step of tuning.
 struct TuneStep {
   enum class Kind { kCompile, kMeasure };
   Kind kind = Kind::kMeasure;  // kCompile: it waits for the candidate's binary
@@ -38,16 +38,16 @@ struct TuneOptions {
   bool again = false;          // measure what the store's record has already
   VerifyOptions verify = {
       .most_for_all = std::int64_t{1} << 26, .samples = {.random = 50'000, .most_borders = 50'000}, .progress = {}};
-  /// Bytes on the device that a job may allocate at a time; 0: what is free there when its turn comes. A job that needs
+  /// Bytes on the device that a job may allocate at a time; 0: what is free there when the job begins. A job that needs
   /// more is skipped: nothing is allocated, nothing measured.
   std::int64_t memory_limit = 0;
   /// The caller's, on the device and not in use, as large as the job's sizes make them: tuning overwrites them, and
-  /// allocates what is null. Plans that need more than `workspace_bytes` are passed over. The host device makes checked
-  /// buffers of its own all the same, and only goes by `workspace_bytes`.
+  /// allocates what is null. Plans that need more than `workspace_bytes` are skipped. The host device makes checked
+  /// buffers of its own all the same, and uses only `workspace_bytes`.
   Arrays buffers = {};
-  /// Threads that compile; 0: one for each core but the one that measures.
+  /// Threads that compile; 0: one for each core except the one that measures.
   std::size_t compile_threads = 0;
-  /// Told before each step, from the calling thread. May be empty.
+  /// Called before each step, from the calling thread. May be empty.
   std::function<void(const TuneStep&)> progress = {};
   std::stop_token stop = {};
 };
@@ -68,7 +68,7 @@ struct Tuned {
 /// The name of a device in records: the GPU's, or kHostChip.
 [[nodiscard]] std::string chip_of(const Device& device);
 
-/// What is to be tuned: a problem in calls of these sizes.
+/// A problem to tune, in calls of these sizes.
 struct TuneJob {
   Problem problem;
   InputSizes sizes;
@@ -79,9 +79,9 @@ struct TuneJob {
 
 /// Measures the candidates of each job, one at a time on the device. Their kernels are compiled meanwhile, those of
 /// later jobs too, on other threads. What is measured is stored at once, so that a run that was ended goes on in the
-/// next; a record of other sizes or of another version of convtgen is begun anew. The engine takes the fastest from
-/// then on (runtime/make/choose.h). `told` gets each job's outcome when that is known.
-/// Errors: kUnsupported, no plan; kInvalidArgument, sizes that don't go with the layer or leave nothing to compute;
+/// next; a record of other sizes or of another version of convtgen is begun anew. From then on the engine uses the
+/// fastest (runtime/make/choose.h). `told` gets each job's outcome when that is known.
+/// Errors: kUnsupported, no plan; kInvalidArgument, sizes that don't fit the layer or leave nothing to compute;
 /// kOutOfMemory, there is too little for what is to be measured (tune_memory.h); kNoCompiler or kCompileFailed, no
 /// candidate that could be measured; kDriver, inputs that can't be uploaded; kCancelled, a stop. What was measured
 /// before stays stored.

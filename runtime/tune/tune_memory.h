@@ -1,4 +1,4 @@
-// How much memory tuning takes, and whether that is there.
+// How much memory tuning needs, and whether it is free.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace convtgen {
 
 /// Bytes that a tuning has allocated at a time, at most. 2^63 - 1 where there would be more.
 struct TuneMemory {
-  // On the device; 0 for what the caller gives. The host device's buffers are in main memory too, and what it notes of
-  // which bytes were written is as large again.
+  // On the device; 0 for what the caller gives. The host device's buffers are in main memory too, and its record
+  // of written bytes is as large again.
   std::int64_t inputs = 0;     // x, weight and bias
   std::int64_t outputs = 0;    // y
   std::int64_t workspace = 0;  // the largest of the candidates'
@@ -22,7 +22,7 @@ struct TuneMemory {
 };
 
 /// Of the first `options.candidates` plans of a job. Nothing is specialised, compiled or allocated.
-/// Errors: kUnsupported, no plan; kInvalidArgument, sizes that don't go with the layer.
+/// Errors: kUnsupported, no plan; kInvalidArgument, sizes that don't fit the layer.
 [[nodiscard]] Outcome<TuneMemory> tune_memory(const Device& device, const TuneJob& job,
                                               const TuneOptions& options = {});
 
@@ -34,7 +34,7 @@ struct TuneMemory {
 /// The caller's arrays that tuning uses: none on the host device, whose checks need buffers of its own.
 [[nodiscard]] Arrays used_arrays(const Device& device, const TuneOptions& options);
 
-/// Bytes of a plan's workspace, as its recipe says it.
+/// Bytes of a plan's workspace, from its recipe.
 [[nodiscard]] std::int64_t workspace_of(const Problem& problem, const Plan& plan, const Shape& shape);
 
 /// Whether so many bytes are more than the caller's workspace has.

@@ -103,7 +103,7 @@ TEST_F(Clocks, AnAgentIsKnownToWhoLearnsOfIt) {
   EXPECT_EQ(conflict(4, false), "write");
   hand_over(3, 4);
   EXPECT_EQ(conflict(4, false), "");
-  shadow_.note_write_under_way(0, 1, agent, 9);
+  shadow_.note_write_in_flight(0, 1, agent, 9);
   ordering_.learn(3, agent, ordering_.advance());
   EXPECT_EQ(conflict(3, false), "write");
 }
@@ -162,7 +162,7 @@ TEST(OperationsTest, WaitForTheirGroups) {
     operations.begin(2, random);
     std::vector<int> done;
     const auto ask = [&](int number) {
-      EXPECT_FALSE(operations.ask(
+      EXPECT_FALSE(operations.issue(
           1,
           [&done, number]() -> std::optional<Fault> {
             done.push_back(number);
@@ -177,13 +177,13 @@ TEST(OperationsTest, WaitForTheirGroups) {
     operations.close_group(1, 20);
     operations.close_group(1, 30);
     ask(3);
-    EXPECT_EQ(operations.awaited(1, 3), nullptr);
-    ASSERT_NE(operations.awaited(1, 2), nullptr);
-    EXPECT_EQ(operations.awaited(1, 2)->time, 10U);
-    EXPECT_EQ(operations.awaited(1, 0)->end, 3U);
-    EXPECT_FALSE(operations.finish(1, operations.awaited(1, 2)->end));
+    EXPECT_EQ(operations.newest_covered(1, 3), nullptr);
+    ASSERT_NE(operations.newest_covered(1, 2), nullptr);
+    EXPECT_EQ(operations.newest_covered(1, 2)->time, 10U);
+    EXPECT_EQ(operations.newest_covered(1, 0)->end, 3U);
+    EXPECT_FALSE(operations.finish(1, operations.newest_covered(1, 2)->end));
     EXPECT_GE(done.size(), 2U);
-    EXPECT_FALSE(operations.finish(1, operations.awaited(1, 0)->end));
+    EXPECT_FALSE(operations.finish(1, operations.newest_covered(1, 0)->end));
     EXPECT_GE(done.size(), 3U);
     while (!operations.idle()) {
       EXPECT_FALSE(operations.perform_one(random));
@@ -201,7 +201,7 @@ TEST(OperationsTest, HappenEarlyLateAndInBetween) {
     operations.begin(1, random);
     int done = 0;
     for (int i = 0; i < 8; ++i) {
-      EXPECT_FALSE(operations.ask_alone(
+      EXPECT_FALSE(operations.issue_alone(
           [&done]() -> std::optional<Fault> {
             ++done;
             return std::nullopt;

@@ -321,7 +321,7 @@ TEST_F(Faults, WhatIsAwaitedIsABuffer) {
   const auto ran =
       device_->run(**kernel, {.blocks = 1, .threads = 32, .arguments = {y_.address()}, .awaited = y_.address() + 4});
   ASSERT_FALSE(ran);
-  EXPECT_HAS(ran.error().message, "launch of 'kernel': it awaits a buffer at 0x");
+  EXPECT_HAS(ran.error().message, "launch of 'kernel': no buffer begins at its PDL buffer's address 0x");
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ struct Mutant {
   bool is_statement = false;
 };
 
-/// Of a kernel's body: each call of a synchronisation primitive deleted in turn (barriers, waits, fences, commits,
-/// arrivals, initialisations; those of templates/device/ and __syncthreads(), __syncwarp()); each
+/// Of a kernel's body: each call of a synchronisation primitive deleted, one at a time (barriers, waits, fences,
+/// commits, arrivals, initialisations; those of templates/device/ and __syncthreads(), __syncwarp()); each
 /// mbarrier_arrive_expect() without its bytes; each parity that is waited for flipped, and the one that never changes.
 [[nodiscard]] std::vector<Mutant> mutants_of(const std::string& body);
 

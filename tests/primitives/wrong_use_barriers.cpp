@@ -62,7 +62,7 @@ std::vector<WrongUse> wrong_barriers() {
     mbarrier_arrive_expect(barrier, 1 << 20);  // here
   }
 )");
-  // Both sides count phases but for one wait, which forgets to.
+  // Both sides count phases, except at one wait, which forgets to.
   for (const bool forgets_full : {true, false}) {
     add({.name = forgets_full ? "full_waited_for_with_one_parity" : "empty_waited_for_with_one_parity", .threads = 64},
         {},

@@ -118,7 +118,7 @@ def _judged(library, kernel, where, case, random):
         return "a run with weights packed before gives other bits"
     for name, array in inputs.items():
         if not torch.equal(array.bytes, before[name]) or not array.is_intact():
-            return f"{name} or what stands beside it was written"
+            return f"{name} or the memory next to it was written"
     if not y.is_intact():
         return "memory beside y was written"
     if not workspace.is_intact():

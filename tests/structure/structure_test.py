@@ -10,8 +10,8 @@ import structure
 
 GOOD = {
     "templates/device/memory.h": "struct Tile { int n; };\n",
-    "templates/gemm.cu": '#include "device/memory.h"\nstruct Sums {};\n',
-    "templates/roll.cu": '#include "device/memory.h"\nstruct Sums {};  // another program\n',
+    "templates/gemm.cu": '#include "device/memory.h"\nstruct Accumulators {};\n',
+    "templates/roll.cu": '#include "device/memory.h"\nstruct Accumulators {};  // another program\n',
     "generator/support/error.h": "namespace convtgen {\nstruct Error {};\n}\n",
     "generator/layer/layer.h": '#include "generator/support/error.h"\nnamespace convtgen {\nstruct Layer;\nclass Size {};\n}\n',
     "runtime/include/convtgen/convtgen.h": 'extern "C" {\ntypedef struct convtgen_layer convtgen_layer;\nstruct convtgen_size { int n; };\n}\n',

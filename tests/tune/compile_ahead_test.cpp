@@ -11,7 +11,7 @@
 namespace convtgen {
 namespace {
 
-/// Kernels of plans that are told apart by their threads.
+/// Kernels of plans that differ in their threads.
 std::vector<PlannedKernel> kernels(int count) {
   std::vector<PlannedKernel> all;
   for (int i = 0; i < count; ++i) {

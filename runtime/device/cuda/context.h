@@ -1,4 +1,4 @@
-// A GPU's primary context with one stream on it: what everything of one device shares.
+// A GPU's primary context and one stream in it, shared by all objects of one device.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace convtgen {
 
-/// Kept alive by all that was made in it, so that the order in which they are destroyed does not matter.
+/// Every object made in it keeps it alive, so that objects may be destroyed in any order.
 class CudaContext {
  public:
   /// Errors: the driver's own.
@@ -34,7 +34,7 @@ class CudaContext {
   cuda::StreamHandle stream_ = nullptr;
 };
 
-/// Makes a context the calling thread's while it lives, then puts back what was there before.
+/// Makes a context current in the calling thread; the destructor restores the previous one.
 class CurrentContext {
  public:
   explicit CurrentContext(const CudaContext& context);

@@ -22,7 +22,7 @@ using FunctionHandle = FunctionOpaque*;  // CUfunction
 using StreamHandle = StreamOpaque*;      // CUstream
 using EventHandle = EventOpaque*;        // CUevent
 
-// CUresult; only those that are told apart.
+// CUresult; only the values that the code distinguishes.
 enum Status : int {
   kSuccess = 0,
   kErrorInvalidValue = 1,

@@ -11,9 +11,9 @@ struct CudaLaunch {
   cuda::FunctionHandle function = nullptr;
   std::int64_t blocks = 0;  // at least one; of a 1-D grid
   int threads = 0;
-  int cluster = 1;  // 1 of a kernel that says it itself
+  int cluster = 1;  // 1 if the kernel has __cluster_dims__
   std::int64_t shared_bytes = 0;
-  bool overlaps = false;  // may begin before the launch before has ended, for which it waits itself
+  bool overlaps = false;  // may begin before the previous launch has ended; the kernel itself waits for it
   cuda::StreamHandle stream = nullptr;
 };
 

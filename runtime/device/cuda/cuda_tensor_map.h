@@ -7,7 +7,7 @@
 
 namespace convtgen {
 
-/// Errors: check_tensor_map()'s; a driver without TMA; what the driver itself has against it.
+/// Errors: check_tensor_map()'s; a driver without TMA; the driver's own error.
 [[nodiscard]] Result<cuda::EncodedTensorMap> encode_tensor_map(const CudaDriver& driver, const TensorMap& map);
 
 }  // namespace convtgen

@@ -1,4 +1,4 @@
-// The CUDA driver, opened at run time, and what it tells of the machine.
+// The CUDA driver, opened at run time, and what it reports about the machine.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ struct CudaDeviceInfo {
   int ordinal = 0;
   std::string name;          // "NVIDIA H200"
   int capability = 0;        // 10 * major + minor
-  std::string architecture;  // what kernels for it are compiled for ("sm_90a"); empty when there are none for it
+  std::string architecture;  // that its kernels are compiled for ("sm_90a"); empty if no kernels run on it
   std::size_t memory_bytes = 0;
   int multiprocessors = 0;
   std::size_t l2_bytes = 0;
-  int max_shared_bytes = 0;  // dynamic shared memory that a block may ask for
+  int max_shared_bytes = 0;  // dynamic shared memory that a block may use
   bool operator==(const CudaDeviceInfo&) const = default;
 };
 
@@ -48,7 +48,7 @@ class CudaDriver {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] int version() const { return version_; }
   /// Whether a launch may begin before the one before it has ended (cuda::kMayOverlap), on a GPU of this compute
-  /// capability: of streams that are being captured too, so since CUDA 12.3.
+  /// capability: also in streams that are being captured, so since CUDA 12.3.
   [[nodiscard]] bool launches_overlap(int capability) const {
     return capability >= 90 && version_ >= 12030 && api_.launch_kernel_ex != nullptr;
   }

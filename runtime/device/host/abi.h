@@ -1,5 +1,5 @@
-// What the host device and a compiled kernel call in each other: the runtime compiles it, and every kernel does.
-// Plain C types, no includes: it stands in front of the kernel's source.
+// The calls between the host device and a compiled kernel. The runtime and every kernel's library compile this file.
+// Plain C types, no includes: it is put before the kernel's source.
 #ifndef CONVTGEN_HOST_ABI_H
 #define CONVTGEN_HOST_ABI_H
 
@@ -17,7 +17,7 @@ struct ConvtgenHostTable {
   void (*read_range)(void* address, unsigned long bytes, void* pc);
   void (*write_range)(void* address, unsigned long bytes, void* pc);
 
-  // Where the thread stands.
+  // The thread's place in the grid.
   unsigned int (*thread_index)();
   unsigned int (*block_index)();
   unsigned int (*block_threads)();
@@ -31,7 +31,7 @@ struct ConvtgenHostTable {
                                 unsigned int width, void* pc);
   unsigned int (*ballot)(unsigned int mask, int predicate, void* pc);
 
-  // The device primitives of twin_async.h; what they mean is said in templates/device/.
+  // The device primitives of twin_async.h; their contracts are in templates/device/.
   void (*async_copy)(void* to, const void* from, unsigned int size, unsigned int bytes, void* pc);
   void (*async_copy_commit)();
   void (*async_copy_wait)(unsigned int pending, void* pc);  // ~0u: for all, in groups or not

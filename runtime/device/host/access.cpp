@@ -135,8 +135,8 @@ std::optional<Fault> Worker::check_global(std::uintptr_t address, std::uint64_t 
   if (const Region* region = find_region(address)) {
     const std::uintptr_t offset = address - region->begin;
     if (bytes <= region->bytes - offset) {
-      if (region->awaited && !threads_[thread_].has_awaited) {
-        return access_fault(FaultKind::kNotAwaited, address, bytes, write, pc);
+      if (region->is_pdl_buffer && !threads_[thread_].has_waited_for_grid) {
+        return access_fault(FaultKind::kBeforeGridWait, address, bytes, write, pc);
       }
       if (region->written != nullptr) {
         if (write) {
@@ -145,7 +145,7 @@ std::optional<Fault> Worker::check_global(std::uintptr_t address, std::uint64_t 
           return access_fault(FaultKind::kNeverWritten, address, bytes, false, pc);
         }
       }
-      if (!region->awaited) {  // which depends on the thread
+      if (!region->is_pdl_buffer) {  // which depends on the thread
         recent_[next_recent_++ % recent_.size()] = *region;
       }
       return std::nullopt;

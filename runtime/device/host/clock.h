@@ -1,10 +1,10 @@
-// Who knows of whose accesses: vector clocks for the threads of a cluster and for what works beside them.
+// Which accesses happen before which: vector clocks of a cluster's threads and of its asynchronous agents.
 //
-// Time counts synchronisations. An access carries who made it and when; somebody may touch the same bytes only if it
-// knows of that access, that is if a chain of barriers, each left after the access and met before now, leads to it
+// Time counts synchronisations. An access is recorded with its agent and its time. Another agent may touch the same
+// bytes only if the access happens before: a chain of releases and acquires at barriers leads from one to the other
 // (C. Flanagan, S. N. Freund, "FastTrack: efficient and precise dynamic race detection", PLDI 2009). Asynchronous
-// copies and products are agents, with ids behind those of the threads: nobody knows of their accesses, not even who
-// asked for them, before waiting.
+// copies and products are agents, with ids after those of the threads. Nobody, not even the thread that issued them,
+// knows of their accesses before it has waited for them.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class Ordering {
   [[nodiscard]] Time now() const { return time_; }
   /// Accesses before this time are of earlier clusters.
   [[nodiscard]] Time first() const { return first_; }
-  /// What is done from here on carries a later time than what was done before.
+  /// Later accesses have a later time than those before.
   Time advance() { return ++time_; }
 
   [[nodiscard]] std::uint32_t make_agent(AgentKind kind, std::uint32_t owner);
@@ -52,7 +52,7 @@ class Ordering {
     return id == thread || time < known(thread, id);
   }
 
-  /// All that the thread knows, its own accesses until now among it: what it hands on at a barrier.
+  /// The thread's whole clock, with its own accesses until now: what it releases at a barrier.
   [[nodiscard]] Clock release(std::uint32_t thread);
   void acquire(std::uint32_t thread, const Clock& clock);
   /// The thread learns of what `id` did before `time`.
@@ -63,7 +63,7 @@ class Ordering {
   void synchronise_warp(std::uint32_t first_thread, std::uint32_t mask);
 
   void fence(std::uint32_t thread, FenceKind kind);
-  /// Whether `owner` fenced what it did at `time`, and `thread` knows of that fence.
+  /// Whether `owner` has executed a fence after its access at `time`, and `thread` knows of that fence.
   [[nodiscard]] bool fenced(std::uint32_t thread, std::uint32_t owner, Time time, FenceKind kind) const;
 
  private:
@@ -77,8 +77,8 @@ class Ordering {
   std::uint32_t threads_ = 1;  // of a block
   std::uint32_t warps_ = 1;
   std::vector<Agent> agents_;
-  // What a thread knows is the latest of what it learned itself, with its warp, and with its block. The first are
-  // empty where they say no more than the others.
+  // A thread's clock is the maximum of its own, its warp's and its block's. The first two are empty if they add
+  // nothing to the others.
   std::vector<Clock> threads_know_;
   std::vector<Clock> warps_know_;
   std::vector<Clock> blocks_know_;

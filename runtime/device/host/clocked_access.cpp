@@ -80,7 +80,7 @@ std::optional<Fault> Worker::note_registers(std::uintptr_t address, std::uint32_
     }
     if (registers.product > state.products_done) {
       return misuse(write ? "a write" : "a read", pc,
-                    fmt::format("of {} of a wgmma that is under way, before the wgmma_wait() that covers it",
+                    fmt::format("of {} of a wgmma in flight, before the wgmma_wait() that covers it",
                                 registers.accumulators ? "accumulators" : "A registers"));
     }
     registers.touched = true;

@@ -34,12 +34,12 @@ std::optional<Conflict> ClockedShadow::find_conflict(std::uint32_t offset, std::
       if (!write) {
         return Conflict{.kind = Conflict::Kind::kNeverWritten, .byte = i};
       }
-    } else if (writer.time == kUnderWay || !ordering.knows(thread, writer.id, writer.time)) {
+    } else if (writer.time == kInFlight || !ordering.knows(thread, writer.id, writer.time)) {
       return Conflict{.kind = Conflict::Kind::kWrite,
                       .byte = i,
                       .id = writer.id,
                       .pc = writer_pc_[i / 4],
-                      .under_way = writer.time == kUnderWay};
+                      .in_flight = writer.time == kInFlight};
     }
     for (std::uint32_t list = write ? readers_[i] : 0; list != 0; list = lists_[list].next) {
       const Reader& reader = lists_[list];

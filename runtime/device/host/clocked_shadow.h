@@ -1,5 +1,5 @@
-// What is known of each byte of a cluster's shared memory where its threads meet in other ways than block barriers
-// alone: who wrote it last, and all who have read it since. SharedShadow is the quick form for plain kernels.
+// The accesses of each byte of a cluster's shared memory: its last writer, and all readers since. For kernels whose
+// threads synchronise by more than block barriers; SharedShadow is the fast form for plain kernels.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace convtgen::host {
 
-/// An earlier access that the one at hand must not meet.
+/// An earlier access that races with the current one.
 struct Conflict {
   enum class Kind : std::uint8_t { kNeverWritten, kWrite, kRead, kUnfenced };
   Kind kind = Kind::kWrite;
   std::uint32_t byte = 0;  // offset of the first byte in question
   std::uint32_t id = 0;    // who made the earlier access
   std::uint32_t pc = 0;
-  bool under_way = false;  // a copy that has not yet arrived
+  bool in_flight = false;  // a copy that has not yet arrived
 };
 
 class ClockedShadow {
@@ -26,22 +26,22 @@ class ClockedShadow {
   /// A new cluster with this many bytes: none has been written.
   void begin(std::uint32_t bytes, const Ordering& ordering);
 
-  /// The first byte of [offset, offset + bytes) that `thread` may not read or write now, by what it knows.
+  /// The first byte of [offset, offset + bytes) that `thread` may not read or write now, by its clock.
   [[nodiscard]] std::optional<Conflict> find_conflict(std::uint32_t offset, std::uint32_t bytes, bool write,
                                                       std::uint32_t thread, const Ordering& ordering) const;
-  /// The first byte whose plain write no proxy fence has made visible to what `thread` asks of the asynchronous proxy.
+  /// The first byte whose plain write no proxy fence has made visible to an asynchronous operation of `thread`.
   [[nodiscard]] std::optional<Conflict> find_unfenced(std::uint32_t offset, std::uint32_t bytes, std::uint32_t thread,
                                                       const Ordering& ordering) const;
 
   void note_read(std::uint32_t offset, std::uint32_t bytes, std::uint32_t id, Time time, std::uint32_t pc);
   void note_write(std::uint32_t offset, std::uint32_t bytes, std::uint32_t id, Time time, std::uint32_t pc);
-  /// A write that nobody can know of before note_write() says when it took effect.
-  void note_write_under_way(std::uint32_t offset, std::uint32_t bytes, std::uint32_t id, std::uint32_t pc) {
-    note_write(offset, bytes, id, kUnderWay, pc);
+  /// A write in flight: nobody can know of it before note_write() records when it took effect.
+  void note_write_in_flight(std::uint32_t offset, std::uint32_t bytes, std::uint32_t id, std::uint32_t pc) {
+    note_write(offset, bytes, id, kInFlight, pc);
   }
 
  private:
-  static constexpr Time kUnderWay = ~Time{0};
+  static constexpr Time kInFlight = ~Time{0};
 
   // Readers of a byte are a list, and lists share their ends: bytes that were read alike have the same list.
   struct Reader {

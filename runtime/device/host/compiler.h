@@ -12,7 +12,7 @@
 namespace convtgen::host {
 
 struct HostCompiler {
-  std::vector<std::string> command;  // the program, and words that stand after it in $CXX
+  std::vector<std::string> command;  // the program, and the options after it in $CXX
   std::string version;               // the first line of what --version prints
   std::vector<std::string> flags;    // for every kernel, on this machine
 };
@@ -22,14 +22,14 @@ struct HostCompiler {
 /// Errors: the compiler that is named is neither or does not run; none of the three is, with what was tried.
 [[nodiscard]] Result<HostCompiler> find_host_compiler(const std::string& wanted = {}, bool portable = false);
 
-/// The C++ that is compiled: the host device's header, the source, and the way in of each of its kernels.
+/// The C++ that is compiled: the host device's header, the source, and an entry function for each of its kernels.
 [[nodiscard]] std::string host_translation_unit(const KernelSource& source);
 
 /// What a library depends on: the source, the header, the kind of machine and the compiler.
 [[nodiscard]] Key host_library_key(const HostCompiler& compiler, const std::string& unit);
 
-/// The bytes of a shared library. Errors: the compiler's log; its lines are those of the emitted source. Lasting is
-/// what the compiler says of the source, not a full disk or a compiler that was killed.
+/// The bytes of a shared library. Errors: the compiler's log; its lines are those of the emitted source. Errors of the
+/// source are lasting; a full disk or a killed compiler is not.
 [[nodiscard]] Compiled<std::string> compile_host_library(const HostCompiler& compiler, const std::string& unit,
                                                          const std::string& symbol);
 

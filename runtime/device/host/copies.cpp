@@ -42,7 +42,7 @@ std::optional<Fault> copy(Worker& worker, void* to, const void* from, unsigned s
   }
   // Nobody, not even the thread, knows of what the agent writes before it has waited.
   machine.shadow.note_write(*offset, size, machine.copies_agent(thread), machine.ordering.now(), worker.relative(pc));
-  return machine.operations.ask(
+  return machine.operations.issue(
       machine.copies_stream(thread),
       [to, from, size, bytes] {
         std::array<std::byte, 16> moved = {};
@@ -73,14 +73,14 @@ void async_copy_wait(unsigned pending, void* /*pc*/) {
     async_copy_commit();
     pending = 0;
   }
-  if (const Stream::Group* group = machine.operations.awaited(stream, pending)) {
+  if (const Stream::Group* group = machine.operations.newest_covered(stream, pending)) {
     worker.raise_if(machine.operations.finish(stream, group->end));
     machine.ordering.learn(thread, machine.copies_agent(thread), group->time);
   }
   worker.pause();
 }
 
-// The arrival stands behind the copies asked for so far, and tells of them.
+// The arrival takes effect after the copies issued so far, and releases their clocks.
 std::optional<Fault> arrive_behind(Worker& worker, void* barrier, std::uintptr_t pc) {
   Machine& machine = worker.machine();
   constexpr const char* kWhat = "async_copy_arrive";
@@ -94,7 +94,7 @@ std::optional<Fault> arrive_behind(Worker& worker, void* barrier, std::uintptr_t
   const std::uint32_t agent = machine.copies_agent(thread);
   clock.resize(std::max<std::size_t>(clock.size(), agent + 1), 0);
   clock[agent] = machine.ordering.advance();
-  return machine.operations.ask(
+  return machine.operations.issue(
       machine.copies_stream(thread),
       [&worker, place = *place, clock = std::move(clock), thread, pc] {
         return arrive(worker, kWhat, place, clock, thread, pc);

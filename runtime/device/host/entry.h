@@ -1,4 +1,4 @@
-// The end of a host library: how the runtime calls the kernels that stand above; CONVTGEN_HOST_KERNEL(name) follows for
+// The end of a host library: how the runtime calls the kernels above; a CONVTGEN_HOST_KERNEL(name) follows for
 // each.
 
 template <int... I>

@@ -1,4 +1,4 @@
-// What the host device found wrong in a kernel.
+// Faults that the host device finds in a kernel.
 #pragma once
 
 #include <array>
@@ -7,17 +7,17 @@
 namespace convtgen::host {
 
 enum class FaultKind {
-  kOutOfBounds,   // an access outside everything the kernel may touch
-  kReadOnly,      // a write to the kernel's constants
-  kNeverWritten,  // a read of bytes that nothing has written
-  kNotAwaited,    // an access of what the launch before may still write
-  kMisaligned,    // an access of 2^k bytes at an address that is no multiple of them
-  kRace,          // two threads touch the same byte of shared memory, one writes, and no barrier lies between
-  kDivergence,    // some threads wait at a collective that others can't reach
-  kBadMask,       // a warp collective whose mask leaves out the caller, or a shuffle from a lane outside it
-  kBadWidth,      // a shuffle whose width is no power of two up to 32
-  kMisuse,        // a primitive used against its rules, as `detail` says
-  kDeadlock,      // all threads wait, and nothing is under way that could wake one
+  kOutOfBounds,     // an access outside everything the kernel may touch
+  kReadOnly,        // a write to the kernel's constants
+  kNeverWritten,    // a read of bytes that nothing has written
+  kBeforeGridWait,  // an access of the PDL buffer before grid_dependency_wait()
+  kMisaligned,      // an access of 2^k bytes at an address that is no multiple of them
+  kRace,            // two threads touch the same byte of shared memory, one writes, and no barrier lies between
+  kDivergence,      // some threads wait at a collective that others can't reach
+  kBadMask,         // a warp collective whose mask leaves out the caller, or a shuffle from a lane outside it
+  kBadWidth,        // a shuffle whose width is no power of two up to 32
+  kMisuse,          // a primitive used against its rules, as `detail` says
+  kDeadlock,        // all threads wait, and no operation in flight could wake one
 };
 
 /// One fault; `pc` are return addresses in the kernel's library. Trivial: it is made on a stack that is then abandoned.
@@ -33,7 +33,7 @@ struct Fault {
   bool has_other = false;
   bool other_known = false;
   bool other_write = false;
-  bool other_under_way = false;  // an operation that has not yet taken effect
+  bool other_in_flight = false;  // an operation that has not yet taken effect
   std::uint32_t other_block = 0;
   std::uint32_t other_thread = 0;
   std::uintptr_t other_pc = 0;        // 0: not known; for a divergence, the thread has ended

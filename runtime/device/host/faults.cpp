@@ -75,7 +75,7 @@ Fault Worker::conflict_fault(const Conflict& conflict, std::uint32_t thread, std
     const Agent agent = machine_->ordering.agent(conflict.id);
     made.has_other = true;
     made.other_known = true;
-    made.other_under_way = conflict.under_way;
+    made.other_in_flight = conflict.in_flight;
     made.other_write = conflict.kind == Conflict::Kind::kWrite;
     made.other_block = first_block_ + agent.owner / launch_->threads;
     made.other_thread = agent.owner % launch_->threads;

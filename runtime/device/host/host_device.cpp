@@ -306,12 +306,12 @@ Result<void> HostDeviceImpl::run_from(LoadedKernel& loaded, const Launch& launch
   }
   std::vector<Region> regions = buffers_->snapshot();
   if (launch.awaited != 0) {
-    const auto awaited = std::ranges::find(regions, launch.awaited, &Region::begin);
-    if (awaited == regions.end()) {
-      return fail(
-          fmt::format("launch of '{}': it awaits a buffer at {:#x}, where none is", kernel->symbol(), launch.awaited));
+    const auto pdl_buffer = std::ranges::find(regions, launch.awaited, &Region::begin);
+    if (pdl_buffer == regions.end()) {
+      return fail(fmt::format("launch of '{}': no buffer begins at its PDL buffer's address {:#x}", kernel->symbol(),
+                              launch.awaited));
     }
-    awaited->awaited = true;
+    pdl_buffer->is_pdl_buffer = true;
   }
   std::vector<unsigned long long> slots(launch.arguments.begin(), launch.arguments.end());
   for (const TensorMapArgument& argument : launch.tensor_maps) {

@@ -1,4 +1,4 @@
-// A compiled kernel in this process: its library, the way in, and the lines of the instructions.
+// A compiled kernel in this process: its library, its entry function, and the source lines of its instructions.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace convtgen::host {
 
-/// What the host device loads. The bytes are a shared library, and behind it what messages need of the source. (Bytes
-/// after its end are nothing to a loader.)
+/// What the host device loads. The bytes are a shared library, followed by what messages need of the source. (A
+/// loader ignores bytes after the library's end.)
 [[nodiscard]] Binary library_binary(std::string library, const KernelSource& source);
 /// The shared library in the bytes of such a Binary. Errors: they are of no version of the host device, or cut short.
 [[nodiscard]] Result<std::string_view> library_in(std::string_view bytes);
@@ -41,7 +41,7 @@ class Library {
   /// Empty where the source did not name it.
   [[nodiscard]] std::string_view parameter_name(std::size_t index) const;
   [[nodiscard]] std::uintptr_t base() const { return base_; }
-  /// What the kernel may read of its own: constants.
+  /// The kernel's constants, which it may read.
   [[nodiscard]] const std::vector<Region>& constants() const { return constants_; }
 
   /// "line 12 `y[i] = x[i];`" of the emitted source for a return address; "an unknown line" where the system has no

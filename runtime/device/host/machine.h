@@ -1,4 +1,4 @@
-// The asynchronous machine of a cluster: what its threads share beyond plain memory, and what runs beside them. The
+// The asynchronous machine of a cluster: what its threads share beyond plain memory, and the operations in flight. The
 // primitives in mbarriers.cpp, copies.cpp, tensor_copies.cpp, products.cpp and clusters.cpp work on it.
 #pragma once
 
@@ -24,8 +24,8 @@ struct Mbarrier {
   std::uint32_t agent = 0;    // of the copies that report here
   std::uint32_t maker = 0;    // the thread that made it, and when
   Time made = 0;
-  Clock arriving;      // what those who have arrived in the current phase know
-  Clock complete;      // what is known after the phases before it
+  Clock arriving;      // joined clocks of the threads that have arrived in the current phase
+  Clock complete;      // joined clocks of the phases before it
   Clock arriving_far;  // likewise of other blocks, for those who acquire at the scope of the cluster
   Clock complete_far;
   std::vector<std::uint32_t> waiting;
@@ -65,7 +65,7 @@ struct ThreadState {
   std::uint64_t cluster_waits = 0;
   std::uint32_t copies = 0;  // agents; 0 where there are none yet
   std::uint32_t stores = 0;
-  std::uintptr_t last_store = 0;  // where it last asked for one
+  std::uintptr_t last_store = 0;  // where it last issued one
 };
 
 /// A warp's part of the accumulators of products that have not been waited for: 16 rows of d.
@@ -84,7 +84,7 @@ struct WarpState {
   std::vector<std::shared_ptr<Accumulators>> accumulators;
 };
 
-/// A collective of a warpgroup, which its warps come to one after the other.
+/// A collective of a warpgroup, at which its warps arrive one after the other.
 struct WarpgroupCollective {
   const char* what = "";
   std::uint64_t form = 0;    // equal for the same operands

@@ -196,7 +196,7 @@ std::optional<Fault> end(Worker& worker, const void* pointer, std::uintptr_t pc)
   const Mbarrier& barrier = machine.mbarriers.at(*place);
   if (!barrier.waiting.empty() || barrier.bytes != 0) {
     return worker.misuse(kWhat, pc,
-                         fmt::format("{} threads wait for the mbarrier and {} bytes are under way",
+                         fmt::format("{} threads wait for the mbarrier and {} bytes are in flight",
                                      barrier.waiting.size(), barrier.bytes));
   }
   machine.mbarriers.erase(*place);

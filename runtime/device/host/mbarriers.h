@@ -8,7 +8,7 @@
 
 namespace convtgen::host {
 
-/// The mbarrier at a place of the cluster's shared memory, for the thread at work. `asynchronous`: copies will report
+/// The mbarrier at a place of the cluster's shared memory, for the current thread. `asynchronous`: copies will report
 /// to it, or another block uses it. Errors: there is none, or the thread can't know that it was made.
 [[nodiscard]] std::optional<Fault> check_mbarrier(Worker& worker, const char* what, std::uint32_t place,
                                                   bool asynchronous, std::uintptr_t pc);
@@ -20,11 +20,11 @@ namespace convtgen::host {
                                                          std::uint32_t rank, bool asynchronous, std::uintptr_t pc,
                                                          std::optional<Fault>& fault);
 
-/// A copy that `thread` asked for has brought `bytes` to an mbarrier. Errors: it lives no more.
+/// A copy that `thread` issued has written `bytes` and reports to an mbarrier. Errors: the mbarrier was invalidated.
 [[nodiscard]] std::optional<Fault> complete_bytes(Worker& worker, std::uint32_t place, std::uint32_t bytes,
                                                   std::uint32_t thread, std::uintptr_t pc);
 
-/// An arrival of a thread, with what those who wait for the phase learn by it. Errors: more than its count.
+/// An arrival of a thread. It releases the thread's clock to those who wait for the phase. Errors: more than its count.
 [[nodiscard]] std::optional<Fault> arrive(Worker& worker, const char* what, std::uint32_t place, const Clock& clock,
                                           std::uint32_t thread, std::uintptr_t pc);
 

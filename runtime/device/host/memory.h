@@ -11,7 +11,7 @@
 
 namespace convtgen::host {
 
-/// Mapped bytes with unmapped room before and after, so that an index gone wrong meets no neighbour.
+/// Mapped bytes with unmapped room before and after, so that a wrong index does not reach another buffer.
 class GuardedMemory {
  public:
   GuardedMemory() = default;
@@ -43,12 +43,12 @@ struct Region {
   std::uintptr_t begin = 0;
   std::uintptr_t bytes = 0;
   std::uint8_t* written = nullptr;
-  std::uintptr_t gap = 0;  // an address this near is taken for an index out of this buffer
-  bool awaited = false;    // the launch before may still write it: for threads behind grid_dependency_wait() alone
+  std::uintptr_t gap = 0;      // an address this near counts as an index out of this buffer
+  bool is_pdl_buffer = false;  // the launch before may still write it: legal only after grid_dependency_wait()
 };
 
-/// A buffer's memory and what is known of its bytes. Launches of other threads look at all buffers, so what is known
-/// may be asked for and changed at once; the bytes themselves are the callers' to keep apart.
+/// A buffer's memory, and which of its bytes were written. Launches in other threads check all buffers, so this record
+/// may be read and changed concurrently; callers must synchronise accesses of the bytes themselves.
 class BufferMemory {
  public:
   [[nodiscard]] static Result<std::unique_ptr<BufferMemory>> make(std::size_t bytes);

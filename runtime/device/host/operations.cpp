@@ -10,7 +10,7 @@ void Operations::begin(std::uint32_t streams, Random& random) {
   for (Stream& stream : streams_) {
     stream.waiting.clear();
     stream.groups.clear();
-    stream.asked = 0;
+    stream.issued = 0;
     stream.waited = 0;
   }
   alone_.clear();
@@ -28,15 +28,15 @@ std::optional<Fault> Operations::perform_first(Stream& stream) {
   return effect();
 }
 
-std::optional<Fault> Operations::ask(std::uint32_t index, Effect effect, Random& random) {
+std::optional<Fault> Operations::issue(std::uint32_t index, Effect effect, Random& random) {
   Stream& stream = streams_[index];
-  ++stream.asked;
+  ++stream.issued;
   stream.waiting.push_back(std::move(effect));
   ++count_;
-  return at_once(random) ? finish(index, stream.asked) : std::nullopt;
+  return at_once(random) ? finish(index, stream.issued) : std::nullopt;
 }
 
-std::optional<Fault> Operations::ask_alone(Effect effect, Random& random) {
+std::optional<Fault> Operations::issue_alone(Effect effect, Random& random) {
   if (at_once(random)) {
     return effect();
   }
@@ -47,17 +47,17 @@ std::optional<Fault> Operations::ask_alone(Effect effect, Random& random) {
 
 void Operations::close_group(std::uint32_t index, Time time) {
   Stream& stream = streams_[index];
-  stream.groups.push_back({stream.asked, time});
+  stream.groups.push_back({stream.issued, time});
 }
 
-const Stream::Group* Operations::awaited(std::uint32_t index, std::uint32_t pending) const {
+const Stream::Group* Operations::newest_covered(std::uint32_t index, std::uint32_t pending) const {
   const std::vector<Stream::Group>& groups = streams_[index].groups;
   return pending < groups.size() ? &groups[groups.size() - 1 - pending] : nullptr;
 }
 
 std::optional<Fault> Operations::finish(std::uint32_t index, std::uint64_t end) {
   Stream& stream = streams_[index];
-  while (stream.asked - stream.waiting.size() < end) {
+  while (stream.issued - stream.waiting.size() < end) {
     if (auto fault = perform_first(stream)) {
       return fault;
     }

@@ -1,4 +1,4 @@
-// Operations that run beside the threads, and when they take effect: at once, as late as may be, or in between.
+// Asynchronous operations, and when they take effect: at once, as late as possible, or in between.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ namespace convtgen::host {
 /// What an operation does when it takes effect. Returns the fault that this shows, if any.
 using Effect = std::function<std::optional<Fault>()>;
 
-/// Operations of one thread (or warp) that take effect in the order in which they were asked for, in groups that can be
-/// waited for.
+/// Operations of one thread (or warp) that take effect in the order in which they were issued, in groups. A wait covers
+/// groups.
 struct Stream {
   struct Group {
-    std::uint64_t end = 0;  // how many operations had been asked for when it was closed
+    std::uint64_t end = 0;  // how many operations had been issued when it was closed
     Time time = 0;          // their accesses carry an earlier one
   };
   std::deque<Effect> waiting;
-  std::uint64_t asked = 0;
+  std::uint64_t issued = 0;
   std::vector<Group> groups;
   std::uint64_t waited = 0;  // so many have been waited for
 };
@@ -34,20 +34,20 @@ enum class Timing : std::uint8_t { kEarly, kLate, kAnyTime };
 
 class Operations {
  public:
-  /// Nothing is under way in any of `streams` streams.
+  /// No operation is in flight in any of `streams` streams.
   void begin(std::uint32_t streams, Random& random);
 
   [[nodiscard]] Stream& stream(std::uint32_t index) { return streams_[index]; }
 
-  /// Asks for an operation in a stream: it takes effect here and now if that is when it should.
-  [[nodiscard]] std::optional<Fault> ask(std::uint32_t stream, Effect effect, Random& random);
-  /// The same for one that others are not ordered with, and whose effect others wait for.
-  [[nodiscard]] std::optional<Fault> ask_alone(Effect effect, Random& random);
+  /// Issues an operation in a stream; it takes effect now if the timing is so.
+  [[nodiscard]] std::optional<Fault> issue(std::uint32_t stream, Effect effect, Random& random);
+  /// The same for an operation without an order to others, such as one that reports to an mbarrier.
+  [[nodiscard]] std::optional<Fault> issue_alone(Effect effect, Random& random);
 
   /// Closes a group of the stream at a time of its own.
   void close_group(std::uint32_t stream, Time time);
-  /// What a wait for all but the `pending` newest groups waits for: a group, or null where there are not so many.
-  [[nodiscard]] const Stream::Group* awaited(std::uint32_t stream, std::uint32_t pending) const;
+  /// The newest group that a wait for all groups except the `pending` newest covers; null if there is none.
+  [[nodiscard]] const Stream::Group* newest_covered(std::uint32_t stream, std::uint32_t pending) const;
   /// Makes the first `end` operations of the stream take effect, those that have not.
   [[nodiscard]] std::optional<Fault> finish(std::uint32_t stream, std::uint64_t end);
 
@@ -56,7 +56,7 @@ class Operations {
   [[nodiscard]] bool due(Random& random) const {
     return count_ != 0 && timing_ == Timing::kAnyTime && random.below(8) == 0;
   }
-  /// Makes one of them take effect, whichever; at least one is under way.
+  /// Makes one operation take effect, a random one; at least one is in flight.
   [[nodiscard]] std::optional<Fault> perform_one(Random& random);
 
  private:
@@ -66,7 +66,7 @@ class Operations {
   Timing timing_ = Timing::kEarly;
   std::vector<Stream> streams_;
   std::vector<Effect> alone_;
-  std::size_t count_ = 0;  // under way
+  std::size_t count_ = 0;  // in flight
 };
 
 }  // namespace convtgen::host

@@ -1,4 +1,4 @@
-// Runs a program and keeps what it says.
+// Runs a program and keeps its output.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 namespace convtgen::host {
 
 struct ProcessResult {
-  int status = 0;      // the exit code, or 128 + the signal, as a shell tells it
+  int status = 0;      // the exit code, or 128 + the signal, as in a shell
   std::string output;  // stdout and stderr together
 };
 
 /// Finds arguments[0] along PATH; stdin is empty. SIGCHLD may be ignored here, or have a handler that waits for every
-/// child. Errors: it can't be started; a shell that can't run it has said so.
+/// child. Errors: it can't be started; a shell that can't run it has printed the reason in `output`.
 [[nodiscard]] Result<ProcessResult> run_process(const std::vector<std::string>& arguments);
 
 /// The file that run_process() starts by this name. Errors: there is none along PATH.

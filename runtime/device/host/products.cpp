@@ -79,7 +79,7 @@ std::optional<Fault> use_registers(Worker& worker, std::uint32_t thread, const P
     const bool same = old.begin == used.begin && old.bytes == used.bytes && old.accumulators == used.accumulators;
     if (!same && old.product > state.products_done) {
       return worker.misuse(worker.state(thread).what, thread, pc,
-                           fmt::format("its {} are {} of another shape of a wgmma that is under way", name,
+                           fmt::format("its {} are {} of another shape of a wgmma in flight", name,
                                        old.accumulators ? "accumulators" : "A registers"));
     }
     touched |= (same || old.product == 0) && old.touched;
@@ -232,7 +232,7 @@ std::optional<Fault> multiply(Worker& worker, std::uint32_t first, std::span<std
     return fault;
   }
   const std::uint32_t warp = machine.warp_of(first);
-  const std::uint64_t number = machine.operations.stream(machine.products_stream(warp)).asked + 1;
+  const std::uint64_t number = machine.operations.stream(machine.products_stream(warp)).issued + 1;
   for (std::uint32_t lane = 0; lane < kWarp; ++lane) {
     if (auto fault = use_registers_of(worker, first + lane, brought(operands[lane]), number)) {
       return fault;
@@ -251,11 +251,11 @@ std::optional<Fault> multiply(Worker& worker, std::uint32_t first, std::span<std
   const auto accumulators = find_accumulators(machine.warps[warp], operands);
   if (accumulators == nullptr) {
     return worker.misuse(worker.state(first).what, first, pc,
-                         "only some of its lanes name the accumulators of a wgmma under way");
+                         "only some of its lanes name the accumulators of a wgmma in flight");
   }
   accumulators->product = number;
   const std::span<const std::byte> window(worker.shared() - kSharedStart, kSharedStart + worker.launch().shared_bytes);
-  return machine.operations.ask(
+  return machine.operations.issue(
       machine.products_stream(warp),
       [accumulators, window, operand_a, operand_b, a_descriptor = product.a_descriptor,
        b_descriptor = product.b_descriptor, accumulate = product.accumulate,
@@ -263,7 +263,7 @@ std::optional<Fault> multiply(Worker& worker, std::uint32_t first, std::span<std
         const auto a =
             a_values.empty() ? gather_wgmma(window, a_descriptor, operand_a) : Result<std::vector<float>>(a_values);
         const auto b = gather_wgmma(window, b_descriptor, operand_b);
-        if (a && b) {  // as was found when it was asked for
+        if (a && b) {  // as was found when it was issued
           const WgmmaShape shape{kRows, operand_b.rows, wgmma_k(operand_b.element)};
           multiply_wgmma(accumulators->values, *a, *b, shape, accumulate);
         }
@@ -320,11 +320,11 @@ std::optional<Fault> wait(Worker& worker, std::uint32_t first, std::span<std::ui
   }
   const std::uint32_t warp = machine.warp_of(first);
   const std::uint32_t stream = machine.products_stream(warp);
-  const Stream::Group* awaited = machine.operations.awaited(stream, pending);
-  if (awaited == nullptr) {
+  const Stream::Group* covered = machine.operations.newest_covered(stream, pending);
+  if (covered == nullptr) {
     return std::nullopt;
   }
-  const Stream::Group group = *awaited;
+  const Stream::Group group = *covered;
   if (auto fault = machine.operations.finish(stream, group.end)) {
     return fault;
   }
@@ -407,7 +407,7 @@ std::optional<Fault> leaves_products(Worker& worker) {
   const std::uint32_t thread = worker.thread();
   const std::uint32_t warp = machine.warp_of(thread);
   const std::vector<WarpgroupCollective>& collectives = collectives_of(machine, thread);
-  if (machine.operations.stream(machine.products_stream(warp)).asked > machine.threads[thread].products_done) {
+  if (machine.operations.stream(machine.products_stream(warp)).issued > machine.threads[thread].products_done) {
     auto last = machine.warps[warp].collectives - 1;
     while (!std::string_view(collectives[last].what).starts_with("wgmma_m64")) {
       --last;

@@ -1,4 +1,4 @@
-// The choices of the host device: equal seeds give equal ones on every machine.
+// Random numbers of the host device: equal seeds give equal numbers on every machine.
 #pragma once
 
 #include <cstdint>

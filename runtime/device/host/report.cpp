@@ -93,7 +93,7 @@ std::string describe(const Fault& fault, const Library& library, const LaunchCon
       return fmt::format("{}{} in read-only memory, {}: {}", head, access, place(), who);
     case FaultKind::kNeverWritten:
       return fmt::format("{}{} that nothing has written, at {}: {}", head, access, place(), who);
-    case FaultKind::kNotAwaited:
+    case FaultKind::kBeforeGridWait:
       return fmt::format("{}{} that the launch before may still write, at {}; grid_dependency_wait() comes first: {}",
                          head, access, place(), who);
     case FaultKind::kMisaligned:
@@ -102,7 +102,7 @@ std::string describe(const Fault& fault, const Library& library, const LaunchCon
     case FaultKind::kRace: {
       const std::string other = other_of(fault);
       const std::string since =
-          fault.other_under_way ? fmt::format("while {} may still write", other)
+          fault.other_in_flight ? fmt::format("while {} may still write", other)
           : fault.other_what[0] != '\0'
               ? fmt::format("with no wait for {} that {}", other, fault.other_write ? "writes" : "reads")
               : fmt::format("with no barrier since {} {}", other, fault.other_write ? "wrote" : "read");

@@ -1,4 +1,4 @@
-// Faults in words.
+// Messages for faults.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
-// What is known of each byte of a block's shared memory: who wrote it last, who has read it since, and when.
+// The accesses of each byte of a block's shared memory: its last writer, its readers since, and their times.
 //
 // Time is a counter of the block's synchronisations. A byte's cell holds time << 12 | flags | thread; since time grows
-// from block to block, a cell older than the block says "never written", and nothing has to be cleared between blocks.
+// from block to block, a cell older than the block means "never written", and nothing has to be cleared between blocks.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +33,13 @@ class SharedShadow {
     block_ = barrier_ = time_ << kTimeShift;
   }
 
-  /// All threads of the block have met: what came before is ordered before what follows.
+  /// All threads of the block have passed a barrier: earlier accesses are ordered before later ones.
   void synchronise_block() {
     advance(1);
     barrier_ = time_ << kTimeShift;
   }
 
-  /// Some threads of a warp have met. Returns the time for the order of their accesses.
+  /// Some threads of a warp have passed a barrier. Returns the time for the order of their accesses.
   std::uint32_t synchronise_warp() {
     advance(1);
     return time_ << kTimeShift;

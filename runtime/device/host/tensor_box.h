@@ -1,16 +1,16 @@
 // What one TMA copy of a box moves, byte for byte: templates/device/tensor_copy.h is the contract,
 // generator/recipe/tensor_map.h the map. PTX ISA (tensors: tiled mode; swizzling modes; cp.async.bulk.tensor).
 //
-// Rows of the innermost dimension lie one behind the other in shared memory, dimension 1 fastest. Without swizzle they
-// are dense. With swizzle a row takes the whole width of the swizzle, also where the box is narrower: the CUDA
-// programming guide (TMA swizzle) asks for memory of the full width then. The bytes between are not touched and not
+// Rows of the innermost dimension follow one another in shared memory, dimension 1 fastest. Without swizzle they
+// are dense. With swizzle a row occupies the whole width of the swizzle, also where the box is narrower: the CUDA
+// programming guide (TMA swizzle) requires memory of the full width then. The bytes between are not touched and not
 // reported to an mbarrier. (Narrower boxes have not been tried on a chip here.) Bits 4 to 6 of the address in the
-// shared window, as many as the width has chunks of 16 bytes for, are xored with bits 7 to 9.
+// shared window, as many as the width has 16-byte vectors for, are xored with bits 7 to 9.
 //
 // Where a dimension has a step, ceil(box / step) elements are moved, those at coordinate + i * step, and lie densely in
 // shared memory. PTX ISA (tiled mode, traversal stride) says so of accesses of either direction, so stores write every
-// so manieth element and leave those between alone; the driver's manual speaks of loads only. The innermost dimension
-// has no step but 1, which check_tensor_map() asks for.
+// step-th element and not those between; the driver's manual describes loads only. The innermost dimension
+// must have step 1, which check_tensor_map() verifies.
 #pragma once
 
 #include <array>
@@ -34,16 +34,16 @@ struct BoxPiece {
 
 using BoxCoordinates = std::array<int, kMaxTensorRank>;
 
-/// The pieces of a copy between the box at these coordinates (elements, innermost first; those beyond the rank are not
-/// looked at) and shared memory from `shared_address` of the shared window on. A store's leave out what is not inside.
-/// The map is one that check_tensor_map() takes. Whether memory has these addresses is for the caller to see.
+/// The parts of a copy between the box at these coordinates (elements, innermost first; those beyond the rank are not
+/// looked at) and shared memory from `shared_address` of the shared window on. A store has no parts outside the array.
+/// The map is one that check_tensor_map() accepts. The caller must check that memory has these addresses.
 /// Errors, what the chip refuses: a shared address that is no multiple of 128; a box too large for the shared memory of
 /// any block; an innermost coordinate that is no multiple of 16 bytes; a negative coordinate of a store.
 [[nodiscard]] Result<std::vector<BoxPiece>> box_pieces(const TensorMap& map, const BoxCoordinates& coordinates,
                                                        std::uint32_t shared_address, bool store);
 
-/// Does what a load does for one piece: copies, rounding tf32 to nearest even, or fills. `from` is not read for a piece
-/// that is not inside. A NaN as fill has the same 16 bits over and over, a quiet NaN in every format but f64 (there it
+/// The effect of a load for one part: it copies, rounding tf32 to nearest even, or fills. `from` is not read for a part
+/// outside the array. A NaN as fill has the same 16 bits over and over, a quiet NaN in every format but f64 (there it
 /// is a signalling one); no manual gives its bits. It is not rounded. (A store copies, whatever the element is.)
 void load_piece(const TensorMap& map, const BoxPiece& piece, std::byte* to, const std::byte* from);
 

@@ -1,6 +1,6 @@
 // TMA: copies of boxes and of runs of bytes between global and shared memory, by the asynchronous proxy.
 //
-// A copy is checked as it is asked for and moves its bytes, all at once, when it takes effect. A store reads at one
+// A copy is checked as it is issued and moves its bytes, all at once, when it takes effect. A store reads at one
 // moment and writes at another.
 #include <fmt/format.h>
 
@@ -246,11 +246,11 @@ std::optional<Fault> load(Worker& worker, Checked<Copy> checked, const void* bar
   }
   for (const Target& target : targets) {
     for (const BoxPiece& piece : copy.pieces) {
-      machine.shadow.note_write_under_way(offset_of(worker, piece, target.rank), piece.bytes, target.agent,
+      machine.shadow.note_write_in_flight(offset_of(worker, piece, target.rank), piece.bytes, target.agent,
                                           worker.relative(copy.pc));
     }
   }
-  return machine.operations.ask_alone(
+  return machine.operations.issue_alone(
       [&worker, copy = std::move(copy), targets = std::move(targets)] { return bring(worker, copy, targets); },
       worker.random());
 }
@@ -308,10 +308,10 @@ std::optional<Fault> store(Worker& worker, Checked<Copy> checked) {
     moving->write();
     return std::optional<Fault>();
   };
-  if (auto fault = machine.operations.ask(machine.stores_stream(copy.thread), read, worker.random())) {
+  if (auto fault = machine.operations.issue(machine.stores_stream(copy.thread), read, worker.random())) {
     return fault;
   }
-  return machine.operations.ask(machine.writes_stream(copy.thread), write, worker.random());
+  return machine.operations.issue(machine.writes_stream(copy.thread), write, worker.random());
 }
 
 std::optional<Fault> wait_for_stores(Worker& worker, unsigned pending, bool reads_only, std::uintptr_t pc) {
@@ -322,7 +322,7 @@ std::optional<Fault> wait_for_stores(Worker& worker, unsigned pending, bool read
   }
   const std::uint32_t thread = worker.thread();
   const std::uint32_t index = machine.stores_stream(thread);
-  const Stream::Group* group = machine.operations.awaited(index, pending);
+  const Stream::Group* group = machine.operations.newest_covered(index, pending);
   if (group == nullptr) {
     return std::nullopt;
   }
@@ -404,7 +404,7 @@ std::optional<Fault> leaves_stores(Worker& worker) {
   Machine& machine = worker.machine();
   const std::uint32_t thread = worker.thread();
   const Stream& stream = machine.operations.stream(machine.stores_stream(thread));
-  if (stream.asked == stream.waited) {
+  if (stream.issued == stream.waited) {
     return std::nullopt;
   }
   return worker.misuse("the end of a thread", machine.threads[thread].last_store,

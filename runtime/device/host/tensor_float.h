@@ -6,7 +6,7 @@
 
 namespace convtgen::host {
 
-/// What a tensor core reads of a tf32 operand: the 13 low bits are not looked at.
+/// The value that a tensor core reads from a tf32 operand: the 13 low bits are ignored.
 [[nodiscard]] inline float truncate_tf32(std::uint32_t bits) {
   return std::bit_cast<float>(bits & 0xffffe000U);
 }
@@ -28,8 +28,8 @@ namespace convtgen::host {
 [[nodiscard]] inline float f16_value(std::uint16_t bits) {
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16;
   const std::uint32_t rest = bits & 0x7fffU;
-  // As if the exponent had f32's bias, put right by a multiplication that is exact; infinities and NaNs keep theirs of
-  // ones.
+  // The exponent is read with f32's bias and corrected by an exact multiplication; infinities and NaNs keep an exponent
+  // of ones.
   const auto magnitude = std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest << 13) * 0x1p112F);
   return std::bit_cast<float>(sign | magnitude | (rest >= 0x7c00U ? 0x7f800000U : 0U));
 }

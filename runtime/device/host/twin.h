@@ -1,6 +1,6 @@
 // The host device's side of an emitted kernel: CUDA's names and the device primitives, in C++ for the CPU.
 //
-// Compiled in front of every emitted source by the system's compiler, so it includes nothing and stays small. Memory
+// The system's compiler compiles it before every emitted source, so it includes nothing and stays small. Memory
 // accesses of the kernel reach the runtime through the calls that -fsanitize=thread makes: one for every read and every
 // write (-fsanitize=kernel-address leaves out those that it thinks redundant, a write after a read of the same place
 // among them). Everything else goes through the table of abi.h. Needs GCC 11 or Clang 14.
@@ -9,7 +9,7 @@
 
 #define CONVTGEN_HOST_UNCHECKED __attribute__((no_sanitize_thread, noinline, visibility("hidden")))
 
-// The calls that the compiler makes. The return address says which line of the kernel it is.
+// The compiler's calls. The return address identifies the line of the kernel.
 #define CONVTGEN_HOST_PC __builtin_return_address(0)
 extern "C" {
 __attribute__((visibility("hidden"))) ConvtgenHostTable convtgen_host_table;
@@ -57,7 +57,7 @@ CONVTGEN_HOST_UNCHECKED void __tsan_func_entry(void*) {}
 CONVTGEN_HOST_UNCHECKED void __tsan_func_exit() {}
 }
 
-// CUDA's words.
+// CUDA's keywords.
 #define __global__
 #define __device__
 #define __host__
@@ -76,7 +76,7 @@ struct dim3 {
   unsigned int x, y, z;
 };
 
-// Where a thread stands never changes in the thread's life: `const` lets the compiler ask once.
+// A thread's indices never change: `const` lets the compiler call once.
 CONVTGEN_HOST_UNCHECKED __attribute__((const)) inline uint3 convtgen_thread_index() {
   return {convtgen_host_table.thread_index(), 0, 0};
 }
@@ -199,7 +199,7 @@ __forceinline__ bool isnan(double a) {
   return a != a;
 }
 
-// min and max of floats are fmin and fmax: a NaN gives way to the other.
+// min and max of floats are fmin and fmax: of a NaN and a number they return the number.
 #define CONVTGEN_HOST_MIN_MAX(type)          \
   __forceinline__ type min(type a, type b) { \
     return b < a ? b : a;                    \
@@ -249,7 +249,7 @@ __forceinline__ T __ldg(const T* address) {
   return *address;
 }
 
-// Collectives. Every one waits for its threads, and it is an error if some of them can't come.
+// Collectives. Each waits for its threads; it is an error if some of them can't reach it.
 CONVTGEN_HOST_UNCHECKED inline void __syncthreads() {
   return convtgen_host_table.sync_threads(CONVTGEN_HOST_PC);
 }
@@ -392,7 +392,7 @@ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
 }
 
-// Which lane it is, the chip leaves open: not lane 0 here, so that a kernel that takes it for lane 0 shows.
+// The chip does not define which lane it is. Here it is not lane 0, so that a kernel that relies on lane 0 fails.
 __forceinline__ bool elect_one() {
   return __ballot_sync(0xffffffffu, 1) != 0 && lane_id() == 19;
 }

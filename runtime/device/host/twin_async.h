@@ -1,5 +1,5 @@
-// The host device's side of the asynchronous primitives, in front of those kernels that name them: the functions of
-// templates/device/, whose comments say what they do, as calls through the table of abi.h.
+// The host device's side of the asynchronous primitives, put before kernels that use them: the functions of
+// templates/device/, whose comments are the contracts, as calls through the table of abi.h.
 #ifndef CONVTGEN_HOST_TWIN_ASYNC_H
 #define CONVTGEN_HOST_TWIN_ASYNC_H
 
@@ -9,7 +9,7 @@ extern __attribute__((visibility("default"))) const int convtgen_host_asynchrono
 const int convtgen_host_asynchronous = 1;
 }
 
-// A function of its own, so that the return address is in the kernel.
+// A separate function, so that the return address is in the kernel.
 #define CONVTGEN_HOST_PRIMITIVE CONVTGEN_HOST_UNCHECKED inline
 
 // async_copy.h
@@ -181,13 +181,13 @@ CONVTGEN_HOST_PRIMITIVE void wgmma_commit() {
 CONVTGEN_HOST_PRIMITIVE void wgmma_wait(int pending) {
   return convtgen_host_table.product_wait(static_cast<unsigned int>(pending), CONVTGEN_HOST_PC);
 }
-// It is no access: the compiler of the chip is told to leave the register alone, nothing more.
+// Not an access: on the chip it only makes the compiler leave the register as it is.
 __forceinline__ void wgmma_pin(float&) {}
 __forceinline__ void wgmma_pin_operand(unsigned int&) {}
 __forceinline__ void wgmma_keep_operand(const unsigned int (&)[4], unsigned int) {}
 __forceinline__ unsigned long long wgmma_descriptor(const void* start, int leading, int stride, int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-  // What is no multiple of 16 sets a bit that has no meaning, and so is found.
+  // An address that is not a multiple of 16 sets a bit without a meaning, and is found by that.
   const unsigned long long misaligned = (shared_address(start) % 16 != 0 ? 1ull << 14 : 0) |
                                         (leading % 16 != 0 ? 1ull << 30 : 0) | (stride % 16 != 0 ? 1ull << 46 : 0);
   return misaligned | static_cast<unsigned long long>((shared_address(start) & 0x3ffffu) >> 4) |

@@ -1,5 +1,5 @@
 // wgmma over plain memory: descriptors, layouts, products. PTX ISA (asynchronous warpgroup level matrix
-// instructions) and what templates/device/warpgroup.h says was seen on an H200.
+// instructions) and the observations on an H200 in templates/device/warpgroup.h.
 #pragma once
 
 #include <cstddef>

@@ -25,8 +25,8 @@ namespace convtgen::host {
 inline constexpr std::uint32_t kMaxThreads = 1024;
 inline constexpr std::uint32_t kMaxCluster = 8;
 inline constexpr std::uint32_t kWarp = 32;
-/// Where a block's dynamic shared memory begins in its shared window: a multiple of 16 and no more, which is all that
-/// the chip promises.
+/// Where a block's dynamic shared memory begins in its shared window: a multiple of 16 only, since the chip
+/// guarantees no more.
 inline constexpr std::uint32_t kSharedStart = 1040;
 
 [[nodiscard]] inline std::uintptr_t address_of(const void* pointer) {
@@ -62,7 +62,7 @@ enum class WaitKind : std::uint8_t {
   kBallot,
   kWarpAction,  // a primitive of a whole warp
   kMbarrier,    // a phase of an mbarrier
-  kPolling,     // an mbarrier has said no, and the kernel is about to ask again
+  kPolling,     // a test of an mbarrier failed, and the kernel is about to repeat it
   kNamedBarrier,
   kCluster,
   kRegisters,
@@ -70,7 +70,7 @@ enum class WaitKind : std::uint8_t {
 
 class Worker;
 
-/// What the last lane to come does for all of a warp; operands are what each lane brought, results what each gets.
+/// The last lane to arrive runs it for the whole warp: from each lane's operand to each lane's result.
 /// Returns the fault that this shows, if any.
 using WarpAction = std::optional<Fault> (*)(Worker& worker, std::uint32_t first_thread,
                                             std::span<std::uint64_t, kWarp> operands);
@@ -81,13 +81,13 @@ struct Thread {
   const char* what = "";      // the primitive it waits at
   std::uintptr_t pc = 0;      // of that
   std::uint32_t mask = 0;     // of a warp collective
-  std::uint64_t operand = 0;  // what it brings to the collective, then what it gets
+  std::uint64_t operand = 0;  // its operand of the collective, then its result
   std::uint32_t source_lane = 0;
   WarpAction action = nullptr;
   std::uint32_t place = 0;   // of an mbarrier, its offset in the cluster's shared memory; the number of a named barrier
   std::uint32_t parity = 0;  // of the phase of an mbarrier
-  bool wide = false;         // acquires what other blocks hand on too
-  bool has_awaited = false;  // the launch before
+  bool wide = false;         // also acquires what other blocks release
+  bool has_waited_for_grid = false;  // called grid_dependency_wait()
   // Accesses before this time, by threads of this mask, are ordered before what the thread does now.
   std::uint32_t warp_time = 0;
   std::uint32_t warp_mask = 0;
@@ -108,8 +108,8 @@ class Worker {
   [[nodiscard]] std::optional<Fault> run_cluster(std::uint32_t first_block);
 
   // What follows is for the functions that a kernel calls; `current()` is the worker whose cluster runs in this OS
-  // thread. A function that raises or waits must hold nothing that needs a destructor as it does so: its fiber may
-  // never come back.
+  // thread. A function that raises or waits must hold no object with a destructor at that time: its fiber may
+  // never be resumed.
   static Worker& current() { return *current_; }
 
   [[nodiscard]] const LaunchContext& launch() const { return *launch_; }
@@ -152,20 +152,20 @@ class Worker {
   }
 
   void sync_threads(std::uintptr_t pc);
-  /// Gives what the thread brings to the collective of its warp, and returns what it takes from it.
+  /// Passes the thread's operand to the collective of its warp, and returns its result.
   std::uint64_t meet_warp(WaitKind kind, std::uint32_t mask, std::uint64_t operand, std::uint32_t source_lane,
                           std::uintptr_t pc);
   [[noreturn]] void raise_bad_width(std::uint32_t width, std::uintptr_t pc);
-  /// All lanes of the thread's warp come to `what` with an operand each; then `action` is done for all of them.
+  /// All lanes of the thread's warp arrive at `what` with an operand each; then `action` runs for all of them.
   std::uint64_t act_in_warp(const char* what, WarpAction action, std::uint64_t operand, std::uintptr_t pc);
 
   /// Waits, until wake() by another thread or an operation, as the fields say that are set in the thread before.
   void wait(WaitKind kind, const char* what, std::uintptr_t pc);
   void wake(std::uint32_t thread);
-  /// The thread sees what the launch before wrote.
-  void await_launch() { threads_[thread_].has_awaited = true; }
+  /// From now on the thread may access what the previous launch wrote.
+  void await_launch() { threads_[thread_].has_waited_for_grid = true; }
   [[nodiscard]] Thread& state(std::uint32_t thread) { return threads_[thread]; }
-  /// Lets others run first, sometimes: between two primitives of a thread anything may happen.
+  /// Sometimes lets others run first: between two primitives of a thread anything may happen.
   void pause();
 
   /// Ends the launch; the fiber is never resumed.
@@ -233,7 +233,7 @@ class Worker {
   bool clocked_ = false;
   bool registers_ = false;  // the thread's products use registers of its stack
   std::uintptr_t library_base_ = 0;
-  std::array<Region, 4> recent_ = {};  // the buffers met last
+  std::array<Region, 4> recent_ = {};  // the buffers accessed last
   std::uint32_t next_recent_ = 0;
   SharedShadow shadow_;
 
@@ -260,7 +260,7 @@ void add_matrices(ConvtgenHostTable& table);
 void add_products(ConvtgenHostTable& table);
 void add_clusters(ConvtgenHostTable& table);
 
-/// What a thread must not leave behind: the rules of its own copies, stores, products and of its block's end.
+/// Checks when a thread ends: the rules for its own copies, stores and products, and for its block's end.
 [[nodiscard]] std::optional<Fault> leaves_stores(Worker& worker);
 [[nodiscard]] std::optional<Fault> leaves_products(Worker& worker);
 [[nodiscard]] std::optional<Fault> leaves_cluster(Worker& worker);

@@ -1,4 +1,4 @@
-// One door to whichever device there is.
+// Opens a device of either kind.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ struct DeviceOptions {
 };
 
 /// Opens "cuda", "host", or with "auto" the GPU when there is one that can be used here, NVRTC included, else the host
-/// device; `*why_host` then says what the GPU was missing, and is empty otherwise.
-/// Errors: another word; the device that was asked for by name can't be opened.
+/// device; `*why_host` is then the reason why the GPU can't be used, and is empty otherwise.
+/// Errors: another word; the named device can't be opened.
 [[nodiscard]] Result<std::unique_ptr<Device>> open_device(std::string_view which, const DeviceOptions& options = {},
                                                           std::string* why_host = nullptr);
 

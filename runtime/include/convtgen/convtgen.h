@@ -15,16 +15,16 @@
  *     }
  *
  * Every function may be called from any thread, on the same handles too, except the one that destroys a handle: by
- * then nobody else may use it. A function that can fail returns a convtgen_status; convtgen_last_error() has the words,
- * which name the argument or the field of the layer and what would be legal. What a function gives back through a
- * pointer is NULL or zero where it fails. Nothing throws, aborts or prints (but see convtgen_set_log).
+ * then nobody else may use it. A function that can fail returns a convtgen_status; convtgen_last_error() is the
+ * message, which names the argument or the field of the layer and what would be legal. What a function returns through
+ * a pointer is NULL or zero if it fails. Nothing throws, aborts or prints (but see convtgen_set_log).
  * A handle that was destroyed, or never was one, is CONVTGEN_INVALID_ARGUMENT, never another object: handles are
- * numbers that this process gives out once, not addresses.
+ * numbers that this process uses once, not addresses.
  *
  * A child of fork() may use the library, but not CUDA once its parent has started it (CONVTGEN_FORKED). No other thread
  * may be inside a function of this library while one forks, unless the child does nothing but exec: the child would
  * have the locks of the library, of NVRTC, of the driver and of callbacks as they were at that moment, without the
- * threads that would let go of them, and could wait for ever. No library can hold all of these while a process forks.
+ * threads that would release them, and could wait for ever. No library can hold all of these while a process forks.
  *
  * No CUDA header and no CUDA library is needed to build or to load this. The driver and NVRTC are opened when a GPU is,
  * and NVRTC only where a kernel is not in the store of compiled kernels (see "Environment" below).
@@ -35,7 +35,7 @@
  *   CONVTGEN_CACHE_DIR    the store's folder; else $XDG_CACHE_HOME/convtgen or $HOME/.cache/convtgen
  *   CONVTGEN_CACHE_SIZE   its bound in bytes ("500M", "2G"); 1 GiB if it is not set
  *   CONVTGEN_NVRTC        the NVRTC library to use, or CONVTGEN_NVRTC_DIR a folder with one; where one is set, no other
- *                         place is looked at
+ *                         place is searched
  *   CXX                   the C++ compiler of the host device; else g++, c++ or clang++
  *   CONVTGEN_CUDA_DRIVER  a driver library to use
  */
@@ -214,12 +214,12 @@ typedef struct convtgen_kernel convtgen_kernel;
  * written must not overlap anything else.
  *
  * `workspace` is memory on the kernel's device of at least as many bytes as convtgen_kernel_workspace() gives, aligned
- * to CONVTGEN_WORKSPACE_ALIGNMENT, that overlaps none of the tensors; where that is 0 bytes it is not looked at. A
+ * to CONVTGEN_WORKSPACE_ALIGNMENT, that overlaps none of the tensors; if that is 0 bytes, it is not read. A
  * kernel may read the weights in another order, from a packed copy of them there. A call with `weight` makes that copy
- * first. A call with `weight` NULL takes the workspace as an earlier call of this kernel with weights has left it, so
- * that a caller whose weights stay the same packs them once; of a kernel that packs no weights `weight` is never NULL.
- * Calls that may run at the same time, as those in two streams, need workspaces of their own, unless `weight` is NULL
- * in both and all bytes of the workspace are kept. */
+ * first. A call with `weight` NULL uses the workspace as an earlier call of this kernel with weights has left it, so
+ * that a caller whose weights stay the same packs them once; a kernel that packs no weights needs a `weight` in every
+ * call. Calls that may run at the same time, as those in two streams, need workspaces of their own, unless `weight` is
+ * NULL in both and all bytes of the workspace are kept. */
 typedef struct convtgen_tensors {
   size_t struct_size; /**< to be set to sizeof(convtgen_tensors) */
   const void* x;
@@ -237,18 +237,18 @@ typedef struct convtgen_tensors {
 /** Makes a layer's kernel of one direction ready to launch in the calling thread's context: from those the device has,
  * else from the store, else by compiling. One kernel serves all sizes that the layer leaves open. The handle is the
  * caller's to destroy; the device keeps the kernel too, as long as it is among the 256 last used.
- * Errors: CONVTGEN_INVALID_ARGUMENT for a direction that the layer has not; CONVTGEN_UNSUPPORTED, CONVTGEN_NO_COMPILER,
+ * Errors: CONVTGEN_INVALID_ARGUMENT for a direction that the layer lacks; CONVTGEN_UNSUPPORTED, CONVTGEN_NO_COMPILER,
  * CONVTGEN_COMPILE_FAILED, CONVTGEN_DRIVER. */
 CONVTGEN_API convtgen_status convtgen_prepare(convtgen_device* device, const convtgen_layer* layer,
                                               convtgen_direction direction, convtgen_kernel** kernel);
 
 /** Told after each kernel, from any thread but one at a time: its place in the list, how many are done of how many, and
- * its status. Anything but 0 back cancels what is not done. What a C++ callback throws does too; the error,
- * CONVTGEN_CANCELLED, has its words. */
+ * its status. Any return value except 0 cancels what is not done. So does an exception of a C++ callback; the error,
+ * CONVTGEN_CANCELLED, has its message. */
 typedef int (*convtgen_progress)(void* user, size_t index, size_t done, size_t count, convtgen_status status);
 
 /** convtgen_prepare() for `count` layers, several at once: at most `threads`, or one a core for 0. `directions` has
- * `count` places; NULL stands for forward everywhere. `kernels` has `count` places and may be NULL where the kernels
+ * `count` places; NULL means forward everywhere. `kernels` has `count` places and may be NULL where the kernels
  * are only to be ready; a place is NULL where that kernel failed. `progress` may be NULL. Errors: the first one, by the
  * order of the list; the other kernels are prepared all the same. */
 CONVTGEN_API convtgen_status convtgen_prepare_all(convtgen_device* device, const convtgen_layer* const* layers,
@@ -256,7 +256,7 @@ CONVTGEN_API convtgen_status convtgen_prepare_all(convtgen_device* device, const
                                                   convtgen_progress progress, void* user, convtgen_kernel** kernels);
 
 /** Puts one call on `stream`. `sizes` may be NULL where the layer has all of its own. Where the output is empty nothing
- * is launched and no pointer is looked at. `stream` is a CUstream or cudaStream_t of the context, NULL for the default
+ * is launched and no pointer is read. `stream` is a CUstream or cudaStream_t of the context, NULL for the default
  * stream; NULL on the host device, which is done when the call is. No lock and no allocation, and safe in the capture
  * of a CUDA graph. The kernel must live until the work is done, and as long as graphs that captured it.
  *
@@ -303,7 +303,7 @@ CONVTGEN_API void convtgen_kernel_destroy(convtgen_kernel* kernel);
 /* ---- Tuning --------------------------------------------------------------------------------------------------- */
 
 /** Told before each plan is measured: which one it is, and which part of all is done, from 0 to 1. Anything but 0 back
- * ends the tuning before the next plan; so does what a C++ callback throws, whose words the error has. */
+ * ends the tuning before the next plan; so does an exception of a C++ callback, whose message the error has. */
 typedef int (*convtgen_tune_progress)(void* user, const char* doing, double fraction);
 
 typedef struct convtgen_tune_options {
@@ -311,7 +311,7 @@ typedef struct convtgen_tune_options {
   int32_t again;         /**< not 0: what was measured before is measured again */
   uint64_t memory_limit; /**< bytes of the device that may be allocated; 0: what is free */
   /** The caller's own tensors and workspace, of the sizes of the tuning, whose contents are overwritten: nothing is
-   * allocated in their place. A plan that needs a larger workspace is passed over. NULL: they are allocated. */
+   * allocated in their place. A plan that needs a larger workspace is skipped. NULL: they are allocated. */
   const convtgen_tensors* tensors;
   convtgen_tune_progress progress; /**< or NULL */
   void* user;                      /**< that `progress` is given */

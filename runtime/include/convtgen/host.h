@@ -1,6 +1,6 @@
 /* Running prebuilt kernels on the host device: what programs use whose kernels were made at build time with the host
  * device too (`convtgen launcher --host`), so that their tests run where no GPU is. Their launch code calls this;
- * nobody else need. No compiler is needed, and nothing is read or written but the arrays.
+ * nobody else need. No compiler is needed, and only the arrays are read and written.
  */
 #ifndef CONVTGEN_HOST_H
 #define CONVTGEN_HOST_H
@@ -66,10 +66,10 @@ typedef struct convtgen_host_call_fields {
   size_t kernel_count;
 } convtgen_host_call_fields;
 
-/** Runs the kernels of a call to their end, one after the other, with every access checked. Arrays are copied to checked
- * memory and back, each in a buffer of its own; one call runs at a time. A library is loaded once for each of its
- * kernels that runs. Errors: CONVTGEN_INVALID_ARGUMENT names the field; CONVTGEN_UNSUPPORTED for a library of another
- * version of convtgen or another kind of machine, or without such a kernel; CONVTGEN_OUT_OF_MEMORY;
+/** Runs the kernels of a call to their end, one after the other, with every access checked. Arrays are copied to
+ * checked memory and back, each in a buffer of its own; one call runs at a time. A library is loaded once for each of
+ * its kernels that runs. Errors: CONVTGEN_INVALID_ARGUMENT names the field; CONVTGEN_UNSUPPORTED for a library of
+ * another version of convtgen or another kind of machine, or without such a kernel; CONVTGEN_OUT_OF_MEMORY;
  * CONVTGEN_KERNEL_FAULT. */
 CONVTGEN_API convtgen_status convtgen_host_call(const convtgen_host_call_fields* call);
 

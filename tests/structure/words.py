@@ -1,0 +1,59 @@
+"""Finds words that are gone: words.py PROJECT. tests/words.txt lists them."""
+
+import fnmatch
+import pathlib
+import re
+import subprocess
+import sys
+
+FOLDERS = ["README.md", "CHANGELOG.md", "benchmarks", "cli", "cmake", "docs", "examples", "generator", "runtime",
+           "templates", "tests"]
+# What programs write, and what was measured before a word was gone.
+NOT_READ = ["*.sexp", "*.json", "*.svg", "*.png", "benchmarks/results/*", "docs/kernel-notes.md", "tests/*/corpus/*",
+            "tests/words.txt", "tests/structure/words_test.py"]
+
+
+def patterns(text):
+    """The compiled pattern and the globs of each line of words.txt."""
+    found = []
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            word, _, files = line.partition(" | ")
+            pattern = re.compile(rf"(?<!\w)(?:{word})(?!\w)".replace(" ", r"\s+"))
+            found.append((pattern, files.split()))
+    return found
+
+
+def gone_words(root, wanted, files):
+    """Each place that has one: "file:line: the word as it is there"."""
+    places = []
+    for name in files:
+        if any(fnmatch.fnmatch(name, each) for each in NOT_READ):
+            continue
+        try:
+            text = (root / name).read_text()
+        except UnicodeDecodeError:
+            continue
+        # A sentence goes on over a line's end, the sign of the next comment line, and the quotes of adjacent literals.
+        flat = re.sub(r'"?\n\s*(?://+|#|\*|")? ?', lambda end: " " * len(end[0]), text)
+        for pattern, allowed in wanted:
+            if any(fnmatch.fnmatch(name, each) for each in allowed):
+                continue
+            for match in pattern.finditer(flat):
+                places.append(f"{name}:{text.count(chr(10), 0, match.start()) + 1}: {' '.join(match[0].split())}")
+    return places
+
+
+def main(root):
+    listed = subprocess.run(["git", "ls-files", "--", *FOLDERS], cwd=root, capture_output=True, text=True)
+    files = [name for name in listed.stdout.split("\n") if name and (root / name).is_file()]
+    if not files:  # an archive of the sources
+        files = [str(path.relative_to(root)) for folder in FOLDERS for path in [root / folder, *(root / folder).rglob("*")]
+                 if path.is_file()]
+    places = gone_words(root, patterns((root / "tests/words.txt").read_text()), files)
+    print("\n".join(places) or f"none in {len(files)} files")
+    return 1 if places else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1])))
