@@ -51,7 +51,7 @@ struct Launch {
   /// The PDL buffer: address of a buffer that the previous launch writes. The two launches may overlap (programmatic
   /// dependent launch), and the kernel calls grid_dependency_wait() (templates/device/grid.h) before it reads that
   /// buffer. 0: no overlap.
-  std::uint64_t awaited = 0;
+  std::uint64_t pdl_buffer = 0;
 };
 
 /// One of the launches that make a call.

@@ -43,7 +43,7 @@ Result<std::vector<Launch>> launches_of(const CallForm& form, const Arrays& arra
     launch.blocks = call.kernels[k].blocks;
     launch.threads = kernel.threads;
     launch.shared_bytes = kernel.shared_bytes;
-    launch.awaited = call.kernels[k].waits ? reinterpret_cast<std::uint64_t>(arrays.workspace) : 0;
+    launch.pdl_buffer = call.kernels[k].waits ? reinterpret_cast<std::uint64_t>(arrays.workspace) : 0;
     if (launch.blocks == 0) {
       continue;
     }

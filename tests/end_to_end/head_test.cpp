@@ -213,7 +213,7 @@ Result<HostArray> run_by_head(Device& device, const std::string& text, const Lay
                   .threads = static_cast<int>(said.threads),
                   .shared_bytes = said.shared_bytes,
                   .arguments = {}};
-    launch.awaited = said.overlaps ? workspace->address() : 0;
+    launch.pdl_buffer = said.overlaps ? workspace->address() : 0;
     for (const HeadArgument& argument : said.arguments) {
       const auto known = values.find(argument.value);
       launch.arguments.push_back(known != values.end() ? known->second

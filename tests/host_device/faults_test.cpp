@@ -304,7 +304,7 @@ TEST_F(Faults, WhatTheLaunchBeforeWritesIsReadBehindItsWait) {
                                                   {"x", "y"}));
     EXPECT_TRUE(kernel) << kernel.error().message;
     const auto ran = device_->run(
-        **kernel, {.blocks = 2, .threads = 32, .arguments = {x_.address(), y_.address()}, .awaited = x_.address()});
+        **kernel, {.blocks = 2, .threads = 32, .arguments = {x_.address(), y_.address()}, .pdl_buffer = x_.address()});
     return ran ? std::string() : ran.error().message;
   };
   EXPECT_EQ(run_behind("  grid_dependency_wait();\n"), "");
@@ -319,7 +319,7 @@ TEST_F(Faults, WhatIsAwaitedIsABuffer) {
   const auto kernel = build(*device_, source_of("extern \"C\" __global__ void kernel(float* y) { y[0] = 0; }", {"y"}));
   ASSERT_TRUE(kernel) << kernel.error().message;
   const auto ran =
-      device_->run(**kernel, {.blocks = 1, .threads = 32, .arguments = {y_.address()}, .awaited = y_.address() + 4});
+      device_->run(**kernel, {.blocks = 1, .threads = 32, .arguments = {y_.address()}, .pdl_buffer = y_.address() + 4});
   ASSERT_FALSE(ran);
   EXPECT_HAS(ran.error().message, "launch of 'kernel': no buffer begins at its PDL buffer's address 0x");
 }

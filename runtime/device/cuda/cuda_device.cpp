@@ -350,7 +350,7 @@ Result<void> CudaDevice::enqueue(const CudaKernel& kernel, const Launch& launch)
                        .threads = launch.threads,
                        .cluster = launch.cluster,
                        .shared_bytes = launch.shared_bytes,
-                       .overlaps = launch.awaited != 0,
+                       .overlaps = launch.pdl_buffer != 0,
                        .stream = context_->stream()};
   return context_->check(convtgen::enqueue(context_->driver(), info_.capability, own, parameters.data()), what);
 }

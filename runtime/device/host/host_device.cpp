@@ -305,11 +305,11 @@ Result<void> HostDeviceImpl::run_from(LoadedKernel& loaded, const Launch& launch
     return {};
   }
   std::vector<Region> regions = buffers_->snapshot();
-  if (launch.awaited != 0) {
-    const auto pdl_buffer = std::ranges::find(regions, launch.awaited, &Region::begin);
+  if (launch.pdl_buffer != 0) {
+    const auto pdl_buffer = std::ranges::find(regions, launch.pdl_buffer, &Region::begin);
     if (pdl_buffer == regions.end()) {
       return fail(fmt::format("launch of '{}': no buffer begins at its PDL buffer's address {:#x}", kernel->symbol(),
-                              launch.awaited));
+                              launch.pdl_buffer));
     }
     pdl_buffer->is_pdl_buffer = true;
   }
